@@ -1,0 +1,207 @@
+"""The question sets of the benchmarks, read from the shared data folder into one shape."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import csv
+import gzip
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lightrag_jsonl.types import Json, Record
+
+Triple = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage, and what a model was recorded to have read in it (nothing, if none was)."""
+
+    id: str
+    title: str
+    text: str
+    entities: tuple[str, ...] = ()
+    triples: tuple[Triple, ...] = ()
+
+    @property
+    def content(self) -> str:
+        """Title and text: what is indexed as one chunk."""
+        return f"{self.title}\n{self.text}"
+
+    def records(self) -> tuple[Record, ...]:
+        """The recorded names and triples as records of the `extract-graph` kinds."""
+        names = dict.fromkeys((*self.entities, *(n for s, _, o in self.triples for n in (s, o))))
+        entities: list[Record] = [
+            {"type": "entity", "name": name, "entity_type": "", "description": ""} for name in names
+        ]
+        return (*entities, *(_relation(*triple) for triple in self.triples))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, the passages that support its answer, and the names recorded for it."""
+
+    id: str
+    text: str
+    answer: str
+    supporting: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A corpus and questions whose supporting passages are known."""
+
+    name: str
+    passages: tuple[Passage, ...]
+    questions: tuple[Question, ...] = ()
+    language: str = "en"
+
+    @property
+    def has_records(self) -> bool:
+        """Whether a model's triples were recorded."""
+        return any(passage.triples for passage in self.passages)
+
+
+def data_folder(given: str | Path | None = None) -> Path:
+    """`given`, or LIGHTRAG_JSONL_DATA, or the shared folder beside the checkout."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return Path(given or os.environ.get("LIGHTRAG_JSONL_DATA") or beside)
+
+
+def load(folder: str | Path) -> Dataset:
+    """The data set in `folder`, told by the folder's name; a bare name is looked up."""
+    path = Path(folder)
+    path = path if path.is_dir() else data_folder() / path
+    if path.name not in _LOADERS:
+        raise SystemExit(f"{path.name}: not one of {', '.join(sorted(_LOADERS))}")
+    if not path.is_dir():
+        raise SystemExit(f"{path}: no such folder; set LIGHTRAG_JSONL_DATA or give --data")
+    return _LOADERS[path.name](path)
+
+
+def data_argument(parser: argparse.ArgumentParser, *default: str) -> None:
+    """Add `--data`: folders, or names, of the sets to run on."""
+    parser.add_argument("--data", nargs="+", default=list(default), metavar="DIR")
+
+
+# ── one loader a set ────────────────────────────────────────────────────────────
+
+
+def musique(folder: Path) -> Dataset:
+    """Multi-hop questions; names and triples of every passage as gpt-3.5-turbo gave them."""
+    passages = tuple(
+        Passage(
+            str(row["id"]),
+            str(row["title"]),
+            str(row["text"]),
+            tuple(_texts(row["entities"])),
+            tuple(_triples(row["triples"])),
+        )
+        for row in _lines(folder / "passages_openie.jsonl.gz")
+    )
+    return Dataset("musique-a", passages, tuple(_questions(folder / "questions.jsonl")))
+
+
+def hotpotqa(folder: Path) -> Dataset:
+    """Two-hop questions with the names a model found in them; a passage's id is its title."""
+    corpus = json.loads(_read(folder / "hotpotqa_train_corpus.json.gz"))
+    passages = tuple(Passage(title, title, "".join(texts)) for title, texts in corpus.items())
+    names = _question_names(folder / "hotpotqa_train_queries.named_entity_output.tsv")
+    questions = tuple(
+        Question(
+            row["_id"],
+            row["question"],
+            row["answer"],
+            tuple(dict.fromkeys(title for title, _ in row["supporting_facts"])),
+            names.get(row["question"], ()),
+        )
+        for row in json.loads(_read(folder / "hotpotqa_train.json.gz"))
+    )
+    return Dataset("hotpotqa-train", passages, questions)
+
+
+def cmrc(folder: Path) -> Dataset:
+    """Chinese questions, each about one passage."""
+    rows = _lines(folder / "passages.jsonl.gz")
+    passages = tuple(Passage(str(r["id"]), str(r["title"]), str(r["text"])) for r in rows)
+    questions = tuple(_questions(folder / "questions.jsonl.gz"))
+    return Dataset("zh-cmrc2018", passages, questions, language="zh")
+
+
+def wiki(folder: Path) -> Dataset:
+    """A larger corpus without questions."""
+    rows = json.loads(_read(folder / "corpus.json.gz"))
+    passages = (Passage(str(n), row["title"], row["text"]) for n, row in enumerate(rows))
+    return Dataset("bench-2wiki-corpus", tuple(passages))
+
+
+_LOADERS = {
+    "musique-a": musique,
+    "hotpotqa-train": hotpotqa,
+    "zh-cmrc2018": cmrc,
+    "bench-2wiki-corpus": wiki,
+}
+
+
+# ── reading ─────────────────────────────────────────────────────────────────────
+
+
+def _read(path: Path) -> str:
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
+
+
+def _lines(path: Path) -> Iterator[Mapping[str, Json]]:
+    for line in _read(path).split("\n"):
+        if line.strip():
+            yield json.loads(line)
+
+
+def _questions(path: Path) -> Iterator[Question]:
+    for row in _lines(path):
+        answers = _texts(row["answers"]) if "answers" in row else [str(row["answer"])]
+        yield Question(
+            str(row["id"]), str(row["question"]), answers[0], tuple(_texts(row["supporting"]))
+        )
+
+
+def _question_names(path: Path) -> dict[str, tuple[str, ...]]:
+    """Names by question; a recorded answer that is no Python literal gives none."""
+    found: dict[str, tuple[str, ...]] = {}
+    for row in csv.DictReader(io.StringIO(_read(path)), delimiter="\t"):
+        try:
+            recorded = ast.literal_eval(row["triples"])
+        except (ValueError, SyntaxError):
+            continue
+        names = recorded.get("named_entities", []) if isinstance(recorded, dict) else []
+        found[row["question"]] = tuple(str(name) for name in names)
+    return found
+
+
+def _texts(value: Json) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _triples(value: Json) -> Iterator[Triple]:
+    """The whole triples; those with too few or too many fields are passed over."""
+    for item in value if isinstance(value, list) else []:
+        fields = _texts(item)
+        if len(fields) == 3 and all(field.strip() for field in fields):
+            yield fields[0], fields[1], fields[2]
+
+
+def _relation(source: str, predicate: str, target: str) -> Record:
+    return {
+        "type": "relationship",
+        "source": source,
+        "target": target,
+        "keywords": [predicate],
+        "description": f"{source} {predicate} {target}",
+        "strength": 1,
+    }

@@ -1,0 +1,1 @@
+"""LightRAG with JSONL extraction."""

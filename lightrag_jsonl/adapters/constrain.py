@@ -1,0 +1,93 @@
+"""How each kind of model server is held to a record schema, and how its answer is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from lightrag_jsonl.adapters.grammar import record_grammar
+from lightrag_jsonl.types import Json
+
+Means: TypeAlias = Literal["grammar", "structured_outputs", "json_schema"]
+
+# What a server calls itself: `owned_by` in its list of models.
+SERVERS: Mapping[str, Means] = {"llamacpp": "grammar", "vllm": "structured_outputs"}
+WRAPPER = re.compile(r'\s*\{\s*"records"\s*:\s*\[')
+BETWEEN = re.compile(r"[\s,]*")
+END = re.compile(r"\s*\]\s*\}\s*\Z")
+DECODER = json.JSONDecoder()
+
+
+def means_of(models: Mapping[str, Json]) -> Means:
+    """The means of the server that gave this list of models; a JSON schema where it is unknown."""
+    listed = models.get("data")
+    for model in listed if isinstance(listed, list) else ():
+        owner = model.get("owned_by") if isinstance(model, dict) else None
+        if isinstance(owner, str) and owner.lower() in SERVERS:
+            return SERVERS[owner.lower()]
+    return "json_schema"
+
+
+def has_grammars(means: Means) -> bool:
+    """Whether entity names can be held to a list by these means."""
+    return means != "json_schema"
+
+
+def constraint(means: Means, schema: Json, names: Sequence[str] | None) -> dict[str, Json]:
+    """The fields of a request that hold its answer to lines of `schema`.
+
+    Raises `ConfigError` where the schema has no grammar.
+    """
+    if means == "grammar":
+        return {"grammar": record_grammar(schema, names=names)}
+    if means == "structured_outputs":
+        return {"structured_outputs": {"grammar": record_grammar(schema, names=names)}}
+    wrapper: Json = {"name": "records", "schema": _object_of_records(schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": wrapper}}
+
+
+def unwrap(text: str) -> str:
+    """The records of `{"records": […]}`, one a line; a half one at the end keeps its line.
+
+    Text of another shape is returned as it is.
+    """
+    head = WRAPPER.match(text)
+    if head is None:
+        return text
+    lines, at = [], head.end()
+    while at < len(text):
+        gap = BETWEEN.match(text, at)
+        at = gap.end() if gap else at
+        try:
+            _, end = DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            break
+        lines.append(text[at:end].replace("\r", " ").replace("\n", " "))
+        at = end
+    rest = text[at:]
+    if rest and not END.fullmatch(rest):
+        lines.append(rest)
+    return "\n".join(lines)
+
+
+def _object_of_records(schema: Json) -> dict[str, Json]:
+    """A schema for a whole answer; definitions move to where references look for them."""
+    wrapped: dict[str, Json] = {
+        "type": "object",
+        "properties": {"records": {"type": "array", "items": schema}},
+        "required": ["records"],
+        "additionalProperties": False,
+    }
+    if isinstance(schema, dict):
+        shared: dict[str, Json] = {
+            key: schema[key] for key in ("$defs", "definitions") if key in schema
+        }
+        items: Json = {key: part for key, part in schema.items() if key not in shared}
+        wrapped = {
+            **wrapped,
+            **shared,
+            "properties": {"records": {"type": "array", "items": items}},
+        }
+    return wrapped

@@ -1,0 +1,228 @@
+"""One OpenAI-compatible endpoint: a client for each event loop, and requests through it."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import threading
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import urlsplit
+
+from lightrag_jsonl.adapters.faults import EndpointError, cause, detail, explain, failures, redact
+from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.types import Json
+
+if TYPE_CHECKING:
+    import openai
+    from openai._types import RequestOptions
+
+JsonObject: TypeAlias = dict[str, Json]
+_Session: TypeAlias = "tuple[openai.AsyncOpenAI, AsyncGenerator[None, None]]"
+
+OPENAI_HOST = "api.openai.com"
+NO_KEY = "no-key"  # what a server of one's own gets where no key was given
+
+
+class Endpoint:
+    """Where to send requests, and with which key.
+
+    The constructor reads no environment and opens nothing. A client is made for each event
+    loop at its first request (the SDK then reads `OPENAI_API_KEY` and `OPENAI_BASE_URL` where
+    nothing was given) and closed with that loop. `timeout` is in seconds. The SDK retries lost
+    connections, 408, 409, 429 and 5xx up to `max_retries` times, and waits as long as
+    `Retry-After` says (up to two minutes). Requests raise `EndpointError`, or `ConfigError`
+    where there is no key.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str | None,
+        api_key: str | None,
+        timeout: float,
+        max_retries: int,
+        extra_headers: Mapping[str, str] | None,
+        client: openai.AsyncOpenAI | None,
+    ) -> None:
+        self._base_url = base_url
+        self._api_key = NO_KEY if api_key is None and _is_own(base_url) else api_key
+        self._timeout = timeout
+        self._max_retries = max_retries
+        self._headers = dict(extra_headers or {})
+        self._given = client
+        self._lock = threading.Lock()
+        self._sessions: dict[asyncio.AbstractEventLoop, _Session] = {}
+
+    @property
+    def host(self) -> str:
+        """The server's name and port, for messages."""
+        url = self._base_url if self._given is None else str(self._given.base_url)
+        parts = urlsplit(url or "")
+        port = f":{parts.port}" if parts.port else ""
+        return f"{parts.hostname}{port}" if parts.hostname else OPENAI_HOST
+
+    async def post(self, path: str, body: JsonObject) -> JsonObject:
+        """The answer to `body`, a JSON object."""
+        client = await self._client()
+        try:
+            content = await client.post(path, cast_to=bytes, body=body, options=self._options())
+        except failures() as error:
+            raise self._explained(error, client) from cause(error)
+        return self._object(content)
+
+    def post_blocking(self, path: str, body: JsonObject) -> JsonObject:
+        """Like `post`, on the calling thread."""
+        if self._given is not None:
+            raise ConfigError("a client given as client= can only be used from an event loop")
+        with self._blocking_client() as client:
+            try:
+                content = client.post(path, cast_to=bytes, body=body, options=self._options())
+            except failures() as error:
+                raise self._explained(error, client) from cause(error)
+        return self._object(content)
+
+    async def get(self, path: str, *, timeout: float) -> JsonObject:
+        """What `path` holds, asked for once and for at most `timeout` seconds."""
+        client = await self._client()
+        options: RequestOptions = {**self._options(), "max_retries": 0, "timeout": timeout}
+        try:
+            content = await client.get(path, cast_to=bytes, options=options)
+        except failures() as error:
+            raise self._explained(error, client) from cause(error)
+        return self._object(content)
+
+    async def stream(self, path: str, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
+        """The events of an answer as they come; the connection is freed when iteration ends."""
+        client = await self._client()
+        try:
+            async with aclosing(_events(client, path, body, self._options())) as events:
+                async for event in events:
+                    yield event
+        except failures() as error:
+            raise self._explained(error, client) from cause(error)
+
+    def unusable(self, problem: str, *, transient: bool = False) -> EndpointError:
+        """The error for an answer that arrived and cannot be used."""
+        secrets = self._secrets(self._api_key)
+        return EndpointError(f"{self.host}: {redact(problem, secrets)}", transient=transient)
+
+    async def _client(self) -> openai.AsyncOpenAI:
+        if self._given is not None:
+            return self._given
+        loop = asyncio.get_running_loop()
+        if loop not in self._sessions:
+            session = await self._open()
+            with self._lock:
+                for ended in [known for known in self._sessions if known.is_closed()]:
+                    del self._sessions[ended]
+                self._sessions[loop] = session
+        return self._sessions[loop][0]
+
+    async def _open(self) -> _Session:
+        """A new client, which the running loop closes when it shuts its generators down."""
+        import openai
+
+        try:
+            client = openai.AsyncOpenAI(
+                api_key=self._api_key,
+                base_url=self._base_url,
+                timeout=self._timeout,
+                max_retries=self._max_retries,
+                # The SDK's own default closes itself from __del__, on whichever loop runs then.
+                http_client=openai.DefaultAsyncHttpxClient(timeout=self._timeout),
+            )
+        except openai.OpenAIError as error:
+            raise self._no_key() from error
+        guard = _closing(client)
+        await anext(guard)
+        return client, guard
+
+    def _blocking_client(self) -> openai.OpenAI:
+        import openai
+
+        try:
+            return openai.OpenAI(
+                api_key=self._api_key,
+                base_url=self._base_url,
+                timeout=self._timeout,
+                max_retries=self._max_retries,
+            )
+        except openai.OpenAIError as error:
+            raise self._no_key() from error
+
+    def _no_key(self) -> ConfigError:
+        return ConfigError(
+            f"no API key for {self.host}: give api_key=, or set OPENAI_API_KEY "
+            "(without a model server, leave llm= away: the offline adapters need no key)"
+        )
+
+    def _options(self) -> RequestOptions:
+        return {"headers": self._headers} if self._headers else {}
+
+    def _explained(
+        self, error: Exception, client: openai.AsyncOpenAI | openai.OpenAI
+    ) -> EndpointError:
+        return explain(error, host=self.host, secrets=self._secrets(client.api_key))
+
+    def _secrets(self, key: object) -> set[str]:
+        known = {key, *self._headers.values()} - {NO_KEY}
+        return {secret for secret in known if isinstance(secret, str) and len(secret) >= 6}
+
+    def _object(self, content: bytes) -> JsonObject:
+        """The JSON object of an answer, or an error that says what came instead."""
+        if not content.strip():
+            raise self.unusable("it answered with an empty body", transient=True)
+        try:
+            value = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            kind = "an HTML page" if content.lstrip().startswith(b"<") else "no JSON"
+            raise self.unusable(
+                f"it answered with {kind}; check base_url= (it usually ends in /v1)"
+            ) from error
+        if not isinstance(value, dict):
+            raise self.unusable("it answered with JSON that is no object; check base_url=")
+        if value.get("error"):
+            reported = detail(value)
+            raise self.unusable(f"the server reported an error: {reported}", transient=True)
+        return value
+
+
+async def _events(
+    client: openai.AsyncOpenAI, path: str, body: JsonObject, options: RequestOptions
+) -> AsyncGenerator[JsonObject, None]:
+    from openai import AsyncStream
+
+    events = await client.post(
+        path,
+        cast_to=object,
+        body={**body, "stream": True},
+        options=options,
+        stream=True,
+        stream_cls=AsyncStream[object],
+    )
+    async with events:
+        async for event in events:
+            if isinstance(event, dict):
+                yield event
+
+
+async def _closing(client: openai.AsyncOpenAI) -> AsyncGenerator[None, None]:
+    """Wait inside a generator: a loop that ends finalizes its generators, and so the client."""
+    try:
+        yield
+    finally:
+        await client.close()
+
+
+def _is_own(base_url: str | None) -> bool:
+    """Whether a URL leads to this machine or network, where servers seldom ask for keys."""
+    host = urlsplit(base_url).hostname if base_url else None
+    if host is None:
+        return False
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".internal", ".localhost"))

@@ -1,0 +1,138 @@
+"""What a failed request to a model server means, in words that say what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from lightrag_jsonl.errors import LLMError
+
+if TYPE_CHECKING:
+    import openai
+
+DETAIL_LIMIT = 300  # characters of a server's own message that are shown
+
+ADVICE: Mapping[int, str] = {
+    400: "the server refused the request",
+    401: "check api_key= (or OPENAI_API_KEY)",
+    402: "the account has no credit left",
+    403: "this key may not use this model",
+    404: "check the model's name and base_url= (it usually ends in /v1)",
+    405: "check base_url= (it usually ends in /v1)",
+    408: "the server gave up waiting; try again",
+    413: "the request is too long; use smaller chunks or batches",
+    422: "the server refused the request",
+    429: "too many requests, even after waiting; lower max_concurrent_calls or try later",
+}
+SERVER_ADVICE = "the server failed, even after retries; try later"
+TRANSIENT = frozenset({408, 409, 425, 429})
+SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+KEY_LIKE = re.compile(r"\b(?:sk|key|Bearer)[-_ ][\w*.\-]{6,}", re.IGNORECASE)
+
+
+class EndpointError(LLMError):
+    """A request failed; `status` and `detail` are the server's own, where it answered at all."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        transient: bool = False,
+        retry_after: float | None = None,
+        status: int | None = None,
+        detail: str = "",
+    ) -> None:
+        super().__init__(message, transient=transient, retry_after=retry_after)
+        self.status = status
+        self.detail = detail
+
+
+def failures() -> tuple[type[Exception], ...]:
+    """What the SDK, the HTTP client below it and a broken answer may raise."""
+    import openai
+
+    clients = (sys.modules.get(name) for name in ("httpx", "httpx2"))
+    transport = tuple(client.HTTPError for client in clients if client is not None)
+    return (openai.OpenAIError, ValueError, *transport)
+
+
+def cause(error: Exception) -> Exception | None:
+    """The error to chain, or `None` for a refused key: some servers repeat the key they got."""
+    return None if getattr(error, "status_code", None) in (401, 403) else error
+
+
+def explain(error: Exception, *, host: str, secrets: Collection[str]) -> EndpointError:
+    """One of `failures()` as an `EndpointError` that names the host and no secret."""
+    import openai
+
+    if isinstance(error, openai.APIStatusError):
+        return _refused(error, host, secrets)
+    if isinstance(error, openai.APITimeoutError):
+        words = "no answer in time; raise timeout= or ask for less"
+    elif isinstance(error, openai.APIConnectionError):
+        words = f"no connection ({_root(error)}); is the server running, is base_url= right?"
+    elif isinstance(error, openai.APIError):
+        words = f"the server reported an error: {detail(error.body) or error.message}"
+    elif isinstance(error, json.JSONDecodeError):
+        words = "the answer is no JSON; check base_url= (it usually ends in /v1)"
+    elif isinstance(error, ValueError):
+        return EndpointError(f"{host}: {redact(str(error), secrets)}")
+    else:
+        words = f"the connection broke ({error.__class__.__name__})"
+    return EndpointError(f"{host}: {redact(words, secrets)}", transient=True)
+
+
+def redact(text: str, secrets: Collection[str]) -> str:
+    """`text` without the given keys, nor anything that looks like one."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return KEY_LIKE.sub("***", text)
+
+
+def detail(body: object) -> str:
+    """The message in an error's body, wherever the server put it."""
+    while isinstance(body, Mapping):
+        body = next((body[key] for key in ("message", "error", "detail") if body.get(key)), None)
+    if body is None:
+        return ""
+    return _page(
+        body if isinstance(body, str) else json.dumps(body, ensure_ascii=False, default=str)
+    )
+
+
+def _refused(error: openai.APIStatusError, host: str, secrets: Collection[str]) -> EndpointError:
+    status = error.status_code
+    spent = error.code in SPENT or error.type in SPENT
+    advice = "the account has no credit left" if spent else ADVICE.get(status, SERVER_ADVICE)
+    said = redact(detail(error.body) or _page(error.response.text), secrets)
+    return EndpointError(
+        f"{host}: HTTP {status}: {advice}" + (f" ({said})" if said else ""),
+        transient=not spent and (status in TRANSIENT or status >= 500),
+        retry_after=_seconds(error.response.headers.get("retry-after")),
+        status=status,
+        detail=said,
+    )
+
+
+def _page(text: str) -> str:
+    folded = " ".join(text.split())
+    if folded.startswith("<"):
+        return "it answered with an HTML page"
+    return folded if len(folded) <= DETAIL_LIMIT else folded[:DETAIL_LIMIT] + "…"
+
+
+def _root(error: BaseException) -> str:
+    """The words of the first cause that has any."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return str(error) or error.__class__.__name__
+
+
+def _seconds(header: str | None) -> float | None:
+    try:
+        return None if header is None else float(header)
+    except ValueError:
+        return None

@@ -1,0 +1,253 @@
+"""Plain functions as models and embedders, in the shapes that people already have."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, TypeAlias, cast
+
+import numpy as np
+
+from lightrag_jsonl.adapters.units import unit_rows
+from lightrag_jsonl.errors import ConfigError, EmbeddingError, LightRAGError, LLMError
+from lightrag_jsonl.protocols import LLM, Embedder, Vectors
+from lightrag_jsonl.types import Completion, Message, ResponseType, Usage
+
+Function: TypeAlias = Callable[..., object]
+LIGHTRAG = frozenset({"prompt", "system_prompt", "history_messages"})
+NO_SIGNATURE: Mapping[str, inspect.Parameter] = MappingProxyType({})
+Shape = Literal["messages", "system_prompt", "prompt"]
+
+
+class FunctionLLM:
+    """A function as an `LLM`; a plain one runs in a thread, an async one on the loop.
+
+    Its parameters tell its shape: `(messages)` gets a list of `{"role", "content"}` mappings
+    (`Message` values where its annotation says so); `(system, prompt)` gets two strings;
+    `(prompt, system_prompt=None, history_messages=[], **kw)`, LightRAG's own, gets what it
+    names, `max_tokens` included. What a shape has no place for is written into the prompt. It
+    returns a string or a `Completion`. Its exceptions become a transient `LLMError`. `name` is
+    part of cache keys: give one to functions of the same name.
+    """
+
+    def __init__(self, function: Function, *, name: str | None = None) -> None:
+        if not callable(function):
+            raise ConfigError(f"a function is needed, not {type(function).__name__}")
+        self._function = function
+        self._call = _signature(function)
+        self._name = name or _name_of(function)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        response_type: ResponseType = "text",
+        max_tokens: int | None = None,
+    ) -> Completion:
+        """What the function returns for the conversation."""
+        values, named = self._call.arguments(messages, max_tokens)
+        try:
+            answer = await _run(self._function, *values, **named)
+        except LightRAGError:
+            raise
+        except Exception as error:  # the user's own function may raise anything
+            raise LLMError(f"{self.name} failed: {_words(error)}", transient=True) from error
+        if isinstance(answer, Completion):
+            return answer
+        if not isinstance(answer, str):
+            kind = "None" if answer is None else f"a value of type {type(answer).__name__}"
+            raise LLMError(f"{self.name} returned {kind}, not a string", transient=answer is None)
+        return Completion(answer, usage=Usage(calls=1))
+
+
+class FunctionEmbedder:
+    """A function from a list of texts to rows of numbers, as an `Embedder`.
+
+    It may be plain (then it runs in a thread) or async, and return lists or an array of shape
+    (len(texts), dim); rows are normalized. A parameter called `kind` gets "query" or
+    "passage". Its exceptions, and rows of another shape, become an `EmbeddingError`.
+    """
+
+    def __init__(self, function: Function, *, dim: int, name: str | None = None) -> None:
+        if not callable(function):
+            raise ConfigError(f"a function is needed, not {type(function).__name__}")
+        if dim < 1:
+            raise ConfigError("dim must be at least 1")
+        self._function = function
+        self._takes_kind = "kind" in _parameters(function)
+        self._dim = dim
+        self._name = name or _name_of(function)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def dim(self) -> int:
+        return self._dim
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        """float32 of shape (len(texts), dim), rows of unit length."""
+        if not texts:
+            return np.zeros((0, self._dim), dtype=np.float32)
+        named = {"kind": kind} if self._takes_kind else {}
+        try:
+            rows = await _run(self._function, list(texts), **named)
+        except LightRAGError:
+            raise
+        except Exception as error:  # the user's own function may raise anything
+            raise EmbeddingError(f"{self.name} failed: {_words(error)}") from error
+        return unit_rows(
+            cast("Sequence[object]", rows), count=len(texts), dim=self._dim, source=self.name
+        )
+
+
+def as_llm(model: LLM | Function) -> LLM:
+    """What a user passes as `llm`: a port as it is, a function wrapped. Raises `ConfigError`."""
+    if callable(getattr(model, "complete", None)):
+        return cast("LLM", model)
+    if callable(model):
+        return FunctionLLM(model)
+    hint = f"; did you mean OpenAILLM({model!r})?" if isinstance(model, str) else ""
+    raise ConfigError(f"llm must be an LLM or a function, not {type(model).__name__}{hint}")
+
+
+def as_embedder(embedder: object) -> Embedder:
+    """What a user passes as `embedder`: a port as it is, or something like LightRAG's EmbeddingFunc.
+
+    The latter has `embedding_dim`, and `func` or a call of its own. Raises `ConfigError`.
+    """
+    if callable(getattr(embedder, "embed", None)) and hasattr(embedder, "dim"):
+        return cast("Embedder", embedder)
+    dim = getattr(embedder, "embedding_dim", None)
+    function = embedder if callable(embedder) else getattr(embedder, "func", None)
+    if isinstance(dim, int) and callable(function):
+        inner = getattr(embedder, "func", None) or function
+        return FunctionEmbedder(
+            function, dim=dim, name=getattr(embedder, "model_name", None) or _name_of(inner)
+        )
+    if callable(embedder):
+        raise ConfigError(
+            f"the length of {_name_of(embedder)}'s vectors is not known: "
+            "give FunctionEmbedder(function, dim=…)"
+        )
+    hint = (
+        f"; did you mean SentenceTransformerEmbedder({embedder!r})?"
+        if isinstance(embedder, str)
+        else ""
+    )
+    raise ConfigError(f"embedder must be an Embedder, not {type(embedder).__name__}{hint}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """How a function wants its conversation; `takes` are keywords it accepts, None all of them."""
+
+    shape: Shape
+    takes: frozenset[str] | None = frozenset()
+    wants_messages: bool = False
+
+    def arguments(
+        self, messages: Sequence[Message], max_tokens: int | None
+    ) -> tuple[list[object], dict[str, object]]:
+        """Positional and keyword arguments for one call."""
+        named: dict[str, object] = {}
+        if max_tokens is not None and self._accepts("max_tokens"):
+            named["max_tokens"] = max_tokens
+        if self.shape == "messages":
+            turns = list(messages) if self.wants_messages else _mappings(messages)
+            return [turns], named
+        system, history, prompt = _parts(messages)
+        if self.shape == "system_prompt":
+            return [system, _transcript(history, prompt)], named
+        if self._accepts("history_messages"):
+            named["history_messages"] = _mappings(history)
+        else:
+            prompt = _transcript(history, prompt)
+        if self._accepts("system_prompt"):
+            named["system_prompt"] = system or None
+        elif system:
+            prompt = f"{system}\n\n{prompt}"
+        return [prompt], named
+
+    def _accepts(self, keyword: str) -> bool:
+        return self.takes is None or keyword in self.takes
+
+
+def _signature(function: Function) -> _Call:
+    parameters = _parameters(function)
+    names = frozenset(parameters)
+    positional = [
+        parameter
+        for parameter in parameters.values()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    varied = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters.values())
+    takes = None if open_ended else names
+    required = [parameter.name for parameter in positional if parameter.default is parameter.empty]
+    first = positional[0] if positional else None
+    if first is not None and first.name == "prompt" and LIGHTRAG.issuperset(required):
+        return _Call("prompt", takes)
+    if len(required) == 2 and not required[1].startswith("system"):
+        return _Call("system_prompt", names)
+    if len(required) > 1 or (parameters is not NO_SIGNATURE and first is None and not varied):
+        raise ConfigError(
+            f"{_name_of(function)} takes ({', '.join(parameters)}); a model function takes "
+            "(messages), (system, prompt) or (prompt, system_prompt=None, history_messages=[])"
+        )
+    if first is not None and first.annotation in (str, "str"):
+        return _Call("prompt", takes)
+    wants = first is not None and "Message" in str(first.annotation)
+    return _Call("messages", names, wants_messages=wants)
+
+
+def _parameters(function: Function) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some callables written in C have no signature
+        return NO_SIGNATURE
+
+
+async def _run(function: Function, *values: object, **named: object) -> object:
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - the method itself is looked at
+    ):
+        return await function(*values, **named)  # type: ignore[misc]
+    answer = await asyncio.to_thread(function, *values, **named)
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _parts(messages: Sequence[Message]) -> tuple[str, list[Message], str]:
+    """The system text, the turns before the last, and the last turn's text."""
+    system = "\n\n".join(message.content for message in messages if message.role == "system")
+    turns = [message for message in messages if message.role != "system"]
+    return system, turns[:-1], turns[-1].content if turns else ""
+
+
+def _transcript(history: Sequence[Message], prompt: str) -> str:
+    if not history:
+        return prompt
+    turns = [f"{message.role}:\n{message.content}" for message in history]
+    return "\n\n".join([*turns, f"user:\n{prompt}"])
+
+
+def _mappings(messages: Sequence[Message]) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": message.content} for message in messages]
+
+
+def _name_of(function: object) -> str:
+    inner = getattr(function, "func", function)  # functools.partial
+    named = getattr(inner, "__qualname__", None) or type(inner).__qualname__
+    return str(named).rpartition("<locals>.")[2]
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,133 @@
+"""Vectors of texts by hashing their words and pieces of words: no model, no vocabulary."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+
+from lightrag_jsonl.adapters.offline import chinese_words, english_words
+from lightrag_jsonl.protocols import Vectors
+from lightrag_jsonl.text import has_cjk, sanitize, search_terms
+
+VERSION = 1
+_FAINT = 0.1  # weight of function words: they tell texts apart, but hardly
+_PIECES = 0.5  # weight of all n-grams of a word together, beside the word itself
+_LONE_CHARACTER = 0.25  # weight of one CJK character beside a bigram
+_PIECE_SIZES = (3, 4, 5)
+_LONGEST_WORD = 40  # characters; beyond it a "word" is an address or a blob
+
+
+class HashEmbedder:
+    """Embedder by signed feature hashing (Weinberger et al., 2009) of words and n-grams.
+
+    Spaced scripts give words and their 3- to 5-grams (as fastText takes them, with the word's
+    boundaries), CJK gives characters and bigrams. Counts are damped (1 + ln) and function words
+    nearly silent. The hash is CRC-32, so vectors are the same on every machine.
+    """
+
+    def __init__(self, dim: int = 1024) -> None:
+        if dim < 2:
+            raise ValueError(f"dim must be at least 2, not {dim}")
+        self._dim = dim
+
+    @property
+    def name(self) -> str:
+        return f"hash-{self._dim}-{VERSION}"
+
+    @property
+    def dim(self) -> int:
+        return self._dim
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        """float32, shape (len(texts), dim), rows of unit length; `kind` makes no difference."""
+        return await asyncio.to_thread(hash_vectors, texts, dim=self._dim)
+
+
+def hash_vectors(texts: Sequence[str], *, dim: int) -> Vectors:
+    """One unit vector a text; a text without letters or digits gets the first axis."""
+    known: dict[str, tuple[Vectors, np.ndarray[tuple[int], np.dtype[np.int64]]]] = {}
+    vectors = np.zeros((len(texts), dim), dtype=np.float32)
+    for row, text in enumerate(texts):
+        counts = Counter(_terms(text))
+        for term in counts:
+            if term not in known:
+                known[term] = _features(term, dim)
+        if counts:
+            slots = np.concatenate([known[term][1] for term in counts])
+            weights = np.concatenate(
+                [known[term][0] * (1 + math.log(count)) for term, count in counts.items()]
+            )
+            vectors[row] = np.bincount(slots, weights=weights, minlength=dim)
+    lengths = np.linalg.norm(vectors, axis=1)
+    vectors[lengths < 1e-9, 0] = 1.0
+    return np.asarray(vectors / np.where(lengths < 1e-9, 1.0, lengths)[:, None], dtype=np.float32)
+
+
+# ── features ────────────────────────────────────────────────────────────────────
+
+
+def _terms(text: str) -> Iterator[str]:
+    """Words, bigrams and single CJK characters; without any, the visible characters."""
+    terms = search_terms(text)
+    for term in terms:
+        yield term[:_LONGEST_WORD]
+        if len(term) > 1 and has_cjk(term):
+            yield term[0]
+    if not terms:
+        folded = unicodedata.normalize("NFKC", sanitize(text))
+        yield from (char for char in folded if char.isprintable() and not char.isspace())
+
+
+def _features(
+    term: str, dim: int
+) -> tuple[Vectors, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """The signed weights of a term's features, and the slots they are added to."""
+    features = [(term, _weight(term))]
+    if not has_cjk(term) and len(term) > 2:
+        pieces = _pieces(f"<{term}>")
+        share = features[0][1] * _PIECES / math.sqrt(len(pieces))
+        features += [(piece, share) for piece in pieces]
+    hashes = [zlib.crc32(feature.encode("utf-8")) for feature, _ in features]
+    slots = np.array([(value >> 1) % dim for value in hashes], dtype=np.int64)
+    signs = np.array([1.0 if value & 1 else -1.0 for value in hashes], dtype=np.float32)
+    weights = np.array([weight for _, weight in features], dtype=np.float32)
+    return weights * signs, slots
+
+
+def _pieces(word: str) -> list[str]:
+    """The n-grams of a word written between its boundaries."""
+    return [
+        word[at : at + size] for size in _PIECE_SIZES for at in range(len(word) - size + 1)
+    ]
+
+
+def _weight(term: str) -> float:
+    if has_cjk(term):
+        faint = sum(char in _FAINT_CHARACTERS for char in term)
+        if len(term) == 1:
+            return _FAINT * _LONE_CHARACTER if faint else _LONE_CHARACTER
+        faint = len(term) if term in _FAINT_TERMS else faint
+        return (1.0, 0.3, _FAINT)[min(faint, 2)]
+    if term in _FAINT_TERMS:
+        return _FAINT
+    return min(1.0, 0.4 + 0.1 * len(term))
+
+
+_FAINT_CHARACTERS = frozenset("的了是在有我你他她它们这那之与及或而但也都就还又被把为对从到于以其此何么吗呢吧谁哪几")
+_FAINT_TERMS = frozenset(
+    word.replace("'", "")
+    for table in (
+        english_words.STOP_WORDS,
+        english_words.QUESTION_WORDS,
+        chinese_words.STOP_WORDS,
+        chinese_words.QUESTION_WORDS,
+    )
+    for word in table
+)

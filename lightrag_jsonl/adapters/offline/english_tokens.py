@@ -1,0 +1,117 @@
+"""English words with their places and parts of speech."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lightrag_jsonl.adapters.offline import english_words as tables
+
+_TOKEN = re.compile(
+    r"(?P<name>(?:Mrs?|Ms|Dr|St|Prof|Jr|Sr|Rev|Gen|Col|Capt|Lt|Sgt|Gov|Sen|Hon|Messrs|Mt|Ft|vs|Inc"
+    r"|Ltd|Corp|Bros)\.|(?:[A-Z]\.){2,}|[A-Z]\.(?=\s+[A-Z]))"
+    r"|(?P<number>[$£€¥]?\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s|%)?(?![^\W_]))"
+    r"|(?P<own>['’][sS]\b)"
+    r"|(?P<word>[^\W_]+(?:(?:[-&+]|\.(?=[a-z]{2,3}\b)|['’](?![sS]\b))[^\W_]+)*\+{0,2})"
+    r"|(?P<tag></?[A-Za-z][^<>]{0,80}>)|(?P<mark>\S)"
+)
+_OPENERS = frozenset("\"'“‘([{:;—–-_*•|…!?.>")
+_ROMAN = re.compile(r"[IVXLC]+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word or mark with its place, its part of speech, and whether a capital is due there.
+
+    `common` tells that the lexicon knows the word, written small, as a noun.
+    """
+
+    start: int
+    end: int
+    text: str
+    low: str
+    tag: str
+    kind: str
+    initial: bool
+    common: bool
+
+    @property
+    def capital(self) -> bool:
+        if self.kind not in ("word", "name") or not any(char.isupper() for char in self.text):
+            return False
+        return "'" not in self.low or self.low.partition("'")[0] not in tables.STOP_WORDS
+
+
+class Tagger:
+    """TextBlob's pattern tagger; the lexicon comes with the package, nothing is downloaded."""
+
+    def __init__(self) -> None:
+        from textblob.en import parser
+
+        self.tags = parser.find_tags
+        self.lexicon: Mapping[str, str] = parser.lexicon
+        self.lexicon.get("the")  # it is read lazily, and not safely so, by the first who looks
+
+
+_loading = threading.Lock()
+
+
+def tagger() -> Tagger:
+    with _loading:
+        return Tagger()
+
+
+def tokenized(text: str, start: int, end: int, tagger: Tagger) -> list[Token]:
+    found = [m for m in _TOKEN.finditer(text, start, end) if m.lastgroup != "tag"]
+    tagged = tagger.tags([m[0].replace("’", "'") for m in found])
+    tokens: list[Token] = []
+    initial = True
+    for match, (_, tag) in zip(found, tagged, strict=True):
+        kind = match.lastgroup or "mark"
+        low = match[0].replace("’", "'").casefold()
+        common = tagger.lexicon.get(low, "") in ("NN", "NNS")
+        tokens.append(Token(*match.span(), match[0], low, tag or "NN", kind, initial, common))
+        if kind != "mark":
+            initial = False
+        elif match[0] in _OPENERS:
+            initial = True
+    return tokens
+
+
+def capitalized_inside(rows: Iterable[Sequence[Token]]) -> Counter[str]:
+    """Words written with a capital where none is due; their lower-case uses are counted off."""
+    seen: Counter[str] = Counter()
+    for row in rows:
+        if shouted(row):
+            continue
+        for token in row:
+            if token.kind in ("word", "name") and not token.initial:
+                seen[token.low] += 1 if token.capital else -1
+    return seen
+
+
+def shouted(row: Sequence[Token]) -> bool:
+    """A heading in capitals, or one With Every Word Capitalized, tells nothing by its capitals."""
+    words = [token for token in row if token.kind == "word" and len(token.text) > 3]
+    return len(words) > 1 and all(token.text.isupper() for token in words)
+
+
+_HEADING = re.compile(r"([^\W_][^()\n]{1,60}?)\s*(?:\(([^()\n]{1,40})\))?")
+
+
+def _heading(text: str, spans: Sequence[tuple[int, int]]) -> Phrase | None:
+    """The title that stands alone on the first line of a text, without its (disambiguation)."""
+    start, end = spans[0]
+    title = _HEADING.fullmatch(text, start, end)
+    alone = len(spans) > 1 and "\n" in text[end : spans[1][0]] and text[end - 1] not in ".!?…:,;"
+    if title is None or not alone or len(title[1].split()) > 8 or not title[1][0].isupper():
+        return None
+    name = " ".join(title[1].split())
+    if name.isupper() or name.casefold().split()[0] in ("chapter", "section", "part", "page"):
+        return None
+    words = (title[2] or "").casefold().split()
+    sort = next((tables.HEADS[word] for word in reversed(words) if word in tables.HEADS), None)
+    return Phrase(*title.span(1), name.removeprefix("The "), sort or "concept", sure=bool(sort))

@@ -1,0 +1,262 @@
+"""Chat models behind any endpoint that speaks OpenAI's protocol."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Literal
+
+from lightrag_jsonl.adapters.constrain import Means, constraint, has_grammars, means_of, unwrap
+from lightrag_jsonl.adapters.endpoint import Endpoint, JsonObject
+from lightrag_jsonl.adapters.faults import EndpointError
+from lightrag_jsonl.adapters.openai_embedder import OpenAIEmbedder
+from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.text import sanitize
+from lightrag_jsonl.types import Completion, Json, Message, ResponseType, Usage
+
+if TYPE_CHECKING:
+    import openai
+
+__all__ = ["OpenAIEmbedder", "OpenAILLM"]
+
+log = logging.getLogger(__name__)
+
+CHAT = "/chat/completions"
+PROBE_TIMEOUT = 10.0  # seconds a server may take to say what it is
+LENGTH = frozenset({"length", "max_tokens", "model_length"})
+
+
+class OpenAILLM:
+    """A chat model behind an OpenAI-compatible endpoint; also a `StreamingLLM` and `ConstrainedLLM`.
+
+    `temperature=None` sends none. `extra_body` is merged into every request. `timeout` is in
+    seconds. `json_mode` asks for `json_object` where the response type is "json" (never for
+    "jsonl"). `constrain`: "off" leaves extraction to the prompt; "auto" finds out what the
+    server can do and holds every line to the schema (a grammar on llama.cpp and vLLM, a JSON
+    schema elsewhere, nothing where that is refused); "grounded" also holds entity names to
+    those given, where the server takes grammars. One instance may be used from several event
+    loops. `name` is part of cache keys: give one to tell two set-ups of a model apart.
+    Raises `LLMError`, or `ConfigError` where there is no key.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        temperature: float | None = 0.0,
+        timeout: float = 180.0,
+        max_retries: int = 4,
+        extra_body: Mapping[str, Json] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        json_mode: bool = False,
+        constrain: Literal["auto", "off", "grounded"] = "off",
+        name: str | None = None,
+        client: openai.AsyncOpenAI | None = None,
+    ) -> None:
+        if constrain not in ("auto", "off", "grounded"):
+            raise ConfigError(f"constrain must be 'auto', 'off' or 'grounded', not {constrain!r}")
+        self.model = model
+        self.constrain = constrain
+        self._name = name or model
+        self._temperature = temperature
+        self._json_mode = json_mode
+        self._extra = dict(extra_body or {})
+        self._endpoint = Endpoint(
+            base_url=base_url,
+            api_key=api_key,
+            timeout=timeout,
+            max_retries=max_retries,
+            extra_headers=extra_headers,
+            client=client,
+        )
+        self._refused: frozenset[str] = frozenset()  # fields this model does not take
+        self._means: Means | None = None
+
+    def __repr__(self) -> str:
+        return f"OpenAILLM({self.model!r}, host={self._endpoint.host!r})"
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        response_type: ResponseType = "text",
+        max_tokens: int | None = None,
+    ) -> Completion:
+        """The model's answer, with how it ended and what it cost."""
+        body = self._body(messages, max_tokens)
+        if self._json_mode and response_type == "json":
+            body["response_format"] = {"type": "json_object"}
+        return await self._complete(body)
+
+    async def stream(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None
+    ) -> AsyncIterator[str]:
+        """The answer piece by piece; a connection that breaks off is an `LLMError`."""
+        body = self._body(messages, max_tokens)
+        while True:
+            sent, characters = self._accepted(body), 0
+            try:
+                async with aclosing(self._pieces(sent)) as pieces:
+                    async for piece in pieces:
+                        characters += len(piece)
+                        yield piece
+                return
+            except EndpointError as error:
+                if characters:
+                    broken = f"{error} (the answer broke off after {characters} characters)"
+                    raise EndpointError(broken, transient=True) from error
+                if not self._adapt(error, sent):
+                    raise
+
+    async def complete_records(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Json,
+        names: Sequence[str] | None = None,
+        max_tokens: int | None = None,
+    ) -> Completion:
+        """Like `complete` for JSONL, every line held to `schema` where the server can do that.
+
+        `names` counts only with `constrain="grounded"`. A schema without a grammar, or a server
+        that refuses the constraint, is asked without one.
+        """
+        body = self._body(messages, max_tokens)
+        means = await self._find_means()
+        if means is None:
+            return await self._complete(body)
+        try:
+            held = constraint(means, schema, names if self.constrain == "grounded" else None)
+        except ConfigError as error:
+            log.warning("%s: asking %s without a constraint", error, self.name)
+            return await self._complete(body)
+        try:
+            answer = await self._complete({**body, **held})
+        except EndpointError as error:
+            if error.status not in (400, 422):
+                raise
+            answer = await self._complete(body)
+            log.warning("%s takes no constraint (%s): asking without", self.name, error)
+            self._refused |= {"constraint"}
+        return Completion(unwrap(answer.text), answer.finish, answer.usage)
+
+    async def _find_means(self) -> Means | None:
+        """How the server can be held to a schema, asked of it once; `None` for not at all."""
+        if self.constrain == "off" or "constraint" in self._refused:
+            return None
+        if self._means is None:
+            try:
+                self._means = means_of(await self._endpoint.get("/models", timeout=PROBE_TIMEOUT))
+            except EndpointError as error:
+                log.debug("%s does not list its models: %s", self._endpoint.host, error)
+                if error.status is None:
+                    return None
+                self._means = "json_schema"
+            if self.constrain == "grounded" and not has_grammars(self._means):
+                log.warning("%s takes no grammar: entity names stay free", self._endpoint.host)
+        return self._means
+
+    def _body(self, messages: Sequence[Message], max_tokens: int | None) -> JsonObject:
+        turns: list[Json] = [
+            {"role": message.role, "content": sanitize(message.content)} for message in messages
+        ]
+        body: JsonObject = {"model": self.model, "messages": turns}
+        if self._temperature is not None:
+            body["temperature"] = self._temperature
+        if max_tokens is not None:
+            body["max_tokens"] = max_tokens
+        return {**body, **self._extra}
+
+    async def _complete(self, body: JsonObject) -> Completion:
+        while True:
+            sent = self._accepted(body)
+            try:
+                return self._completion(await self._endpoint.post(CHAT, sent))
+            except EndpointError as error:
+                if not self._adapt(error, sent):
+                    raise
+
+    def _accepted(self, body: JsonObject) -> JsonObject:
+        """The request without the fields this model refused before."""
+        sent = {key: value for key, value in body.items() if key not in self._refused}
+        if "max_tokens" in self._refused and "max_tokens" in body:
+            sent["max_completion_tokens"] = body["max_tokens"]
+        return sent
+
+    def _adapt(self, error: EndpointError, sent: JsonObject) -> bool:
+        """Learn from a refusal which field to leave out; whether there is something to change.
+
+        Reasoning models take `max_completion_tokens` for `max_tokens`, and no temperature.
+        """
+        if error.status not in (400, 422):
+            return False
+        words = error.detail.lower()
+        for field, sign in (("max_tokens", "max_completion_tokens"), ("temperature",) * 2):
+            if sign in words and field in sent:
+                log.debug("%s refuses %s", self.name, field)
+                self._refused |= {field}
+                return True
+        return False
+
+    def _completion(self, answer: JsonObject) -> Completion:
+        choice = _first(answer.get("choices"))
+        if choice is None:
+            raise self._endpoint.unusable("the answer has no choices", transient=True)
+        message, reason = choice.get("message"), choice.get("finish_reason")
+        content = _text(message.get("content")) if isinstance(message, dict) else None
+        cut = reason in LENGTH
+        if content is None and not cut:
+            refusal = message.get("refusal") if isinstance(message, dict) else None
+            why = f": {refusal}" if refusal else f" (finish reason {reason!r})"
+            raise self._endpoint.unusable(f"the model gave no text{why}")
+        return Completion(content or "", "length" if cut else "stop", _usage(answer.get("usage")))
+
+    async def _pieces(self, body: JsonObject) -> AsyncGenerator[str, None]:
+        ended = False
+        async with aclosing(self._endpoint.stream(CHAT, body)) as events:
+            async for event in events:
+                choice = _first(event.get("choices")) or {}
+                delta = choice.get("delta")
+                piece = _text(delta.get("content")) if isinstance(delta, dict) else None
+                if piece:
+                    yield piece
+                ended = ended or choice.get("finish_reason") is not None
+        if not ended:
+            raise self._endpoint.unusable("the stream ended before the answer", transient=True)
+
+
+def _first(items: Json) -> JsonObject | None:
+    first = items[0] if isinstance(items, list) and items else None
+    return first if isinstance(first, dict) else None
+
+
+def _text(content: Json) -> str | None:
+    """A message's text: a string, or (some servers) a list of parts."""
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) else None
+
+
+def _usage(usage: Json) -> Usage:
+    """Tokens as counted by the server; DeepSeek names cached ones in its own way."""
+    counts = usage if isinstance(usage, dict) else {}
+    details = counts.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    return Usage(
+        input_tokens=_count(counts.get("prompt_tokens")),
+        output_tokens=_count(counts.get("completion_tokens")),
+        cached_tokens=_count(cached or counts.get("prompt_cache_hit_tokens")),
+        calls=1,
+    )
+
+
+def _count(number: Json) -> int:
+    return int(number) if isinstance(number, int | float) else 0

@@ -1,0 +1,284 @@
+"""Embedders and rerankers that run on this machine, by the `sentence-transformers` package."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from lightrag_jsonl.adapters.units import unit_rows
+from lightrag_jsonl.errors import ConfigError, EmbeddingError, LLMError
+from lightrag_jsonl.protocols import Vectors
+from lightrag_jsonl.text import sanitize
+
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder, SentenceTransformer
+    from tokenizers import Tokenizer as FastTokenizer
+
+HUB_SNAPSHOT = re.compile(r"models--(?P<owner>.+?)--(?P<model>.+)")
+PLAIN_FOLDERS = frozenset({"model", "models", "final", "checkpoint", "export", "onnx"})
+PROMPT_NAMES = {"query": ("query",), "passage": ("document", "passage", "corpus")}
+LOAD_ERRORS = (OSError, ValueError, RuntimeError, KeyError, ImportError)
+
+
+class SentenceTransformerEmbedder:
+    """A model by its hub name or folder, loaded at first use (in a thread, once).
+
+    `device=None` takes the best there is. The prompts are put before queries and passages;
+    `None` takes those the model brings along, "" none. `max_length` (tokens) shortens what
+    the model reads. `name` is the hub name or the folder's name. Raises `EmbeddingError`
+    where the model cannot be loaded or run.
+    """
+
+    def __init__(
+        self,
+        model_name_or_path: str | Path,
+        *,
+        device: str | None = None,
+        batch_size: int = 32,
+        query_prompt: str | None = None,
+        passage_prompt: str | None = None,
+        max_length: int | None = None,
+        dim: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        if batch_size < 1 or (max_length is not None and max_length < 1):
+            raise ConfigError("batch_size and max_length must be at least 1")
+        self._source = str(model_name_or_path)
+        self._device = device
+        self._batch_size = batch_size
+        self._prompts = {"query": query_prompt, "passage": passage_prompt}
+        self._max_length = max_length
+        suffix = f" + {passage_prompt!r}" if passage_prompt else ""
+        self._name = name or _model_name(self._source) + suffix
+        self._dim = dim
+        self._model: SentenceTransformer | None = None
+        self._clipper: _Clipper | None = None
+        self._loading = threading.Lock()
+        self._encoding = threading.Lock()  # a model is not made for two threads at once
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def dim(self) -> int:
+        """The length of a vector, read from the model's folder or, failing that, the model."""
+        if self._dim is None:
+            self._dim = _dim_on_disk(Path(self._source)) or _dim_of(self._loaded())
+        return self._dim
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The longest text the model reads, in its own tokens; loads the model."""
+        length = self._loaded().max_seq_length
+        return length if isinstance(length, int) else None
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        """float32 of shape (len(texts), dim), rows of unit length."""
+        return await asyncio.to_thread(self._encode, [sanitize(text) for text in texts], kind)
+
+    def clip(self, text: str) -> str:
+        """The part of a passage that the model reads, cut at a character; loads the model."""
+        model = self._loaded()
+        if self._clipper is None:
+            self._clipper = _Clipper.of(model, self._prompt(model, "passage"))
+        return self._clipper.clip(sanitize(text))
+
+    def _encode(self, texts: list[str], kind: Literal["query", "passage"]) -> Vectors:
+        model = self._loaded()
+        if not texts:
+            return np.zeros((0, self.dim), dtype=np.float32)
+        try:
+            with self._encoding:
+                rows = model.encode(
+                    texts,
+                    prompt=self._prompt(model, kind),
+                    batch_size=self._batch_size,
+                    show_progress_bar=False,
+                    convert_to_numpy=True,
+                )
+        except (RuntimeError, ValueError, IndexError) as error:
+            raise EmbeddingError(
+                f"{self.name} could not embed {len(texts)} texts: {error}"
+            ) from error
+        vectors = unit_rows(rows, count=len(texts), dim=self._dim, source=self.name)
+        self._dim = vectors.shape[1]
+        return vectors
+
+    def _prompt(self, model: SentenceTransformer, kind: Literal["query", "passage"]) -> str:
+        given = self._prompts[kind]
+        if given is not None:
+            return given
+        brought = model.prompts or {}
+        return next((brought[name] for name in PROMPT_NAMES[kind] if brought.get(name)), "")
+
+    def _loaded(self) -> SentenceTransformer:
+        with self._loading:
+            if self._model is None:
+                try:
+                    from sentence_transformers import SentenceTransformer
+
+                    self._model = SentenceTransformer(self._source, device=self._device)
+                except LOAD_ERRORS as error:
+                    raise EmbeddingError(_cannot_load(self._source, error)) from error
+                if self._max_length is not None:
+                    self._model.max_seq_length = self._max_length
+            return self._model
+
+
+class CrossEncoderReranker:
+    """A cross-encoder by its hub name or folder as a `Reranker`, loaded at first use.
+
+    `max_length` (tokens of query and text together) shortens what the model reads. Raises
+    `LLMError` where the model cannot be loaded or run.
+    """
+
+    def __init__(
+        self,
+        model_name_or_path: str | Path,
+        *,
+        device: str | None = None,
+        batch_size: int = 32,
+        max_length: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        if batch_size < 1:
+            raise ConfigError("batch_size must be at least 1")
+        self._source = str(model_name_or_path)
+        self._device = device
+        self._batch_size = batch_size
+        self._max_length = max_length
+        self._name = name or _model_name(self._source)
+        self._model: CrossEncoder | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """One score a text, higher is better."""
+        if not texts:
+            return ()
+        pairs = [(sanitize(query), sanitize(text)) for text in texts]
+        return await asyncio.to_thread(self._score, pairs)
+
+    def _score(self, pairs: list[tuple[str, str]]) -> tuple[float, ...]:
+        with self._lock:
+            model = self._loaded()
+            try:
+                scores = model.predict(pairs, batch_size=self._batch_size, show_progress_bar=False)
+            except (RuntimeError, ValueError, IndexError) as error:
+                raise LLMError(f"{self.name} could not score: {error}") from error
+        table = np.asarray(scores, dtype=np.float64)
+        if table.shape != (len(pairs),):
+            raise LLMError(
+                f"{self.name} gives {table.shape[1:]} numbers a text: "
+                "a reranker has one output, is this a classifier?"
+            )
+        return tuple(float(score) for score in table)
+
+    def _loaded(self) -> CrossEncoder:
+        if self._model is None:
+            try:
+                from sentence_transformers import CrossEncoder
+
+                self._model = CrossEncoder(
+                    self._source, device=self._device, max_length=self._max_length
+                )
+            except LOAD_ERRORS as error:
+                raise LLMError(_cannot_load(self._source, error)) from error
+        return self._model
+
+
+class _Clipper:
+    """Cuts passages where a model's tokenizer would, without touching the tokenizer it uses."""
+
+    def __init__(self, tokenizer: FastTokenizer | None, room: int | None, prompt: str) -> None:
+        self._tokenizer = tokenizer
+        self._room = room
+        self._prompt = prompt
+
+    @classmethod
+    def of(cls, model: SentenceTransformer, prompt: str) -> _Clipper:
+        from tokenizers import Tokenizer as FastTokenizer
+
+        fast = getattr(model.tokenizer, "backend_tokenizer", None)
+        length = model.max_seq_length
+        if not isinstance(fast, FastTokenizer) or not isinstance(length, int):
+            return cls(None, None, prompt)
+        own = FastTokenizer.from_str(fast.to_str())
+        own.no_truncation()
+        own.no_padding()
+        return cls(own, length - own.num_special_tokens_to_add(is_pair=False), prompt)
+
+    def clip(self, text: str) -> str:
+        if self._tokenizer is None or self._room is None:
+            return text
+        whole = self._prompt + text
+        offsets = self._tokenizer.encode(whole, add_special_tokens=False).offsets
+        if len(offsets) <= self._room:
+            return text
+        end = offsets[self._room - 1][1] if self._room > 0 else 0
+        return whole[len(self._prompt) : end]
+
+
+def _model_name(source: str) -> str:
+    """A name that stays the same: the hub's, or the folder's (with its parent where it says little)."""
+    folder = Path(source)
+    if not folder.is_dir():
+        return source
+    folder = folder.resolve()
+    for part in folder.parts:
+        if cached := HUB_SNAPSHOT.fullmatch(part):
+            return f"{cached['owner']}/{cached['model']}"
+    plain = folder.name.lower() in PLAIN_FOLDERS
+    return f"{folder.parent.name}/{folder.name}" if plain else folder.name
+
+
+def _dim_on_disk(folder: Path) -> int | None:
+    """The width of the last layer that sets one, from the model's folder; None if it is not plain."""
+    try:
+        modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+        for module in reversed(modules):
+            kind = module["type"].rpartition(".")[2]
+            if kind not in ("Pooling", "Dense"):
+                continue
+            config = folder / module["path"] / "config.json"
+            settings = json.loads(config.read_text(encoding="utf-8"))
+            width = settings.get("out_features" if kind == "Dense" else "word_embedding_dimension")
+            plain = kind == "Dense" or sum(_pooling_modes(settings)) == 1
+            return width if isinstance(width, int) and plain else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return None
+
+
+def _pooling_modes(settings: dict[str, object]) -> list[bool]:
+    """Several modes at once are put side by side, which makes vectors longer."""
+    return [value is True for key, value in settings.items() if key.startswith("pooling_mode_")]
+
+
+def _dim_of(model: SentenceTransformer) -> int:
+    asked = getattr(model, "get_embedding_dimension", None)  # its name since version 5.2
+    dim = asked() if asked is not None else model.get_sentence_embedding_dimension()
+    if not isinstance(dim, int):
+        raise EmbeddingError("the model does not tell how long its vectors are: give dim=")
+    return dim
+
+
+def _cannot_load(source: str, error: Exception) -> str:
+    if isinstance(error, ImportError):
+        return f"the model {source!r} needs a package: {error} (pip install sentence-transformers)"
+    reason = " ".join(str(error).split())[:200]
+    return (
+        f"cannot load the model {source!r}: give the name of a model of the hub (the first use "
+        f"downloads it and needs a network) or the path of its folder ({reason})"
+    )

@@ -1,0 +1,40 @@
+"""Rows of numbers from anywhere become the vectors an index takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from lightrag_jsonl.errors import EmbeddingError
+from lightrag_jsonl.protocols import Vectors
+
+
+def unit_rows(
+    rows: npt.ArrayLike | Sequence[object], *, count: int, dim: int | None, source: str
+) -> Vectors:
+    """float32 of shape (count, dim), each row divided by its length; a row of zeros stays so.
+
+    Raises `EmbeddingError` where the shape is another one (`dim=None` takes any width) or a
+    number is not finite; `source` names the embedder in it.
+    """
+    try:
+        table = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise EmbeddingError(f"{source}: the vectors are no table of numbers: {error}") from error
+    if count == 0 and table.size == 0:
+        return np.zeros((0, dim or 0), dtype=np.float32)
+    wanted = (count, table.shape[-1] if dim is None and table.ndim == 2 else dim)
+    if table.shape != wanted or table.shape[-1] == 0:
+        raise EmbeddingError(
+            f"{source}: {count} texts must give vectors of shape ({count}, {dim or 'dim'}), "
+            f"got {table.shape}"
+        )
+    if not np.isfinite(table).all():
+        raise EmbeddingError(f"{source}: a vector holds NaN or infinity")
+    lengths = np.linalg.norm(table, axis=1, keepdims=True)
+    unit: npt.NDArray[np.float64] = np.divide(
+        table, lengths, out=np.zeros_like(table), where=lengths > 0
+    )
+    return unit.astype(np.float32)

@@ -1,0 +1,313 @@
+"""The one door to the model: render, look in the cache, call, keep what was paid for, read the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lightrag_jsonl.errors import ConfigError, LLMError, ResponseError
+from lightrag_jsonl.jsonl import parse_jsonl
+from lightrag_jsonl.prompts import PromptManager
+from lightrag_jsonl.protocols import LLM, ConstrainedLLM, StreamingLLM
+from lightrag_jsonl.storage import cache
+from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.types import (
+    Completion,
+    Json,
+    JsonlResult,
+    Message,
+    Record,
+    ResponseType,
+    Usage,
+)
+
+TRIES = 3  # of a call that failed in passing; adapters have retries of their own
+FIRST_PAUSE = 0.5  # seconds; doubled at each further try, unless the server says otherwise
+LONGEST_PAUSE = 60.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's answer; `usage` is what it cost now (nothing where it came from the cache)."""
+
+    messages: tuple[Message, ...]
+    completion: Completion
+    key: bytes
+    cached: bool
+
+    @property
+    def text(self) -> str:
+        return self.completion.text
+
+    @property
+    def usage(self) -> Usage:
+        return Usage() if self.cached else replace(self.completion.usage, calls=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """A JSONL answer, read."""
+
+    reply: Reply
+    result: JsonlResult
+
+
+class Spending:
+    """What an operation may spend; `check` is asked before each call, `add` told after it."""
+
+    def check(self) -> None:
+        """Raise `BudgetError` where the limit is reached."""
+
+    def add(self, usage: Usage) -> None:
+        """Count what a call cost."""
+
+
+class Ask:
+    """Asks one model with one set of prompts; at most `max_concurrent_calls` are in flight."""
+
+    def __init__(
+        self,
+        llm: LLM | None,
+        prompts: PromptManager,
+        database: Database,
+        *,
+        max_concurrent_calls: int,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._llm = llm
+        self.prompts = prompts
+        self._database = database
+        self._slots = asyncio.Semaphore(max_concurrent_calls)
+        self._clock = clock
+        self._in_flight: dict[bytes, asyncio.Future[Completion]] = {}
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a model to ask."""
+        return self._llm is not None
+
+    @property
+    def llm(self) -> LLM:
+        """The model; `ConfigError` where there is none."""
+        if self._llm is None:
+            raise ConfigError("this needs a model: pass llm=… (or --llm on the command line)")
+        return self._llm
+
+    # ── asking ──────────────────────────────────────────────────────────────────
+
+    async def text(
+        self,
+        prompt: str,
+        variables: Mapping[str, object],
+        *,
+        then: Sequence[Message] = (),
+        max_tokens: int | None = None,
+        spending: Spending | None = None,
+    ) -> Reply:
+        """The model's text; `then` are further turns after the rendered prompt."""
+        messages = (*self.prompts.render(prompt, variables), *then)
+        return await self._reply(prompt, messages, "text", max_tokens, spending)
+
+    async def json(
+        self, prompt: str, variables: Mapping[str, object], *, spending: Spending | None = None
+    ) -> tuple[Json, Reply]:
+        """The model's JSON value, checked; an unreadable answer is asked for once more."""
+        messages = self.prompts.render(prompt, variables)
+        for last in (False, True):
+            reply = await self._reply(prompt, messages, "json", None, spending)
+            try:
+                return self.prompts.parse_json(reply.text, prompt=prompt), reply
+            except ResponseError:
+                await self.forget(reply)
+                if last:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def jsonl(
+        self,
+        prompt: str,
+        variables: Mapping[str, object],
+        *,
+        then: Sequence[Message] = (),
+        schema_of: str | None = None,
+        normalize: Callable[[Record], Iterable[Record]] | None = None,
+        names: Sequence[str] | None = None,
+        max_tokens: int | None = None,
+        spending: Spending | None = None,
+    ) -> Records:
+        """The model's records. `schema_of` names the prompt whose schema holds, if another one.
+
+        `normalize` runs on each record before the schema; `names` limits entity names where
+        the model's server can be held to them.
+        """
+        messages = (*self.prompts.render(prompt, variables), *then)
+        schema = self.prompts.prompt(schema_of or prompt).schema
+        source = None if schema is None else schema.source
+        reply = await self._reply(
+            prompt, messages, "jsonl", max_tokens, spending, schema=source, names=names
+        )
+        return Records(reply, parse_jsonl(reply.text, schema=schema, normalize=normalize))
+
+    async def stream(
+        self, prompt: str, variables: Mapping[str, object], usage: list[Usage] | None = None
+    ) -> AsyncIterator[str]:
+        """The model's text in pieces; a cached answer, or one of a model that cannot stream, is one piece."""
+        messages = self.prompts.render(prompt, variables)
+        key = self._key(messages, "text", None)
+        done = await self._cached(key)
+        if done is None and not isinstance(self.llm, StreamingLLM):
+            reply = await self._reply(prompt, messages, "text", None, None)
+            done = reply.completion
+            if usage is not None:
+                usage.append(reply.usage)
+        if done is not None:
+            yield done.text
+            return
+        pieces: list[str] = []
+        assert isinstance(self.llm, StreamingLLM)
+        async with self._slots:
+            async for piece in self.llm.stream(messages):
+                pieces.append(piece)
+                yield piece
+        if usage is not None:
+            usage.append(Usage(calls=1))
+        await self._keep(prompt, key, Completion("".join(pieces)))
+
+    async def forget(self, reply: Reply) -> None:
+        """Take an unusable answer out of the cache, so that the next call asks anew."""
+        await self._write(lambda connection: cache.drop_completions(connection, [reply.key]))
+
+    # ── one call ────────────────────────────────────────────────────────────────
+
+    async def _reply(
+        self,
+        prompt: str,
+        messages: tuple[Message, ...],
+        response_type: ResponseType,
+        max_tokens: int | None,
+        spending: Spending | None,
+        *,
+        schema: Mapping[str, Json] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> Reply:
+        key = self._key(messages, response_type, max_tokens)
+        found = await self._cached(key)
+        if found is not None:
+            log.debug("%s: from the cache", prompt)
+            return Reply(messages, found, key, True)
+        while key in self._in_flight:  # the same request is being paid for: share its answer
+            shared = self._in_flight[key]
+            try:
+                return Reply(messages, await asyncio.shield(shared), key, True)
+            except asyncio.CancelledError:
+                if not shared.cancelled():
+                    raise
+        future = asyncio.get_running_loop().create_future()
+        self._in_flight[key] = future
+        try:
+            done = await self._pay(
+                prompt, key, messages, response_type, max_tokens, spending, schema, names
+            )
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError):
+                future.cancel()
+            else:
+                future.set_exception(error)
+                future.exception()  # seen: nobody else may be waiting
+            raise
+        else:
+            future.set_result(done)
+            return Reply(messages, done, key, False)
+        finally:
+            del self._in_flight[key]
+
+    async def _pay(
+        self,
+        prompt: str,
+        key: bytes,
+        messages: tuple[Message, ...],
+        response_type: ResponseType,
+        max_tokens: int | None,
+        spending: Spending | None,
+        schema: Mapping[str, Json] | None,
+        names: Sequence[str] | None,
+    ) -> Completion:
+        """Call the model and commit its answer before anyone sees it."""
+        async with self._slots:
+            if spending is not None:
+                spending.check()
+            started = time.monotonic()
+            done = await self._call(messages, response_type, max_tokens, schema, names)
+            log.debug(
+                "%s: %d in, %d out, %.2f s",
+                prompt,
+                done.usage.input_tokens,
+                done.usage.output_tokens,
+                time.monotonic() - started,
+            )
+            if spending is not None:
+                spending.add(replace(done.usage, calls=1))
+        await self._keep(prompt, key, done)
+        return done
+
+    async def _call(
+        self,
+        messages: tuple[Message, ...],
+        response_type: ResponseType,
+        max_tokens: int | None,
+        schema: Mapping[str, Json] | None,
+        names: Sequence[str] | None,
+    ) -> Completion:
+        llm = self.llm
+        pause = FIRST_PAUSE
+        for attempt in range(1, TRIES + 1):
+            try:
+                if schema is not None and isinstance(llm, ConstrainedLLM):
+                    return await llm.complete_records(
+                        messages, schema=schema, names=names, max_tokens=max_tokens
+                    )
+                return await llm.complete(
+                    messages, response_type=response_type, max_tokens=max_tokens
+                )
+            except LLMError as error:
+                if not error.transient or attempt == TRIES:
+                    raise
+                wait = min(error.retry_after or pause, LONGEST_PAUSE)
+                log.debug("try %d failed (%s); again in %.1f s", attempt, error, wait)
+                await asyncio.sleep(wait)
+                pause *= 2
+        raise AssertionError("unreachable")
+
+    # ── the cache ───────────────────────────────────────────────────────────────
+
+    def _key(
+        self, messages: Sequence[Message], response_type: ResponseType, max_tokens: int | None
+    ) -> bytes:
+        request = [
+            self.llm.name,
+            response_type,
+            max_tokens,
+            [[message.role, message.content] for message in messages],
+        ]
+        return hashlib.sha256(json.dumps(request, ensure_ascii=False).encode()).digest()
+
+    async def _cached(self, key: bytes) -> Completion | None:
+        with self._database.reading() as connection:  # one look-up by key: under 0.1 ms
+            return cache.completion(connection, key)
+
+    async def _keep(self, prompt: str, key: bytes, done: Completion) -> None:
+        await self._write(
+            lambda connection: cache.put_completion(
+                connection, key, done, model=self.llm.name, prompt=prompt, at=self._clock()
+            )
+        )
+
+    async def _write(self, job: Callable[..., object]) -> None:
+        await asyncio.wrap_future(self._database.submit(job))

@@ -1,0 +1,39 @@
+"""Run coroutines together, and have their error as it was raised."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+Other = TypeVar("Other")
+
+
+async def together(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """Await all at once, results in order; the first error cancels the others and is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(coroutine) for coroutine in work]
+    except BaseExceptionGroup as errors:
+        raise first(errors) from None
+    return [task.result() for task in tasks]
+
+
+async def both(
+    one: Coroutine[Any, Any, Result], other: Coroutine[Any, Any, Other]
+) -> tuple[Result, Other]:
+    """Await two different things at once, as `together` does."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = group.create_task(one), group.create_task(other)
+    except BaseExceptionGroup as errors:
+        raise first(errors) from None
+    return tasks[0].result(), tasks[1].result()
+
+
+def first(error: BaseException) -> BaseException:
+    """The first error inside nested groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,83 @@
+"""What stands in where the caller gave nothing: the offline adapters and the recorded tokenizer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from lightrag_jsonl.protocols import (
+    LLM,
+    Answerer,
+    Embedder,
+    Extractor,
+    KeywordExtractor,
+    Tokenizer,
+)
+from lightrag_jsonl.tokens import FittedTokenizer, default_tokenizer
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The outside world of one index. Without a model there are an extractor and an answerer instead."""
+
+    llm: LLM | None
+    embedder: Embedder
+    extractor: Extractor | None
+    keyword_extractor: KeywordExtractor | None
+    answerer: Answerer | None
+
+
+def complete(
+    llm: LLM | Callable[..., object] | None,
+    embedder: Embedder | Callable[..., object] | None,
+    extractor: Extractor | None,
+    keyword_extractor: KeywordExtractor | None,
+    answerer: Answerer | None,
+    language: str,
+) -> Parts:
+    """What the caller gave, plain functions wrapped, and offline parts for what is missing."""
+    from lightrag_jsonl.adapters import offline
+    from lightrag_jsonl.adapters.functions import as_embedder, as_llm
+
+    if llm is None:
+        extractor = extractor or offline.OfflineExtractor(language)
+        keyword_extractor = keyword_extractor or offline.OfflineKeywords(language)
+        answerer = answerer or offline.ExtractiveAnswerer(language)
+    return Parts(
+        llm=None if llm is None else as_llm(llm),
+        embedder=offline.HashEmbedder() if embedder is None else as_embedder(embedder),
+        extractor=extractor,
+        keyword_extractor=keyword_extractor,
+        answerer=answerer,
+    )
+
+
+def tokenizer_for(recorded: str | None) -> Tokenizer:
+    """The tokenizer an index was built with, where it can be had here; else the other, with a warning."""
+    fitted = FittedTokenizer()
+    if recorded == fitted.name:
+        return fitted
+    found = default_tokenizer()
+    if recorded is not None and found.name != recorded:
+        log.warning(
+            "this index counts tokens with %s, which is not at hand here; %s stands in, so new "
+            "chunks and budgets may differ a little",
+            recorded,
+            found.name,
+        )
+        return cast(Tokenizer, _Renamed(found, recorded))
+    return found
+
+
+class _Renamed:
+    """A stand-in that keeps the recorded name, so that the record stays what it was."""
+
+    def __init__(self, tokenizer: Tokenizer, name: str) -> None:
+        self.name = name
+        self.error = getattr(tokenizer, "error", 0.0)
+        self.count = tokenizer.count
+        self.truncate = tokenizer.truncate

@@ -1,0 +1,77 @@
+"""The error tree: what went wrong, where, and what to do about it."""
+
+from pathlib import Path
+
+
+class LightRAGError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class ConfigError(LightRAGError):
+    """An option, an argument or an ontology file makes no sense."""
+
+
+class PromptError(LightRAGError):
+    """A prompt, its template or its schema cannot be used."""
+
+
+class LLMError(LightRAGError, RuntimeError):
+    """A model call failed.
+
+    `transient` tells whether the same call may succeed later; `retry_after` is the
+    server's own wish in seconds, where it gave one.
+    """
+
+    def __init__(
+        self, message: str, *, transient: bool = False, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.transient = transient
+        self.retry_after = retry_after
+
+
+class ResponseError(LLMError):
+    """A model's `json` answer could not be read; the text it gave is in `.text`."""
+
+    def __init__(self, message: str, *, text: str) -> None:
+        super().__init__(message)
+        self.text = text
+
+
+class BudgetError(LightRAGError):
+    """A limit on calls or tokens was reached; what was paid for is kept."""
+
+
+class EmbeddingError(LightRAGError, RuntimeError):
+    """An embedder failed or returned vectors of the wrong shape."""
+
+
+class StorageError(LightRAGError):
+    """The working directory cannot be used as asked."""
+
+    def __init__(self, message: str, *, path: Path | str | None = None) -> None:
+        super().__init__(message)
+        self.path = None if path is None else Path(path)
+
+
+class LockedError(StorageError):
+    """Another process is writing to this working directory."""
+
+
+class CorruptError(StorageError):
+    """The database is damaged or is no database of this package."""
+
+
+class VersionError(StorageError):
+    """The database was written by a newer version of this package."""
+
+
+class SettingsError(StorageError, ConfigError):
+    """The index was built with other settings than the ones it is opened with."""
+
+
+class NotFoundError(LightRAGError, KeyError):
+    """No such document, trace, entity or relation."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""

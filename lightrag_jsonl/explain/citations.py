@@ -1,0 +1,229 @@
+"""The `[n]` of an answer, found and resolved to the sentences they rest on, without a model."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from lightrag_jsonl.text import is_cjk, search_terms, sentence_spans
+from lightrag_jsonl.types import Chunk, Citation, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """One citation mark as it stands in the answer: `text[start:end]`, and what it names."""
+
+    start: int
+    end: int
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Citable:
+    """What a number stood for in the prompt; `label` names it, `chunks` are where it was read."""
+
+    kind: Kind
+    label: str
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """The citations of an answer in reading order, and the numbers that were never shown."""
+
+    citations: tuple[Citation, ...] = ()
+    invented: tuple[int, ...] = ()
+
+
+def markers(text: str) -> tuple[Marker, ...]:
+    """Every `[n]`, `[n, m]`, `[n-m]` of the text, in square, full-width or lenticular brackets."""
+    return tuple(
+        Marker(found.start(), found.end(), tuple(dict.fromkeys(_numbers(found["numbers"]))))
+        for found in _MARKER.finditer(text)
+    )
+
+
+def resolve_citations(
+    text: str, shown: Mapping[int, Citable], documents: Mapping[str, str] | None = None
+) -> Cited:
+    """Look up every number the answer cites; `documents` maps ids to titles.
+
+    A citation is narrowed to the sentence of its chunk that shares most with the sentence
+    citing it, and stays the whole chunk where none shares enough.
+    """
+    citations: dict[Citation, None] = {}
+    invented: dict[int, None] = {}
+    matchers: dict[str, _Matcher] = {}
+    for claim, numbers in _claims(text):
+        terms = _content_terms(claim)
+        for number in numbers:
+            if number not in shown:
+                invented[number] = None
+                continue
+            for chunk in shown[number].chunks:
+                if chunk.id not in matchers:
+                    matchers[chunk.id] = _Matcher(chunk.text)
+                start, end = matchers[chunk.id].best(terms)
+                citations[_citation(number, shown[number], chunk, start, end, documents)] = None
+    return Cited(tuple(citations), tuple(invented))
+
+
+_OPEN, _CLOSE = r"[\[［【]", r"[\]］】]"
+_DASH = r"[-‐-―−~～－]"
+_NUMBER = r"\d{1,6}"
+_ITEM = rf"{_NUMBER}(?:\s*{_DASH}\s*{_NUMBER})?"
+_MARKER = re.compile(
+    rf"{_OPEN}\s*(?P<numbers>{_ITEM}(?:\s*[,，、;；]\s*{_ITEM})*)\s*{_CLOSE}"
+    r"(?!\((?:https?:|#))"  # a link's text is no citation
+)
+_RANGE = re.compile(rf"({_NUMBER})(?:\s*{_DASH}\s*({_NUMBER}))?")
+_LONGEST_RANGE = 100  # more was never shown; both ends are reported instead
+
+_ENOUGH_SHARE = 0.2
+_ENOUGH_TERMS = 2
+_FUNCTION_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are as at be been but by did do does for from had has have he her his in into is "
+        "it its not of on or s she so than that the their them then there these they this to was "
+        "were what when where which who why will with "
+        "这个 那个 一个 因为 所以 他的 她的 它的 我们 他们",
+    )
+)
+_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+
+
+def _numbers(written: str) -> Iterator[int]:
+    for first, last in _RANGE.findall(written):
+        start = int(first)
+        end = int(last) if last else start
+        if 0 <= end - start < _LONGEST_RANGE:
+            yield from range(start, end + 1)
+        else:
+            yield from (start, end)
+
+
+def _claims(text: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """For each marker the sentence it supports, without markers, and its numbers."""
+    marks = markers(text)
+    spans = sentence_spans(text) if marks else []
+    starts = [start for start, _ in spans]
+    for mark in marks:
+        index = max(bisect_right(starts, mark.start) - 1, 0)
+        start, end = spans[index]
+        before = _MARKER.sub("", text[start : mark.start])
+        if index and not before.strip() and "\n" not in text[spans[index - 1][1] : start]:
+            start, end = spans[index - 1]  # "A claim. [1] Another": the mark follows its sentence
+        yield _MARKER.sub(" ", text[start:end]), mark.numbers
+
+
+def _content_terms(claim: str) -> tuple[str, ...]:
+    """What the claim is about: its terms without function words, each once."""
+    terms = dict.fromkeys(search_terms(claim))
+    return tuple(term for term in terms if term not in _FUNCTION_WORDS)
+
+
+def _citation(
+    number: int,
+    item: Citable,
+    chunk: Chunk,
+    start: int,
+    end: int,
+    documents: Mapping[str, str] | None,
+) -> Citation:
+    return Citation(
+        number=number,
+        kind=item.kind,
+        label=item.label,
+        document_id=chunk.document_id,
+        document=(documents or {}).get(chunk.document_id, chunk.document_id),
+        page=chunk.page,
+        chunk_id=chunk.id,
+        start=chunk.start + start,
+        end=chunk.start + end,
+        text=chunk.text[start:end],
+    )
+
+
+class _Matcher:
+    """Finds the sentence of one text that shares most with a claim.
+
+    Paragraphs are cut into sentences only where they could hold the best one: a sentence shares
+    no more than its paragraph does. Among equals, rare terms count more, then the earlier wins.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._folded = _folded(text)
+        cuts = [found.end() for found in _BLANK_LINES.finditer(text)]
+        self._starts = [0, *cuts]
+        self._ends = [*cuts, len(text)]
+        self._spans: dict[int, list[tuple[int, int]]] = {}
+
+    def best(self, terms: tuple[str, ...]) -> tuple[int, int]:
+        """The span of the best sentence, or of the whole text."""
+        homes = self._homes(terms)
+        best = (0, 0.0, 0)
+        span = (0, len(self._text))
+        for paragraph in sorted(homes, key=lambda index: (-len(homes[index]), index)):
+            if len(homes[paragraph]) < best[0]:
+                break
+            for start, end, shared, worth in self._scored(paragraph, homes[paragraph]):
+                if (shared, worth, -start) > best:
+                    best, span = (shared, worth, -start), (start, end)
+        enough = best[0] >= max(min(_ENOUGH_TERMS, len(terms)), _ENOUGH_SHARE * len(terms), 1)
+        return span if enough else (0, len(self._text))
+
+    def _homes(self, terms: tuple[str, ...]) -> dict[int, list[tuple[float, list[int]]]]:
+        """For each paragraph the terms it has: what each is worth, and where it stands."""
+        homes: dict[int, list[tuple[float, list[int]]]] = {}
+        for term in terms:
+            places = list(_occurrences(self._folded, term))
+            here: dict[int, list[int]] = {}
+            for at in places:
+                here.setdefault(bisect_right(self._starts, at) - 1, []).append(at)
+            for index, found in here.items():
+                homes.setdefault(index, []).append((1 / len(places), found))
+        return homes
+
+    def _scored(
+        self, paragraph: int, terms: list[tuple[float, list[int]]]
+    ) -> list[tuple[int, int, int, float]]:
+        """The paragraph's sentences: start, end, how many terms each has, what these are worth."""
+        base = self._starts[paragraph]
+        if paragraph not in self._spans:
+            self._spans[paragraph] = sentence_spans(self._text[base : self._ends[paragraph]])
+        spans = self._spans[paragraph]
+        starts = [start for start, _ in spans]
+        shared, worth = [0] * len(spans), [0.0] * len(spans)
+        for value, places in terms:
+            for index in {bisect_right(starts, at - base) - 1 for at in places}:
+                shared[index] += 1
+                worth[index] += value
+        return [
+            (base + start, base + end, shared[index], worth[index])
+            for index, (start, end) in enumerate(spans)
+        ]
+
+
+def _occurrences(folded: str, term: str) -> Iterator[int]:
+    """Where the term stands; a word of a spaced script only as a whole word."""
+    whole = not is_cjk(term[0])
+    at = folded.find(term)
+    while at >= 0:
+        end = at + len(term)
+        if not whole or not (folded[at - 1 : at].isalnum() or folded[end : end + 1].isalnum()):
+            yield at
+        at = folded.find(term, end)
+
+
+def _folded(text: str) -> str:
+    """Lower case and half width, character for character, so that offsets stay true."""
+    half = text.translate(_FULL_WIDTH) if not text.isascii() else text
+    folded = half.casefold()
+    if len(folded) == len(text):
+        return folded
+    return "".join(low if len(low := char.casefold()) == 1 else char for char in half)

@@ -1,0 +1,154 @@
+"""The subgraph of a trace as SVG, laid out by forces; equal traces give equal drawings."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from html import escape
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from lightrag_jsonl.explain.edges import Edge
+
+Points = npt.NDArray[np.float64]
+
+WIDTH, HEIGHT = 920, 540
+_MARGIN_X, _MARGIN_Y = 96, 44
+_ROUNDS = 160
+_LABEL_WIDTH = 22  # in half-width letters; a Chinese character is two
+_LABEL_GAP = 30
+_MOST_EDGES = 48  # more cannot be read in one drawing; the chosen ones always come first
+
+
+def drawn_edges(candidates: Iterable[Edge], selected: frozenset[str]) -> tuple[Edge, ...]:
+    """The edges worth drawing: the chosen ones, then the best of the others."""
+    ordered = sorted(candidates, key=lambda edge: edge.id not in selected)
+    return tuple(ordered[: max(_MOST_EDGES, len(selected))])
+
+
+def draw(
+    edges: Iterable[Edge], selected: frozenset[str], numbers: Mapping[str, int], *, title: str
+) -> str:
+    """The SVG; an edge with a number links to the item of that number."""
+    edges = tuple(edges)
+    names = list(dict.fromkeys(name for edge in edges for name in (edge.source, edge.target)))
+    place = {name: index for index, name in enumerate(names)}
+    pairs = [(place[edge.source], place[edge.target]) for edge in edges]
+    points = layout(len(names), pairs)
+    chosen = {name for e in edges if e.id in selected for name in (e.source, e.target)}
+    lines = [
+        _edge(edge, points[a], points[b], edge.id in selected, numbers.get(edge.id))
+        for edge, (a, b) in reversed(list(zip(edges, pairs, strict=True)))
+    ]
+    nodes = [_node(name, points[place[name]], name in chosen) for name in names]
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
+        f"{_ARROWS}{''.join(lines)}{''.join(nodes)}</svg>"
+    )
+
+
+def layout(count: int, pairs: list[tuple[int, int]]) -> Points:
+    """Positions in the drawing: neighbors attract, all repel, labels are kept apart."""
+    if count == 0:
+        return np.zeros((0, 2))
+    angles = np.arange(count) * 2.399963  # the golden angle: no two starts on one ray
+    radius = np.sqrt((np.arange(count) + 0.5) / count)
+    points = np.stack([radius * np.cos(angles), radius * np.sin(angles)], axis=1)
+    spring = 1.6 / np.sqrt(count)
+    adjacent = np.zeros((count, count))
+    for a, b in pairs:
+        adjacent[a, b] = adjacent[b, a] = float(a != b)
+    for step in range(_ROUNDS):
+        reach = 0.2 * (1 - step / _ROUNDS) + 0.005
+        points = points + _moves(points, adjacent, spring, reach)
+    return _apart(_boxed(points))
+
+
+def _moves(points: Points, adjacent: Points, spring: float, reach: float) -> Points:
+    """One step of forces, none longer than `reach`."""
+    away = points[:, None, :] - points[None, :, :]
+    distance = np.maximum(np.sqrt((away**2).sum(axis=2)), 0.01)
+    strength = spring**2 / distance**2 - adjacent * distance / spring
+    np.fill_diagonal(strength, 0.0)
+    force = (away * strength[:, :, None]).sum(axis=1) - 0.6 * points
+    length = np.maximum(np.sqrt((force**2).sum(axis=1, keepdims=True)), 1e-9)
+    moved: Points = force / length * np.minimum(length, reach)
+    return moved
+
+
+def _boxed(points: Points) -> Points:
+    """Fill the drawing: half by distance, half by order, so that one outlier leaves no desert."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    size = np.where(high - low > 1e-6, high - low, 1.0)
+    share = np.where(high - low > 1e-6, (points - low) / size, 0.5)
+    order = points.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
+    share = (share + order / max(len(points) - 1, 1)) / 2 if len(points) > 2 else share
+    inner = np.array([WIDTH - 2 * _MARGIN_X, HEIGHT - 2 * _MARGIN_Y])
+    boxed: Points = share * inner + np.array([_MARGIN_X, _MARGIN_Y])
+    return boxed
+
+
+def _apart(points: Points) -> Points:
+    """Move nodes whose labels would cover each other up and down, within the drawing."""
+    for _ in range(40):
+        moved = False
+        order = np.lexsort((points[:, 0], points[:, 1]))
+        for above, below in pairwise(order):
+            gap = points[below, 1] - points[above, 1]
+            if abs(points[below, 0] - points[above, 0]) < 120 and gap < _LABEL_GAP - 0.5:
+                shift = (_LABEL_GAP - gap) / 2
+                points[above, 1] -= shift
+                points[below, 1] += shift
+                moved = True
+        points[:, 1] = np.clip(points[:, 1], _MARGIN_Y / 2, HEIGHT - _MARGIN_Y)
+        if not moved:
+            break
+    return points
+
+
+_ARROWS = "".join(
+    f'<marker id="{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="9" markerHeight="9" '
+    f'markerUnits="userSpaceOnUse" '
+    f'orient="auto"><path class="{name}" d="M0 0 8 4 0 8z"/></marker>'
+    for name in ("arrow", "arrow-on")
+)
+_ARROWS = f"<defs>{_ARROWS}</defs>"
+
+
+def _edge(edge: Edge, start: Points, end: Points, chosen: bool, number: int | None) -> str:
+    along = end - start
+    length = max(float(np.hypot(*along)), 1.0)
+    first, last = start + along * (11 / length), end - along * (13 / length)
+    arrow = "arrow-on" if chosen else "arrow"
+    words = escape(" — ".join(edge.labels))
+    drawn = (
+        f"<title>{words}</title>"
+        f'<line x1="{first[0]:.1f}" y1="{first[1]:.1f}" x2="{last[0]:.1f}" y2="{last[1]:.1f}" '
+        f'marker-end="url(#{arrow})"/>'
+    )
+    if chosen:
+        x, y = (start + end) / 2
+        drawn += f'<text x="{x:.1f}" y="{y - 5:.1f}">{escape(short(edge.predicate))}</text>'
+    group = f'<g class="edge{" on" if chosen else ""}" data-edge="{edge.id}">{drawn}</g>'
+    return f'<a class="cite" href="#n{number}">{group}</a>' if number is not None else group
+
+
+def _node(name: str, point: Points, chosen: bool) -> str:
+    x, y = point
+    return (
+        f'<g class="node{" on" if chosen else ""}"><title>{escape(name)}</title>'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{8 if chosen else 6}"/>'
+        f'<text x="{x:.1f}" y="{y + 22:.1f}">{escape(short(name))}</text></g>'
+    )
+
+
+def short(label: str) -> str:
+    """The label cut to a width that fits the drawing."""
+    width = 0
+    for index, char in enumerate(label):
+        width += 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        if width > _LABEL_WIDTH:
+            return label[:index].rstrip() + "…"
+    return label

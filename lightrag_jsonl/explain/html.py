@@ -1,0 +1,311 @@
+"""A trace as one self-contained web page: question, subgraph, chosen edges, answer, sources."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from html import escape
+from importlib import resources
+from itertools import pairwise
+
+from lightrag_jsonl.explain.citations import Marker, markers
+from lightrag_jsonl.explain.drawing import draw, drawn_edges
+from lightrag_jsonl.explain.edges import SelectedEdge
+from lightrag_jsonl.explain.events import Shown
+from lightrag_jsonl.explain.prov import session_uri, xsd_time
+from lightrag_jsonl.explain.sources import Sources
+from lightrag_jsonl.explain.trace import Trace
+from lightrag_jsonl.text import sanitize
+from lightrag_jsonl.types import Citation, Language
+
+PHRASES: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "lang": "en",
+        "head": "How this answer came about",
+        "answer": "Answer",
+        "graph": "What was found",
+        "legend": "{drawn} of {all} edges drawn; the {chosen} highlighted were chosen for the answer.",
+        "edges": "Chosen edges",
+        "score": "chosen by rank, score {score}",
+        "shown": "What the model was shown",
+        "sources": "Sources",
+        "where": "Chunk {chunk} → Page {page} → {document}",
+        "deleted": "source deleted",
+        "none": "No answer is on record.",
+        "invented": "Cited, but never shown: {numbers}",
+        "fallback": "The model chose no edge; the best by rank were taken.",
+        "rejected": "Refused lines of the selection: {reasons}",
+        "failed": "The query failed: {error}",
+        "incomplete": "The query did not come to its end.",
+        "close": "Close",
+        "mode": "mode {mode}",
+    },
+    "zh": {
+        "lang": "zh-CN",
+        "head": "这个回答从何而来",
+        "answer": "回答",
+        "graph": "检索到的子图",
+        "legend": "共 {all} 条边，画出 {drawn} 条；高亮的 {chosen} 条用于回答。",
+        "edges": "选中的边",
+        "score": "按排名选取，得分 {score}",
+        "shown": "模型看到的内容",
+        "sources": "来源",
+        "where": "分块 {chunk} → 第 {page} 页 → {document}",
+        "deleted": "来源已删除",
+        "none": "没有记录到回答。",
+        "invented": "引用了但从未展示过：{numbers}",
+        "fallback": "模型没有选出任何边，改用排名最高的边。",
+        "rejected": "选择结果中被拒绝的行：{reasons}",
+        "failed": "查询失败：{error}",
+        "incomplete": "查询没有进行到底。",
+        "close": "关闭",
+        "mode": "模式 {mode}",
+    },
+}
+
+_LONG = 600  # characters; a longer chunk that is cited whole is tinted, not marked
+
+
+def trace_page(trace: Trace, sources: Sources, *, language: Language = "en") -> str:
+    """The page; it fetches nothing, and runs no script but its own."""
+    return sanitize(_Page(trace, sources, PHRASES[language]).render())
+
+
+class _Page:
+    """The parts of one page; every text goes through `escape` on its way in."""
+
+    def __init__(self, trace: Trace, sources: Sources, words: Mapping[str, str]) -> None:
+        self.trace = trace
+        self.sources = sources
+        self.words = words
+        present = [name for name in trace.chunk_ids if name in sources.chunks]
+        self.cards = {name: f"c{index}" for index, name in enumerate(present)}
+        self.numbers = {item.number for item in trace.shown}
+        self.cited: dict[str, list[Citation]] = {}
+        for citation in trace.citations:
+            self.cited.setdefault(citation.chunk_id, []).append(citation)
+
+    def render(self) -> str:
+        """The whole document."""
+        style, script = _asset("page.css"), _asset("page.js")
+        policy = (
+            f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+            "base-uri 'none'; form-action 'none'"
+        )
+        return (
+            f'<!doctype html>\n<html lang="{self.words["lang"]}">\n<head>\n<meta charset="utf-8">\n'
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            f"<title>{escape(self.trace.question)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+            f"{self._header()}\n<main>\n{self._answer()}\n{self._graph()}\n{self._edges()}\n"
+            f"{self._shown()}\n{self._chunks()}\n</main>\n{self._panel()}\n"
+            f"<footer>{escape(session_uri(self.trace.id))}</footer>\n"
+            f"<script>{script}</script>\n</body>\n</html>\n"
+        )
+
+    def _header(self) -> str:
+        trace = self.trace
+        facts = [self._say("mode", mode=trace.mode), _minute(trace.started_at), trace.status]
+        facts += [*trace.keywords.high_level, *trace.keywords.low_level]
+        items = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
+        return (
+            f'<header><p class="eyebrow">{self.words["head"]}</p>'
+            f'<h1>{escape(trace.question)}</h1><ul class="facts">{items}</ul></header>'
+        )
+
+    def _answer(self) -> str:
+        text = self.trace.answer
+        body = "".join(self._paragraphs(text)) if text else f"<p>{self.words['none']}</p>"
+        notes = "".join(f'<p class="note">{escape(note)}</p>' for note in self._notes())
+        return (
+            f'<section id="answer"><h2>{self.words["answer"]}</h2>'
+            f'<div class="card answer">{body}</div>{notes}</section>'
+        )
+
+    def _notes(self) -> Iterator[str]:
+        trace = self.trace
+        if trace.status == "failed":
+            yield self._say("failed", error=trace.error or "")
+        if trace.status == "incomplete":
+            yield self.words["incomplete"]
+        if trace.invented:
+            yield self._say("invented", numbers=", ".join(f"[{n}]" for n in trace.invented))
+        if trace.fallback:
+            yield self.words["fallback"]
+        if trace.rejections:
+            reasons = dict.fromkeys(rejection.reason for rejection in trace.rejections)
+            yield self._say("rejected", reasons=", ".join(reasons))
+
+    def _paragraphs(self, text: str) -> Iterator[str]:
+        """The answer: paragraphs, headings, bold words, and each number a link."""
+        marks = markers(text)
+        for found in re.finditer(r"\S(?:.|\n(?!\s*\n))*", text):
+            start, end = found.span()
+            heading = re.match(r"#{1,6}\s+", found.group())
+            inner = self._pieces(
+                text,
+                start + (heading.end() if heading else 0),
+                end,
+                [mark for mark in marks if start <= mark.start and mark.end <= end],
+            )
+            yield f"{'<p class=heading>' if heading else '<p>'}{_bold(inner)}</p>"
+
+    def _pieces(
+        self, text: str, start: int, end: int, marks: Iterable[Marker]
+    ) -> list[tuple[bool, str]]:
+        """HTML in pieces; the flag tells words of the answer from links."""
+        pieces = []
+        for mark in marks:
+            pieces.append((True, escape(text[start : mark.start])))
+            pieces.append((False, "".join(self._number(number) for number in mark.numbers)))
+            start = mark.end
+        return [*pieces, (True, escape(text[start:end]))]
+
+    def _number(self, number: int) -> str:
+        if number in self.numbers:
+            return f'<a class="cite number" href="#n{number}">{number}</a>'
+        return f'<span class="cite number invented">{number}</span>'
+
+    def _graph(self) -> str:
+        trace = self.trace
+        if not trace.candidates:
+            return ""
+        selected = frozenset(chosen.edge.id for chosen in trace.selected)
+        drawn = drawn_edges(trace.candidates, selected)
+        numbers = {item.id: item.number for item in trace.shown if item.kind == "relation"}
+        legend = self._say(
+            "legend", drawn=len(drawn), all=len(trace.candidates), chosen=len(selected)
+        )
+        return (
+            f'<section id="graph"><h2>{self.words["graph"]}</h2><div class="card graph">'
+            f"{draw(drawn, selected, numbers, title=trace.question)}</div>"
+            f'<p class="legend">{legend}</p></section>'
+        )
+
+    def _edges(self) -> str:
+        if not self.trace.selected:
+            return ""
+        items = "".join(self._edge(chosen) for chosen in self.trace.selected)
+        return (
+            f'<section id="edges"><h2>{self.words["edges"]}</h2>'
+            f'<ol class="edges">{items}</ol></section>'
+        )
+
+    def _edge(self, chosen: SelectedEdge) -> str:
+        source, predicate, target = (escape(label) for label in chosen.edge.labels)
+        why = chosen.reasoning
+        if why is None and chosen.score is not None:
+            why = self._say("score", score=f"{chosen.score:.3g}")
+        reason = f'<p class="why">{escape(why)}</p>' if why else ""
+        places = "".join(self._place(name) for name in dict.fromkeys(chosen.edge.chunk_ids))
+        return (
+            f'<li class="card"><p class="fact">{source} <i>{predicate}</i> → {target}</p>'
+            f'{reason}<p class="where">{places}</p></li>'
+        )
+
+    def _place(self, chunk_id: str) -> str:
+        if chunk_id not in self.cards:
+            return f'<span class="gone">{self.words["deleted"]}</span>'
+        return f'<a href="#{self.cards[chunk_id]}">{escape(self._where(chunk_id))}</a>'
+
+    def _shown(self) -> str:
+        if not self.trace.shown:
+            return ""
+        items = "".join(self._item(item) for item in self.trace.shown)
+        return (
+            f'<section id="shown"><h2>{self.words["shown"]}</h2>'
+            f'<ul class="card shown">{items}</ul></section>'
+        )
+
+    def _item(self, item: Shown) -> str:
+        """One numbered item; it carries what the panel needs to open it."""
+        chunks = [name for name in item.chunk_ids if name in self.cards]
+        cards = " ".join(self.cards[name] for name in chunks)
+        note = item.text
+        if len(chunks) < len(item.chunk_ids):
+            lost = [c.text for name in item.chunk_ids for c in self._lost(name, item.number)]
+            note = "\n".join(filter(None, [note, self.words["deleted"], *lost]))
+        words = f"<p>{escape(item.label)}</p>"
+        return (
+            f'<li id="n{item.number}" data-number="{item.number}" data-chunks="{cards}" '
+            f'data-title="[{item.number}] {escape(item.label)}" data-note="{escape(note)}">'
+            f"{self._number(item.number)}{words}</li>"
+        )
+
+    def _lost(self, chunk_id: str, number: int) -> list[Citation]:
+        """What the answer quoted under this number from a chunk that is gone."""
+        if chunk_id in self.cards:
+            return []
+        return [c for c in self.cited.get(chunk_id, ()) if c.number == number]
+
+    def _chunks(self) -> str:
+        if not self.cards:
+            return ""
+        cards = "".join(
+            f'<details class="card chunk" id="{card}"><summary>{escape(self._where(name))}</summary>'
+            f'<p class="text">{self._marked(name)}</p></details>'
+            for name, card in self.cards.items()
+        )
+        return f'<section id="sources"><h2>{self.words["sources"]}</h2>{cards}</section>'
+
+    def _marked(self, chunk_id: str) -> str:
+        """The chunk's text, cut where a citation begins or ends, each cited part with its numbers."""
+        chunk = self.sources.chunks[chunk_id]
+        spans = [
+            (max(c.start - chunk.start, 0), min(c.end - chunk.start, len(chunk.text)), c.number)
+            for c in self.cited.get(chunk_id, ())
+        ]
+        cuts = sorted({0, len(chunk.text), *(at for a, b, _ in spans if a < b for at in (a, b))})
+        parts = []
+        for start, end in pairwise(cuts):
+            numbers = dict.fromkeys(n for a, b, n in spans if a <= start and end <= b)
+            piece = escape(chunk.text[start:end])
+            names = " ".join(map(str, numbers))
+            whole = ' class="whole"' if end - start == len(chunk.text) > _LONG else ""
+            parts.append(f'<mark{whole} data-n="{names}">{piece}</mark>' if numbers else piece)
+        return "".join(parts)
+
+    def _panel(self) -> str:
+        return (
+            '<aside id="panel" role="dialog" aria-labelledby="panel-title" hidden><div class="bar">'
+            '<h2 id="panel-title"></h2>'
+            f'<button id="panel-close" type="button">{self.words["close"]}</button></div>'
+            '<div id="panel-body"></div></aside>'
+        )
+
+    def _where(self, chunk_id: str) -> str:
+        chunk = self.sources.chunks[chunk_id]
+        document = self.sources.documents.get(chunk.document_id)
+        name = document.name if document else chunk.document_id
+        return self._say("where", chunk=chunk.index + 1, page=chunk.page, document=name)
+
+    def _say(self, phrase: str, **values: object) -> str:
+        return self.words[phrase].format(**values)
+
+
+def _bold(pieces: list[tuple[bool, str]]) -> str:
+    """Turn pairs of `**` in the answer's words into bold; an odd one stays as it is."""
+    pairs = sum(piece.count("**") for words, piece in pieces if words) // 2 * 2
+    seen = 0
+    html = []
+    for words, piece in pieces:
+        while words and seen < pairs and "**" in piece:
+            piece = piece.replace("**", "</strong>" if seen % 2 else "<strong>", 1)
+            seen += 1
+        html.append(piece)
+    return "".join(html)
+
+
+def _minute(moment: datetime) -> str:
+    return xsd_time(moment)[:16].replace("T", " ") + " UTC"
+
+
+def _asset(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,69 @@
+"""The stored texts behind a trace: what its ids resolve to today, and what has been deleted since."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from lightrag_jsonl.explain.trace import Trace
+from lightrag_jsonl.types import Chunk, Page
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDocument:
+    """What is known about a document besides its text."""
+
+    id: str
+    title: str | None = None
+    source: str | None = None
+    date: str | None = None
+    media_type: str = "text/plain"
+
+    @property
+    def name(self) -> str:
+        """What a reader knows it by."""
+        return self.title or self.source or self.id
+
+
+class Library(Protocol):
+    """Where ids are looked up; None means that it is not stored (any more)."""
+
+    def chunk(self, chunk_id: str) -> Chunk | None: ...
+    def page(self, document_id: str, number: int) -> Page | None: ...
+    def document(self, document_id: str) -> SourceDocument | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The chunks, pages and documents behind a trace, by id; a deleted one is absent."""
+
+    chunks: Mapping[str, Chunk] = field(default_factory=dict)
+    pages: Mapping[tuple[str, int], Page] = field(default_factory=dict)
+    documents: Mapping[str, SourceDocument] = field(default_factory=dict)
+
+    def deleted(self, trace: Trace) -> tuple[str, ...]:
+        """The chunks of the trace that are gone."""
+        return tuple(name for name in trace.chunk_ids if name not in self.chunks)
+
+    def where(self, chunk_id: str) -> str:
+        """A chunk's place in words: `Chunk 1 → Page 1 → d1.txt`, or `source deleted`."""
+        chunk = self.chunks.get(chunk_id)
+        if chunk is None:
+            return "source deleted"
+        document = self.documents.get(chunk.document_id)
+        name = document.name if document else chunk.document_id
+        return f"Chunk {chunk.index + 1} → Page {chunk.page} → {name}"
+
+
+def gather(trace: Trace, library: Library) -> Sources:
+    """Look up everything that stands behind the trace."""
+    found = [library.chunk(name) for name in trace.chunk_ids]
+    chunks = {chunk.id: chunk for chunk in found if chunk is not None}
+    pages, documents = {}, {}
+    for document_id, number in dict.fromkeys((c.document_id, c.page) for c in chunks.values()):
+        if (page := library.page(document_id, number)) is not None:
+            pages[document_id, number] = page
+        if document_id not in documents and (known := library.document(document_id)) is not None:
+            documents[document_id] = known
+    return Sources(chunks, pages, documents)

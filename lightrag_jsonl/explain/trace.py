@@ -1,0 +1,172 @@
+"""A trace: how one answer came about, folded from the events of its query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from lightrag_jsonl.explain.codec import from_json, to_json
+from lightrag_jsonl.explain.edges import Edge, SelectedEdge
+from lightrag_jsonl.explain.events import (
+    AnswerChunk,
+    Answered,
+    End,
+    Event,
+    KeywordsFound,
+    Retrieval,
+    Selection,
+    Session,
+    Shown,
+    Stage,
+    Status,
+)
+from lightrag_jsonl.explain.prov import Bases
+from lightrag_jsonl.options import Selection as Method
+from lightrag_jsonl.types import Citation, Keywords, Mode, Rejection, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Everything on record about one query.
+
+    `stages` are the steps that were reached: a query that was killed keeps what it had.
+    `candidates` and `retrieved_chunks` are what was found, `selected` and `selected_chunks`
+    what was chosen, `shown` what the answer's prompt held. `answer` is None until it is whole.
+    """
+
+    id: str
+    question: str
+    mode: Mode
+    started_at: datetime
+    generation: int = 0
+    stages: tuple[Stage, ...] = ("session",)
+    status: Status = "incomplete"
+    error: str | None = None
+    keywords: Keywords = field(default_factory=Keywords)
+    candidates: tuple[Edge, ...] = ()
+    retrieved_chunks: tuple[str, ...] = ()
+    method: Method | None = None
+    selected: tuple[SelectedEdge, ...] = ()
+    selected_chunks: tuple[str, ...] = ()
+    shown: tuple[Shown, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    fallback: bool = False
+    bases: Bases = field(default_factory=Bases)
+    answer: str | None = None
+    citations: tuple[Citation, ...] = ()
+    invented: tuple[int, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    sources: tuple[str, ...] = ()
+    ended_at: datetime | None = None
+
+    @property
+    def chunk_ids(self) -> tuple[str, ...]:
+        """Every chunk that stands behind what was selected, shown or cited, each once."""
+        found = [name for chosen in self.selected for name in chosen.edge.chunk_ids]
+        found += self.selected_chunks
+        found += [name for item in self.shown for name in item.chunk_ids]
+        found += [citation.chunk_id for citation in self.citations]
+        return tuple(dict.fromkeys(found))
+
+
+def begin(session: Session) -> Trace:
+    """The trace of a query that has only just begun."""
+    return Trace(
+        session.trace_id, session.question, session.mode, session.started_at, session.generation
+    )
+
+
+def apply(trace: Trace, event: Event) -> Trace:
+    """The trace after one more event."""
+    if event.trace_id != trace.id:
+        raise ValueError(f"event of query {event.trace_id!r} in the trace of {trace.id!r}")
+    stages = (
+        trace.stages if event.stage in (*trace.stages, "chunk") else (*trace.stages, event.stage)
+    )
+    match event:
+        case KeywordsFound():
+            return replace(trace, stages=stages, keywords=event.keywords)
+        case Retrieval():
+            return replace(
+                trace, stages=stages, candidates=event.edges, retrieved_chunks=event.chunk_ids
+            )
+        case Selection():
+            return _selected(replace(trace, stages=stages), event)
+        case Answered():
+            return replace(
+                trace,
+                stages=stages,
+                answer=event.text,
+                citations=event.citations,
+                invented=event.invented,
+                usage=event.usage,
+            )
+        case End():
+            return replace(
+                trace,
+                stages=stages,
+                status=event.status,
+                error=event.error,
+                sources=event.sources,
+                ended_at=event.ended_at,
+            )
+        case Session() | AnswerChunk():
+            return trace
+
+
+def fold(events: Iterable[Event]) -> Trace:
+    """The trace that the events of one query tell, the session first."""
+    remaining = iter(events)
+    first = next(remaining, None)
+    if not isinstance(first, Session):
+        raise ValueError("the first event of a trace is its session")
+    trace = begin(first)
+    for event in remaining:
+        trace = apply(trace, event)
+    return trace
+
+
+def trace_to_json(trace: Trace) -> str:
+    """The trace as one line of JSON."""
+    return to_json(trace)
+
+
+def trace_from_json(text: str) -> Trace:
+    """The trace that `trace_to_json` wrote."""
+    return from_json(Trace, text)
+
+
+def event_to_json(event: Event) -> str:
+    """The event as one line of JSON; its stage, the first key, tells which it is."""
+    return f'{{"stage":"{event.stage}","event":{to_json(event)}}}'
+
+
+def event_from_json(text: str) -> Event:
+    """The event that `event_to_json` wrote."""
+    stage, _, body = text[len('{"stage":"') : -1].partition('","event":')
+    return from_json(_EVENTS[stage], body)
+
+
+_EVENTS: dict[str, type[Event]] = {
+    "session": Session,
+    "keywords": KeywordsFound,
+    "retrieval": Retrieval,
+    "selection": Selection,
+    "chunk": AnswerChunk,
+    "answer": Answered,
+    "end": End,
+}
+
+
+def _selected(trace: Trace, event: Selection) -> Trace:
+    return replace(
+        trace,
+        method=event.method,
+        selected=event.edges,
+        selected_chunks=event.chunk_ids,
+        shown=event.shown,
+        rejections=event.rejections,
+        fallback=event.fallback,
+        bases=event.bases,
+    )

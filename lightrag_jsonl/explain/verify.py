@@ -1,0 +1,152 @@
+"""Re-checking a stored trace against what is stored today, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from lightrag_jsonl.explain.edges import edge_id
+from lightrag_jsonl.explain.events import Stage
+from lightrag_jsonl.explain.sources import Library
+from lightrag_jsonl.explain.trace import Trace
+from lightrag_jsonl.types import Chunk, Citation
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A fault of one trace: which check found it, and what it found."""
+
+    trace_id: str
+    check: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.trace_id}: {self.check}: {self.detail}"
+
+
+def verify(trace: Trace, library: Library) -> tuple[Problem, ...]:
+    """Every fault of the trace; a deleted source is none, nor is a step a failed query never reached."""
+    return tuple(
+        Problem(trace.id, name, detail)
+        for name, check in _CHECKS.items()
+        for detail in check(trace, library)
+    )
+
+
+Check = Callable[[Trace, Library], Iterator[str]]
+
+_ORDER: tuple[Stage, ...] = ("session", "keywords", "retrieval", "selection", "answer", "end")
+_NEEDED: tuple[Stage, ...] = ("session", "retrieval", "selection", "answer", "end")
+
+
+def _chain(trace: Trace, library: Library) -> Iterator[str]:
+    """The stages come in order; a complete query has them all, a failed one its error."""
+    if list(trace.stages) != [stage for stage in _ORDER if stage in trace.stages]:
+        yield f"stages out of order: {', '.join(trace.stages)}"
+    if trace.status == "complete":
+        yield from (f"no {stage} on record" for stage in _missing(trace))
+    if trace.status == "complete" and trace.error is not None:
+        yield "complete, but with an error"
+    if trace.status == "failed" and not trace.error:
+        yield "failed, but without an error"
+
+
+def _missing(trace: Trace) -> list[Stage]:
+    needed = _NEEDED if trace.mode != "bypass" else ("session", "answer", "end")
+    return [stage for stage in needed if stage not in trace.stages]
+
+
+def _edges(trace: Trace, library: Library) -> Iterator[str]:
+    """Every edge has a chunk and the id its labels give; what was selected was a candidate."""
+    candidates = {edge.id: edge for edge in trace.candidates}
+    if len(candidates) < len(trace.candidates):
+        yield "two candidates share an id"
+    for edge in trace.candidates:
+        if not edge.chunk_ids:
+            yield f"edge {edge.id} has no chunk"
+        if edge_id(*edge.labels, length=len(edge.id)) != edge.id:
+            yield f"edge {edge.id} does not have the id of its labels"
+    for chosen in trace.selected:
+        if candidates.get(chosen.edge.id) != chosen.edge:
+            yield f"selected edge {chosen.edge.id} was no candidate"
+    for name in trace.selected_chunks:
+        if name not in trace.retrieved_chunks:
+            yield f"selected chunk {name} was not retrieved"
+
+
+def _shown(trace: Trace, library: Library) -> Iterator[str]:
+    """What was shown has numbers of its own, chunks, and, if it is an edge, was a candidate."""
+    candidates = {edge.id for edge in trace.candidates}
+    numbers = [item.number for item in trace.shown]
+    if len(set(numbers)) < len(numbers):
+        yield "two shown items share a number"
+    for item in trace.shown:
+        if not item.chunk_ids:
+            yield f"shown item [{item.number}] has no chunk"
+        if item.kind == "relation" and item.id not in candidates:
+            yield f"shown item [{item.number}] is the edge {item.id}, which was no candidate"
+
+
+def _offsets(trace: Trace, library: Library) -> Iterator[str]:
+    """Every chunk that still exists is exactly its slice of its page."""
+    named = [name for edge in trace.candidates for name in edge.chunk_ids]
+    for name in dict.fromkeys([*trace.chunk_ids, *named, *trace.retrieved_chunks]):
+        chunk = library.chunk(name)
+        if chunk is not None and (fault := _offset_fault(chunk, library)):
+            yield f"chunk {name} {fault}"
+
+
+def _offset_fault(chunk: Chunk, library: Library) -> str:
+    if library.document(chunk.document_id) is None:
+        return f"belongs to the document {chunk.document_id}, which is not stored"
+    page = library.page(chunk.document_id, chunk.page)
+    if page is None:
+        return f"is on page {chunk.page} of {chunk.document_id}, which is not stored"
+    if page.text[chunk.start : chunk.end] != chunk.text:
+        return f"is not characters {chunk.start}–{chunk.end} of its page"
+    return ""
+
+
+def _citations(trace: Trace, library: Library) -> Iterator[str]:
+    """Every citation points at something that was shown, inside its chunk, word for word."""
+    shown = {item.number: item for item in trace.shown}
+    for citation in trace.citations:
+        item = shown.get(citation.number)
+        if item is None:
+            yield f"citation [{citation.number}] points at nothing that was shown"
+        elif item.kind != citation.kind or citation.chunk_id not in item.chunk_ids:
+            yield f"citation [{citation.number}] is not of the item that was shown"
+        elif fault := _citation_fault(citation, library.chunk(citation.chunk_id)):
+            yield f"citation [{citation.number}] {fault}"
+    for number in trace.invented:
+        if number in shown:
+            yield f"[{number}] is on record as invented, but was shown"
+
+
+def _citation_fault(citation: Citation, chunk: Chunk | None) -> str:
+    if chunk is None:
+        return ""
+    start, end = citation.start - chunk.start, citation.end - chunk.start
+    if (citation.document_id, citation.page) != (chunk.document_id, chunk.page):
+        return "names another page than its chunk"
+    if not 0 <= start < end <= len(chunk.text):
+        return "reaches outside its chunk"
+    if chunk.text[start:end] != citation.text:
+        return f"does not quote characters {citation.start}–{citation.end} of its page"
+    return ""
+
+
+def _answer(trace: Trace, library: Library) -> Iterator[str]:
+    """A query that says it was answered has its answer's text."""
+    if "answer" in trace.stages and not (trace.answer or "").strip():
+        yield "the text is not stored"
+
+
+_CHECKS: dict[str, Check] = {
+    "chain": _chain,
+    "edges": _edges,
+    "shown": _shown,
+    "offsets": _offsets,
+    "citations": _citations,
+    "answer": _answer,
+}

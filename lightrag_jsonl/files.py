@@ -1,0 +1,123 @@
+"""What callers hand in, as documents: texts, files, folders, and iterables of these."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TypeAlias
+
+from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.text import is_cjk
+from lightrag_jsonl.types import Document, Failure, Json
+
+Given: TypeAlias = str | Path | Document
+SUFFIXES = (".txt", ".md", ".markdown", ".text", ".jsonl")
+PROBE_BYTES = 8_192
+FIELDS = frozenset(field.name for field in fields(Document))
+
+
+def read_all(given: Given | Iterable[Given]) -> Iterator[Document | Failure]:
+    """Every document that is meant, read only when its turn comes.
+
+    A text or file that was given alone and cannot be read is a `ConfigError`; one of several is
+    a `Failure`, and the others are read all the same.
+    """
+    if isinstance(given, str | Path | Document):
+        yield from read_one(given)
+        return
+    for one in given:
+        if not isinstance(one, str | Path | Document):
+            raise TypeError(f"expected str, Path or Document, got {type(one).__name__}")
+        try:
+            yield from read_one(one)
+        except ConfigError as error:
+            yield Failure(str(one), None, str(error))
+
+
+def read_one(given: Given) -> Iterator[Document | Failure]:
+    """A text as it is; a file's documents; a folder's files, sorted, those of its folders too."""
+    if isinstance(given, Document):
+        yield given
+    elif isinstance(given, str):
+        yield Document(given)
+    elif given.is_dir():
+        yield from _read_folder(given)
+    else:
+        yield from _read_file(given)
+
+
+def _read_folder(folder: Path) -> Iterator[Document | Failure]:
+    paths = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in SUFFIXES)
+    if not paths:
+        raise ConfigError(f"{folder} holds no readable file ({', '.join(SUFFIXES)})")
+    for path in paths:
+        try:
+            yield from _read_file(path)
+        except ConfigError as error:
+            yield Failure(str(path), None, str(error))
+
+
+def _read_file(path: Path) -> Iterator[Document]:
+    text = read_text(path)
+    if path.suffix.lower() == ".jsonl":
+        yield from _read_lines(path, text)
+    else:
+        yield Document(text, title=path.stem, source=str(path))
+
+
+def read_text(path: Path) -> str:
+    """A text file's content: UTF-8, UTF-16 with its mark, or GB 18030 where that gives Chinese."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise ConfigError(f"no such file: {path}") from error
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", errors="replace")
+    if b"\0" not in data[:PROBE_BYTES]:
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = data.decode("gb18030", errors="replace")
+            if sum(map(is_cjk, text)) * 2 > len(text) and text.count("\ufffd") * 100 < len(text):
+                return text
+    raise ConfigError(
+        f"{path} is no text file (neither UTF-8, UTF-16 nor GB 18030); convert it first"
+    )
+
+
+def _read_lines(path: Path, text: str) -> Iterator[Document]:
+    """One document a line: a string, or an object with `text` and any field of `Document`."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            raise ConfigError(f"{path}, line {number}: no JSON ({error})") from error
+        yield document_from(value, where=f"{path}, line {number}", source=str(path))
+
+
+def document_from(value: Json, *, where: str, source: str | None = None) -> Document:
+    """A document from plain JSON; fields that `Document` does not know go to its metadata."""
+    if isinstance(value, str):
+        return Document(value, source=source)
+    if not isinstance(value, dict) or not isinstance(value.get("text"), str):
+        raise ConfigError(f'{where}: expected a text, or an object with a "text"')
+    known = {key: item for key, item in value.items() if key in FIELDS}
+    other = {key: item for key, item in value.items() if key not in FIELDS}
+    given = known.pop("metadata", None)
+    metadata: Mapping[str, Json] = given if isinstance(given, dict) else {}
+    pages = known.pop("pages", None)
+    texts = {key: None if item is None else str(item) for key, item in known.items()}
+    if texts.get("source") is None:
+        texts["source"] = source
+    return Document(
+        **texts,  # type: ignore[arg-type]
+        metadata={**other, **metadata},
+        pages=tuple(map(str, pages)) if isinstance(pages, list) else None,
+    )

@@ -1,0 +1,295 @@
+"""Makes a set of changes visible: folds, describes, embeds, and writes one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lightrag_jsonl.ask import Ask, Spending
+from lightrag_jsonl.concurrency import together
+from lightrag_jsonl.errors import LLMError
+from lightrag_jsonl.indexing.embedding import Embeddings
+from lightrag_jsonl.indexing.merging import (
+    NextIds,
+    Plan,
+    Said,
+    entity_text,
+    fold,
+    relation_text,
+)
+from lightrag_jsonl.indexing.summaries import Describer, Due, summarize
+from lightrag_jsonl.options import IndexOptions
+from lightrag_jsonl.protocols import Tokenizer, Vectors
+from lightrag_jsonl.storage import cache, claims, documents, fulltext, rows, settings, snapshot
+from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.storage.documents import StoredChunk, StoredDocument
+from lightrag_jsonl.storage.rows import EntityRow, RelationRow
+from lightrag_jsonl.text import digest
+from lightrag_jsonl.types import Chunk, Document, DocumentState, Extraction, Kind, Page, Usage
+
+GRAPH_KINDS: tuple[Kind, ...] = ("entity", "relation")
+POSITION_BITS = 22  # chunks a document may have, in the order of places
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A document with its extractions, waiting to become visible.
+
+    `vectors` are those of its chunks that the database has none for. `stored` names the
+    chunks (row ids) that are in the database already, where only some were asked again.
+    """
+
+    document: Document
+    content: str
+    characters: int
+    created_at: float
+    pages: tuple[Page, ...]
+    chunks: tuple[Chunk, ...]
+    extractions: tuple[Extraction, ...]
+    vectors: Mapping[bytes, Vectors] = field(default_factory=dict)
+    stored: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a transaction changed."""
+
+    entities: frozenset[int] = frozenset()
+    relations: frozenset[int] = frozenset()
+    gone_entities: int = 0
+    gone_relations: int = 0
+    removed_chunks: int = 0
+    usage: Usage = Usage()
+
+
+@dataclass(slots=True)
+class _Change:
+    """One transaction in the making."""
+
+    ready: Sequence[Ready]
+    plan: Plan
+    due: list[Due]
+    documents: list[StoredDocument] = field(default_factory=list)
+    chunks: list[tuple[int, int, Chunk, float, Extraction]] = field(default_factory=list)
+    renewed: list[tuple[int, int, Chunk, float, Extraction]] = field(default_factory=list)
+    old_documents: list[int] = field(default_factory=list)
+    old_chunks: dict[int, Chunk] = field(default_factory=dict)
+
+
+class Committer:
+    """The one place that changes what queries see; used by one writer at a time."""
+
+    def __init__(
+        self,
+        database: Database,
+        ask: Ask,
+        embeddings: Embeddings,
+        tokenizer: Tokenizer,
+        options: IndexOptions,
+        *,
+        language: str,
+        settings: Callable[[], Mapping[str, str]],
+    ) -> None:
+        self._database = database
+        self._ask = ask
+        self._embeddings = embeddings
+        self._tokenizer = tokenizer
+        self._options = options
+        self._language = language
+        self._settings = settings
+
+    async def commit(
+        self,
+        ready: Sequence[Ready] = (),
+        *,
+        delete: Collection[str] = (),
+        spending: Spending | None = None,
+        summarize: bool = True,
+    ) -> Committed:
+        """Make documents visible (each in place of its earlier version) and delete others, all at once."""
+        describer = Describer(
+            self._options, self._tokenizer, summarize=summarize and self._ask.has_model
+        )
+        change = await asyncio.to_thread(self._prepare, ready, delete, describer)
+        usage = await self._summarize(change.due, describer, spending)
+        vectors = await self._embeddings.missing(self._texts(change.plan))
+        for one in ready:
+            vectors |= one.vectors
+        await asyncio.wrap_future(
+            self._database.submit(lambda connection: self._write(connection, change, vectors))
+        )
+        return _committed(change, usage)
+
+    # ── what will change ────────────────────────────────────────────────────────
+
+    def _prepare(
+        self, ready: Sequence[Ready], delete: Collection[str], describer: Describer
+    ) -> _Change:
+        with self._database.reading() as connection:
+            ids = NextIds.read(connection)
+            change = _Change(ready, Plan(), [])
+            whole = [one.document.id or "" for one in ready if not one.stored]
+            old = documents.documents(connection, [*whole, *delete])
+            change.old_documents = [document.row for document in old]
+            change.old_chunks = documents.chunks_of(connection, change.old_documents)
+            said = [part for one in ready for part in _number(connection, change, one, ids)]
+            aliases = dict(connection.execute("SELECT key, target FROM aliases").fetchall())
+            change.plan = fold(connection, said, change.old_chunks, ids, aliases)
+            change.due = describer.describe(connection, change.plan)
+            return change
+
+    async def _summarize(
+        self, due: Sequence[Due], describer: Describer, spending: Spending | None
+    ) -> Usage:
+        async def write(one: Due) -> Usage:
+            try:
+                text, usage = await summarize(
+                    self._ask,
+                    one,
+                    language=self._language,
+                    group_tokens=self._options.summarize_group_tokens,
+                    count=self._tokenizer.count,
+                    spending=spending,
+                )
+            except LLMError:  # the fragments stand in; the next insert tries again
+                return Usage()
+            one.row.summary, one.row.covered = text, one.covered
+            describer.set_description(one.row, ())
+            return usage
+
+        total = Usage()
+        for usage in await together(write(one) for one in due):
+            total += usage
+        return total
+
+    def _texts(self, plan: Plan) -> list[str]:
+        texts = [entity_text(row) for row in plan.entities.values() if row.mentions]
+        texts += [relation_text(row) for row in plan.relations.values() if row.mentions]
+        return [self._embeddings.clip(text) for text in texts]
+
+    # ── the transaction ─────────────────────────────────────────────────────────
+
+    def _write(
+        self, connection: sqlite3.Connection, change: _Change, vectors: Mapping[bytes, Vectors]
+    ) -> None:
+        cache.put_embeddings(connection, vectors)
+        self._drop_old(connection, change)
+        self._put_graph(connection, change.plan)
+        self._put_documents(connection, change)
+        settings.record(connection, self._settings())
+        touched = [chunk[0] for chunk in change.chunks]
+        snapshot.note_commit(
+            connection,
+            entity=change.plan.entities,
+            relation=change.plan.relations,
+            chunk=[*touched, *change.old_chunks],
+        )
+
+    def _drop_old(self, connection: sqlite3.Connection, change: _Change) -> None:
+        if change.old_documents:
+            texts = [(row, chunk.text) for row, chunk in change.old_chunks.items()]
+            fulltext.drop_terms(connection, texts)
+            claims.drop_claims(connection, change.old_chunks)
+            documents.drop_chunks(connection, change.old_chunks)
+            documents.drop_documents(connection, change.old_documents)
+
+    def _put_graph(self, connection: sqlite3.Connection, plan: Plan) -> None:
+        entities = [row for row in plan.entities.values() if row.mentions]
+        relations = [row for row in plan.relations.values() if row.mentions]
+        keys = [self._key(entity_text(row)) for row in entities]
+        keys += [self._key(relation_text(row)) for row in relations]
+        stored = cache.embedding_ids(connection, keys)
+        changed: list[EntityRow | RelationRow] = [*entities, *relations]
+        for row, key in zip(changed, keys, strict=True):
+            row.embedding = stored.get(key)
+        for kind in GRAPH_KINDS:
+            gone = [(id,) for id in plan.gone(kind)]
+            connection.executemany(f"DELETE FROM {snapshot.OWNERS[kind]} WHERE id = ?", gone)
+        rows.put_entities(connection, entities)
+        rows.put_relations(connection, relations)
+        claims.put_claims(connection, plan.entity_claims, plan.relation_claims)
+
+    def _put_documents(self, connection: sqlite3.Connection, change: _Change) -> None:
+        pages = {one.document.id: one.pages for one in change.ready}
+        for document in change.documents:
+            documents.put_document(connection, document, pages[document.id])
+        keys = [self._key(part[2].text) for part in change.chunks]
+        stored = cache.embedding_ids(connection, keys)
+        new = [
+            StoredChunk(row, document, chunk, at, stored.get(key), extraction)
+            for (row, document, chunk, at, extraction), key in zip(change.chunks, keys, strict=True)
+        ]
+        documents.put_chunks(connection, new)
+        fulltext.put_terms(connection, [(part[0], part[2].text) for part in change.chunks])
+        renewed = [
+            StoredChunk(row, document, chunk, at, None, extraction)
+            for row, document, chunk, at, extraction in change.renewed
+        ]
+        documents.renew_chunks(connection, renewed)
+        for row in {part[1] for part in change.renewed}:
+            documents.set_state(connection, row, documents.state_of(connection, row))
+        documents.drop_pending(connection, [one.document.id or "" for one in change.ready])
+
+    def _key(self, text: str) -> bytes:
+        return self._embeddings.key(self._embeddings.clip(text))
+
+
+def _number(
+    connection: sqlite3.Connection, change: _Change, ready: Ready, ids: NextIds
+) -> list[Said]:
+    """Give a document and its chunks their row ids, and order its claims."""
+    base = int(digest(ready.document.id or "")[:7], 16) << POSITION_BITS
+    if ready.stored:
+        row = documents.documents(connection, [ready.document.id or ""])[0].row
+        numbers: Sequence[int] = ready.stored
+        listed = change.renewed
+    else:
+        row = ids.documents
+        ids.documents += 1
+        change.documents.append(_stored(row, ready))
+        numbers = range(ids.chunks, ids.chunks + len(ready.chunks))
+        ids.chunks += len(ready.chunks)
+        listed = change.chunks
+    said = []
+    for number, chunk, extraction in zip(numbers, ready.chunks, ready.extractions, strict=True):
+        listed.append((number, row, chunk, ready.created_at, extraction))
+        said.append(Said(number, base + chunk.index, ready.created_at, extraction))
+    return said
+
+
+def _stored(row: int, ready: Ready) -> StoredDocument:
+    document = ready.document
+    return StoredDocument(
+        row=row,
+        id=document.id or "",
+        title=document.title,
+        source=document.source,
+        date=document.date,
+        metadata=document.metadata,
+        content=ready.content,
+        state=state_after(ready.extractions),
+        characters=ready.characters,
+        created_at=ready.created_at,
+    )
+
+
+def state_after(extractions: Sequence[Extraction]) -> DocumentState:
+    """A document is `partial` if a chunk failed, `failed` if all did."""
+    failed = sum(extraction.state == "failed" for extraction in extractions)
+    if not failed:
+        return "done"
+    return "failed" if failed == len(extractions) else "partial"
+
+
+def _committed(change: _Change, usage: Usage) -> Committed:
+    plan = change.plan
+    return Committed(
+        entities=frozenset(row.id for row in plan.alive("entity")),
+        relations=frozenset(row.id for row in plan.alive("relation")),
+        gone_entities=len(plan.gone("entity")),
+        gone_relations=len(plan.gone("relation")),
+        removed_chunks=len(change.old_chunks),
+        usage=usage,
+    )

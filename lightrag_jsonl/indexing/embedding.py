@@ -1,0 +1,70 @@
+"""Texts to vectors: each text once, from the cache where it is there, in batches otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from lightrag_jsonl.concurrency import together
+from lightrag_jsonl.errors import EmbeddingError
+from lightrag_jsonl.protocols import Embedder, Vectors
+from lightrag_jsonl.storage import cache
+from lightrag_jsonl.storage.database import Database
+
+UNIT_TOLERANCE = 1e-3
+
+
+class Embeddings:
+    """Embeds passages with one embedder; vectors are known by the hash of their text."""
+
+    def __init__(self, embedder: Embedder, database: Database, *, batch_size: int) -> None:
+        self._embedder = embedder
+        self._database = database
+        self._batch_size = batch_size
+        self._clip = getattr(embedder, "clip", None)
+
+    def clip(self, text: str) -> str:
+        """The text as far as the embedder reads it."""
+        return self._clip(text) if self._clip is not None else text
+
+    def key(self, text: str) -> bytes:
+        """What identifies the vector of a (clipped) text."""
+        return cache.text_key(self._embedder.name, text)
+
+    async def missing(self, texts: Iterable[str]) -> dict[bytes, Vectors]:
+        """The vectors, by key, of those texts that the database has none for."""
+        by_key = {self.key(text): text for text in texts}
+        with self._database.reading() as connection:
+            stored = cache.embedding_ids(connection, by_key)
+        wanted = [(key, text) for key, text in by_key.items() if key not in stored]
+        batches = [
+            wanted[start : start + self._batch_size]
+            for start in range(0, len(wanted), self._batch_size)
+        ]
+        matrices = await together(self._embed([text for _, text in batch]) for batch in batches)
+        return {
+            key: vector
+            for batch, matrix in zip(batches, matrices, strict=True)
+            for (key, _), vector in zip(batch, matrix, strict=True)
+        }
+
+    async def _embed(self, texts: list[str]) -> Vectors:
+        vectors = await self._embedder.embed(texts, kind="passage")
+        return checked(vectors, len(texts), self._embedder)
+
+
+def checked(vectors: Vectors, count: int, embedder: Embedder) -> Vectors:
+    """The embedder's answer, if it has the promised shape; rows are brought to unit length."""
+    vectors = np.asarray(vectors, dtype=np.float32)
+    expected = (count, embedder.dim)
+    if vectors.shape != expected:
+        raise EmbeddingError(
+            f"embedder {embedder.name!r} returned shape {vectors.shape}, expected {expected}"
+        )
+    if not np.isfinite(vectors).all():
+        raise EmbeddingError(f"embedder {embedder.name!r} returned numbers that are not finite")
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if np.abs(lengths - 1.0).max(initial=0.0) > UNIT_TOLERANCE:
+        vectors = vectors / np.maximum(lengths, 1e-12)
+    return vectors

@@ -1,0 +1,221 @@
+"""One chunk's extraction by a model: ask, resume what was cut, glean what was missed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lightrag_jsonl.ask import Ask, Records, Spending
+from lightrag_jsonl.errors import LLMError
+from lightrag_jsonl.indexing.records import (
+    ADAPTERS,
+    Mentions,
+    OntologyCheck,
+    normalize_graph_record,
+)
+from lightrag_jsonl.options import ENTITY_TYPES, IndexOptions
+from lightrag_jsonl.types import (
+    Chunk,
+    ChunkState,
+    Extraction,
+    Message,
+    Record,
+    Rejection,
+    Usage,
+)
+
+NO = re.compile(r"^\W*(no\b|否|没有|無|无|不)", re.IGNORECASE)
+LANGUAGES = {"en": "English", "zh": "中文"}
+
+
+class LLMExtractor:
+    """Reads entities and relations with a model (the `Extractor` port)."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        options: IndexOptions,
+        *,
+        language: str,
+        ontology: OntologyCheck | None = None,
+        ontology_variables: Mapping[str, object] | None = None,
+    ) -> None:
+        self._ask = ask
+        self._options = options
+        self._ontology = ontology
+        types = options.entity_types or ENTITY_TYPES.get(language, ENTITY_TYPES["en"])
+        fixed = {"entity_types": list(types), "language": LANGUAGES.get(language, language)}
+        declared = ask.prompts.prompt(options.extraction).inputs
+        known = {**fixed, **(ontology_variables or {})}
+        self._fixed = {name: value for name, value in known.items() if name in declared}
+
+    @property
+    def name(self) -> str:
+        """Prompt and model."""
+        return f"{self._options.extraction}/{self._ask.llm.name}"
+
+    async def extract(self, chunk: Chunk, spending: Spending | None = None) -> Extraction:
+        """Ask about one chunk; a model that fails makes a `failed` extraction, not an exception."""
+        variables = {**self._fixed, "text": chunk.text}
+        talk = _Talk(Mentions(chunk.text, self._ontology), variables, spending)
+        try:
+            await self._first(talk)
+            if talk.records and chunk.tokens >= self._options.glean_min_tokens:
+                await self._glean(talk)
+        except LLMError as error:
+            talk.error = str(error)
+        return talk.extraction()
+
+    # ── turns ───────────────────────────────────────────────────────────────────
+
+    async def _first(self, talk: _Talk) -> None:
+        asked = await self._turn(talk)
+        if _unreadable(asked):
+            talk.usage += asked.reply.usage
+            asked = await self._turn(talk)
+        if _unreadable(asked):
+            talk.error = "no line of the answer could be read as a record"
+        self._take(talk, asked)
+        await self._resume(talk, asked)
+
+    async def _resume(self, talk: _Talk, asked: Records) -> None:
+        """Let the model go on after its last whole record while its answer is cut."""
+        for _ in range(self._options.max_resumes):
+            if not _cut(asked) or not asked.result.records:
+                return
+            talk.say(_whole_part(asked), self._ask.prompts.render("resume-extract", {}))
+            talk.resumed += 1
+            asked = await self._turn(talk)
+            self._take(talk, asked)
+
+    async def _glean(self, talk: _Talk) -> None:
+        """Ask again for what was missed, until a round brings nothing new or the rule says stop."""
+        for _ in range(self._options.max_gleanings):
+            if await self._nothing_is_missing(talk):
+                return
+            talk.say(talk.last, self._ask.prompts.render("glean-extract", {}))
+            asked = await self._turn(talk)
+            brought = self._take(talk, asked)
+            await self._resume(talk, asked)
+            talk.gleaned.append(brought)
+            if not brought:
+                return
+
+    async def _nothing_is_missing(self, talk: _Talk) -> bool:
+        """The counts the model declared match what was read, and asked, it says no."""
+        found = talk.mentions
+        if found.declared != (len(found.entities), len(found.relations)):
+            return False
+        then = [*talk.then, Message("assistant", talk.last)]
+        then += self._ask.prompts.render("glean-check", {})
+        reply = await self._ask.text(
+            self._options.extraction, talk.variables, then=then, spending=talk.spending
+        )
+        talk.usage += reply.usage
+        return NO.match(reply.text) is not None
+
+    async def _turn(self, talk: _Talk) -> Records:
+        drift = normalize_graph_record if self._options.extraction == "extract-graph" else None
+        asked = await self._ask.jsonl(
+            self._options.extraction,
+            talk.variables,
+            then=talk.then,
+            normalize=drift,
+            max_tokens=self._options.max_extract_tokens,
+            spending=talk.spending,
+        )
+        if _unreadable(asked):
+            await self._ask.forget(asked.reply)
+        return asked
+
+    def _take(self, talk: _Talk, asked: Records) -> int:
+        result = asked.result
+        talk.usage += asked.reply.usage
+        talk.records += len(result.records)
+        talk.truncated += int(_cut(asked))
+        talk.rejections += result.rejections
+        talk.last = asked.reply.text
+        pairs = zip(result.line_numbers, result.records, strict=True)
+        return talk.mentions.add(pairs, ADAPTERS[self._options.extraction])
+
+
+@dataclass(slots=True)
+class _Talk:
+    """The conversation about one chunk, as far as it has come."""
+
+    mentions: Mentions
+    variables: dict[str, object]
+    spending: Spending | None = None
+    then: list[Message] = field(default_factory=list)
+    last: str = ""
+    records: int = 0
+    rejections: list[Rejection] = field(default_factory=list)
+    truncated: int = 0
+    resumed: int = 0
+    gleaned: list[int] = field(default_factory=list)
+    usage: Usage = Usage()
+    error: str = ""
+
+    def say(self, answer: str, question: Sequence[Message]) -> None:
+        """Add the model's turn and the next question."""
+        self.then += [Message("assistant", answer), *question]
+
+    def extraction(self) -> Extraction:
+        found = self.mentions
+        found.finish()
+        return Extraction(
+            entities=tuple(found.entities),
+            relations=tuple(found.relations),
+            keywords=tuple(found.keywords),
+            state=self._state(),
+            records=self.records,
+            rejections=(*self.rejections, *found.rejections),
+            truncated=self.truncated,
+            resumed=self.resumed,
+            gleaned=tuple(self.gleaned),
+            usage=self.usage,
+            error=self.error,
+        )
+
+    def _state(self) -> ChunkState:
+        refused = [r for r in self.rejections if r.reason != "repaired"]
+        if not self.records and (self.error or refused):
+            return "failed"
+        if self.error or refused or self.mentions.rejections:
+            return "partial"
+        return "ok" if self.mentions.entities else "empty"
+
+
+def _unreadable(asked: Records) -> bool:
+    refused = any(refused.reason != "repaired" for refused in asked.result.rejections)
+    return refused and not asked.result.records
+
+
+def _cut(asked: Records) -> bool:
+    return asked.result.truncated or asked.reply.completion.finish == "length"
+
+
+def _whole_part(asked: Records) -> str:
+    """The answer's whole records: what the model is to go on after."""
+    return "\n".join(json.dumps(record, ensure_ascii=False) for record in asked.result.records)
+
+
+def from_records(
+    chunk: Chunk, records: Sequence[tuple[int, Record]], rejections: Sequence[Rejection] = ()
+) -> Extraction:
+    """The extraction that ready-made (line, record) pairs of one chunk amount to."""
+    found = Mentions(chunk.text)
+    found.add(records, ADAPTERS["extract-graph"])
+    found.finish()
+    refused = (*rejections, *found.rejections)
+    state: ChunkState = "ok" if found.entities else ("failed" if refused else "empty")
+    return Extraction(
+        entities=tuple(found.entities),
+        relations=tuple(found.relations),
+        keywords=tuple(found.keywords),
+        state=state,
+        records=len(records),
+        rejections=refused,
+    )

@@ -1,0 +1,75 @@
+"""Ready-made chunks and records that a caller brings instead of asking a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.indexing.records import normalize_graph_record
+from lightrag_jsonl.protocols import Tokenizer
+from lightrag_jsonl.schemas import Schema
+from lightrag_jsonl.text import digest, sanitize
+from lightrag_jsonl.types import Chunk, Page, Record, Rejection
+
+
+def given_chunks(
+    pages: Sequence[Page], pieces: Sequence[str], tokenizer: Tokenizer
+) -> tuple[Chunk, ...]:
+    """The pieces as chunks, each found in the pages after where the one before it began."""
+    chunks: list[Chunk] = []
+    at, position = 0, 0
+    for index, piece in enumerate(map(sanitize, pieces)):
+        where = _find(pages, piece, at, position)
+        if where is None or not piece:
+            raise ConfigError(f"chunks[{index}] does not occur in the document, in this order")
+        at, start = where
+        page = pages[at]
+        name = "chunk-" + digest(page.document_id, str(page.number), str(start), piece)
+        end = start + len(piece)
+        chunks.append(
+            Chunk(
+                name,
+                page.document_id,
+                index,
+                page.number,
+                start,
+                end,
+                piece,
+                tokenizer.count(piece),
+            )
+        )
+        position = start + 1
+    return tuple(chunks)
+
+
+def _find(pages: Sequence[Page], piece: str, at: int, position: int) -> tuple[int, int] | None:
+    for number in range(at, len(pages)):
+        start = pages[number].text.find(piece, position if number == at else 0)
+        if start >= 0:
+            return number, start
+    return None
+
+
+def given_records(
+    records: Sequence[Record], schema: Schema | None, chunks: int
+) -> list[tuple[list[tuple[int, Record]], list[Rejection]]]:
+    """For each chunk its (line, record) pairs and what was refused; lines count from 1."""
+    found: list[tuple[list[tuple[int, Record]], list[Rejection]]] = [
+        ([], []) for _ in range(chunks)
+    ]
+    for line, record in enumerate(records, 1):
+        if not isinstance(record, dict):
+            raise ConfigError(f"records[{line - 1}] is no mapping but {type(record).__name__}")
+        index = record.get("chunk", 0)
+        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < chunks:
+            raise ConfigError(
+                f"records[{line - 1}] names chunk {index!r}; the document has chunks 0 to {chunks - 1}"
+            )
+        plain = {key: value for key, value in record.items() if key != "chunk"}
+        for one in normalize_graph_record(plain):
+            problem = None if schema is None else schema.error(one)
+            if problem is None:
+                found[index][0].append((line, one))
+            else:
+                found[index][1].append(Rejection(line, str(one), "schema", problem))
+    return found

@@ -1,0 +1,319 @@
+"""Folds the claims of chunks into entities and relations, and takes them out again.
+
+Everything a row holds is a sum or a vote, so adding and removing claims in any order gives the
+same row: the graph is a function of the set of claims (laws *fold* and *undo*).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lightrag_jsonl.storage import claims, rows
+from lightrag_jsonl.storage.claims import EntityClaim, RelationClaim
+from lightrag_jsonl.storage.documents import chunk_times
+from lightrag_jsonl.storage.rows import EntityRow, RelationRow
+from lightrag_jsonl.text import name_key
+from lightrag_jsonl.types import EntityMention, Extraction, Kind, RelationMention
+
+UNKNOWN = "unknown"
+NO_RELATION = 0  # the row id of claims whose two ends an alias has made one entity
+MILLIONTHS = 1_000_000  # weights are summed as integers, so that taking away is exact
+PLACE_BITS = 10  # room for 1,023 claims of a kind in one chunk; further ones share a place
+
+
+@dataclass(slots=True)
+class NextIds:
+    """The next free row id of each table."""
+
+    documents: int
+    chunks: int
+    entities: int
+    relations: int
+    entity_mentions: int
+    relation_mentions: int
+
+    @classmethod
+    def read(cls, connection: sqlite3.Connection) -> NextIds:
+        """Look up the highest ids; only the one writer may rely on them."""
+        query = "SELECT coalesce(max(id), 0) + 1 FROM "
+        return cls(*(connection.execute(query + t).fetchone()[0] for t in cls.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one new chunk (a row id) said; `place` orders it, `at` is when it was stored."""
+
+    chunk: int
+    place: int
+    at: float
+    extraction: Extraction
+
+
+Fragment = tuple[int, int, str]  # place, chunk, description
+
+
+@dataclass(slots=True)
+class Plan:
+    """The change a set of added and removed chunks makes to the graph."""
+
+    entities: dict[int, EntityRow] = field(default_factory=dict)
+    relations: dict[int, RelationRow] = field(default_factory=dict)
+    entity_claims: list[EntityClaim] = field(default_factory=list)
+    relation_claims: list[RelationClaim] = field(default_factory=list)
+    removed: frozenset[int] = frozenset()
+    fragments: dict[tuple[Kind, int], list[Fragment]] = field(default_factory=dict)
+
+    def touched(self, kind: Kind) -> Sequence[EntityRow | RelationRow]:
+        """All touched rows of a kind."""
+        return tuple((self.entities if kind == "entity" else self.relations).values())
+
+    def alive(self, kind: Kind) -> list[EntityRow | RelationRow]:
+        """The touched rows of a kind that still have a mention."""
+        return [row for row in self.touched(kind) if row.mentions]
+
+    def gone(self, kind: Kind) -> list[int]:
+        """The touched rows of a kind that lost their last mention."""
+        return sorted(row.id for row in self.touched(kind) if not row.mentions)
+
+
+def fold(
+    connection: sqlite3.Connection,
+    added: Sequence[Said],
+    removed: Collection[int],
+    ids: NextIds,
+    aliases: Mapping[str, str],
+) -> Plan:
+    """The rows as they are once `added` chunks are in and `removed` ones (row ids) are out."""
+    plan = Plan(removed=frozenset(removed))
+    _take_out(connection, plan)
+    keys = _Keys(aliases)
+    by_key = _named_entities(connection, plan, added, keys, ids)
+    _add_entity_claims(plan, added, keys, by_key, ids)
+    _add_relation_claims(connection, plan, added, keys, by_key, ids)
+    for entity in plan.entities.values():
+        _settle_entity(entity)
+    for relation in plan.relations.values():
+        _settle_relation(relation)
+    return plan
+
+
+class _Keys:
+    """Name keys with aliases followed, each name folded once."""
+
+    def __init__(self, aliases: Mapping[str, str]) -> None:
+        self._aliases = aliases
+        self._known: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> str:
+        key = self._known.get(name)
+        if key is None:
+            key = name_key(name)
+            key = self._known[name] = self._aliases.get(key, key)
+        return key
+
+
+# ── taking out ──────────────────────────────────────────────────────────────────
+
+
+def _take_out(connection: sqlite3.Connection, plan: Plan) -> None:
+    if not plan.removed:
+        return
+    gone_entities = claims.entity_claims(connection, plan.removed)
+    gone_relations = [
+        claim
+        for claim in claims.relation_claims(connection, plan.removed)
+        if claim.relation != NO_RELATION
+    ]
+    plan.entities = rows.entities_by_id(connection, {c.entity for c in gone_entities})
+    plan.relations = rows.relations_by_id(connection, {c.relation for c in gone_relations})
+    for claim in gone_entities:
+        count_entity(plan.entities[claim.entity], claim.mention, -1)
+        _uncover(plan.entities[claim.entity], claim.id)
+    for relation_claim in gone_relations:
+        row = plan.relations[relation_claim.relation]
+        count_relation(row, relation_claim.mention, -1, forward=relation_claim.forward)
+        _uncover(row, relation_claim.id)
+    times = chunk_times(connection, plan.removed)
+    kinds: tuple[Kind, ...] = ("entity", "relation")
+    for kind in kinds:
+        for touched in plan.alive(kind):
+            if touched.created_at in times:  # it may have been first seen in what goes
+                since = claims.first_seen(connection, kind, touched.id, without=plan.removed)
+                touched.created_at = touched.created_at if since is None else since
+
+
+def _uncover(row: EntityRow | RelationRow, claim: int) -> None:
+    """A summary whose inputs are gone is dropped."""
+    if claim <= row.covered:
+        row.summary, row.covered = None, 0
+
+
+# ── adding ──────────────────────────────────────────────────────────────────────
+
+
+def _named_entities(
+    connection: sqlite3.Connection, plan: Plan, added: Sequence[Said], keys: _Keys, ids: NextIds
+) -> dict[str, EntityRow]:
+    first_seen: dict[str, float] = {}
+    for said in added:
+        for mention in said.extraction.entities:
+            first_seen.setdefault(keys[mention.name], said.at)
+    by_key = {row.key: row for row in plan.entities.values()}
+    stored = rows.entities_by_key(connection, first_seen.keys() - by_key.keys())
+    for key, at in first_seen.items():
+        row = by_key.get(key) or stored.get(key)
+        if row is None:
+            row = EntityRow(ids.entities, key, created_at=at)
+            ids.entities += 1
+        by_key[key] = plan.entities[row.id] = row
+    return by_key
+
+
+def _add_entity_claims(
+    plan: Plan,
+    added: Sequence[Said],
+    keys: _Keys,
+    by_key: Mapping[str, EntityRow],
+    ids: NextIds,
+) -> None:
+    for said in added:
+        for position, mention in enumerate(said.extraction.entities):
+            row = by_key[keys[mention.name]]
+            _since(row, said.at)
+            count_entity(row, mention, 1)
+            place = _place(said, position)
+            plan.entity_claims.append(
+                EntityClaim(ids.entity_mentions, row.id, said.chunk, place, mention)
+            )
+            ids.entity_mentions += 1
+            _note(plan, "entity", row.id, (place, said.chunk, mention.description))
+
+
+def _add_relation_claims(
+    connection: sqlite3.Connection,
+    plan: Plan,
+    added: Sequence[Said],
+    keys: _Keys,
+    by_key: Mapping[str, EntityRow],
+    ids: NextIds,
+) -> None:
+    by_pair = {(row.low, row.high): row for row in plan.relations.values()}
+    wanted: set[tuple[int, int]] = set()
+    found: list[tuple[Said, int, RelationMention, int, int]] = []
+    for said in added:
+        for position, mention in enumerate(said.extraction.relations):
+            source, target = by_key[keys[mention.source]].id, by_key[keys[mention.target]].id
+            if source == target:  # two names that an alias has made one: kept, in case it is undone
+                plan.relation_claims.append(
+                    RelationClaim(ids.relation_mentions, NO_RELATION, said.chunk, 0, mention, True)
+                )
+                ids.relation_mentions += 1
+                continue
+            wanted.add((min(source, target), max(source, target)))
+            found.append((said, position, mention, source, target))
+    by_pair |= rows.relations_by_pair(connection, wanted - by_pair.keys())
+    for said, position, mention, source, target in found:
+        pair = (min(source, target), max(source, target))
+        row = by_pair.get(pair)
+        if row is None:
+            row = by_pair[pair] = RelationRow(ids.relations, *pair, created_at=said.at)
+            ids.relations += 1
+        plan.relations[row.id] = row
+        _since(row, said.at)
+        count_relation(row, mention, 1, forward=source < target)
+        place = _place(said, position)
+        plan.relation_claims.append(
+            RelationClaim(
+                ids.relation_mentions, row.id, said.chunk, place, mention, source < target
+            )
+        )
+        ids.relation_mentions += 1
+        _note(plan, "relation", row.id, (place, said.chunk, mention.description))
+
+
+def _since(row: EntityRow | RelationRow, at: float) -> None:
+    row.created_at = min(row.created_at, at) if row.mentions else at
+
+
+def _place(said: Said, position: int) -> int:
+    return said.place << PLACE_BITS | min(position, (1 << PLACE_BITS) - 1)
+
+
+def _note(plan: Plan, kind: Kind, owner: int, fragment: Fragment) -> None:
+    if fragment[2]:
+        plan.fragments.setdefault((kind, owner), []).append(fragment)
+
+
+# ── sums and votes ──────────────────────────────────────────────────────────────
+
+
+def count_entity(row: EntityRow, mention: EntityMention, times: int) -> None:
+    """Add a mention to an entity (`times` 1) or take it away (-1)."""
+    row.mentions += times
+    _vote(row.names, mention.name, times)
+    _vote(row.types, mention.type, times)
+    for name, value in mention.attributes:
+        _vote(row.attributes, f"{name}\0{value}", times)
+
+
+def count_relation(
+    row: RelationRow, mention: RelationMention, times: int, *, forward: bool
+) -> None:
+    """Add a mention to a relation (`times` 1) or take it away (-1)."""
+    row.mentions += times
+    row.weight += times * round(mention.strength * MILLIONTHS)
+    for keyword in mention.keywords:
+        _vote(row.keywords, keyword, times)
+    low, high = (mention.source, mention.target) if forward else (mention.target, mention.source)
+    _vote(row.low_names, low, times)
+    _vote(row.high_names, high, times)
+    if forward:
+        row.forward += times
+    else:
+        row.backward += times
+
+
+def winner(votes: Mapping[str, int]) -> str:
+    """The choice with most votes; ties go to the one that sorts first."""
+    return min(votes, key=lambda choice: (-votes[choice], choice), default="")
+
+
+def vote_type(types: Mapping[str, int]) -> str:
+    """The most frequent type; `unknown` wins only alone."""
+    return winner({kind: n for kind, n in types.items() if kind != UNKNOWN}) or UNKNOWN
+
+
+def _vote(votes: Counter[str], choice: str, times: int) -> None:
+    count = votes[choice] + times
+    if count:
+        votes[choice] = count
+    else:
+        del votes[choice]
+
+
+def _settle_entity(row: EntityRow) -> None:
+    row.name = winner(row.names)
+    row.type = vote_type(row.types)
+
+
+def _settle_relation(row: RelationRow) -> None:
+    """Which way the relation is shown: as most mentions run; a tie by the ends' spellings."""
+    if row.forward != row.backward:
+        row.reversed = row.backward > row.forward
+    else:
+        row.reversed = winner(row.high_names) < winner(row.low_names)
+
+
+def relation_text(row: RelationRow) -> str:
+    """What a relation's vector stands for: `source — keywords — target: description`."""
+    ends = [winner(row.low_names), winner(row.high_names)]
+    source, target = reversed(ends) if row.reversed else ends
+    return f"{source} — {', '.join(sorted(row.keywords))} — {target}: {row.description}"
+
+
+def entity_text(row: EntityRow) -> str:
+    """What an entity's vector stands for: its name and its description."""
+    return f"{row.name}\n{row.description}"

@@ -1,0 +1,411 @@
+"""Orders the steps of indexing: documents in, one transaction a group of documents out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lightrag_jsonl.ask import Ask, Spending
+from lightrag_jsonl.concurrency import both, first, together
+from lightrag_jsonl.errors import BudgetError, NotFoundError
+from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages, rechunk
+from lightrag_jsonl.indexing.committing import Committed, Committer, Ready
+from lightrag_jsonl.indexing.embedding import Embeddings
+from lightrag_jsonl.indexing.extraction import LLMExtractor, from_records
+from lightrag_jsonl.indexing.given import given_chunks, given_records
+from lightrag_jsonl.options import IndexOptions
+from lightrag_jsonl.protocols import Extractor, Tokenizer, Vectors
+from lightrag_jsonl.schemas import Schema
+from lightrag_jsonl.storage import documents
+from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.storage.documents import PendingDocument, StoredDocument
+from lightrag_jsonl.storage.lock import writing
+from lightrag_jsonl.text import digest
+from lightrag_jsonl.types import (
+    Chunk,
+    DeleteReport,
+    Document,
+    Extraction,
+    Failure,
+    InsertReport,
+    Page,
+    Usage,
+)
+
+DOCUMENTS_AHEAD = 64  # documents in memory between reading and commit
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an insert has come: chunks read by the extractor, of those found so far."""
+
+    chunks_done: int
+    chunks_known: int
+    documents_done: int
+
+
+Watcher = Callable[[Progress], None]
+AsyncReady = Coroutine[Any, Any, Ready | None]
+
+
+class Budget(Spending):
+    """Stops an insert once it has made as many calls, or used as many tokens, as it may."""
+
+    def __init__(self, options: IndexOptions) -> None:
+        self._limits = (options.max_calls, options.max_input_tokens, options.max_output_tokens)
+        self._spent = Usage()
+        self._asked = 0
+
+    def check(self) -> None:
+        self._asked += 1
+        spent = (self._asked - 1, self._spent.input_tokens, self._spent.output_tokens)
+        names = ("calls", "input tokens", "output tokens")
+        for name, limit, used in zip(names, self._limits, spent, strict=True):
+            if limit is not None and used >= limit:
+                raise BudgetError(
+                    f"stopped: {used} of {limit} {name} are used; what was read is kept, raise the "
+                    "limit and insert again to go on"
+                )
+
+    def add(self, usage: Usage) -> None:
+        self._spent += usage
+
+
+@dataclass(slots=True)
+class _Run:
+    """What one insert has done so far."""
+
+    spending: Budget
+    watcher: Watcher | None
+    documents: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    reports: list[tuple[str, str]] = field(default_factory=list)
+    entities: set[int] = field(default_factory=set)
+    relations: set[int] = field(default_factory=set)
+    usage: Usage = Usage()
+    known: int = 0
+    done: int = 0
+    stopped: str = ""
+
+    def tell(self) -> None:
+        if self.watcher is not None:
+            self.watcher(Progress(self.done, self.known, len(self.documents)))
+
+
+class IndexPipeline:
+    """Inserts, updates, retries and deletes documents; one writer a directory at a time."""
+
+    def __init__(
+        self,
+        database: Database,
+        ask: Ask,
+        extractor: Extractor,
+        embeddings: Embeddings,
+        tokenizer: Tokenizer,
+        options: IndexOptions,
+        *,
+        language: str,
+        settings: Callable[[], Mapping[str, str]],
+        record_schema: Schema | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._database = database
+        self._extractor = extractor
+        self._embeddings = embeddings
+        self._tokenizer = tokenizer
+        self._options = options
+        self._record_schema = record_schema
+        self._clock = clock
+        self._committer = Committer(
+            database, ask, embeddings, tokenizer, options, language=language, settings=settings
+        )
+        self._turn = asyncio.Lock()
+
+    # ── what callers do ─────────────────────────────────────────────────────────
+
+    async def insert(
+        self, given: Iterable[PendingDocument], *, watcher: Watcher | None = None
+    ) -> InsertReport:
+        """Index documents; those known by id and content are passed over, changed ones replaced."""
+        async with self._writing():
+            return await self._insert(given, watcher)
+
+    async def resume(self, *, watcher: Watcher | None = None) -> InsertReport:
+        """Go on with the documents that an interrupted insert left waiting."""
+        async with self._writing():
+            with self._database.reading() as connection:
+                waiting = documents.pending_documents(connection)
+            return await self._insert(waiting, watcher)
+
+    async def retry(self, *, watcher: Watcher | None = None) -> InsertReport:
+        """Ask again for every chunk that failed, and for no other."""
+        async with self._writing():
+            run = _Run(Budget(self._options), watcher)
+            with self._database.reading() as connection:
+                failed = [
+                    stored
+                    for stored in documents.documents(connection)
+                    if stored.state in ("partial", "failed")
+                ]
+            await self._all(run, (self._retry(run, stored) for stored in failed))
+            return self._report(run)
+
+    async def delete(self, ids: Collection[str]) -> DeleteReport:
+        """Remove documents as if they had never been inserted; no model is asked."""
+        async with self._writing():
+            wanted = list(dict.fromkeys(ids))
+            with self._database.reading() as connection:
+                stored = documents.documents(connection, wanted)
+                waiting = {p.document.id for p in documents.pending_documents(connection)}
+            known = {document.id for document in stored} | waiting
+            missing = [one for one in wanted if one not in known]
+            if missing:
+                raise NotFoundError(f"no such document: {', '.join(missing)}")
+            await self._write(lambda connection: documents.drop_pending(connection, wanted))
+            done = await self._committer.commit(
+                delete=[document.id for document in stored], summarize=False
+            )
+            log.info("deleted %d documents, %d chunks", len(wanted), done.removed_chunks)
+            return DeleteReport(
+                tuple(wanted), done.removed_chunks, done.gone_entities, done.gone_relations
+            )
+
+    # ── inserting ───────────────────────────────────────────────────────────────
+
+    async def _insert(
+        self, given: Iterable[PendingDocument], watcher: Watcher | None
+    ) -> InsertReport:
+        run = _Run(Budget(self._options), watcher)
+        await self._all(run, (self._take_in(run, waiting) for waiting in given))
+        report = self._report(run)
+        log.info(
+            "inserted %d documents, %d chunks; %d unchanged, %d failures",
+            len(run.documents),
+            report.chunks,
+            len(run.unchanged),
+            len(run.failures),
+        )
+        return report
+
+    async def _all(self, run: _Run, work: Iterable[AsyncReady]) -> None:
+        """Prepare documents side by side, and commit what has become ready in groups."""
+        ready: asyncio.Queue[Ready | None] = asyncio.Queue()
+        slots = asyncio.Semaphore(DOCUMENTS_AHEAD)
+
+        async def prepare(coroutine: AsyncReady) -> None:
+            done = None
+            try:
+                done = await coroutine
+            except BudgetError as error:
+                run.stopped = str(error)
+            if done is None:
+                slots.release()
+            else:
+                ready.put_nowait(done)
+
+        async def commit_forever() -> None:
+            last = False
+            while not last:
+                batch, last = await _drain(ready)
+                if batch:
+                    self._account(run, batch, await self._commit(run, batch))
+                for _ in batch:
+                    slots.release()
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(commit_forever())
+                async with asyncio.TaskGroup() as preparing:
+                    for coroutine in work:
+                        await slots.acquire()
+                        preparing.create_task(prepare(coroutine))
+                ready.put_nowait(None)
+        except BaseExceptionGroup as errors:
+            raise first(errors) from None
+
+    async def _commit(self, run: _Run, batch: Sequence[Ready]) -> Committed:
+        try:
+            return await self._committer.commit(batch, spending=run.spending)
+        except BudgetError as error:  # no money left for summaries: fragments stand in
+            run.stopped = str(error)
+            return await self._committer.commit(batch, summarize=False)
+
+    async def _take_in(self, run: _Run, waiting: PendingDocument) -> Ready | None:
+        document, pages = _identified(waiting.document)
+        waiting = replace(waiting, document=document)
+        id = document.id or ""
+        if not any(page.text.strip() for page in pages):
+            run.failures.append(Failure(id, None, "the document has no text"))
+            return None
+        content = _content(document, pages, waiting)
+        with self._database.reading() as connection:
+            found = documents.documents(connection, [id])
+        if found and found[0].content == content:
+            if found[0].state == "done" or waiting.records is not None:
+                run.unchanged.append(id)
+                await self._write(lambda connection: documents.drop_pending(connection, [id]))
+                return None
+            return await self._retry(run, found[0])
+        await self._write(lambda connection: documents.put_pending(connection, waiting))
+        chunks = self._cut(pages, waiting, found)
+        extractions, vectors = await self._read(run, waiting, chunks)
+        return Ready(
+            document=document,
+            content=content,
+            characters=sum(len(page.text) for page in pages),
+            created_at=waiting.created_at,
+            pages=pages,
+            chunks=chunks,
+            extractions=extractions,
+            vectors=vectors,
+        )
+
+    def _cut(
+        self, pages: tuple[Page, ...], waiting: PendingDocument, found: Sequence[StoredDocument]
+    ) -> tuple[Chunk, ...]:
+        if waiting.chunks is not None:
+            return given_chunks(pages, waiting.chunks, self._tokenizer)
+        size, overlap = self._options.chunk_tokens, self._options.chunk_overlap
+        if not found:
+            return chunk_pages(pages, tokenizer=self._tokenizer, size=size, overlap=overlap)
+        with self._database.reading() as connection:
+            old_pages = documents.pages(connection, found[0].id)
+            old_chunks = tuple(documents.chunks_of(connection, [found[0].row]).values())
+        return rechunk(
+            pages, old_pages, old_chunks, tokenizer=self._tokenizer, size=size, overlap=overlap
+        )
+
+    async def _read(
+        self, run: _Run, waiting: PendingDocument, chunks: Sequence[Chunk]
+    ) -> tuple[tuple[Extraction, ...], dict[bytes, Vectors]]:
+        """Extract and embed a document's chunks, both at once."""
+        run.known += len(chunks)
+        run.tell()
+        embedding = self._embeddings.missing(self._embeddings.clip(c.text) for c in chunks)
+        if waiting.records is not None:
+            parts = given_records(waiting.records, self._record_schema, len(chunks))
+            extractions = [
+                from_records(chunk, *part) for chunk, part in zip(chunks, parts, strict=True)
+            ]
+            run.done += len(chunks)
+            return tuple(extractions), await embedding
+        return await both(self._extract_all(run, chunks), embedding)
+
+    async def _extract_all(self, run: _Run, chunks: Iterable[Chunk]) -> tuple[Extraction, ...]:
+        """Extract side by side; where the budget ends, what is in flight is awaited first."""
+        done = await together(self._extract(run, chunk) for chunk in chunks)
+        whole = tuple(extraction for extraction in done if extraction is not None)
+        if len(whole) < len(done):
+            raise BudgetError(run.stopped)
+        return whole
+
+    async def _extract(self, run: _Run, chunk: Chunk) -> Extraction | None:
+        extractor = self._extractor
+        try:
+            if isinstance(extractor, LLMExtractor):
+                extraction = await extractor.extract(chunk, spending=run.spending)
+            else:
+                extraction = await extractor.extract(chunk)
+        except BudgetError as error:
+            run.stopped = str(error)
+            return None
+        run.done += 1
+        run.tell()
+        return extraction
+
+    async def _retry(self, run: _Run, stored: StoredDocument) -> Ready:
+        with self._database.reading() as connection:
+            failed = documents.chunks_of(connection, [stored.row], states=("failed",))
+        run.known += len(failed)
+        extractions = await self._extract_all(run, failed.values())
+        return Ready(
+            document=Document("", id=stored.id),
+            content=stored.content,
+            characters=stored.characters,
+            created_at=stored.created_at,
+            pages=(),
+            chunks=tuple(failed.values()),
+            extractions=extractions,
+            stored=tuple(failed),
+        )
+
+    # ── accounts ────────────────────────────────────────────────────────────────
+
+    def _account(self, run: _Run, batch: Sequence[Ready], done: Committed) -> None:
+        run.entities |= done.entities
+        run.relations |= done.relations
+        run.usage += done.usage
+        for one in batch:
+            run.documents.append(one.document.id or "")
+            for chunk, extraction in zip(one.chunks, one.extractions, strict=True):
+                run.usage += extraction.usage
+                run.reports.append((extraction.state, documents.report_json(extraction)))
+                if extraction.state == "failed":
+                    reason = extraction.error or "every line of the answer was refused"
+                    run.failures.append(Failure(chunk.document_id, chunk.id, reason))
+        run.tell()
+
+    def _report(self, run: _Run) -> InsertReport:
+        return InsertReport(
+            documents=tuple(sorted(run.documents)),
+            unchanged=tuple(sorted(run.unchanged)),
+            chunks=len(run.reports),
+            entities=len(run.entities),
+            relations=len(run.relations),
+            failures=tuple(sorted(run.failures, key=lambda f: (f.document_id, f.chunk_id or ""))),
+            usage=run.usage,
+            extraction=documents.sum_reports(run.reports),  # type: ignore[arg-type]
+            stopped=run.stopped,
+        )
+
+    @contextlib.asynccontextmanager
+    async def _writing(self) -> AsyncIterator[None]:
+        """Be the one writer: of this object by its own lock, of the directory by the file's."""
+        async with self._turn:
+            lock = writing(self._database.working_dir, self._options.lock_timeout)
+            await asyncio.to_thread(lock.__enter__)
+            try:
+                yield
+            finally:
+                lock.__exit__(None, None, None)
+
+    async def _write(self, job: Callable[..., object]) -> None:
+        await asyncio.wrap_future(self._database.submit(job))
+
+
+async def _drain(queue: asyncio.Queue[Ready | None]) -> tuple[list[Ready], bool]:
+    """All that has become ready, at least one; True once there will be no more."""
+    found = [await queue.get()]
+    while not queue.empty():
+        found.append(queue.get_nowait())
+    return [one for one in found if one is not None], None in found
+
+
+def _identified(document: Document) -> tuple[Document, tuple[Page, ...]]:
+    """A document with its id (from its content where none was given) and its pages."""
+    pages = document_pages(document.id or "", document)
+    id = document.id or "doc-" + digest(*(page.text for page in pages))
+    return replace(document, id=id), tuple(replace(page, document_id=id) for page in pages)
+
+
+def _content(document: Document, pages: Sequence[Page], waiting: PendingDocument) -> str:
+    """What must be equal for a document to be the same: texts, records and what is shown of it."""
+    shown = (document.title, document.source, document.date, sorted(document.metadata.items()))
+    given = repr((waiting.records, waiting.chunks)) if waiting.records is not None else ""
+    return digest(*(page.text for page in pages), repr(shown), given)

@@ -1,0 +1,373 @@
+"""Records to mentions: the shapes models drift into, one adapter a prompt, and checks on each mention."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from lightrag_jsonl.text import clean_name, name_key
+from lightrag_jsonl.types import (
+    EntityMention,
+    Json,
+    Record,
+    Rejection,
+    RejectionReason,
+    RelationMention,
+)
+
+UNKNOWN_TYPE = "unknown"
+STRENGTHS = (1.0, 10.0)
+WORD_GAP = re.compile(r"\s+")
+
+# ── drift: other names for the same things ──────────────────────────────────────
+
+TYPES = {
+    "entity": "entity",
+    "node": "entity",
+    "实体": "entity",
+    "relationship": "relationship",
+    "relation": "relationship",
+    "edge": "relationship",
+    "关系": "relationship",
+    "content_keywords": "content_keywords",
+    "content-keywords": "content_keywords",
+    "keywords": "content_keywords",
+    "内容关键词": "content_keywords",
+    "done": "done",
+    "完成": "done",
+}
+KEYS = {
+    "entity_name": "name",
+    "entity": "name",
+    "id": "name",
+    "label": "name",
+    "名称": "name",
+    "实体名称": "name",
+    "实体": "name",
+    "category": "entity_type",
+    "实体类型": "entity_type",
+    "desc": "description",
+    "entity_description": "description",
+    "relationship_description": "description",
+    "描述": "description",
+    "说明": "description",
+    "source_entity": "source",
+    "src_id": "source",
+    "src": "source",
+    "from": "source",
+    "subject": "source",
+    "head": "source",
+    "源实体": "source",
+    "主体": "source",
+    "target_entity": "target",
+    "tgt_id": "target",
+    "tgt": "target",
+    "to": "target",
+    "object": "target",
+    "tail": "target",
+    "目标实体": "target",
+    "客体": "target",
+    "relationship_keywords": "keywords",
+    "high_level_keywords": "keywords",
+    "关键词": "keywords",
+    "predicate": "keywords",
+    "relationship_strength": "strength",
+    "weight": "strength",
+    "score": "strength",
+    "强度": "strength",
+}
+LISTS = {
+    "entities": "entity",
+    "nodes": "entity",
+    "实体列表": "entity",
+    "relationships": "relationship",
+    "relations": "relationship",
+    "edges": "relationship",
+    "关系列表": "relationship",
+}
+
+
+def normalize_graph_record(record: Record) -> Iterator[Record]:
+    """The `extract-graph` records that a record plainly means; itself where it means nothing else."""
+    lists = [key for key in record if key in LISTS and isinstance(record[key], list)]
+    if lists and "type" not in record:
+        for key in lists:
+            for item in record[key]:  # type: ignore[union-attr]
+                if isinstance(item, dict):
+                    yield from normalize_graph_record({**item, "type": LISTS[key], **_kind(item)})
+        return
+    yield _one(record)
+
+
+def _kind(item: Record) -> Record:
+    """In a list of entities, `type` tells the entity's type."""
+    kind = item.get("type")
+    if isinstance(kind, str) and kind.casefold() not in TYPES:
+        return {"entity_type": kind}
+    return {}
+
+
+def _one(record: Record) -> Record:
+    if "type" not in record and "类型" in record:
+        record = {"type": record["类型"], **{k: v for k, v in record.items() if k != "类型"}}
+    kind = record.get("type")
+    known = TYPES.get(kind.casefold()) if isinstance(kind, str) else None
+    found: Record = {}
+    for key, value in record.items():
+        if known != "done":
+            key = KEYS.get(key, key) if KEYS.get(key) not in record else key
+        found[key] = value
+    if known is None:
+        known = _guess(found)
+        if known == "entity" and isinstance(kind, str):
+            found.setdefault("entity_type", kind)
+    if known is not None:
+        found["type"] = known
+    if "keywords" in found:
+        found["keywords"] = split_keywords(found["keywords"])
+    if known == "relationship" and "strength" in found:
+        found["strength"] = read_strength(found["strength"])
+    return found
+
+
+def _guess(record: Record) -> str | None:
+    if "source" in record and "target" in record:
+        return "relationship"
+    return "entity" if "name" in record and "description" in record else None
+
+
+def split_keywords(value: Json) -> Json:
+    """A list of keywords, from a list or from a text with commas (、 and ， too)."""
+    if isinstance(value, str):
+        value = list(re.split(r"[,，、;；]", value))
+    if not isinstance(value, list):
+        return value
+    words = [str(word).strip() for word in value if isinstance(word, str | int | float)]
+    return list(dict.fromkeys(word for word in words if word))
+
+
+def read_strength(value: Json) -> Json:
+    """A number between 1 and 10, where the value can be read as a number at all."""
+    if isinstance(value, str):
+        try:
+            value = float(unicodedata.normalize("NFKC", value).strip())
+        except ValueError:
+            return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        return value
+    return min(max(float(value), STRENGTHS[0]), STRENGTHS[1])
+
+
+# ── mentions ────────────────────────────────────────────────────────────────────
+
+
+class OntologyCheck(Protocol):
+    """Says what is wrong with a record under an ontology; `types` holds the classes seen so far."""
+
+    def check(self, record: Record, types: Mapping[str, str]) -> str | None: ...
+
+
+@dataclass(slots=True)
+class Mentions:
+    """Collects a chunk's mentions from its records, each once, in the order they came."""
+
+    text: str
+    ontology: OntologyCheck | None = None
+    entities: dict[EntityMention, None] = field(default_factory=dict)
+    relations: dict[RelationMention, None] = field(default_factory=dict)
+    keywords: dict[str, None] = field(default_factory=dict)
+    rejections: list[Rejection] = field(default_factory=list)
+    declared: tuple[int, int] | None = None
+    _keys: set[str] = field(default_factory=set)
+    _pairs: set[tuple[str, str]] = field(default_factory=set)
+    _types: dict[str, str] = field(default_factory=dict)
+    _folded: str = ""
+
+    def add(self, records: Iterable[tuple[int, Record]], adapter: Adapter) -> int:
+        """Take in (line, record) pairs; tells how many new names and pairs they brought."""
+        before = len(self._keys) + len(self._pairs)
+        for line, record in records:
+            adapter(self, line, record)
+        return len(self._keys) + len(self._pairs) - before
+
+    def finish(self) -> None:
+        """Name the ends of relations that nothing named: entities of an unknown type."""
+        named = {name_key(mention.name) for mention in self.entities}
+        for relation in list(self.relations):
+            for end in (relation.source, relation.target):
+                if name_key(end) not in named:
+                    named.add(name_key(end))
+                    self.entities[EntityMention(end, UNKNOWN_TYPE, "", self._grounded(end))] = None
+
+    def entity(
+        self,
+        line: int,
+        record: Record,
+        name: Json,
+        kind: Json,
+        description: Json,
+        attributes: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """One claim about an entity."""
+        clean = _name(name)
+        if not clean:
+            self.reject(line, record, "empty_name", "the entity has no name")
+            return
+        self._keys.add(name_key(clean))
+        mention = EntityMention(
+            clean,
+            _words(kind).casefold() or UNKNOWN_TYPE,
+            _words(description),
+            self._grounded(clean),
+            attributes,
+        )
+        self.entities[mention] = None
+
+    def relation(
+        self,
+        line: int,
+        record: Record,
+        source: Json,
+        target: Json,
+        keywords: Json,
+        description: Json,
+        strength: Json = 1.0,
+    ) -> None:
+        """One claim about how two entities are related."""
+        ends = _name(source), _name(target)
+        if not all(ends):
+            self.reject(line, record, "empty_name", "an end of the relation has no name")
+            return
+        pair = name_key(ends[0]), name_key(ends[1])
+        if pair[0] == pair[1]:
+            self.reject(line, record, "self_relation", f"{ends[0]!r} is related to itself")
+            return
+        self._pairs.add((min(pair), max(pair)))
+        words = split_keywords(keywords)
+        weight = read_strength(strength)
+        mention = RelationMention(
+            *ends,
+            tuple(str(word) for word in words) if isinstance(words, list) else (),
+            _words(description),
+            weight if isinstance(weight, float) else 1.0,
+        )
+        self.relations[mention] = None
+
+    def refused_by_ontology(self, line: int, record: Record) -> bool:
+        """Check a record against the ontology, if there is one; remember the classes it states."""
+        if self.ontology is not None:
+            problem = self.ontology.check(record, self._types)
+            if problem is not None:
+                self.reject(line, record, "ontology", problem)
+                return True
+        for name, kind in (
+            ("entity", "entity_type"),
+            ("subject", "subject_type"),
+            ("object", "object_type"),
+        ):
+            if isinstance(record.get(name), str) and isinstance(record.get(kind), str):
+                self._types.setdefault(str(record[name]), str(record[kind]))
+        return False
+
+    def reject(self, line: int, record: Record, reason: RejectionReason, detail: str) -> None:
+        """Keep a record that makes no mention, with the reason."""
+        import json
+
+        self.rejections.append(
+            Rejection(line, json.dumps(record, ensure_ascii=False), reason, detail)
+        )
+
+    def _grounded(self, name: str) -> bool:
+        if not self._folded:
+            self._folded = _fold(self.text)
+        return _fold(name) in self._folded or name_key(name) in self._folded
+
+
+def _fold(text: str) -> str:
+    return WORD_GAP.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+
+
+def _name(value: Json) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    return clean_name(str(value))
+
+
+def _words(value: Json) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    return WORD_GAP.sub(" ", html.unescape(str(value))).strip()
+
+
+# ── one adapter a prompt ────────────────────────────────────────────────────────
+
+Adapter = Callable[[Mentions, int, Record], None]
+
+
+def read_graph(found: Mentions, line: int, record: Record) -> None:
+    """`extract-graph`: entity, relationship, content_keywords, done."""
+    kind = record.get("type")
+    if kind == "entity":
+        found.entity(
+            line, record, record.get("name"), record.get("entity_type"), record.get("description")
+        )
+    elif kind == "relationship":
+        found.relation(
+            line,
+            record,
+            record.get("source"),
+            record.get("target"),
+            record.get("keywords"),
+            record.get("description"),
+            record.get("strength", 1.0),
+        )
+    elif kind == "content_keywords":
+        words = split_keywords(record.get("keywords"))
+        found.keywords.update(dict.fromkeys(map(str, words if isinstance(words, list) else ())))
+    elif kind == "done":
+        counts = record.get("entities"), record.get("relationships")
+        if all(isinstance(count, int) for count in counts):
+            found.declared = counts  # type: ignore[assignment]
+
+
+def read_definitions(found: Mentions, line: int, record: Record) -> None:
+    """`agent-kg-extract`: definition, relationship (whose object may be a value)."""
+    if record.get("type") == "definition":
+        found.entity(line, record, record.get("entity"), UNKNOWN_TYPE, record.get("definition"))
+        return
+    subject, predicate, target = (record.get(k) for k in ("subject", "predicate", "object"))
+    if record.get("object-entity"):
+        sentence = " ".join(_words(part) for part in (subject, predicate, target))
+        found.relation(line, record, subject, target, [predicate], sentence)
+    else:
+        value = (_words(predicate), _words(target))
+        found.entity(line, record, subject, UNKNOWN_TYPE, "", (value,))
+
+
+def read_ontology(found: Mentions, line: int, record: Record) -> None:
+    """`extract-with-ontologies`: entity, relationship, attribute, each held to the ontology."""
+    if found.refused_by_ontology(line, record):
+        return
+    kind = record.get("type")
+    if kind == "entity":
+        found.entity(line, record, record.get("entity"), record.get("entity_type"), "")
+    elif kind == "attribute":
+        value = (_words(record.get("attribute")), _words(record.get("value")))
+        found.entity(line, record, record.get("entity"), record.get("entity_type"), "", (value,))
+    elif kind == "relationship":
+        subject, relation, target = (record.get(k) for k in ("subject", "relation", "object"))
+        for name, type_ in ((subject, "subject_type"), (target, "object_type")):
+            found.entity(line, record, name, record.get(type_), "")
+        sentence = " ".join(_words(part) for part in (subject, relation, target))
+        found.relation(line, record, subject, target, [relation], sentence)
+
+
+ADAPTERS: Mapping[str, Adapter] = {
+    "extract-graph": read_graph,
+    "agent-kg-extract": read_definitions,
+    "extract-with-ontologies": read_ontology,
+}

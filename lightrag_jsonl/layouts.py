@@ -1,0 +1,261 @@
+"""How a vector index keeps its rows in FAISS: as floats, as halves with a sketch, as bytes in lists.
+
+A layout numbers its rows from 0, never forgets one, and proposes candidates for a query;
+what is alive and in which order it is returned is decided in `vectors.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+Ids = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+LayoutKind = Literal["flat", "fp16", "ivf-sq8"]
+
+_BLOCK: Final = 16_384  # rows handled at a time where a whole copy would cost memory
+_SPARE: Final = 8  # candidates beyond k, so that equals of the last one are seen
+_HALF_BITS: Final = np.uint32(0x8FFFE000).astype(np.int32)  # sign, exponent, mantissa once shifted
+
+
+class Source(Protocol):
+    """The vectors a layout is made from."""
+
+    def __len__(self) -> int: ...
+    def sample(self, count: int) -> Floats: ...
+
+
+class Layout(Protocol):
+    """What `VectorIndex` needs from a layout; `scan` is `candidates` without any shortcut."""
+
+    kind: LayoutKind
+
+    def train(self, source: Source) -> None: ...
+    def outgrown(self, count: int) -> bool: ...
+    def add(self, rows: Floats) -> None: ...
+    def decode(self, rows: Ids) -> Floats: ...
+    def scan(self, queries: Floats, fetch: int, mask: Mask | None) -> list[Ids]: ...
+    def candidates(
+        self, queries: Floats, k: int, mask: Mask | None, available: int
+    ) -> list[Ids]: ...
+
+
+class Flat:
+    """32-bit floats, scanned."""
+
+    kind: LayoutKind = "flat"
+
+    def __init__(self, dim: int) -> None:
+        self._index: Any = faiss().IndexFlatIP(dim)
+
+    def train(self, source: Source) -> None:
+        """Nothing to learn: a row's code depends on that row alone."""
+
+    def outgrown(self, count: int) -> bool:
+        """Whether `count` rows are too many for what was trained."""
+        return False
+
+    def add(self, rows: Floats) -> None:
+        """Append rows."""
+        self._index.add(rows)
+
+    def decode(self, rows: Ids) -> Floats:
+        """The vectors of these rows."""
+        if not len(rows):
+            return np.empty((0, self._index.d), dtype=np.float32)
+        return np.asarray(self._index.reconstruct_batch(rows), dtype=np.float32)
+
+    def scan(self, queries: Floats, fetch: int, mask: Mask | None) -> list[Ids]:
+        """The `fetch` best rows of each query among those that `mask` lets through."""
+        found = self._index.search(queries, fetch, params=self._parameters(mask))[1]
+        return [row[row >= 0] for row in found]
+
+    def candidates(self, queries: Floats, k: int, mask: Mask | None, available: int) -> list[Ids]:
+        """Rows among which the `k` best are; `available` counts those `mask` lets through."""
+        return self.scan(queries, min(k + _SPARE, available), mask)
+
+    def _parameters(self, mask: Mask | None) -> Any:
+        return None if mask is None else faiss().SearchParameters(sel=_selector(mask))
+
+
+class Half(Flat):
+    """16-bit floats; a sketch of two bits a dimension, read in one pass, proposes the rows.
+
+    A random rotation makes the coordinates of every unit vector alike, so the sketch has
+    fixed levels (the best four for a normal distribution): nothing is trained, and its
+    recall does not depend on how the vectors came in or are clustered.
+    """
+
+    kind: LayoutKind = "fp16"
+    _LEVELS: Final = (-1.510, -0.4528, 0.4528, 1.510)
+
+    def __init__(self, dim: int) -> None:
+        quantizer, metric = faiss().ScalarQuantizer.QT_fp16, faiss().METRIC_INNER_PRODUCT
+        self._index = faiss().IndexScalarQuantizer(dim, quantizer, metric)
+        self._rotation = _Rotation(dim)
+        width = self._rotation.width
+        levels = np.array(self._LEVELS, dtype=np.float32) / np.sqrt(np.float32(width))
+        pairs = np.stack(np.meshgrid(levels, levels, indexing="ij"), axis=-1).reshape(16, 2)
+        centroids = np.tile(pairs, (width // 2, 1, 1)).astype(np.float32).ravel()
+        self._sketch: Any = faiss().IndexPQFastScan(width, width // 2, 4, metric)
+        faiss().copy_array_to_vector(centroids, self._sketch.pq.centroids)
+        self._sketch.is_trained = True
+
+    def add(self, rows: Floats) -> None:
+        for start in range(0, len(rows), _BLOCK):
+            block = rows[start : start + _BLOCK]
+            self._index.add(block)
+            self._sketch.add(self._rotation(block))
+
+    def decode(self, rows: Ids) -> Floats:
+        """FAISS's own decoding, but several times as fast: exponents moved by shift and scale."""
+        codes = faiss().rev_swig_ptr(self._index.codes.data(), self._index.codes.size())
+        halves = codes.view(np.int16).reshape(-1, self._index.d)
+        bits = halves[rows].astype(np.int32)
+        bits <<= 13
+        bits &= _HALF_BITS
+        values: Floats = bits.view(np.float32)
+        values *= np.float32(2.0**112)
+        return values
+
+    def candidates(self, queries: Floats, k: int, mask: Mask | None, available: int) -> list[Ids]:
+        total, wanted = self._index.ntotal, min(max(500, 25 * k), available)
+        if available * 16 < total:
+            return super().candidates(queries, k, mask, available)
+        pool = min(total, wanted * total // available + 1)
+        found = self._sketch.search(self._rotation(queries), pool)[1]
+        result = []
+        for number, row in enumerate(found):
+            rows = row[row >= 0] if mask is None else row[(row >= 0) & mask[row]]
+            if len(rows) < wanted // 2:  # rows that may not be found took the places
+                rows = super().candidates(queries[number : number + 1], k, mask, available)[0]
+            result.append(rows)
+        return result
+
+
+class Lists(Flat):
+    """Bytes in inverted lists, a quarter of which is read; trained anew at four times the size.
+
+    The bytes measure the rotated difference from the list's centre, all coordinates on one
+    scale, so that a vector unlike those trained on is still stored well. Half a byte more
+    says what rounding took away; it is read for candidates alone.
+    """
+
+    kind: LayoutKind = "ivf-sq8"
+    _REACH: Final = 4.0  # of the scale, in standard deviations of a coordinate
+
+    def __init__(self, dim: int) -> None:
+        self._rotation = _Rotation(dim)
+        self._trained_for = 0
+
+    def train(self, source: Source) -> None:
+        self._trained_for = len(source)
+        count = max(1, min(4096, round(2 * len(source) ** 0.5), len(source) // 40))
+        width, metric = self._rotation.width, faiss().METRIC_INNER_PRODUCT
+        quantizer = faiss().ScalarQuantizer.QT_8bit
+        self._coarse: Any = faiss().IndexFlatIP(width)
+        self._index = faiss().IndexIVFScalarQuantizer(
+            self._coarse, width, count, quantizer, metric
+        )
+        self._index.cp.spherical = True
+        self._index.cp.min_points_per_centroid = 1
+        sample = self._rotation(source.sample(count * 64))
+        self._index.train(sample)
+        nearest = self._coarse.search(sample, 1)[0]
+        distance = np.sqrt(np.quantile(np.maximum(2 - 2 * nearest, 1e-4), 0.99))
+        reach = float(self._REACH * distance / width**0.5)
+        _scale(self._index.sq, width, reach)
+        self._lost: Any = faiss().IndexScalarQuantizer(
+            width, faiss().ScalarQuantizer.QT_4bit, metric
+        )
+        _scale(self._lost.sq, width, reach / 255)
+        self._lost.is_trained = True
+        self._index.set_direct_map_type(faiss().DirectMap.Array)
+        self._index.nprobe = max(count // 4, min(count, 32))
+
+    def outgrown(self, count: int) -> bool:
+        return count > 4 * self._trained_for
+
+    def add(self, rows: Floats) -> None:
+        start, rotated = self._index.ntotal, self._rotation(rows)
+        self._index.add(rotated)
+        kept = super().decode(np.arange(start, start + len(rows)))
+        self._lost.add(rotated - kept)
+
+    def decode(self, rows: Ids) -> Floats:
+        if not len(rows):
+            return np.empty((0, self._rotation.dim), dtype=np.float32)
+        lost = np.asarray(self._lost.reconstruct_batch(rows), dtype=np.float32)
+        return self._rotation.back(super().decode(rows) + lost)
+
+    def candidates(self, queries: Floats, k: int, mask: Mask | None, available: int) -> list[Ids]:
+        return self.scan(queries, min(2 * k + 2 * _SPARE, available), mask)
+
+    def scan(self, queries: Floats, fetch: int, mask: Mask | None) -> list[Ids]:
+        return super().scan(self._rotation(queries), fetch, mask)
+
+    def _parameters(self, mask: Mask | None) -> Any:
+        if mask is None:
+            return None
+        most = np.count_nonzero(mask) * 2 > len(mask)
+        probes = self._index.nprobe if most else self._index.nlist
+        return faiss().SearchParametersIVF(sel=_selector(mask), nprobe=probes)
+
+
+LAYOUTS: Final[dict[LayoutKind, type[Flat]]] = {"flat": Flat, "fp16": Half, "ivf-sq8": Lists}
+
+
+def blocks(rows: Ids) -> Iterator[Ids]:
+    """The same row numbers, a piece at a time."""
+    for start in range(0, len(rows), _BLOCK):
+        yield rows[start : start + _BLOCK]
+
+
+def faiss() -> Any:
+    """FAISS, imported when it is first needed."""
+    import faiss as module
+
+    return module
+
+
+class _Rotation:
+    """A fixed random rotation, as two small ones over the rows and columns of a grid."""
+
+    def __init__(self, dim: int) -> None:
+        random = np.random.default_rng(20_240_613)
+        self.dim, self._rows, self._columns = dim, -(-dim // 32), 32
+        self.width = self._rows * self._columns
+        self._outer, self._inner = (
+            np.linalg.qr(random.standard_normal((size, size)))[0].astype(np.float32)
+            for size in (self._rows, self._columns)
+        )
+
+    def __call__(self, vectors: Floats) -> Floats:
+        """Rotate vectors, padded to `width`."""
+        missing = self.width - self.dim
+        padded = np.pad(vectors, ((0, 0), (0, missing))) if missing else vectors
+        rows = padded.reshape(-1, self._columns) @ self._inner
+        grid = rows.reshape(-1, self._rows, self._columns).swapaxes(1, 2)
+        rotated = grid.reshape(-1, self._rows) @ self._outer
+        return np.asarray(rotated.reshape(-1, self.width), dtype=np.float32)
+
+    def back(self, rotated: Floats) -> Floats:
+        """Undo the rotation."""
+        columns = rotated.reshape(-1, self._rows) @ self._outer.T
+        grid = columns.reshape(-1, self._columns, self._rows).swapaxes(1, 2)
+        back = grid.reshape(-1, self._columns) @ self._inner.T
+        return np.asarray(back.reshape(-1, self.width)[:, : self.dim], dtype=np.float32)
+
+
+def _scale(quantizer: Any, width: int, reach: float) -> None:
+    """Let a uniform quantizer span -reach to reach in every coordinate."""
+    lowest, span = np.full(width, -reach, np.float32), np.full(width, 2 * reach, np.float32)
+    faiss().copy_array_to_vector(np.concatenate([lowest, span]), quantizer.trained)
+
+
+def _selector(mask: Mask) -> Any:
+    return faiss().IDSelectorBitmap(np.packbits(mask, bitorder="little"))

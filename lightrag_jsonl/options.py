@@ -1,0 +1,129 @@
+"""How to index (`IndexOptions`) and how to ask (`QueryParam`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.types import Json, Message, Mode
+
+Extraction = Literal["extract-graph", "agent-kg-extract", "extract-with-ontologies"]
+Ranking = Literal["relevance", "degree"]
+Fusion = Literal["rrf", "round_robin"]
+Selection = Literal["llm", "score", "all"]
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+ENTITY_TYPES = {
+    "en": (
+        "person",
+        "organization",
+        "place",
+        "event",
+        "work",
+        "product",
+        "concept",
+        "method",
+        "creature",
+        "date",
+        "quantity",
+    ),
+    "zh": ("人物", "组织", "地点", "事件", "作品", "产品", "概念", "方法", "生物", "时间", "数量"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOptions:
+    """Settings of indexing. Sizes are tokens of the index's tokenizer unless said otherwise.
+
+    `entity_types` empty means the language's own list. `glean_min_tokens`: shorter chunks are
+    not gleaned. `summarize_*`: see specification 3, section 1, step 4. `max_calls`,
+    `max_input_tokens` and `max_output_tokens` stop an insert between chunks, everything kept.
+    `lock_timeout` is how many seconds a writer waits for another one.
+    """
+
+    chunk_tokens: int = 1200
+    chunk_overlap: int = 100
+    extraction: Extraction = "extract-graph"
+    ontology: Path | str | Mapping[str, Json] | None = None
+    entity_types: tuple[str, ...] = ()
+    max_gleanings: int = 1
+    max_resumes: int = 2
+    glean_min_tokens: int = 50
+    max_extract_tokens: int | None = None
+    max_concurrent_calls: int = 16
+    embed_batch_size: int = 64
+    summarize_fragments: int = 8
+    summarize_tokens: int = 1200
+    summarize_group_tokens: int = 12_000
+    max_calls: int | None = None
+    max_input_tokens: int | None = None
+    max_output_tokens: int | None = None
+    lock_timeout: float = 10.0
+
+    def __post_init__(self) -> None:
+        _require(self.chunk_tokens >= 1, "chunk_tokens must be at least 1")
+        _require(
+            0 <= self.chunk_overlap < self.chunk_tokens,
+            "chunk_overlap must be at least 0 and below chunk_tokens",
+        )
+        _require(
+            self.extraction in get_args(Extraction),
+            f"extraction must be one of {', '.join(get_args(Extraction))}",
+        )
+        _require(self.max_gleanings >= 0, "max_gleanings must be at least 0")
+        _require(self.max_resumes >= 0, "max_resumes must be at least 0")
+        _require(self.max_concurrent_calls >= 1, "max_concurrent_calls must be at least 1")
+        _require(self.embed_batch_size >= 1, "embed_batch_size must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryParam:
+    """Settings of one question. Budgets are tokens; `top_k` counts entities and relations.
+
+    `chunk_share` is the part of `max_total_tokens` that facts cannot take from chunks.
+    `hl_keywords` and `ll_keywords`, if either is given, replace the keyword call.
+    `where` filters documents by `id`, `source`, `date` or their metadata.
+    `similarity_reuse`: reuse the answer of a question at least this similar (cosine), `None` never.
+    """
+
+    mode: Mode = "mix"
+    top_k: int = 40
+    chunk_top_k: int = 20
+    max_entity_tokens: int = 6_000
+    max_relation_tokens: int = 8_000
+    max_total_tokens: int = 30_000
+    chunk_share: float = 0.5
+    response_type: str = "Multiple Paragraphs"
+    hl_keywords: tuple[str, ...] = ()
+    ll_keywords: tuple[str, ...] = ()
+    conversation_history: tuple[Message, ...] = ()
+    user_prompt: str = ""
+    enable_rerank: bool = True
+    ranking: Ranking = "relevance"
+    fusion: Fusion = "rrf"
+    selection: Selection = "score"
+    lexical: bool = True
+    where: Mapping[str, Json] = field(default_factory=dict)
+    fail_response: str | None = None
+    similarity_reuse: float | None = None
+    similarity_check: bool = False
+
+    def __post_init__(self) -> None:
+        _require(
+            self.mode in MODES, f"unknown mode {self.mode!r}; the modes are {', '.join(MODES)}"
+        )
+        _require(self.ranking in get_args(Ranking), "ranking must be 'relevance' or 'degree'")
+        _require(self.fusion in get_args(Fusion), "fusion must be 'rrf' or 'round_robin'")
+        _require(self.selection in get_args(Selection), "selection must be 'llm', 'score' or 'all'")
+        _require(self.top_k >= 0 and self.chunk_top_k >= 0, "top_k and chunk_top_k must not be negative")
+        _require(self.max_total_tokens >= 1, "max_total_tokens must be at least 1")
+        _require(0.0 <= self.chunk_share <= 1.0, "chunk_share must be between 0 and 1")
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ConfigError(message)

@@ -1,0 +1,128 @@
+"""Prompt files: Markdown with YAML front matter, one file a prompt, one folder a language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lightrag_jsonl.errors import PromptError
+from lightrag_jsonl.prompt import Prompt, prompt_from
+from lightrag_jsonl.types import Json
+
+_FILE = re.compile(
+    r"\s*---[ \t]*\n(?P<settings>.*?)^---[ \t]*\n(?P<body>.*)", re.DOTALL | re.MULTILINE
+)
+_HEADING = re.compile(r"^# (?P<part>\w+)[ \t]*\n", re.MULTILINE)
+_PARTS = ("system", "user")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFile:
+    """One file, taken apart: the front matter and the two parts (`system` may be empty)."""
+
+    id: str
+    path: Path
+    settings: Mapping[str, Json]
+    system: str
+    user: str
+
+    @property
+    def origin(self) -> str:
+        """The folder and the file, as errors name it."""
+        return f"{self.path.parent.name}/{self.path.name}"
+
+
+def packaged_folder(language: str | Path) -> Path | None:
+    """The folder of a packaged language ("en", "zh"); in a checkout it is beside the package."""
+    if not isinstance(language, str) or not re.fullmatch(r"[A-Za-z]{2,3}([-_]\w+)?", language):
+        return None
+    folders = (place / f"prompts_{language}" for place in _places())
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def prompt_folder(language: str | Path) -> Path:
+    """The folder of a language: a packaged one by its code, any other by its path."""
+    folder = packaged_folder(language)
+    if folder is not None:
+        return folder
+    if str(language) and Path(language).is_dir():
+        return Path(language)
+    found = {path.name[8:] for place in _places() for path in place.glob("prompts_??")}
+    raise PromptError(
+        f"no prompts for the language {str(language)!r}; there are: {', '.join(sorted(found))}. "
+        "To add one, copy the folder prompts_en, translate its files, run "
+        "`lightrag-jsonl prompts check FOLDER`, and give the folder's path as the language"
+    )
+
+
+def folder_prompts(folder: Path) -> dict[str, Prompt]:
+    """The prompts of a folder by id, not yet checked."""
+    paths = prompt_paths(folder)
+    if not paths:
+        raise PromptError(f"{folder}: holds no prompt file (*.md)")
+    return {path.stem: file_prompt(path) for path in paths}
+
+
+def file_prompt(path: Path) -> Prompt:
+    """The prompt of one file, not yet checked."""
+    file = read_prompt_file(path)
+    for key in ("prompt", "system"):
+        if key in file.settings:
+            raise PromptError(f"{file.origin}: {key}: belongs under `# system` or `# user`")
+    return prompt_from(file.settings, template=file.user, system=file.system, origin=file.origin)
+
+
+def prompt_paths(folder: Path) -> tuple[Path, ...]:
+    """The prompt files of a folder, by name."""
+    return tuple(sorted(path for path in folder.glob("*.md") if path.stem.lower() != "readme"))
+
+
+def read_prompt_file(path: Path) -> PromptFile:
+    """Take one file apart; `PromptError` names it where it has another form."""
+    origin = f"{path.parent.name}/{path.name}"
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PromptError(f"{origin}: cannot be read: {error}") from error
+    match = _FILE.match(text if text.endswith("\n") else text + "\n")
+    if match is None:
+        raise PromptError(f"{origin}: must begin with YAML front matter between two lines of ---")
+    settings = _settings(match["settings"], origin)
+    parts = _parts(match["body"], origin)
+    return PromptFile(path.stem, path, settings, parts.get("system", ""), parts["user"])
+
+
+def _places() -> tuple[Path, Path]:
+    """Inside the package (as the wheel has it), and beside it (as a checkout has it)."""
+    package = Path(__file__).resolve().parent
+    return package, package.parent
+
+
+def _settings(text: str, origin: str) -> dict[str, Json]:
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        settings = yaml.load(text, Loader=loader)
+    except yaml.YAMLError as error:
+        raise PromptError(f"{origin}: front matter: {error}") from error
+    if not isinstance(settings, dict):
+        raise PromptError(f"{origin}: front matter: must hold `key: value` lines")
+    return {str(key): value for key, value in settings.items()}
+
+
+def _parts(body: str, origin: str) -> dict[str, str]:
+    """The parts under `# system` and `# user`; other headings belong to the part they stand in."""
+    headings = [match for match in _HEADING.finditer(body) if match["part"] in _PARTS]
+    names = [match["part"] for match in headings]
+    if names not in (["user"], ["system", "user"]):
+        raise PromptError(f"{origin}: needs one part `# user`, before it at most one `# system`")
+    if body[: headings[0].start()].strip():
+        raise PromptError(f"{origin}: text before `# {names[0]}` belongs to no part")
+    ends = [match.start() for match in headings[1:]] + [len(body)]
+    return {
+        match["part"]: body[match.end() : end].strip()
+        for match, end in zip(headings, ends, strict=True)
+    }

@@ -1,0 +1,185 @@
+"""Prompts by id: loaded from folders or configuration, rendered, asked and read."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias, cast
+
+from lightrag_jsonl.errors import NotFoundError, PromptError
+from lightrag_jsonl.jsonl import parse_jsonl
+from lightrag_jsonl.prompt import Prompt
+from lightrag_jsonl.promptconfig import config_prompts
+from lightrag_jsonl.promptfiles import (
+    file_prompt,
+    folder_prompts,
+    packaged_folder,
+    prompt_folder,
+    prompt_paths,
+)
+from lightrag_jsonl.protocols import LLM
+from lightrag_jsonl.replies import read_json
+from lightrag_jsonl.types import Json, Message, Record, ResponseType
+
+__all__ = ["Ask", "Prompt", "PromptManager", "check_set"]
+
+Ask: TypeAlias = Callable[[str, str], Awaitable[str]]
+
+
+class PromptManager:
+    """The prompts of one index, by id; `terms` are defaults for the variables of all of them."""
+
+    def __init__(
+        self,
+        prompts: Mapping[str, Prompt] | None = None,
+        *,
+        terms: Mapping[str, Json] | None = None,
+    ) -> None:
+        self._prompts: dict[str, Prompt] = {}
+        self._aliases: dict[str, str] = {}
+        self._terms: dict[str, Json] = dict(terms or {})
+        for id, prompt in (prompts or {}).items():
+            prompt.check()
+            self._add(id, prompt)
+
+    @classmethod
+    def load(
+        cls, language: str | Path = "en", overrides: str | Path | None = None
+    ) -> PromptManager:
+        """A language's prompts (a code, or a folder), with those of the folder `overrides` on top.
+
+        A folder of the user's is checked here, whole: `PromptError` names the file and the key.
+        """
+        manager = cls()
+        folder = packaged_folder(language)
+        if folder is not None:
+            for id, prompt in folder_prompts(folder).items():
+                manager._add(id, prompt)
+        else:
+            manager._put(folder_prompts(prompt_folder(language)), cls.load("en"))
+            manager._require_all(cls.load("en").ids, language)
+        if overrides is not None:
+            manager._put(folder_prompts(Path(overrides)), manager)
+        return manager
+
+    def load_config(self, config: Mapping[str, object], *, source: str = "config") -> None:
+        """Add prompts from TrustGraph's layout or from `{id: {prompt, response-type, schema}}`.
+
+        Values may be objects or JSON strings. All of it is checked before any of it is added;
+        `PromptError` names `source` and the key.
+        """
+        prompts, terms = config_prompts(config, source)
+        self._terms.update(terms)
+        for id, prompt in prompts.items():
+            self._add(id, prompt)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of all prompts, sorted; aliases aside."""
+        return tuple(sorted(self._prompts))
+
+    def prompt(self, id: str) -> Prompt:
+        """The prompt with this id or alias; an unknown one is a `KeyError` that lists near names."""
+        prompt = self._find(id)
+        if prompt is None:
+            known = [*self.ids, *sorted(self._aliases)]
+            near = difflib.get_close_matches(id, known, n=3, cutoff=0.5) or self.ids
+            raise NotFoundError(f"no prompt {id!r}; there is: {', '.join(near)}")
+        return prompt
+
+    def render(self, id: str, variables: Mapping[str, object] | None = None) -> tuple[Message, ...]:
+        """The messages of a prompt; `PromptError` names a variable that is missing."""
+        return self.prompt(id).render(variables or {}, self._terms)
+
+    async def invoke(
+        self, id: str, variables: Mapping[str, object], llm: LLM | Ask
+    ) -> Json | list[Record]:
+        """Ask and read: the text (`text`), one value (`json`) or the good records (`jsonl`).
+
+        `llm` is an `LLM`, or an async function of the system text and the prompt. A `json` answer
+        that cannot be read is a `ResponseError`; for `jsonl` bad lines are left out.
+        """
+        prompt = self.prompt(id)
+        schema = prompt.schema_for({**self._terms, **prompt.terms, **variables})
+        messages = prompt.render(variables, self._terms)
+        text = await _asked(llm, messages, prompt.response_type)
+        if prompt.response_type == "json":
+            return read_json(text, schema=schema)
+        if prompt.response_type == "jsonl":
+            return list(parse_jsonl(text, schema=schema).records)
+        return text
+
+    def parse_json(
+        self,
+        text: str,
+        *,
+        prompt: str | None = None,
+        normalize: Callable[[Json], Json] | None = None,
+    ) -> Json:
+        """The JSON value in a model's text, held to the schema of `prompt` where one is named.
+
+        `normalize` runs before the schema. `ResponseError` shows the text, or the schema's path.
+        """
+        schema = None if prompt is None else self.prompt(prompt).schema
+        return read_json(text, schema=schema, normalize=normalize)
+
+    def parse_jsonl(self, text: str, *, prompt: str | None = None) -> list[Record]:
+        """The whole records in a model's text, those that fit the schema of `prompt`; never raises."""
+        schema = None if prompt is None else self.prompt(prompt).schema
+        return list(parse_jsonl(text, schema=schema).records)
+
+    def _add(self, id: str, prompt: Prompt) -> None:
+        """Add or replace; a prompt given under an alias replaces the one it is an alias of."""
+        id = self._aliases.get(id, id)
+        self._prompts[id] = prompt
+        self._aliases.update(dict.fromkeys(prompt.aliases, id))
+
+    def _put(self, prompts: Mapping[str, Prompt], bases: PromptManager) -> None:
+        """Add a user's prompts, each checked alone and against the one it stands for."""
+        for id, prompt in prompts.items():
+            prompt.check()
+            base = bases._find(id)
+            if base is not None:
+                prompt.check_against(base)
+            self._add(id, prompt)
+
+    def _find(self, id: str) -> Prompt | None:
+        return self._prompts.get(id) or self._prompts.get(self._aliases.get(id, id))
+
+    def _require_all(self, ids: Iterable[str], language: str | Path) -> None:
+        """A language of the user's must have every prompt that the packaged ones have."""
+        missing = [id for id in ids if id not in self._prompts]
+        if missing:
+            raise PromptError(
+                f"{language}: lacks {', '.join(missing)}; a language needs every prompt "
+                "(to replace some prompts of a packaged language, give the folder as overrides)"
+            )
+
+
+def check_set(folder: str | Path) -> list[str]:
+    """What is wrong with the prompt files of a folder, each problem with its file and key."""
+    paths = prompt_paths(Path(folder))
+    if not paths:
+        return [f"{folder}: holds no prompt file (*.md)"]
+    problems: list[str] = []
+    packaged = PromptManager.load("en")
+    for path in paths:
+        try:
+            prompt = file_prompt(path)
+            problems.extend(prompt.problems())
+            base = packaged._find(path.stem)
+            if base is not None:
+                prompt.check_against(base)
+        except PromptError as error:
+            problems.append(str(error))
+    return list(dict.fromkeys(problems))
+
+
+async def _asked(llm: LLM | Ask, messages: Sequence[Message], response_type: ResponseType) -> str:
+    """The model's text, from a port or from a plain function of (system, prompt)."""
+    if hasattr(llm, "complete"):
+        port = cast(LLM, llm)
+        return (await port.complete(messages, response_type=response_type)).text
+    system = "".join(message.content for message in messages if message.role == "system")
+    return await llm(system, messages[-1].content)

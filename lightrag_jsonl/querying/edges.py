@@ -1,0 +1,113 @@
+"""Choosing the facts an answer may rest on: by a model that says why, by rank, or all of them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.options import Selection
+from lightrag_jsonl.types import JsonlResult, Rejection, Relation, Usage
+
+CANDIDATES = 3  # times `top_k` relations are looked at where they are chosen from
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSelection:
+    """The chosen relations, best first, each with the model's reason where it wrote one.
+
+    `method` is how they were chosen in the end; `fallback` tells that the model chose none and
+    rank decided.
+    """
+
+    method: Selection
+    relations: tuple[Relation, ...] = ()
+    reasons: tuple[str | None, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    fallback: bool = False
+    usage: Usage = Usage()
+
+
+class Edge(Protocol):
+    """A candidate under its short id."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def labels(self) -> tuple[str, str, str]: ...
+
+
+class Chosen(Protocol):
+    """A candidate that was chosen."""
+
+    @property
+    def edge(self) -> Edge: ...
+    @property
+    def reasoning(self) -> str | None: ...
+
+
+class Resolution(Protocol):
+    """A selection answer, resolved."""
+
+    @property
+    def selected(self) -> Sequence[Chosen]: ...
+    @property
+    def rejections(self) -> Sequence[Rejection]: ...
+
+
+E = TypeVar("E", bound=Edge)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeBook(Generic[E]):
+    """How candidates get their ids, and how an answer is read by them."""
+
+    candidates: Callable[[Iterable[Relation]], Sequence[E]]
+    resolve: Callable[[JsonlResult, Iterable[E]], Resolution]
+
+
+def ranked(method: Selection, relations: Sequence[Relation], count: int) -> EdgeSelection:
+    """The first `count` relations."""
+    kept = tuple(relations)[:count]
+    return EdgeSelection(method, kept, (None,) * len(kept))
+
+
+async def chosen(
+    question: str, relations: Sequence[Relation], *, ask: Ask, book: EdgeBook[E], count: int
+) -> EdgeSelection:
+    """The relations that the model chose, in its order; the first `count` where it chose none."""
+    if not relations:
+        return EdgeSelection("llm")
+    edges = book.candidates(relations)
+    lines = [
+        json.dumps(dict(zip("spo", edge.labels, strict=True), id=edge.id), ensure_ascii=False)
+        for edge in edges
+    ]
+    records = await ask.jsonl("kg-edge-selection", {"query": question, "edges": lines})
+    found = book.resolve(records.result, edges)
+    table = _by_labels(relations)
+    picked = [(table[item.edge.labels], item.reasoning) for item in found.selected]
+    fallback = not picked
+    if fallback:
+        log.info("the model chose none of %d edges: rank decides", len(edges))
+        picked = [(relation, None) for relation in relations[:count]]
+    return EdgeSelection(
+        "llm",
+        tuple(relation for relation, _ in picked),
+        tuple(reason for _, reason in picked),
+        tuple(found.rejections),
+        fallback,
+        records.reply.usage,
+    )
+
+
+def _by_labels(relations: Sequence[Relation]) -> Mapping[tuple[str, str, str], Relation]:
+    table: dict[tuple[str, str, str], Relation] = {}
+    for relation in relations:
+        table.setdefault((relation.source, relation.predicate, relation.target), relation)
+    return table

@@ -1,0 +1,116 @@
+"""From seeds to a subgraph: the relations of the entities found, the entities at their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from lightrag_jsonl.graph import KnowledgeGraph
+from lightrag_jsonl.options import Fusion, Ranking
+from lightrag_jsonl.querying.fusion import fuse
+from lightrag_jsonl.querying.hits import Hit, Ids, Probe, Scope, Seeds, Subgraph
+from lightrag_jsonl.storage.snapshot import Snapshot
+
+Floats = npt.NDArray[np.float64]
+
+NAMED_END = 0.25  # added to the cosine for each end that the question names
+BOTH_ENDS = 1.0  # added where both are named: the asked edge stands before all others
+KEYWORD_SHARE = 0.5  # of the nearest keyword beside the question in a relation's relevance
+
+
+def expand(
+    snapshot: Snapshot,
+    seeds: Seeds,
+    probe: Probe,
+    *,
+    scope: Scope | None,
+    ranking: Ranking,
+    fusion: Fusion,
+    top_k: int,
+    relation_limit: int,
+) -> Subgraph:
+    """The relations of the seeds, fused with those hit directly, and the entities they join."""
+    ids, named_ends = _adjacent(snapshot.graph, seeds)
+    if scope is not None:
+        inside = np.isin(ids, scope.relations, assume_unique=True)
+        ids, named_ends = ids[inside], named_ends[inside]
+    score = RANKINGS[ranking]
+    around = _ranked(ids, score(snapshot, probe, ids, named_ends), relation_limit)
+    relations = fuse([around, seeds.relations], how=fusion)[:relation_limit]
+    return Subgraph(_entities(snapshot, seeds, relations, probe, fusion)[:top_k], relations)
+
+
+# ── relations ───────────────────────────────────────────────────────────────────
+
+
+def _adjacent(graph: KnowledgeGraph, seeds: Seeds) -> tuple[Ids, Floats]:
+    """The relations of the seed entities, ascending, and how many ends of each are named."""
+    each = [graph.relations_of(hit.id) for hit in seeds.entities]
+    ids = np.array([row for rows in each for row in rows], np.int64)
+    named = np.array([float(hit.id in seeds.named) for hit in seeds.entities])
+    weights = np.repeat(named, [len(rows) for rows in each]) if each else np.empty(0)
+    unique, inverse = np.unique(ids, return_inverse=True)
+    return unique, np.bincount(inverse, weights, len(unique))
+
+
+def _by_relevance(snapshot: Snapshot, probe: Probe, ids: Ids, named_ends: Floats) -> Floats:
+    """By likeness to the question and its nearest keyword; named ends first."""
+    bonus = NAMED_END * np.minimum(named_ends, 1) + BOTH_ENDS * (named_ends > 1)
+    return _likeness(snapshot, probe, ids) + bonus
+
+
+def _by_degree(snapshot: Snapshot, probe: Probe, ids: Ids, named_ends: Floats) -> Floats:
+    """By the sum of the degrees of both ends, then by weight (the LightRAG overview's rule)."""
+    graph = snapshot.graph
+    rows = ids.tolist()
+    degrees = np.array([sum(map(graph.degree, graph.ends(row))) for row in rows], np.float64)
+    weights = np.array([graph.weight(row) for row in rows], np.float64)
+    return degrees + weights / (1.0 + weights)
+
+
+RANKINGS: Mapping[Ranking, Callable[[Snapshot, Probe, Ids, Floats], Floats]] = {
+    "relevance": _by_relevance,
+    "degree": _by_degree,
+}
+
+
+def _likeness(snapshot: Snapshot, probe: Probe, ids: Ids) -> Floats:
+    """How alike relations are to the question and its nearest keyword; without vectors, 0."""
+    index = snapshot.vectors["relation"]
+    if probe.vectors is None or not len(ids) or not len(index):
+        return np.zeros(len(ids))
+    known = np.array([row in index for row in ids.tolist()], np.bool_)
+    scores = np.zeros(len(ids))
+    cosines = index.scores(probe.vectors, ids[known]).astype(np.float64)
+    scores[known] = cosines[0]
+    if len(cosines) > 1:
+        scores[known] += KEYWORD_SHARE * cosines[1:].max(axis=0)
+        scores /= 1.0 + KEYWORD_SHARE
+    return scores
+
+
+# ── entities ────────────────────────────────────────────────────────────────────
+
+
+def _entities(
+    snapshot: Snapshot, seeds: Seeds, relations: Sequence[Hit], probe: Probe, fusion: Fusion
+) -> tuple[Hit, ...]:
+    """Seeds and the ends of relations, the more relevant the relation the earlier."""
+    reached: dict[int, Hit] = {}
+    for hit in relations:
+        for end in snapshot.graph.ends(hit.id):
+            reached.setdefault(end, Hit(end, hit.score, "an end of a relation found"))
+    return fuse([seeds.entities, tuple(reached.values())], how=fusion)
+
+
+# ── helpers ─────────────────────────────────────────────────────────────────────
+
+
+def _ranked(ids: Ids, scores: Floats, limit: int) -> tuple[Hit, ...]:
+    order = np.lexsort((ids, -scores))[:limit]
+    return tuple(
+        Hit(row, score, "of an entity found")
+        for row, score in zip(ids[order].tolist(), scores[order].tolist(), strict=True)
+    )

@@ -1,0 +1,71 @@
+"""The values that pass from step to step of a search; ids are row ids of the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from lightrag_jsonl.protocols import Vectors
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A row that was found, with its score (higher is better) and why in words."""
+
+    id: int
+    score: float
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What is looked for: the question, texts for entities (`low`) and for relations (`high`).
+
+    `vectors` are theirs, in this order, one row each; None without an embedder.
+    """
+
+    question: str
+    low: tuple[str, ...] = ()
+    high: tuple[str, ...] = ()
+    vectors: Vectors | None = None
+
+    @property
+    def low_vectors(self) -> Vectors | None:
+        """Rows of the texts for entities."""
+        return None if self.vectors is None else self.vectors[1 : 1 + len(self.low)]
+
+    @property
+    def high_vectors(self) -> Vectors | None:
+        """Rows of the texts for relations."""
+        return None if self.vectors is None else self.vectors[1 + len(self.low) :]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The rows that a filter leaves, ascending; None where there is no filter."""
+
+    chunks: Ids
+    entities: Ids
+    relations: Ids
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """First hits, best first; `named` are the entities the question names beyond doubt."""
+
+    entities: tuple[Hit, ...] = ()
+    named: frozenset[int] = frozenset()
+    relations: tuple[Hit, ...] = ()
+    chunks: tuple[tuple[Hit, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """What the seeds lead to: entities and relations, best first."""
+
+    entities: tuple[Hit, ...] = ()
+    relations: tuple[Hit, ...] = ()

@@ -1,0 +1,223 @@
+"""First hits: entities by name and by nearness, relations by nearness, chunks by text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from lightrag_jsonl.protocols import Vectors
+from lightrag_jsonl.querying.fusion import fuse
+from lightrag_jsonl.querying.hits import Hit, Ids, Probe, Scope, Seeds
+from lightrag_jsonl.querying.recipes import Recipe
+from lightrag_jsonl.storage import fulltext, reading
+from lightrag_jsonl.storage.snapshot import Snapshot
+from lightrag_jsonl.text import is_cjk, name_key
+from lightrag_jsonl.types import Kind
+
+SURE = (
+    0.75  # cosine from which the nearest entity counts as the one that was named (spec 3, sec. 4)
+)
+LONGEST_NAME = 6  # words of a name looked for in the question
+LONGEST_CJK_NAME = 8  # characters
+NAME_LIMIT = 600  # spans of the question that are looked up
+TEXT_HITS = 100  # chunks a text lane proposes at least
+_POSSESSIVE = re.compile(r"['’]s?\W*$")
+QUESTION_WEIGHT = 2.0  # of the whole question beside each keyword, among relations
+
+
+def find_seeds(
+    snapshot: Snapshot,
+    probe: Probe,
+    recipe: Recipe,
+    *,
+    scope: Scope | None,
+    top_k: int,
+    chunk_top_k: int,
+    lexical: bool,
+) -> Seeds:
+    """What the question and its keywords hit; the text lanes are dense first, then lexical."""
+    entities, named = (), frozenset[int]()
+    if probe.low:
+        entities, named = _entity_hits(snapshot, probe, scope, top_k)
+    relations = _relation_hits(snapshot, probe, scope, top_k) if recipe.relations else ()
+    chunks = _chunk_hits(snapshot, probe, scope, max(TEXT_HITS, 2 * chunk_top_k), lexical)
+    if probe.vectors is None and recipe.facts:  # nothing but the text lane can know relations
+        relations = _mentioned(snapshot, "relation", chunks[-1], scope, top_k)
+        entities = entities or _mentioned(snapshot, "entity", chunks[-1], scope, top_k)
+    return Seeds(entities, named, relations, chunks)
+
+
+# ── entities ────────────────────────────────────────────────────────────────────
+
+
+def _entity_hits(
+    snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: int
+) -> tuple[tuple[Hit, ...], frozenset[int]]:
+    """Entities by key and by vector, the best of every keyword before the second of any."""
+    allowed = None if scope is None else scope.entities
+    exact = _exact(snapshot, [name_key(text) for text in probe.low], allowed)
+    near = _nearest(snapshot, "entity", probe.low_vectors, limit, allowed)
+    near = near or [()] * len(probe.low)
+    lists: list[list[Hit]] = []
+    named: set[int] = set()
+    for text, found in zip(probe.low, near, strict=True):
+        same = exact.get(name_key(text))
+        if same is not None:
+            lists.append([Hit(same, 1.0), *(hit for hit in found if hit.id != same)])
+            named.add(same)
+        else:
+            lists.append(list(found))
+            named.update(hit.id for hit in found[:1] if hit.score >= SURE)
+        lists[-1] = [
+            _explained(hit, f"near “{text}”" if hit.id != same else f"named “{text}”")
+            for hit in lists[-1]
+        ]
+    spelled = _names_in(snapshot, probe.question, allowed)
+    named.update(spelled)
+    lists.append([Hit(row, 1.0, f"named “{name}”") for row, name in spelled.items()])
+    return _best_rank_first(lists)[:limit], frozenset(named)
+
+
+def _best_rank_first(lists: Iterable[Sequence[Hit]]) -> tuple[Hit, ...]:
+    best: dict[int, tuple[int, float, Hit]] = {}
+    for ranked in lists:
+        for rank, hit in enumerate(ranked):
+            key = (rank, -hit.score, hit)
+            if hit.id not in best or key[:2] < best[hit.id][:2]:
+                best[hit.id] = key
+    order = sorted(best.values(), key=lambda item: (item[0], item[1], item[2].id))
+    return tuple(item[2] for item in order)
+
+
+def _exact(snapshot: Snapshot, keys: Sequence[str], allowed: Ids | None) -> dict[str, int]:
+    found = reading.entity_ids(snapshot.connection, keys)
+    return {key: row for key, row in sorted(found.items()) if _contains(allowed, row)}
+
+
+def _names_in(snapshot: Snapshot, question: str, allowed: Ids | None) -> dict[int, str]:
+    """Entities whose names stand in the question, the longest first; none inside a longer one."""
+    spans = _spans(question)
+    found = _exact(snapshot, [key for _, _, key in spans], allowed)
+    taken: list[tuple[int, int]] = []
+    names: dict[int, str] = {}
+    for start, end, key in spans:
+        inside = any(start < right and left < end for left, right in taken)
+        if key in found and not inside:
+            taken.append((start, end))
+            names.setdefault(found[key], question[start:end])
+    return names
+
+
+def _spans(question: str) -> list[tuple[int, int, str]]:
+    """Runs of words or of CJK characters that may be a name, as (start, end, key), longest first."""
+    words = _word_spans(question)
+    spans: dict[tuple[int, int], str] = {}
+    for first, (start, _, cjk) in enumerate(words):
+        longest = LONGEST_CJK_NAME if cjk else LONGEST_NAME
+        for last in range(first, min(first + longest, len(words))):
+            end = words[last][1]
+            plain = question[start:end]
+            if first == last and (cjk or not plain[:1].isupper()):
+                continue  # one character, or a common word
+            key = name_key(_POSSESSIVE.sub("", plain))
+            if key:
+                spans[start, end] = key
+    ordered = sorted(spans.items(), key=lambda item: (item[0][0] - item[0][1], item[0]))
+    return [(start, end, key) for (start, end), key in ordered[:NAME_LIMIT]]
+
+
+def _word_spans(text: str) -> list[tuple[int, int, bool]]:
+    """Words, and single CJK characters, as (start, end, is CJK)."""
+    spans: list[tuple[int, int, bool]] = []
+    start = -1
+    for position, char in enumerate(text + " "):
+        cjk = is_cjk(char)
+        if start >= 0 and (cjk or char.isspace()):
+            spans.append((start, position, False))
+            start = -1
+        if cjk:
+            spans.append((position, position + 1, True))
+        elif start < 0 and not char.isspace():
+            start = position
+    return spans
+
+
+# ── relations and chunks ────────────────────────────────────────────────────────
+
+
+def _relation_hits(
+    snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: int
+) -> tuple[Hit, ...]:
+    """Relations near the whole question and near each text for relations."""
+    if probe.vectors is None:
+        return ()
+    allowed = None if scope is None else scope.relations
+    vectors = np.concatenate([probe.vectors[:1], probe.vectors[1 + len(probe.low) :]])
+    near = _nearest(snapshot, "relation", vectors, limit, allowed)
+    reasons = ["near the question", *(f"near “{text}”" for text in probe.high)]
+    lists = [
+        [_explained(hit, reason) for hit in found]
+        for found, reason in zip(near, reasons, strict=False)
+    ]
+    weights = [QUESTION_WEIGHT, *[1.0] * (len(lists) - 1)][: len(lists)]
+    return fuse(lists, weights=weights)[:limit]
+
+
+def _chunk_hits(
+    snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: int, lexical: bool
+) -> tuple[tuple[Hit, ...], ...]:
+    allowed = None if scope is None else scope.chunks
+    lanes: list[tuple[Hit, ...]] = []
+    if probe.vectors is not None:
+        near = _nearest(snapshot, "chunk", probe.vectors[:1], limit, allowed)
+        lanes += [tuple(_explained(hit, "near the question") for hit in near[0])] if near else [()]
+    if lexical or probe.vectors is None:
+        rows = fulltext.search(
+            snapshot.connection,
+            probe.question,
+            limit,
+            allowed=None if allowed is None else allowed.tolist(),
+        )
+        lanes.append(tuple(Hit(row, score, "words of the question") for row, score in rows))
+    return tuple(lanes)
+
+
+def _mentioned(
+    snapshot: Snapshot, kind: Kind, chunks: Sequence[Hit], scope: Scope | None, limit: int
+) -> tuple[Hit, ...]:
+    """What the best chunks mention: the way into the graph where there are no vectors."""
+    found = reading.mentioned(snapshot.connection, kind, [hit.id for hit in chunks[:limit]])
+    return tuple(
+        Hit(row, 1.0 / (1 + rank), "in a passage found by its words")
+        for rank, row in enumerate(found[:limit])
+    )
+
+
+# ── helpers ─────────────────────────────────────────────────────────────────────
+
+
+def _nearest(
+    snapshot: Snapshot, kind: Kind, vectors: Vectors | None, limit: int, allowed: Ids | None
+) -> list[tuple[Hit, ...]]:
+    """The nearest rows of each vector; an empty list where there is nothing to search."""
+    index = snapshot.vectors[kind]
+    if vectors is None or not len(vectors) or not len(index):
+        return []
+    ids, scores = index.search(vectors, limit, allowed=allowed)
+    return [
+        tuple(Hit(row, score) for row, score in zip(*pair, strict=True) if row >= 0)
+        for pair in zip(ids.tolist(), scores.tolist(), strict=True)
+    ]
+
+
+def _explained(hit: Hit, why: str) -> Hit:
+    return Hit(hit.id, hit.score, why)
+
+
+def _contains(allowed: Ids | None, row: int) -> bool:
+    if allowed is None:
+        return True
+    place = int(np.searchsorted(allowed, row))
+    return place < len(allowed) and int(allowed[place]) == row

@@ -1,0 +1,105 @@
+"""Guesses about broken objects: where one ends, and how one that closes was meant to be quoted.
+
+Nothing here completes anything: `mend` changes how text is quoted, never what it says, and
+gives up where a quote can be read in two ways.
+"""
+
+from __future__ import annotations
+
+import re
+
+# In JSON a closing quote is followed by one of these; a quote that is not stands inside a string.
+_GOES_ON = r"[ \t\r]*(?:[,:}\]\n]|\Z)"
+# A string where JSON may have one: after an opening mark, a comma, a colon or at a line's start.
+# It may lack its end; then it reaches to the end of its line.
+_STRING_OR_BRACE = re.compile(
+    rf'(?:[{{\[,:]|^)[ \t\r]*"(?:[^"\\\n]|\\.|"(?!{_GOES_ON}))*+(?:"|\\?(?=\n|\Z))|[{{}}]',
+    re.MULTILINE,
+)
+
+_MARK = re.compile(r"\s*([{}\[\]:,])")
+_SCALAR = re.compile(r"\s*(-?[0-9][0-9.eE+-]*|[A-Za-z]+)(?!\w)")
+_QUOTE = re.compile(r"\s*([\"'])")
+_TRAILING_COMMA = re.compile(r"\s*,(?=\s*[}\]])")
+_ESCAPE_OR_QUOTE = {quote: re.compile(rf"\\.|{quote}", re.DOTALL) for quote in "\"'"}
+_CLOSING = re.compile(_GOES_ON)
+_COLON = re.compile(r"\s*:")
+_PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
+
+
+def object_end(text: str, start: int = 0, depth: int = 0) -> tuple[int, int]:
+    """Look for the end of a broken object from `start` on, with `depth` braces open already.
+
+    Returns (the position after its closing brace, 0), or (-1, the braces open at the end).
+    """
+    for match in _STRING_OR_BRACE.finditer(text, start):
+        mark = match.group()[0]
+        if mark == "{":
+            depth += 1
+        elif mark == "}":
+            depth -= 1
+            if depth <= 0:
+                return match.end(), 0
+    return -1, depth
+
+
+def mend(text: str, *, dialect: bool = False) -> str | None:
+    """JSON for an object that closes but has unescaped quotes inside its values, or None.
+
+    With `dialect`, what other languages write is translated too: single quotes, `True`, `False`,
+    `None` and a comma before a closing mark. The result may still be no JSON.
+    """
+    parts: list[str] = []
+    at = 0
+    while match := _QUOTE.match(text, at) or _MARK.match(text, at) or _SCALAR.match(text, at):
+        part, at = match.group(1), match.end()
+        if part in ('"', "'"):
+            if part == "'" and not dialect:
+                return None
+            string = _string(text, at, part)
+            if string is None:
+                return None
+            part, at = string
+        elif part == "," and dialect and _TRAILING_COMMA.match(text, match.start()):
+            continue
+        elif dialect:
+            part = _PYTHON_WORDS.get(part, part)
+        parts.append(part)
+    return "".join(parts) if not text[at:].strip() else None
+
+
+def _string(text: str, start: int, quote: str) -> tuple[str, int] | None:
+    """Read a string that begins at `start`: its JSON and where it ends; None where in doubt."""
+    parts = ['"']
+    at = start
+    inner = 0
+    opening = False
+    for match in _ESCAPE_OR_QUOTE[quote].finditer(text, start):
+        parts.append(_escaped(text[at : match.start()], quote))
+        at = match.end()
+        if match.group() != quote:
+            parts.append("'" if match.group() == "\\'" else match.group())
+        elif _CLOSING.match(text, at):
+            doubtful = inner and (_COLON.match(text, at) or (opening and inner % 2))
+            return None if doubtful else ("".join([*parts, '"']), at)
+        else:
+            before = _before(text, start, match.start())
+            if before in "{[":
+                return None
+            inner += 1
+            opening = opening or before in ",:"
+            parts.append('\\"' if quote == '"' else quote)
+    return None
+
+
+def _escaped(text: str, quote: str) -> str:
+    return text if quote == '"' else text.replace('"', '\\"')
+
+
+def _before(text: str, start: int, at: int) -> str:
+    """The last visible character of the string before `at`; a blank where there is none."""
+    while at > start:
+        at -= 1
+        if text[at] not in " \t":
+            return text[at]
+    return " "

@@ -1,0 +1,117 @@
+"""Read the one JSON value that a model's reply holds."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from typing import NoReturn, cast
+
+from lightrag_jsonl.errors import ResponseError
+from lightrag_jsonl.jsonl import parse_jsonl
+from lightrag_jsonl.schemas import Schema
+from lightrag_jsonl.text import sanitize
+from lightrag_jsonl.types import Json
+
+_SHOWN = 300  # characters of a bad reply that an error message quotes
+_OPENING = re.compile(  # a bracket that begins JSON, or that the text ends with; not one in prose
+    r"\{\s*(?:[\"}]|\Z)|\[\s*(?:[\]\[{\"\d-]|true\b|false\b|null\b|\Z)"
+)
+_INVISIBLE = " \t\r\n\ufeff\u200b\u200c\u200d\u2060\x00"
+
+
+def read_json(
+    text: str,
+    *,
+    schema: Schema | None = None,
+    normalize: Callable[[Json], Json] | None = None,
+) -> Json:
+    """The JSON value in `text`: alone, in a fence, behind a `<think>` block or between words.
+
+    Of several values the longest counts. A value that begins and breaks off is never completed.
+    `normalize` runs before the schema. `ResponseError` shows the text, or the path that breaks
+    the schema.
+    """
+    try:
+        value = _clean(_value(text))
+    except (ValueError, RecursionError) as error:
+        message = f"the reply is not JSON ({error}): {_shown(text)}"
+        raise ResponseError(message, text=text) from error
+    if normalize is not None:
+        value = normalize(value)
+    if schema is not None and (trouble := schema.error(value)):
+        message = f"the reply does not fit its schema: {trouble}: {_shown(text)}"
+        raise ResponseError(message, text=text)
+    return value
+
+
+def _value(text: str) -> Json:
+    """The whole text, else the longest value in it, else its only repairable object."""
+    stripped = text.strip(_INVISIBLE)
+    try:
+        return _whole(stripped)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return _longest(stripped.rpartition("</think>")[2])
+    except ValueError:
+        read = parse_jsonl(text)
+        if len(read.records) != 1 or read.truncated:
+            raise
+        if any(rejection.reason not in ("repaired", "multiline") for rejection in read.rejections):
+            raise
+        return cast(Json, read.records[0])
+
+
+def _whole(text: str) -> Json:
+    value, end = _decoder().raw_decode(text)
+    if end != len(text):
+        raise ValueError("text after the value")
+    return cast(Json, value)
+
+
+def _longest(text: str) -> Json:
+    """The longest object or array between other words; one that breaks off spoils the reply."""
+    if text.lstrip().startswith("<think>"):
+        raise ValueError("its thinking has no end")
+    decoder = _decoder()
+    found: list[tuple[int, Json]] = []
+    position = 0
+    while (opening := _OPENING.search(text, position)) is not None:
+        value, position = decoder.raw_decode(text, opening.start())
+        found.append((position - opening.start(), value))
+    if not found:
+        raise ValueError("no object and no array in it")
+    return max(found, key=lambda item: item[0])[1]
+
+
+def _decoder() -> json.JSONDecoder:
+    """Strict JSON but for raw line breaks in strings; NaN and numbers past a float are refused."""
+    return json.JSONDecoder(strict=False, parse_constant=_refuse, parse_float=_finite)
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"the number {digits[:20]} is too large")
+    return number
+
+
+def _clean(value: Json) -> Json:
+    """The value with lone surrogates replaced, so that it can be written again."""
+    if isinstance(value, str):
+        return sanitize(value)
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    if isinstance(value, dict):
+        return {sanitize(key): _clean(item) for key, item in value.items()}
+    return value
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")

@@ -1,0 +1,84 @@
+"""What was paid for: model completions and text embeddings, by the hash of their input."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+
+import numpy as np
+
+from lightrag_jsonl.protocols import Vectors
+from lightrag_jsonl.types import Completion, Usage
+
+
+def completion(connection: sqlite3.Connection, key: bytes) -> Completion | None:
+    """The stored completion of a request, if there is one."""
+    row = connection.execute(
+        "SELECT text, finish, input_tokens, output_tokens, cached_tokens FROM completions "
+        "WHERE key = ?",
+        (key,),
+    ).fetchone()
+    return None if row is None else Completion(row[0], row[1], Usage(*row[2:]))
+
+
+def put_completion(
+    connection: sqlite3.Connection,
+    key: bytes,
+    done: Completion,
+    *,
+    model: str,
+    prompt: str,
+    at: float,
+) -> None:
+    """Keep a completion."""
+    usage = done.usage
+    connection.execute(
+        "INSERT OR REPLACE INTO completions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            key,
+            model,
+            prompt,
+            done.text,
+            done.finish,
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cached_tokens,
+            at,
+        ),
+    )
+
+
+def drop_completions(connection: sqlite3.Connection, keys: Iterable[bytes]) -> None:
+    """Forget answers that turned out to be unusable, so that a retry asks anew."""
+    connection.executemany("DELETE FROM completions WHERE key = ?", [(key,) for key in keys])
+
+
+# ── embeddings ──────────────────────────────────────────────────────────────────
+
+
+def text_key(embedder: str, text: str) -> bytes:
+    """What identifies a passage's vector: the embedder and the text, hashed (16 bytes)."""
+    return sha256(f"{embedder}\0{text}".encode()).digest()[:16]
+
+
+def embedding_ids(connection: sqlite3.Connection, keys: Iterable[bytes]) -> dict[bytes, int]:
+    """The row ids of the vectors that are stored among `keys`."""
+    query = "SELECT id FROM embeddings WHERE digest = ?"
+    found: dict[bytes, int] = {}
+    for key in keys:
+        row = connection.execute(query, (key,)).fetchone()
+        if row is not None:
+            found[key] = row[0]
+    return found
+
+
+def put_embeddings(
+    connection: sqlite3.Connection, vectors: Mapping[bytes, Vectors]
+) -> dict[bytes, int]:
+    """Store vectors (float32, shape (dim,)) and tell their row ids."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO embeddings (digest, vector) VALUES (?, ?)",
+        [(key, np.ascontiguousarray(row, np.float32).tobytes()) for key, row in vectors.items()],
+    )
+    return embedding_ids(connection, vectors)

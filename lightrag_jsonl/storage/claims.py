@@ -1,0 +1,163 @@
+"""What each chunk said: the mentions that entities and relations are folded from."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lightrag_jsonl.storage.rows import dump
+from lightrag_jsonl.types import EntityMention, Kind, RelationMention
+
+TABLES: dict[Kind, str] = {"entity": "entity_mentions", "relation": "relation_mentions"}
+
+
+@dataclass(frozen=True, slots=True)
+class EntityClaim:
+    """An entity mention on its way into the database."""
+
+    id: int
+    entity: int
+    chunk: int
+    place: int
+    mention: EntityMention
+
+
+@dataclass(frozen=True, slots=True)
+class RelationClaim:
+    """A relation mention on its way into the database; its ends are already resolved."""
+
+    id: int
+    relation: int
+    chunk: int
+    place: int
+    mention: RelationMention
+    forward: bool
+
+
+def put_claims(
+    connection: sqlite3.Connection,
+    entities: Iterable[EntityClaim],
+    relations: Iterable[RelationClaim],
+) -> None:
+    """Append the mentions of new chunks."""
+    connection.executemany(
+        "INSERT INTO entity_mentions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                claim.id,
+                claim.entity,
+                claim.chunk,
+                claim.place,
+                claim.mention.name,
+                claim.mention.type,
+                claim.mention.description,
+                int(claim.mention.grounded),
+                dump(claim.mention.attributes) if claim.mention.attributes else None,
+            )
+            for claim in entities
+        ],
+    )
+    connection.executemany(
+        "INSERT INTO relation_mentions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                claim.id,
+                claim.relation,
+                claim.chunk,
+                claim.place,
+                claim.mention.source,
+                claim.mention.target,
+                dump(claim.mention.keywords),
+                claim.mention.description,
+                claim.mention.strength,
+                int(claim.forward),
+            )
+            for claim in relations
+        ],
+    )
+
+
+def entity_claims(connection: sqlite3.Connection, chunks: Iterable[int]) -> list[EntityClaim]:
+    """The entity mentions of these chunks (row ids), in the order they were stored."""
+    rows = connection.execute(
+        "SELECT m.id, m.entity, m.chunk, m.place, m.name, m.type, m.description, m.grounded, "
+        "m.attributes FROM json_each(?) AS wanted JOIN entity_mentions m ON m.chunk = wanted.value "
+        "ORDER BY m.id",
+        (json.dumps(sorted(chunks)),),
+    )
+    return [
+        EntityClaim(
+            id,
+            entity,
+            chunk,
+            place,
+            EntityMention(name, kind, text, bool(grounded), _attributes(more)),
+        )
+        for id, entity, chunk, place, name, kind, text, grounded, more in rows
+    ]
+
+
+def relation_claims(connection: sqlite3.Connection, chunks: Iterable[int]) -> list[RelationClaim]:
+    """The relation mentions of these chunks (row ids), in the order they were stored."""
+    rows = connection.execute(
+        "SELECT m.id, m.relation, m.chunk, m.place, m.source, m.target, m.keywords, m.description, "
+        "m.strength, m.forward FROM json_each(?) AS wanted "
+        "JOIN relation_mentions m ON m.chunk = wanted.value ORDER BY m.id",
+        (json.dumps(sorted(chunks)),),
+    )
+    return [
+        RelationClaim(
+            id,
+            relation,
+            chunk,
+            place,
+            RelationMention(source, target, tuple(json.loads(words)), text, strength),
+            bool(forward),
+        )
+        for id, relation, chunk, place, source, target, words, text, strength, forward in rows
+    ]
+
+
+def drop_claims(connection: sqlite3.Connection, chunks: Iterable[int]) -> None:
+    """Forget what these chunks said."""
+    wanted = json.dumps(sorted(chunks))
+    for table in TABLES.values():
+        connection.execute(
+            f"DELETE FROM {table} WHERE chunk IN (SELECT value FROM json_each(?))", (wanted,)
+        )
+
+
+def first_fragments(
+    connection: sqlite3.Connection, kind: Kind, owner: int, *, after: int, limit: int
+) -> list[tuple[int, int, str]]:
+    """(place, chunk, description) of the first described mentions past row `after`, in order of place."""
+    rows = connection.execute(
+        f"SELECT place, chunk, description FROM {TABLES[kind]} "
+        f"WHERE {kind} = ? AND id > ? AND description <> '' ORDER BY place LIMIT ?",
+        (owner, after, limit),
+    )
+    return rows.fetchall()
+
+
+def count_claims(connection: sqlite3.Connection, kind: Kind, owner: int, *, after: int) -> int:
+    """How many mentions past row `after` one entity or relation has."""
+    query = f"SELECT count(*) FROM {TABLES[kind]} WHERE {kind} = ? AND id > ?"
+    return int(connection.execute(query, (owner, after)).fetchone()[0])
+
+
+def first_seen(
+    connection: sqlite3.Connection, kind: Kind, owner: int, *, without: Iterable[int]
+) -> float | None:
+    """When the earliest chunk was stored that mentions the owner, leaving out some chunks."""
+    row = connection.execute(
+        f"SELECT min(c.created_at) FROM {TABLES[kind]} m JOIN chunks c ON c.id = m.chunk "
+        f"WHERE m.{kind} = ? AND m.chunk NOT IN (SELECT value FROM json_each(?))",
+        (owner, json.dumps(sorted(without))),
+    ).fetchone()
+    return None if row[0] is None else float(row[0])
+
+
+def _attributes(text: str | None) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in json.loads(text)) if text else ()

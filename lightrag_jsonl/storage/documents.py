@@ -1,0 +1,363 @@
+"""Documents, their pages and chunks, and those that wait to become visible."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from lightrag_jsonl.storage.rows import dump
+from lightrag_jsonl.types import (
+    Chunk,
+    ChunkState,
+    Document,
+    DocumentState,
+    Extraction,
+    ExtractionReport,
+    Page,
+    Record,
+    Usage,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A visible document's row; `row` is its row id, `content` the digest of its text."""
+
+    row: int
+    id: str
+    title: str | None
+    source: str | None
+    date: str | None
+    metadata: Mapping[str, object]
+    content: str
+    state: DocumentState
+    characters: int
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class PendingDocument:
+    """A document that was handed in and is not visible yet.
+
+    `records` and `chunks` are given where the caller brought the records of each chunk.
+    """
+
+    document: Document
+    records: tuple[Record, ...] | None
+    chunks: tuple[str, ...] | None
+    created_at: float
+
+
+# ── waiting documents ───────────────────────────────────────────────────────────
+
+
+def put_pending(connection: sqlite3.Connection, waiting: PendingDocument) -> None:
+    """Remember a document until it is committed; a later version of it takes its place."""
+    given = None if waiting.records is None else dump([waiting.records, waiting.chunks])
+    connection.execute(
+        "INSERT OR REPLACE INTO pending VALUES (?, ?, ?, ?)",
+        (waiting.document.id, dump(_plain(waiting.document)), given, waiting.created_at),
+    )
+
+
+def pending_documents(connection: sqlite3.Connection) -> list[PendingDocument]:
+    """All waiting documents, oldest first."""
+    rows = connection.execute(
+        "SELECT document, records, created_at FROM pending ORDER BY created_at, id"
+    )
+    return [_pending(*row) for row in rows]
+
+
+def drop_pending(connection: sqlite3.Connection, ids: Iterable[str]) -> int:
+    """Forget waiting documents; tells how many there were."""
+    cursor = connection.execute(
+        "DELETE FROM pending WHERE id IN (SELECT value FROM json_each(?))", (dump(sorted(ids)),)
+    )
+    return cursor.rowcount
+
+
+def _plain(document: Document) -> dict[str, object]:
+    return {**asdict(document), "metadata": dict(document.metadata)}
+
+
+def _pending(document: str, given: str | None, created_at: float) -> PendingDocument:
+    fields = json.loads(document)
+    pages = fields.pop("pages")
+    records, chunks = json.loads(given) if given else (None, None)
+    return PendingDocument(
+        Document(**fields, pages=None if pages is None else tuple(pages)),
+        None if records is None else tuple(records),
+        None if chunks is None else tuple(chunks),
+        created_at,
+    )
+
+
+# ── visible documents ───────────────────────────────────────────────────────────
+
+DOCUMENT_COLUMNS = "id, name, title, source, date, metadata, content, state, characters, created_at"
+
+
+def put_document(
+    connection: sqlite3.Connection, stored: StoredDocument, pages: Iterable[Page]
+) -> None:
+    """Insert a document's row and its pages."""
+    connection.execute(
+        f"INSERT INTO documents ({DOCUMENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            stored.row,
+            stored.id,
+            stored.title,
+            stored.source,
+            stored.date,
+            dump(dict(stored.metadata)),
+            stored.content,
+            stored.state,
+            stored.characters,
+            stored.created_at,
+        ),
+    )
+    connection.executemany(
+        "INSERT INTO pages VALUES (?, ?, ?)",
+        [(stored.row, page.number, page.text) for page in pages],
+    )
+
+
+def documents(
+    connection: sqlite3.Connection, ids: Iterable[str] | None = None
+) -> list[StoredDocument]:
+    """The visible documents, all or those named, in the order they were stored."""
+    query = f"SELECT {DOCUMENT_COLUMNS} FROM documents"
+    if ids is None:
+        rows = connection.execute(query + " ORDER BY id")
+    else:
+        wanted = dump(sorted(set(ids)))
+        rows = connection.execute(
+            query + " WHERE name IN (SELECT value FROM json_each(?)) ORDER BY id", (wanted,)
+        )
+    return [_document(*row) for row in rows]
+
+
+def _document(
+    row: int, id: str, title: str, source: str, date: str, metadata: str, *rest: Any
+) -> StoredDocument:
+    return StoredDocument(row, id, title, source, date, json.loads(metadata), *rest)
+
+
+def set_state(connection: sqlite3.Connection, document: int, state: DocumentState) -> None:
+    """Record whether all chunks of a document could be read."""
+    connection.execute("UPDATE documents SET state = ? WHERE id = ?", (state, document))
+
+
+def state_of(connection: sqlite3.Connection, document: int) -> DocumentState:
+    """`partial` if a chunk of the document failed, `failed` if all did, else `done`."""
+    failed, total = connection.execute(
+        "SELECT total(state = 'failed'), count(*) FROM chunks WHERE document = ?", (document,)
+    ).fetchone()
+    if not failed:
+        return "done"
+    return "failed" if failed == total else "partial"
+
+
+def drop_documents(connection: sqlite3.Connection, rows: Iterable[int]) -> None:
+    """Delete documents with their pages; their chunks are dropped by `drop_chunks`."""
+    wanted = dump(sorted(rows))
+    connection.execute(
+        "DELETE FROM pages WHERE document IN (SELECT value FROM json_each(?))", (wanted,)
+    )
+    connection.execute(
+        "DELETE FROM documents WHERE id IN (SELECT value FROM json_each(?))", (wanted,)
+    )
+
+
+def pages(connection: sqlite3.Connection, document: str) -> tuple[Page, ...]:
+    """A document's pages, in order."""
+    rows = connection.execute(
+        "SELECT d.name, p.number, p.text FROM documents d JOIN pages p ON p.document = d.id "
+        "WHERE d.name = ? ORDER BY p.number",
+        (document,),
+    )
+    return tuple(Page(*row) for row in rows)
+
+
+# ── chunks ──────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk on its way into the database, with how its extraction went."""
+
+    row: int
+    document: int
+    chunk: Chunk
+    created_at: float
+    embedding: int | None
+    extraction: Extraction
+
+
+CHUNK_COLUMNS = (
+    "c.name, d.name, c.position, c.page, c.start, c.stop, c.text, c.tokens, c.created_at"
+)
+CHUNK_TABLES = "chunks c JOIN documents d ON d.id = c.document"
+
+
+def put_chunks(connection: sqlite3.Connection, chunks: Sequence[StoredChunk]) -> None:
+    """Insert chunks and what was refused of their extraction."""
+    connection.executemany(
+        "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                stored.row,
+                stored.chunk.id,
+                stored.document,
+                stored.chunk.index,
+                stored.chunk.page,
+                stored.chunk.start,
+                stored.chunk.end,
+                stored.chunk.text,
+                stored.chunk.tokens,
+                stored.created_at,
+                stored.embedding,
+                stored.extraction.state,
+                report_json(stored.extraction),
+            )
+            for stored in chunks
+        ],
+    )
+    put_rejections(connection, chunks)
+
+
+def put_rejections(connection: sqlite3.Connection, chunks: Iterable[StoredChunk]) -> None:
+    """Keep every line that was refused, with its chunk."""
+    connection.executemany(
+        "INSERT INTO rejections VALUES (?, ?, ?, ?, ?)",
+        [
+            (stored.row, refused.line, refused.text, refused.reason, refused.detail)
+            for stored in chunks
+            for refused in stored.extraction.rejections
+        ],
+    )
+
+
+def renew_chunks(connection: sqlite3.Connection, chunks: Sequence[StoredChunk]) -> None:
+    """Replace how the extraction of stored chunks went (after a retry)."""
+    rows = dump([stored.row for stored in chunks])
+    connection.execute(
+        "DELETE FROM rejections WHERE chunk IN (SELECT value FROM json_each(?))", (rows,)
+    )
+    connection.executemany(
+        "UPDATE chunks SET state = ?, report = ? WHERE id = ?",
+        [(s.extraction.state, report_json(s.extraction), s.row) for s in chunks],
+    )
+    put_rejections(connection, chunks)
+
+
+def chunks_of(
+    connection: sqlite3.Connection, documents: Iterable[int], *, states: Iterable[ChunkState] = ()
+) -> dict[int, Chunk]:
+    """The chunks of these documents (row ids) by row id, in order; only those in `states` if given."""
+    rows = connection.execute(
+        f"SELECT c.id, {CHUNK_COLUMNS}, c.state FROM json_each(?) AS wanted "
+        "JOIN chunks c ON c.document = wanted.value JOIN documents d ON d.id = c.document "
+        "ORDER BY c.document, c.position",
+        (dump(sorted(documents)),),
+    )
+    wanted = frozenset(states)
+    return {row[0]: chunk_from(row[1:-1]) for row in rows if not wanted or row[-1] in wanted}
+
+
+def chunks_by_row(connection: sqlite3.Connection, rows: Iterable[int]) -> dict[int, Chunk]:
+    """Chunks by their row ids."""
+    found = connection.execute(
+        f"SELECT c.id, {CHUNK_COLUMNS} FROM json_each(?) AS wanted "
+        "JOIN chunks c ON c.id = wanted.value JOIN documents d ON d.id = c.document",
+        (dump(list(rows)),),
+    )
+    return {row[0]: chunk_from(row[1:]) for row in found}
+
+
+def chunks_by_id(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, Chunk]:
+    """Chunks by their public ids."""
+    found = connection.execute(
+        f"SELECT {CHUNK_COLUMNS} FROM json_each(?) AS wanted "
+        "JOIN chunks c ON c.name = wanted.value JOIN documents d ON d.id = c.document",
+        (dump(list(ids)),),
+    )
+    return {row[0]: chunk_from(row) for row in found}
+
+
+def chunk_times(connection: sqlite3.Connection, rows: Iterable[int]) -> set[float]:
+    """When these chunks (row ids) were stored."""
+    found = connection.execute(
+        "SELECT DISTINCT created_at FROM chunks WHERE id IN (SELECT value FROM json_each(?))",
+        (dump(sorted(rows)),),
+    )
+    return {row[0] for row in found}
+
+
+def drop_chunks(connection: sqlite3.Connection, rows: Iterable[int]) -> None:
+    """Delete chunks and their rejections; their mentions and terms are dropped elsewhere."""
+    wanted = dump(sorted(rows))
+    connection.execute(
+        "DELETE FROM rejections WHERE chunk IN (SELECT value FROM json_each(?))", (wanted,)
+    )
+    connection.execute("DELETE FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
+
+
+def chunk_from(row: tuple[Any, ...]) -> Chunk:
+    """A `Chunk` from the columns of CHUNK_COLUMNS."""
+    *fields, created_at = row
+    return Chunk(*fields, datetime.fromtimestamp(created_at, UTC))
+
+
+# ── how extraction went ─────────────────────────────────────────────────────────
+
+
+def report_json(extraction: Extraction) -> str:
+    """What `status` needs to know of one chunk's extraction."""
+    reasons: dict[str, int] = {}
+    for refused in extraction.rejections:
+        reasons[refused.reason] = reasons.get(refused.reason, 0) + 1
+    usage = extraction.usage
+    full: dict[str, object] = {
+        "records": extraction.records,
+        "rejections": reasons,
+        "ungrounded": sum(not mention.grounded for mention in extraction.entities),
+        "truncated": extraction.truncated,
+        "resumed": extraction.resumed,
+        "gleaned": extraction.gleaned,
+        "usage": [usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.calls],
+        "error": extraction.error,
+    }
+    return dump({key: value for key, value in full.items() if value})
+
+
+def sum_reports(rows: Iterable[tuple[ChunkState, str]]) -> ExtractionReport:
+    """Add up the stored (state, report) pairs of many chunks."""
+    states = dict.fromkeys(("ok", "empty", "partial", "failed"), 0)
+    counts = dict.fromkeys(("records", "ungrounded", "truncated", "resumed"), 0)
+    reasons: dict[str, int] = {}
+    gleaned: list[int] = []
+    usage = Usage()
+    for state, text in rows:
+        report = json.loads(text)
+        states[state] += 1
+        for key in counts:
+            counts[key] += report.get(key, 0)
+        for reason, number in report.get("rejections", {}).items():
+            reasons[reason] = reasons.get(reason, 0) + number
+        for round_, number in enumerate(report.get("gleaned", ())):
+            gleaned += [0] * (round_ + 1 - len(gleaned))
+            gleaned[round_] += number
+        usage += Usage(*report.get("usage", ()))
+    return ExtractionReport(
+        **states,
+        **counts,
+        rejections=dict(sorted(reasons.items())),
+        repaired=reasons.get("repaired", 0),
+        gleaned=tuple(gleaned),
+        usage=usage,
+    )

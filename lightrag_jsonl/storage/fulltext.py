@@ -1,0 +1,82 @@
+"""Full text of the chunks: SQLite FTS5 with BM25 over words and CJK bigrams."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sqlite3
+from collections.abc import Iterable
+
+from lightrag_jsonl.text import search_terms
+
+
+def put_terms(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) -> None:
+    """Index the texts of new chunks, each as (row id, text)."""
+    connection.executemany(
+        "INSERT INTO chunk_terms (rowid, terms) VALUES (?, ?)",
+        [(row, " ".join(search_terms(text))) for row, text in texts],
+    )
+
+
+def drop_terms(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) -> None:
+    """Take chunks out of the index; the text must be the one they were put in with."""
+    connection.executemany(
+        "INSERT INTO chunk_terms (chunk_terms, rowid, terms) VALUES ('delete', ?, ?)",
+        [(row, " ".join(search_terms(text))) for row, text in texts],
+    )
+
+
+def search(
+    connection: sqlite3.Connection,
+    question: str,
+    limit: int,
+    *,
+    allowed: Iterable[int] | None = None,
+) -> list[tuple[int, float]]:
+    """The best chunks for a question as (row id, score), higher is better; ties by row id.
+
+    Only chunks among `allowed` (row ids) where it is given.
+    """
+    terms = _telling_terms(connection, question)
+    if not terms or limit < 1:
+        return []
+    match = " OR ".join(f'"{term}"' for term in terms)
+    only = "" if allowed is None else "AND rowid IN (SELECT value FROM json_each(?)) "
+    values = [match, *([] if allowed is None else [json.dumps(list(allowed))]), limit]
+    rows = connection.execute(
+        "SELECT rowid, bm25(chunk_terms) AS score FROM chunk_terms WHERE chunk_terms MATCH ? "
+        f"{only}ORDER BY score, rowid LIMIT ?",
+        values,
+    )
+    return [(row, -score) for row, score in rows]
+
+
+# ── terms ───────────────────────────────────────────────────────────────────────
+
+POSTINGS = 5_000  # rows scored for a question: about 5 ms; commoner terms hardly weigh in BM25
+TERM_LIMIT = 256  # of a question: more is a text, not a question
+
+_WORDS = (
+    "a an and are as at be been but by can could did do does for from had has have he her his how "
+    "i if in into is it its me my of on or our she so such than that the their them then there "
+    "these they this those to us was we were what when where which who whom whose why will with "
+    "would you your"
+)
+FUNCTION_WORDS = frozenset(_WORDS.split())
+
+
+def _telling_terms(connection: sqlite3.Connection, question: str) -> list[str]:
+    """The question's terms, the rarest first, as many as `POSTINGS` rows allow; one at least."""
+    terms = list(dict.fromkeys(search_terms(question)))[:TERM_LIMIT]
+    telling = [term for term in terms if term not in FUNCTION_WORDS] or terms
+    counts: dict[str, int] = dict(
+        connection.execute(
+            "SELECT term, doc FROM chunk_vocabulary WHERE term IN (SELECT value FROM json_each(?))",
+            (json.dumps(telling, ensure_ascii=False),),
+        ).fetchall()
+    )  # without terms that FTS5 spells otherwise (no accents): those count as rare
+    ordered = sorted(telling, key=lambda term: (counts.get(term, 0), term))
+    used = itertools.accumulate(counts.get(term, 0) for term in ordered)
+    return [term for term, total in zip(ordered, used, strict=True) if total <= POSTINGS] or (
+        ordered[:1]
+    )

@@ -1,0 +1,105 @@
+"""Counts and lists for people: what the index holds and how extraction went."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lightrag_jsonl.storage import documents
+from lightrag_jsonl.storage.rows import dump
+from lightrag_jsonl.types import DocumentStatus, ExtractionReport, Failure, Rejection
+
+
+def counts(connection: sqlite3.Connection) -> dict[str, int]:
+    """Rows of each visible kind."""
+    query = "SELECT count(*) FROM "
+    tables = ("chunks", "entities", "relations")
+    return {table: int(connection.execute(query + table).fetchone()[0]) for table in tables}
+
+
+def document_counts(connection: sqlite3.Connection) -> dict[str, int]:
+    """Documents by state, those that wait included."""
+    found = dict(
+        connection.execute("SELECT state, count(*) FROM documents GROUP BY state").fetchall()
+    )
+    waiting = int(connection.execute("SELECT count(*) FROM pending").fetchone()[0])
+    return {**dict(sorted(found.items())), **({"pending": waiting} if waiting else {})}
+
+
+def extraction(connection: sqlite3.Connection) -> ExtractionReport:
+    """The extraction of all chunks, added up."""
+    return documents.sum_reports(connection.execute("SELECT state, report FROM chunks"))
+
+
+def document_statuses(connection: sqlite3.Connection) -> tuple[DocumentStatus, ...]:
+    """Every document, visible ones first, then those that wait."""
+    found = []
+    for stored in documents.documents(connection):
+        rows = connection.execute(
+            "SELECT state, report, name FROM chunks WHERE document = ? ORDER BY position",
+            (stored.row,),
+        ).fetchall()
+        report = documents.sum_reports((row[0], row[1]) for row in rows)
+        found.append(
+            DocumentStatus(
+                id=stored.id,
+                title=stored.title,
+                source=stored.source,
+                date=stored.date,
+                state=stored.state,
+                chunks=len(rows),
+                characters=stored.characters,
+                created_at=datetime.fromtimestamp(stored.created_at, UTC),
+                extraction=report,
+                failures=tuple(_failures(stored.id, rows)),
+                metadata=dict(stored.metadata),  # type: ignore[arg-type]
+            )
+        )
+    visible = {status.id for status in found}
+    for waiting in documents.pending_documents(connection):
+        document = waiting.document
+        if document.id not in visible:
+            found.append(
+                DocumentStatus(
+                    id=document.id or "",
+                    title=document.title,
+                    source=document.source,
+                    date=document.date,
+                    state="pending",
+                    chunks=0,
+                    characters=len(document.text),
+                    created_at=datetime.fromtimestamp(waiting.created_at, UTC),
+                    metadata=document.metadata,
+                )
+            )
+    return tuple(found)
+
+
+def _failures(document: str, rows: list[tuple[str, str, str]]) -> Iterator[Failure]:
+    import json
+
+    for state, report, name in rows:
+        if state == "failed":
+            error = json.loads(report).get("error") or "every line of the answer was refused"
+            yield Failure(document, name, error)
+
+
+def rejections(
+    connection: sqlite3.Connection, ids: list[str] | None = None
+) -> list[tuple[str, str, Rejection]]:
+    """(document, chunk, rejection) of everything that was refused, of all or the named documents."""
+    rows = connection.execute(
+        "SELECT d.name, c.name, r.line, r.text, r.reason, r.detail FROM rejections r "
+        "JOIN chunks c ON c.id = r.chunk JOIN documents d ON d.id = c.document "
+        "WHERE ? IS NULL OR d.name IN (SELECT value FROM json_each(?)) "
+        "ORDER BY d.id, c.position, r.rowid",
+        (None if ids is None else 1, dump(ids or [])),
+    )
+    return [(row[0], row[1], Rejection(*row[2:])) for row in rows]
+
+
+def bytes_on_disk(working_dir: Path) -> int:
+    """The size of every file of the index."""
+    return sum(path.stat().st_size for path in working_dir.iterdir() if path.is_file())

@@ -1,0 +1,199 @@
+"""What a query reads: entities, relations and the chunks they were found in, by row id."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.storage.claims import TABLES
+from lightrag_jsonl.storage.rows import dump
+from lightrag_jsonl.types import Entity, Json, Kind, Relation
+
+UNBOUNDED = 1 << 60
+
+
+def entities(
+    connection: sqlite3.Connection, ids: Iterable[int], *, chunk_limit: int = UNBOUNDED
+) -> dict[int, Entity]:
+    """Entities by row id, each with the ids of (at most `chunk_limit` of) its chunks."""
+    ids = list(ids)
+    chunks = _chunk_names(connection, "entity", ids, chunk_limit)
+    rows = connection.execute(
+        "SELECT e.id, e.name, e.type, e.description, e.created_at, e.tally, "
+        "(SELECT count(*) FROM relations WHERE low = e.id) "
+        "+ (SELECT count(*) FROM relations WHERE high = e.id) "
+        "FROM json_each(?) AS wanted JOIN entities e ON e.id = wanted.value",
+        (json.dumps(ids),),
+    )
+    return {
+        row[0]: Entity(
+            name=row[1],
+            type=row[2],
+            description=row[3],
+            chunk_ids=chunks.get(row[0], ()),
+            degree=row[6],
+            created_at=datetime.fromtimestamp(row[4], UTC),
+            attributes=_attributes(row[5]),
+        )
+        for row in rows
+    }
+
+
+def relations(
+    connection: sqlite3.Connection, ids: Iterable[int], *, chunk_limit: int = UNBOUNDED
+) -> dict[int, Relation]:
+    """Relations by row id, each with the ids of (at most `chunk_limit` of) its chunks."""
+    ids = list(ids)
+    chunks = _chunk_names(connection, "relation", ids, chunk_limit)
+    rows = connection.execute(
+        "SELECT r.id, a.name, b.name, r.reversed, r.keywords, r.description, r.weight, "
+        "r.created_at FROM json_each(?) AS wanted JOIN relations r ON r.id = wanted.value "
+        "JOIN entities a ON a.id = r.low JOIN entities b ON b.id = r.high",
+        (json.dumps(ids),),
+    )
+    return {
+        row[0]: Relation(
+            source=row[2] if row[3] else row[1],
+            target=row[1] if row[3] else row[2],
+            keywords=tuple(json.loads(row[4])),
+            description=row[5],
+            weight=row[6],
+            chunk_ids=chunks.get(row[0], ()),
+            created_at=datetime.fromtimestamp(row[7], UTC),
+        )
+        for row in rows
+    }
+
+
+def entity_ids(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
+    """Row ids of the entities with these name keys, aliases followed."""
+    rows = connection.execute(
+        "SELECT wanted.value, e.id FROM json_each(?) AS wanted "
+        "LEFT JOIN aliases a ON a.key = wanted.value "
+        "JOIN entities e ON e.key = coalesce(a.target, wanted.value)",
+        (dump(sorted(set(keys))),),
+    )
+    return dict(rows.fetchall())
+
+
+def mention_chunks(
+    connection: sqlite3.Connection, kind: Kind, ids: Iterable[int]
+) -> list[tuple[int, int]]:
+    """(entity or relation, chunk) row ids, each pair once, in the order of the arguments and of place."""
+    rows = connection.execute(
+        f"SELECT m.{kind}, m.chunk FROM json_each(?) AS wanted "
+        f"JOIN {TABLES[kind]} m ON m.{kind} = wanted.value ORDER BY wanted.key, m.place",
+        (json.dumps(list(ids)),),
+    )
+    return list(dict.fromkeys(rows.fetchall()))
+
+
+def mentioned(connection: sqlite3.Connection, kind: Kind, chunks: Iterable[int]) -> list[int]:
+    """Row ids of the entities or relations that these chunks mention, in the order of the chunks."""
+    rows = connection.execute(
+        f"SELECT m.{kind} FROM json_each(?) AS wanted JOIN {TABLES[kind]} m "
+        f"ON m.chunk = wanted.value GROUP BY m.{kind} ORDER BY min(wanted.key), min(m.place), m.{kind}",
+        (json.dumps(list(chunks)),),
+    )
+    return [row[0] for row in rows]
+
+
+def fragments(
+    connection: sqlite3.Connection, kind: Kind, ids: Iterable[int], chunks: Iterable[int]
+) -> dict[int, list[str]]:
+    """What the given chunks alone say of entities or relations: distinct descriptions by row id."""
+    rows = connection.execute(
+        f"SELECT m.{kind}, m.description FROM json_each(?) AS wanted "
+        f"JOIN {TABLES[kind]} m ON m.{kind} = wanted.value "
+        "WHERE m.chunk IN (SELECT value FROM json_each(?)) AND m.description <> '' "
+        "ORDER BY m.place",
+        (json.dumps(list(ids)), json.dumps(sorted(chunks))),
+    )
+    found: dict[int, dict[str, None]] = {}
+    for owner, description in rows:
+        found.setdefault(owner, {})[description] = None
+    return {owner: list(texts) for owner, texts in found.items()}
+
+
+def document_labels(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str]:
+    """What to call documents when showing them: title, or source, or id."""
+    rows = connection.execute(
+        "SELECT name, coalesce(nullif(title, ''), nullif(source, ''), name) FROM documents "
+        "WHERE name IN (SELECT value FROM json_each(?)) ORDER BY name",
+        (dump(sorted(set(ids))),),
+    )
+    return dict(rows.fetchall())
+
+
+# ── filters ─────────────────────────────────────────────────────────────────────
+
+COLUMNS = {"id": "d.name", "title": "d.title", "source": "d.source", "date": "d.date"}
+COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$ne": "<>"}
+
+
+def allowed_chunks(connection: sqlite3.Connection, where: dict[str, Json]) -> list[int]:
+    """Row ids, ascending, of the chunks whose documents meet every condition.
+
+    A key is `id`, `title`, `source`, `date` or a metadata name. A value is equal to what is
+    wanted, a list of such values, or a mapping such as {"$gte": "2024-01-01"}.
+    """
+    clauses, values = [], list[object]()
+    for field, wanted in where.items():
+        column = COLUMNS.get(field)
+        if column is None:
+            column = "json_extract(d.metadata, ?)"
+        clause, found = _condition(field, column, wanted)
+        clauses.append(clause)
+        values += found
+    rows = connection.execute(
+        "SELECT c.id FROM documents d JOIN chunks c ON c.document = d.id "
+        f"WHERE {' AND '.join(clauses) or '1'} ORDER BY c.id",
+        values,
+    )
+    return [row[0] for row in rows]
+
+
+def _condition(field: str, column: str, wanted: Json) -> tuple[str, list[object]]:
+    path: list[object] = [] if field in COLUMNS else [f'$."{field}"']
+    if isinstance(wanted, dict):
+        unknown = wanted.keys() - COMPARISONS.keys()
+        if unknown or not wanted:
+            raise ConfigError(
+                f"where[{field!r}]: unknown comparison {', '.join(sorted(unknown)) or '{}'}; "
+                f"known are {', '.join(COMPARISONS)}"
+            )
+        parts = [f"{column} {COMPARISONS[name]} ?" for name in wanted]
+        values = [item for value in wanted.values() for item in [*path, _plain(value)]]
+        return " AND ".join(parts), values
+    choices = wanted if isinstance(wanted, list) else [wanted]
+    if any(isinstance(choice, dict | list) for choice in choices):
+        raise ConfigError(f"where[{field!r}]: values must be texts or numbers")
+    marks = ", ".join("?" * len(choices))
+    return f"{column} IN ({marks})", [*path, *map(_plain, choices)]
+
+
+def _plain(value: Json) -> object:
+    return int(value) if isinstance(value, bool) else value
+
+
+def _chunk_names(
+    connection: sqlite3.Connection, kind: Kind, ids: list[int], limit: int
+) -> dict[int, tuple[str, ...]]:
+    names: dict[int, tuple[str, ...]] = {}
+    query = (
+        f"SELECT DISTINCT c.name FROM {TABLES[kind]} m JOIN chunks c ON c.id = m.chunk "
+        f"WHERE m.{kind} = ? ORDER BY m.place LIMIT ?"
+    )
+    for owner in ids:
+        names[owner] = tuple(row[0] for row in connection.execute(query, (owner, limit)))
+    return names
+
+
+def _attributes(tally: str) -> tuple[tuple[str, str], ...]:
+    attributes = json.loads(tally)[2]
+    return tuple(
+        sorted((name, value) for name, _, value in (a.partition("\0") for a in attributes))
+    )

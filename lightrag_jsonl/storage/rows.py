@@ -1,0 +1,193 @@
+"""Entities and relations as rows: what is merged, with the tallies a claim is added to."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class EntityRow:
+    """One entity: its names, types and attributes are votes, counted over its mentions."""
+
+    id: int
+    key: str
+    names: Counter[str] = field(default_factory=Counter)
+    types: Counter[str] = field(default_factory=Counter)
+    attributes: Counter[str] = field(default_factory=Counter)
+    mentions: int = 0
+    description: str = ""
+    summary: str | None = None
+    covered: int = 0
+    created_at: float = 0.0
+    embedding: int | None = None
+    name: str = ""
+    type: str = ""
+
+
+@dataclass(slots=True)
+class RelationRow:
+    """One pair of entities (`low` < `high`, row ids); `weight` is in millionths.
+
+    `low_names` and `high_names` count how its own mentions spell its ends; `forward` and
+    `backward` count the mentions that run from low to high and from high to low.
+    """
+
+    id: int
+    low: int
+    high: int
+    keywords: Counter[str] = field(default_factory=Counter)
+    low_names: Counter[str] = field(default_factory=Counter)
+    high_names: Counter[str] = field(default_factory=Counter)
+    forward: int = 0
+    backward: int = 0
+    weight: int = 0
+    mentions: int = 0
+    description: str = ""
+    summary: str | None = None
+    covered: int = 0
+    created_at: float = 0.0
+    embedding: int | None = None
+    reversed: bool = False
+
+
+# ── reading ─────────────────────────────────────────────────────────────────────
+
+ENTITY_COLUMNS = (
+    "id, key, tally, mentions, description, summary, covered, created_at, embedding, name, type"
+)
+RELATION_COLUMNS = (
+    "id, low, high, tally, mentions, description, summary, covered, created_at, embedding, reversed"
+)
+
+
+def entities_by_key(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, EntityRow]:
+    """The stored entities among `keys`."""
+    rows = connection.execute(
+        f"SELECT {ENTITY_COLUMNS} FROM entities WHERE key IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(keys), ensure_ascii=False),),
+    )
+    return {row.key: row for row in map(_entity, rows)}
+
+
+def entities_by_id(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, EntityRow]:
+    """The stored entities among `ids`."""
+    rows = connection.execute(
+        f"SELECT {ENTITY_COLUMNS} FROM entities WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(ids)),),
+    )
+    return {row.id: row for row in map(_entity, rows)}
+
+
+def relations_by_pair(
+    connection: sqlite3.Connection, pairs: Iterable[tuple[int, int]]
+) -> dict[tuple[int, int], RelationRow]:
+    """The stored relations among `pairs` of entity ids, each with the lower id first."""
+    query = f"SELECT {RELATION_COLUMNS} FROM relations WHERE low = ? AND high = ?"
+    found: dict[tuple[int, int], RelationRow] = {}
+    for pair in sorted(pairs):
+        row = connection.execute(query, pair).fetchone()
+        if row is not None:
+            found[pair] = _relation(row)
+    return found
+
+
+def relations_by_id(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, RelationRow]:
+    """The stored relations among `ids`."""
+    rows = connection.execute(
+        f"SELECT {RELATION_COLUMNS} FROM relations WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(ids)),),
+    )
+    return {row.id: row for row in map(_relation, rows)}
+
+
+def _entity(row: tuple[Any, ...]) -> EntityRow:
+    id, key, tally, *rest = row
+    names, types, attributes = map(Counter, json.loads(tally))
+    return EntityRow(id, key, names, types, attributes, *rest)
+
+
+def _relation(row: tuple[Any, ...]) -> RelationRow:
+    id, low, high, tally, *rest, reversed_ = row
+    *votes, forward, backward, weight = json.loads(tally)
+    keywords, low_names, high_names = map(Counter, votes)
+    sums = (forward, backward, weight)
+    ends = (keywords, low_names, high_names)
+    found = RelationRow(id, low, high, *ends, *sums, *rest)
+    found.reversed = bool(reversed_)
+    return found
+
+
+# ── writing ─────────────────────────────────────────────────────────────────────
+
+
+def put_entities(connection: sqlite3.Connection, rows: Iterable[EntityRow]) -> None:
+    """Insert or replace entities."""
+    connection.executemany(
+        f"INSERT INTO entities ({ENTITY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (id) DO UPDATE SET tally = excluded.tally, mentions = excluded.mentions, "
+        "description = excluded.description, summary = excluded.summary, "
+        "covered = excluded.covered, created_at = excluded.created_at, "
+        "embedding = excluded.embedding, name = excluded.name, type = excluded.type",
+        [
+            (
+                row.id,
+                row.key,
+                dump([row.names, row.types, row.attributes]),
+                row.mentions,
+                row.description,
+                row.summary,
+                row.covered,
+                row.created_at,
+                row.embedding,
+                row.name,
+                row.type,
+            )
+            for row in rows
+        ],
+    )
+
+
+def put_relations(connection: sqlite3.Connection, rows: Iterable[RelationRow]) -> None:
+    """Insert or replace relations."""
+    connection.executemany(
+        f"INSERT INTO relations ({RELATION_COLUMNS}, keywords, weight) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (id) DO UPDATE SET tally = excluded.tally, mentions = excluded.mentions, "
+        "description = excluded.description, summary = excluded.summary, "
+        "covered = excluded.covered, created_at = excluded.created_at, "
+        "embedding = excluded.embedding, reversed = excluded.reversed, "
+        "keywords = excluded.keywords, weight = excluded.weight",
+        [
+            (
+                row.id,
+                row.low,
+                row.high,
+                _relation_tally(row),
+                row.mentions,
+                row.description,
+                row.summary,
+                row.covered,
+                row.created_at,
+                row.embedding,
+                int(row.reversed),
+                dump(sorted(row.keywords)),
+                row.weight / 1e6,
+            )
+            for row in rows
+        ],
+    )
+
+
+def _relation_tally(row: RelationRow) -> str:
+    sums = (row.forward, row.backward, row.weight)
+    return dump([row.keywords, row.low_names, row.high_names, *sums])
+
+
+def dump(value: object) -> str:
+    """Compact JSON, text kept readable."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

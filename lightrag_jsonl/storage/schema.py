@@ -1,0 +1,133 @@
+"""The tables of the database, and the ordered migrations that lead to them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+FORMAT = 1
+
+TABLES = """
+CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+-- Documents that were handed in and are not yet visible; a killed insert resumes from here.
+CREATE TABLE pending (
+    id TEXT PRIMARY KEY, document TEXT NOT NULL, records TEXT, created_at REAL NOT NULL
+);
+
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT, source TEXT, date TEXT,
+    metadata TEXT NOT NULL, content TEXT NOT NULL, state TEXT NOT NULL,
+    characters INTEGER NOT NULL, created_at REAL NOT NULL
+);
+CREATE TABLE pages (
+    document INTEGER NOT NULL, number INTEGER NOT NULL, text TEXT NOT NULL,
+    PRIMARY KEY (document, number)
+);
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, document INTEGER NOT NULL,
+    position INTEGER NOT NULL, page INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL,
+    text TEXT NOT NULL, tokens INTEGER NOT NULL, created_at REAL NOT NULL,
+    embedding INTEGER, state TEXT NOT NULL, report TEXT NOT NULL
+);
+CREATE INDEX chunks_document ON chunks (document, position);
+CREATE TABLE rejections (
+    chunk INTEGER NOT NULL, line INTEGER NOT NULL, text TEXT NOT NULL,
+    reason TEXT NOT NULL, detail TEXT NOT NULL
+);
+CREATE INDEX rejections_chunk ON rejections (chunk);
+
+-- What was said: one row a claim of a chunk. `place` orders the claims by document and position.
+CREATE TABLE entity_mentions (
+    id INTEGER PRIMARY KEY, entity INTEGER NOT NULL, chunk INTEGER NOT NULL, place INTEGER NOT NULL,
+    name TEXT NOT NULL, type TEXT NOT NULL,
+    description TEXT NOT NULL, grounded INTEGER NOT NULL, attributes TEXT
+);
+CREATE INDEX entity_mentions_entity ON entity_mentions (entity, place, chunk);
+CREATE INDEX entity_mentions_chunk ON entity_mentions (chunk);
+CREATE TABLE relation_mentions (
+    id INTEGER PRIMARY KEY, relation INTEGER NOT NULL, chunk INTEGER NOT NULL, place INTEGER NOT NULL,
+    source TEXT NOT NULL, target TEXT NOT NULL,
+    keywords TEXT NOT NULL, description TEXT NOT NULL, strength REAL NOT NULL,
+    forward INTEGER NOT NULL
+);
+CREATE INDEX relation_mentions_relation ON relation_mentions (relation, place, chunk);
+CREATE INDEX relation_mentions_chunk ON relation_mentions (chunk);
+
+-- The fold over the claims. `tally` holds the counts that a claim is added to or taken from;
+-- `summary` was written from the descriptions of all claims up to row `covered`.
+CREATE TABLE entities (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, name TEXT NOT NULL, type TEXT NOT NULL,
+    description TEXT NOT NULL, tally TEXT NOT NULL, mentions INTEGER NOT NULL, summary TEXT,
+    covered INTEGER NOT NULL DEFAULT 0, created_at REAL NOT NULL, embedding INTEGER
+);
+CREATE TABLE relations (
+    id INTEGER PRIMARY KEY, low INTEGER NOT NULL, high INTEGER NOT NULL, reversed INTEGER NOT NULL,
+    keywords TEXT NOT NULL, description TEXT NOT NULL, weight REAL NOT NULL, tally TEXT NOT NULL,
+    mentions INTEGER NOT NULL, summary TEXT, covered INTEGER NOT NULL DEFAULT 0, created_at REAL NOT NULL, embedding INTEGER,
+    UNIQUE (low, high)
+);
+CREATE INDEX relations_high ON relations (high);
+CREATE TABLE aliases (key TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID;
+
+-- Vectors by content: the row is shared by all that have this text, and is the embedding cache.
+CREATE TABLE embeddings (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, vector BLOB NOT NULL);
+
+CREATE VIRTUAL TABLE chunk_terms USING fts5 (
+    terms, content = '', tokenize = 'unicode61 remove_diacritics 2'
+);
+CREATE VIRTUAL TABLE chunk_vocabulary USING fts5vocab (chunk_terms, row);
+
+CREATE TABLE completions (
+    key BLOB PRIMARY KEY, model TEXT NOT NULL, prompt TEXT NOT NULL, text TEXT NOT NULL,
+    finish TEXT NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL, created_at REAL NOT NULL
+);
+CREATE TABLE answers (
+    id INTEGER PRIMARY KEY, generation INTEGER NOT NULL, signature TEXT NOT NULL,
+    question TEXT NOT NULL, vector BLOB NOT NULL, answer TEXT NOT NULL
+);
+CREATE INDEX answers_signature ON answers (signature, generation);
+
+CREATE TABLE traces (
+    id TEXT PRIMARY KEY, status TEXT NOT NULL, mode TEXT NOT NULL, question TEXT NOT NULL,
+    started_at REAL NOT NULL
+);
+CREATE INDEX traces_started ON traces (started_at);
+CREATE TABLE trace_events (
+    trace TEXT NOT NULL, position INTEGER NOT NULL, event TEXT NOT NULL,
+    PRIMARY KEY (trace, position)
+);
+
+-- One row a visible change: the rows it touched, so that derived indexes catch up.
+CREATE TABLE commits (generation INTEGER PRIMARY KEY AUTOINCREMENT, touched TEXT NOT NULL);
+"""
+
+Migration = Callable[[sqlite3.Connection], None]
+
+# MIGRATIONS[n] leads from format n to format n + 1.
+MIGRATIONS: dict[int, Migration] = {}
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make all tables in an empty database, within the caller's transaction."""
+    for statement in _statements(TABLES):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def migrate(connection: sqlite3.Connection, found: int) -> None:
+    """Lead a database of format `found` to the current one, within the caller's transaction."""
+    for number in range(found, FORMAT):
+        MIGRATIONS[number](connection)
+        connection.execute(f"PRAGMA user_version = {number + 1}")
+
+
+def _statements(script: str) -> list[str]:
+    statements, pending = [], ""
+    for line in script.split("\n"):
+        pending += line + "\n"
+        if sqlite3.complete_statement(pending):
+            statements.append(pending)
+            pending = ""
+    return statements

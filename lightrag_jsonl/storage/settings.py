@@ -1,0 +1,36 @@
+"""What an index was built with, and may not change silently."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+
+from lightrag_jsonl.errors import SettingsError
+
+ADVICE = {
+    "embedder": "open it with that embedder, or move it to the new one with reembed",
+    "dim": "open it with that embedder, or move it to the new one with reembed",
+    "tokenizer": "open it with that tokenizer, or insert the documents into a new folder",
+    "language": "open it with that language, or insert the documents into a new folder",
+}
+
+
+def read(connection: sqlite3.Connection) -> dict[str, str]:
+    """All recorded settings."""
+    return dict(connection.execute("SELECT key, value FROM settings").fetchall())
+
+
+def record(connection: sqlite3.Connection, settings: Mapping[str, str]) -> None:
+    """Write settings down, over those that were there."""
+    connection.executemany("INSERT OR REPLACE INTO settings VALUES (?, ?)", settings.items())
+
+
+def check(recorded: Mapping[str, str], wanted: Mapping[str, str], path: Path) -> None:
+    """Raise `SettingsError` where the index was built with something else than what is wanted."""
+    for key, value in wanted.items():
+        found = recorded.get(key, value)
+        if found != value:
+            raise SettingsError(
+                f"{path} was built with {key} {found!r}, not {value!r}: {ADVICE[key]}", path=path
+            )

@@ -1,0 +1,202 @@
+"""The index at one moment: the derived graph and vectors, with the database they belong to."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lightrag_jsonl.graph import KnowledgeGraph
+from lightrag_jsonl.types import Kind
+from lightrag_jsonl.vectors import VectorIndex
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.storage.database import Database
+
+OWNERS: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
+RELOAD_SHARE = 0.5  # catching up on more than this share of the index costs as much as loading it
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What one query looks at; valid only inside `SnapshotKeeper.snapshot()`.
+
+    `vectors` holds one index a kind, its ids are row ids of entities, relations and chunks.
+    """
+
+    connection: sqlite3.Connection
+    graph: KnowledgeGraph
+    vectors: dict[Kind, VectorIndex]
+    generation: int
+
+
+class SnapshotKeeper:
+    """Keeps the derived indexes of one database and brings them up to date when they are asked for.
+
+    The database alone decides: a commit of this or of another process is seen by the next
+    snapshot, through the row ids that each commit wrote down.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = threading.RLock()
+        self._generation = -1
+        self._dim = 0
+        self._graph: KnowledgeGraph | None = None
+        self._vectors: dict[Kind, VectorIndex] = {}
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """Graph, vectors and a database connection that all show the same generation."""
+        with self._lock, self._database.reading() as connection:
+            graph = self._catch_up(connection)
+            yield Snapshot(connection, graph, self._vectors, self._generation)
+
+    def forget(self) -> None:
+        """Drop the derived indexes; the next snapshot loads them anew."""
+        with self._lock:
+            self._graph, self._generation = None, -1
+
+    def _catch_up(self, connection: sqlite3.Connection) -> KnowledgeGraph:
+        current = generation(connection)
+        if self._graph is None or current != self._generation:
+            touched = self._touched(connection, current)
+            if self._graph is None or touched is None:
+                self._load(connection)
+            else:
+                self._apply(connection, touched)
+            self._generation = current
+        assert self._graph is not None
+        return self._graph
+
+    def _touched(self, connection: sqlite3.Connection, current: int) -> dict[Kind, set[int]] | None:
+        """The rows that changed since the last look, or None where all must be loaded anew."""
+        rows = connection.execute(
+            "SELECT touched FROM commits WHERE generation > ? ORDER BY generation",
+            (self._generation,),
+        ).fetchall()
+        if self._graph is None or len(rows) != current - self._generation:
+            return None
+        touched: dict[Kind, set[int]] = {kind: set() for kind in OWNERS}
+        for (text,) in rows:
+            change = json.loads(text)
+            if change.get("all"):
+                return None
+            for kind in OWNERS:
+                touched[kind].update(change.get(kind, ()))
+        known = self._graph.entity_count + self._graph.relation_count
+        changed = sum(map(len, touched.values()))
+        return None if changed > max(RELOAD_SHARE * known, 1_000) else touched
+
+    def _load(self, connection: sqlite3.Connection) -> None:
+        self._dim = dimension(connection)
+        graph = KnowledgeGraph()
+        graph.put_entities(row[0] for row in connection.execute("SELECT id FROM entities"))
+        graph.put_relations(connection.execute("SELECT id, low, high, weight FROM relations"))
+        self._vectors = {kind: VectorIndex(self._dim or 1) for kind in OWNERS}
+        if self._dim:
+            for kind, index in self._vectors.items():
+                ids, matrix = load_vectors(connection, kind, self._dim)
+                index.update(ids, matrix)
+        self._graph = graph
+
+    def _apply(self, connection: sqlite3.Connection, touched: dict[Kind, set[int]]) -> None:
+        graph = self._graph
+        assert graph is not None
+        dim = dimension(connection)
+        if dim != self._dim:
+            self._load(connection)
+            return
+        _apply_rows(
+            connection,
+            touched["relation"],
+            "relations",
+            graph.drop_relations,
+            lambda ids: graph.put_relations(_relation_rows(connection, ids)),
+        )
+        _apply_rows(
+            connection, touched["entity"], "entities", graph.drop_entities, graph.put_entities
+        )
+        for kind, ids in touched.items():
+            if ids and dim:
+                found, matrix = load_vectors(connection, kind, dim, ids)
+                self._vectors[kind].remove(np.array(sorted(ids - set(found.tolist())), np.int64))
+                self._vectors[kind].update(found, matrix)
+
+
+def generation(connection: sqlite3.Connection) -> int:
+    """The number of the last visible change."""
+    return int(connection.execute("SELECT coalesce(max(generation), 0) FROM commits").fetchone()[0])
+
+
+def note_commit(connection: sqlite3.Connection, **touched: object) -> None:
+    """Write down which rows a change touched: `entity`, `relation`, `chunk` ids, or `all=True`."""
+    plain = {
+        kind: True if ids is True else sorted(ids)  # type: ignore[call-overload]
+        for kind, ids in touched.items()
+    }
+    connection.execute(
+        "INSERT INTO commits (touched) VALUES (?)", (json.dumps(plain, separators=(",", ":")),)
+    )
+
+
+def dimension(connection: sqlite3.Connection) -> int:
+    """The length of the stored vectors; 0 where there are none."""
+    row = connection.execute("SELECT value FROM settings WHERE key = 'dim'").fetchone()
+    return int(row[0]) if row else 0
+
+
+def load_vectors(
+    connection: sqlite3.Connection, kind: Kind, dim: int, ids: set[int] | None = None
+) -> tuple[
+    np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int, int], np.dtype[np.float32]]
+]:
+    """Row ids and vectors of all rows of a kind, or of those among `ids`."""
+    query = f"SELECT o.id, e.vector FROM {OWNERS[kind]} o JOIN embeddings e ON e.id = o.embedding"
+    if ids is None:
+        cursor = connection.execute(query + " ORDER BY o.id")
+    else:
+        cursor = connection.execute(
+            query + " WHERE o.id IN (SELECT value FROM json_each(?)) ORDER BY o.id",
+            (json.dumps(sorted(ids)),),
+        )
+    found: list[int] = []
+    data = bytearray()
+    for row, vector in cursor:
+        found.append(row)
+        data += vector
+    matrix = np.frombuffer(data, np.float32).reshape(len(found), dim)
+    return np.array(found, np.int64), matrix
+
+
+def _apply_rows(
+    connection: sqlite3.Connection,
+    ids: set[int],
+    table: str,
+    drop: Callable[[list[int]], None],
+    put: Callable[[list[int]], None],
+) -> None:
+    if not ids:
+        return
+    rows = connection.execute(
+        f"SELECT id FROM {table} WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(ids)),),
+    )
+    alive = sorted(row[0] for row in rows)
+    drop(sorted(ids - set(alive)))
+    put(alive)
+
+
+def _relation_rows(
+    connection: sqlite3.Connection, ids: list[int]
+) -> list[tuple[int, int, int, float]]:
+    return connection.execute(
+        "SELECT id, low, high, weight FROM relations WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(ids),),
+    ).fetchall()

@@ -1,0 +1,296 @@
+"""LightRAG: AsyncLightRAG's names without await, on an event loop and a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import queue
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from lightrag_jsonl.errors import StorageError
+from lightrag_jsonl.files import Given
+from lightrag_jsonl.indexing.pipeline import Watcher
+from lightrag_jsonl.options import IndexOptions, QueryParam
+from lightrag_jsonl.prompts import PromptManager
+from lightrag_jsonl.protocols import (
+    LLM,
+    Answerer,
+    Embedder,
+    Extractor,
+    KeywordExtractor,
+    Reranker,
+    Tokenizer,
+)
+from lightrag_jsonl.rag import AsyncLightRAG, AsyncStream
+from lightrag_jsonl.types import (
+    Answer,
+    Context,
+    DeleteReport,
+    Document,
+    DocumentStatus,
+    InsertReport,
+    Message,
+    Mode,
+    Page,
+    Record,
+    Rejection,
+    Status,
+)
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Result = TypeVar("Result")
+Item = TypeVar("Item")
+
+
+class LightRAG:
+    """A knowledge graph over texts, in one folder, and answers from it; safe from any thread.
+
+    The arguments are those of `AsyncLightRAG`. Works in scripts, notebooks and inside a running
+    event loop: its own loop runs in a thread that starts with the first call and ends with
+    `close()` (or the `with` block).
+    """
+
+    def __init__(
+        self,
+        working_dir: str | Path,
+        *,
+        llm: LLM | Callable[..., object] | None = None,
+        embedder: Embedder | Callable[..., object] | None = None,
+        tokenizer: Tokenizer | None = None,
+        reranker: Reranker | None = None,
+        language: str = "en",
+        options: IndexOptions | None = None,
+        prompts: PromptManager | Path | str | None = None,
+        extractor: Extractor | None = None,
+        keyword_extractor: KeywordExtractor | None = None,
+        answerer: Answerer | None = None,
+    ) -> None:
+        self._rag = AsyncLightRAG(
+            working_dir,
+            llm=llm,
+            embedder=embedder,
+            tokenizer=tokenizer,
+            reranker=reranker,
+            language=language,
+            options=options,
+            prompts=prompts,
+            extractor=extractor,
+            keyword_extractor=keyword_extractor,
+            answerer=answerer,
+        )
+        self._loop = _LoopThread()
+
+    @property
+    def working_dir(self) -> Path:
+        """The folder of the index."""
+        return self._rag.working_dir
+
+    @property
+    def graph(self) -> nx.Graph:
+        """A read-only networkx view: nodes by entity name, with all their attributes."""
+        return self._rag.graph
+
+    # ── documents ───────────────────────────────────────────────────────────────
+
+    def insert(
+        self, documents: Given | Iterable[Given], *, watcher: Watcher | None = None
+    ) -> InsertReport:
+        """Index texts (`str`), files and folders (`Path`) and `Document`s."""
+        return self._loop.run(self._rag.insert(documents, watcher=watcher))
+
+    def insert_records(
+        self,
+        document: Document | str,
+        records: Iterable[Record],
+        chunks: Sequence[str] | None = None,
+    ) -> InsertReport:
+        """Index a document from ready-made records; no model is asked."""
+        return self._loop.run(self._rag.insert_records(document, records, chunks))
+
+    def update(self, document: Document) -> InsertReport:
+        """Replace the document of the same id; only chunks whose text changed are asked about."""
+        return self._loop.run(self._rag.update(document))
+
+    def resume(self, *, watcher: Watcher | None = None) -> InsertReport:
+        """Go on with documents that an interrupted insert left waiting."""
+        return self._loop.run(self._rag.resume(watcher=watcher))
+
+    def retry(self, *, watcher: Watcher | None = None) -> InsertReport:
+        """Ask again for every chunk that failed."""
+        return self._loop.run(self._rag.retry(watcher=watcher))
+
+    def delete(self, *ids: str) -> DeleteReport:
+        """Remove documents by id."""
+        return self._loop.run(self._rag.delete(*ids))
+
+    # ── questions ───────────────────────────────────────────────────────────────
+
+    def query(
+        self,
+        question: str,
+        param: QueryParam | None = None,
+        *,
+        mode: Mode | None = None,
+        history: Sequence[Message] = (),
+    ) -> Answer:
+        """Answer a question from the index."""
+        return self._loop.run(self._rag.query(question, param, mode=mode, history=history))
+
+    def retrieve(
+        self,
+        question: str,
+        param: QueryParam | None = None,
+        *,
+        mode: Mode | None = None,
+        history: Sequence[Message] = (),
+    ) -> Context:
+        """What would be shown to the model: ranked entities, relations and chunks, and the prompt."""
+        return self._loop.run(self._rag.retrieve(question, param, mode=mode, history=history))
+
+    def stream(
+        self,
+        question: str,
+        param: QueryParam | None = None,
+        *,
+        mode: Mode | None = None,
+        history: Sequence[Message] = (),
+    ) -> Stream:
+        """The answer in pieces; the returned iterator's `.answer` is whole once it is exhausted."""
+        return Stream(self._loop, self._rag.stream(question, param, mode=mode, history=history))
+
+    # ── looking ─────────────────────────────────────────────────────────────────
+
+    def status(self) -> Status:
+        """The index as a whole."""
+        return self._loop.run(self._rag.status())
+
+    def documents(self) -> tuple[DocumentStatus, ...]:
+        """Every document, with how its extraction went."""
+        return self._loop.run(self._rag.documents())
+
+    def pages(self, document_id: str) -> tuple[Page, ...]:
+        """A document's pages, as they were indexed."""
+        return self._loop.run(self._rag.pages(document_id))
+
+    def rejections(self, *ids: str) -> list[tuple[str, str, Rejection]]:
+        """(document id, chunk id, rejection) of what was refused."""
+        return self._loop.run(self._rag.rejections(*ids))
+
+    def extract(self, prompt: str, text: str, **variables: object) -> list[Record]:
+        """The records that one of the extraction prompts yields for a text; nothing is stored."""
+        return self._loop.run(self._rag.extract(prompt, text, **variables))
+
+    # ── the end ─────────────────────────────────────────────────────────────────
+
+    def close(self) -> None:
+        """Finish what is being written and let go of the folder."""
+        if not self._loop.closed:
+            self._loop.run(self._rag.close())
+            self._loop.close()
+
+    def __enter__(self) -> LightRAG:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Stream:
+    """The pieces of an answer; `.answer` holds it whole after the last one."""
+
+    def __init__(self, loop: _LoopThread, source: AsyncStream) -> None:
+        self._source = source
+        self._pieces = loop.iterate(source)
+
+    def __iter__(self) -> Iterator[str]:
+        return self._pieces
+
+    def __next__(self) -> str:
+        return next(self._pieces)
+
+    @property
+    def answer(self) -> Answer:
+        """The whole answer, with its citations; `ValueError` while pieces are still to come."""
+        return self._source.answer
+
+
+class _LoopThread:
+    """An event loop in a daemon thread, started when it is first needed."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self.closed = False
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run a coroutine there and wait; Ctrl-C cancels it, and waits until it has stopped."""
+        try:
+            future = asyncio.run_coroutine_threadsafe(work, self._started())
+        except BaseException:
+            work.close()
+            raise
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            future.cancel()
+            concurrent.futures.wait([future])
+            raise
+
+    def iterate(self, source: AsyncIterator[Item]) -> Iterator[Item]:
+        """Pull the items of an async iterator, each when it is asked for."""
+        while True:
+            try:
+                yield self.run(_next(source))
+            except StopAsyncIteration:
+                return
+
+    def close(self) -> None:
+        with self._guard:
+            self.closed = True
+            loop, self._loop = self._loop, None
+        if loop is not None and self._thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            self._thread.join()
+            loop.close()
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._guard:
+            if self.closed:
+                raise StorageError("this LightRAG was closed")
+            if self._loop is None:
+                ready: queue.SimpleQueue[asyncio.AbstractEventLoop] = queue.SimpleQueue()
+                self._thread = threading.Thread(
+                    target=_serve, args=(ready,), name="lightrag-jsonl", daemon=True
+                )
+                self._thread.start()
+                self._loop = ready.get()
+            return self._loop
+
+
+def _serve(ready: queue.SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    loop.call_soon(ready.put, loop)
+    loop.run_forever()
+    pending = asyncio.all_tasks(loop)
+    for task in pending:
+        task.cancel()
+    loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.run_until_complete(loop.shutdown_default_executor())
+
+
+async def _next(source: AsyncIterator[Item]) -> Item:
+    return await anext(source)

@@ -1,0 +1,332 @@
+"""Text in its rawest form: ids, keys of names, cleaning, sentences, search terms."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+import unicodedata
+from collections.abc import Iterator
+
+REPLACEMENT = "\ufffd"
+
+
+def sanitize(text: str) -> str:
+    """Replace what UTF-8 or SQLite cannot hold (lone surrogates, NUL) by U+FFFD; same length."""
+    return _UNSTORABLE.sub(REPLACEMENT, text)
+
+
+def digest(*parts: str) -> str:
+    """16 hex digits of SHA-256 over the parts, each prefixed by its length in bytes."""
+    sha = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        sha.update(len(data).to_bytes(8, "big") + data)
+    return sha.hexdigest()[:16]
+
+
+def name_key(name: str) -> str:
+    """The key under which spellings of one name meet: NFKC, casefolded, outer punctuation off.
+
+    Empty only where the name has no visible character; a name that is nothing but punctuation
+    keeps it. Applying it twice changes nothing.
+    """
+    folded = _fold(name)
+    if len(folded) > _LONGEST_NAME:
+        return folded
+    return _strip_outer(folded) or folded
+
+
+def clean_name(name: str) -> str:
+    """A name for display: no markup, wrapping quotes, 《》 or control characters.
+
+    Full-width letters and digits become ASCII and white space is folded; what belongs to the
+    name stays ("42", "3.14", "C++", "AT&T", "Lilu (mythology)").
+    """
+    text = sanitize(name)
+    for _ in range(_MARKUP_ROUNDS):
+        plain = _TAG.sub(" ", _HTML_ENTITY.sub(lambda found: html.unescape(found[0]), text))
+        if plain == text:
+            break
+        text = plain
+    text = _INVISIBLE.sub("", sanitize(text).translate(_HALF_WIDTH))
+    text = " ".join(_CONTROL.sub(" ", text).split())
+    return text if len(text) > _LONGEST_NAME else _strip_quotes(text)
+
+
+def is_cjk(char: str) -> bool:
+    """Whether a character is Han, kana or Hangul: a script whose search terms are bigrams."""
+    return _CJK.match(char) is not None
+
+
+def has_cjk(text: str) -> bool:
+    """Whether any character of the text is Han, kana or Hangul."""
+    return _CJK.search(text) is not None
+
+
+def search_terms(text: str) -> list[str]:
+    """Lexical terms in order: casefolded words; overlapping bigrams where no spaces are written.
+
+    Terms hold letters, digits and marks only; a possessive 's is dropped ("Scrooge's" →
+    "scrooge"), other apostrophes are closed up ("o'brien" → "obrien").
+    """
+    folded = _settled_fold(text).translate(_QUOTE_FORMS)
+    return [term for run in _RUN.finditer(folded) for term in _terms_of_run(run)]
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """The sentences as (start, end) in characters, English and Chinese.
+
+    In order, without overlap, without white space around them; every other character of the
+    text is in one of them. Closing quotes stay with their sentence. Blank lines end a sentence,
+    and so do single line breaks beside CJK text, a very long line or a list item; those inside
+    hard-wrapped English do not.
+    """
+    spans = []
+    start = 0
+    for end in _sentence_ends(text):
+        if piece := text[start:end].strip():
+            left = text.index(piece[0], start)
+            spans.append((left, left + len(piece)))
+        start = end
+    return spans
+
+
+# ── characters ──────────────────────────────────────────────────────────────────
+
+_CJK_CLASS = (
+    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff"
+)
+_UNSPACED_CLASS = (
+    _CJK_CLASS + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+)  # Thai, Lao, Burmese, Khmer
+_MARKS_CLASS = "".join(
+    chr(code) for code in range(0x0300, 0x1E00) if unicodedata.category(chr(code))[0] == "M"
+)
+_CJK = re.compile(f"[{_CJK_CLASS}]")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
+_HTML_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_MARKUP_ROUNDS = 3  # markup escaped twice is common in scraped text; deeper is an attack
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_INVISIBLE = re.compile("[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_HALF_WIDTH = {
+    code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code - 0xFEE0).isalnum()
+}
+_HALF_WIDTH |= {ord(char): ord(char) - 0xFEE0 for char in "＋＆＃＠％．－／＿＇"}
+_QUOTE_FORMS = str.maketrans("‘’ʼ‛′`´", "'" * 7)
+_KEY_FORMS = _QUOTE_FORMS | str.maketrans("“”„‟″«»‐‑‒–—―−・•‧∙⋅", '"' * 7 + "-" * 7 + "·" * 5)
+
+
+# ── names ───────────────────────────────────────────────────────────────────────
+
+_PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">", "《": "》", "〈": "〉", "「": "」", "『": "』"}
+_PAIRS |= {"【": "】", "〔": "〕", "“": "”", "‘": "’", "«": "»", "（": "）"}
+_OPENER = {closer: opener for opener, closer in _PAIRS.items()}
+_QUOTES = frozenset("\"'`“”‘’«»《》〈〉「」『』„‟")
+_LONGEST_NAME = 400  # characters; what is longer is no name, and its ends are left as they are
+_MEANINGFUL = frozenset("#%&@‰§")  # punctuation to Unicode, but it tells "C#" from "C"
+
+
+def _settled_fold(text: str) -> str:
+    """NFKC and casefold until neither changes anything (one round nearly always)."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    for _ in range(4):
+        again = unicodedata.normalize("NFKC", folded).casefold()
+        if again == folded:
+            break
+        folded = again
+    return folded
+
+
+def _fold(name: str) -> str:
+    """Everything about a key but its ends."""
+    text = sanitize(name)
+    for _ in range(4):
+        before = text
+        text = _INVISIBLE.sub("", _CONTROL.sub(" ", _settled_fold(text).translate(_KEY_FORMS)))
+        text = " ".join(text.split())
+        if text == before:
+            break
+    return text
+
+
+def _strip_outer(text: str) -> str:
+    """The text without punctuation at its ends, brackets that close inside it kept."""
+    start, end = 0, len(text)
+    while start < end:
+        inside = text[start:end]
+        if _PAIRS.get(inside[0]) == inside[-1] and _matched(inside):
+            start, end = start + 1, end - 1
+        elif _loose_end(inside[-1], opener=_OPENER.get(inside[-1]), inside=inside):
+            end -= 1
+        elif _loose_end(inside[0], opener=_PAIRS.get(inside[0]), inside=inside):
+            start += 1
+        else:
+            break
+    return text[start:end]
+
+
+def _loose_end(char: str, *, opener: str | None, inside: str) -> bool:
+    if char in _MEANINGFUL or not (char.isspace() or unicodedata.category(char)[0] == "P"):
+        return False
+    return opener is None or opener not in inside
+
+
+def _matched(text: str) -> bool:
+    """Whether the bracket that opens the text is closed by its last character and not before."""
+    depth = 0
+    for position, char in enumerate(text):
+        depth += (char == text[0]) - (char == text[-1])
+        if depth == 0:
+            return position == len(text) - 1
+    return False
+
+
+def _strip_quotes(text: str) -> str:
+    """The text without quotes around it; a lone quote at an end goes too, but not in 12"."""
+    while len(text) > 1:
+        first, last = text[0], text[-1]
+        straight = first == last and first in "\"'`" and '"' not in text[1:-1]
+        if straight or (first in _QUOTES and _PAIRS.get(first) == last and _matched(text)):
+            text = text[1:-1].strip()
+        elif first in _QUOTES and (_PAIRS.get(first, first) not in text[1:]):
+            text = text[1:].strip()
+        elif (
+            last in _QUOTES
+            and _OPENER.get(last, last) not in text[:-1]
+            and not (last in "\"'’”" and text[-2].isdigit())
+        ):
+            text = text[:-1].strip()
+        else:
+            break
+    return "" if text in _QUOTES else text
+
+
+# ── search terms ────────────────────────────────────────────────────────────────
+
+_RUN = re.compile(
+    rf"(?P<unspaced>[{_UNSPACED_CLASS}]+)"
+    rf"|(?P<word>(?:(?![{_UNSPACED_CLASS}_])[\w{_MARKS_CLASS}])+"
+    rf"(?:'(?:(?![{_UNSPACED_CLASS}_])[\w{_MARKS_CLASS}])+)*)"
+)
+
+
+def _terms_of_run(run: re.Match[str]) -> Iterator[str]:
+    text = run[0]
+    if run["word"] is not None:
+        yield text.removesuffix("'s").replace("'", "")
+    elif len(text) == 1:
+        yield text
+    else:
+        yield from (text[at : at + 2] for at in range(len(text) - 1))
+
+
+# ── sentences ───────────────────────────────────────────────────────────────────
+
+_STOP = re.compile(
+    r"(?P<blank>\n[^\S\n]*(?=\n)|[\f\x1c-\x1e\u2029])|(?P<line>\n)"
+    r"|(?P<wide>[。！？｡]+)|(?P<narrow>[.!?…]+)"
+)
+_CLOSERS = re.compile(r"(?:[”’」』）)\]】〕》〉»*_]|</?[A-Za-z][^<>]{0,80}>)*")
+_CLOSERS_STRAIGHT = re.compile(r"(?:[\"'”’」』）)\]】〕》〉»*_]|</?[A-Za-z][^<>]{0,80}>)*")
+
+
+def _words(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+_NEXT = re.compile(r"\s*([\"'“‘«(\[「『《_*]*)(\w*)")
+_LIST_ITEM = re.compile(
+    r"[^\S\n]*(?:[-*•·●▪]\s|\d{1,3}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{1,6}\s)"
+)
+_UNWRAPPED = 120  # characters; nobody wraps lines by hand this wide, so their breaks are meant
+_WORD_BEFORE = re.compile(r"[^\W\d_](?:[\w.&'’-]{0,24})$|\d{1,3}$")
+_DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
+_TITLES = _words(
+    "mr mrs ms messrs mme mlle dr prof st ste sr fr gen col maj capt cpt cmdr adm lt sgt cpl pvt"
+    " rev hon gov sen rep pres supt insp mt ft vs cf viz e.g i.e eg ie ca approx dept univ assn"
+    " bros op ed eds trans"
+)
+_BEFORE_NUMBERS = _words(
+    "no nos vol vols fig figs p pp sec art eq ch jan feb mar apr jun jul aug sep sept oct nov dec"
+)
+_STARTERS = _words(
+    "the this that these those he she it they we in on at as but and after before when while his"
+    " her its their there however for from during since although if"
+)
+
+
+def _sentence_ends(text: str) -> Iterator[int]:
+    """The positions after each sentence, the end of the text included."""
+    start = 0
+    quotes = counted = 0
+    for stop in _STOP.finditer(text):
+        if stop.start() < start:
+            continue
+        quotes += text.count('"', counted, stop.start())
+        counted = stop.start()
+        if stop["blank"] or stop["line"]:
+            end = stop.end() if stop["blank"] or _line_ends(text, stop) else None
+            quotes = 0 if end else quotes
+        elif stop["wide"]:
+            closers = _CLOSERS_STRAIGHT if quotes % 2 else _CLOSERS
+            end = _end_of(closers, text, stop.end())
+        else:
+            end = _narrow_end(text, start, stop)
+        if end is not None and end > start:
+            yield end
+            start = end
+    if start < len(text):
+        yield len(text)
+
+
+def _end_of(pattern: re.Pattern[str], text: str, position: int) -> int:
+    found = pattern.match(text, position)
+    return position if found is None else found.end()
+
+
+def _line_ends(text: str, stop: re.Match[str]) -> bool:
+    """Whether a single line break also ends the sentence."""
+    before = text[stop.start() - 1 : stop.start()]
+    after = text[stop.end() : stop.end() + 1]
+    if _CJK.match(before) or _CJK.match(after) or before in tuple("，：；、”」』》"):
+        return True
+    ahead = text[stop.end() : stop.end() + _UNWRAPPED]
+    behind = text[max(0, stop.start() - _UNWRAPPED) : stop.start()]
+    if any(len(line) == _UNWRAPPED and "\n" not in line for line in (ahead, behind)):
+        return True
+    return _LIST_ITEM.match(text, stop.end()) is not None
+
+
+def _narrow_end(text: str, start: int, stop: re.Match[str]) -> int | None:
+    """Where a sentence that may end in ". ! ? …" does end, or None where it goes on."""
+    end = _end_of(_CLOSERS_STRAIGHT, text, stop.end())
+    follows = text[end : end + 1]
+    if not follows:
+        return end
+    if not follows.isspace():
+        wide = _CJK.match(follows) and not stop[0].startswith("…") and "\n" not in follows
+        return end if wide and not text[stop.start() - 1 : stop.start()].isascii() else None
+    found = _NEXT.match(text, end)
+    word = "" if found is None else found[2]
+    if word[:1].islower() or (stop[0] == "." and _abbreviated(text, start, stop.start(), word)):
+        return None
+    return end
+
+
+def _abbreviated(text: str, start: int, dot: int, word: str) -> bool:
+    """Whether the dot belongs to an abbreviation, an initial or a list number."""
+    before = _WORD_BEFORE.search(text, max(start, dot - 26), dot)
+    if before is None:
+        return False
+    token = before[0].casefold()
+    if token.isdigit():
+        return not text[start : before.start()].strip()
+    if token in _TITLES:
+        return True
+    if token in _BEFORE_NUMBERS:
+        return word[:1].isdigit()
+    return _DOTTED.fullmatch(token) is not None and word.casefold() not in _STARTERS

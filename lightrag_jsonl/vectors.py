@@ -1,0 +1,291 @@
+"""Nearest neighbours: a FAISS index that picks its own layout by size and can forget.
+
+Rows are only ever appended. A removed or replaced vector leaves a dead row behind, which
+searches skip, until a quarter of the rows is dead and the index is built anew from what
+lives. The layout only proposes candidates; their order comes from one exact scoring of
+the stored vectors, ties by id, so that a result does not depend on the index's history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from threading import RLock
+from typing import Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from lightrag_jsonl.errors import ConfigError, EmbeddingError
+from lightrag_jsonl.layouts import (
+    LAYOUTS,
+    Flat,
+    Floats,
+    Ids,
+    Layout,
+    LayoutKind,
+    Mask,
+    blocks,
+    faiss,
+)
+
+FLAT_LIMIT: Final = 50_000
+HALF_LIMIT: Final = 1_000_000
+
+_DIRECT: Final = 10_000  # so few allowed rows are scored one by one, without a scan
+_SPARE_DEAD: Final = 1_024  # dead rows that never cause a rebuild
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+
+class VectorIndex:
+    """Vectors of unit length by id, searched by inner product.
+
+    Up to `flat_limit` vectors are stored as they are and scanned; up to `half_limit` as
+    16-bit floats; beyond that as bytes in inverted lists. Safe to share among threads.
+    """
+
+    def __init__(
+        self, dim: int, *, flat_limit: int = FLAT_LIMIT, half_limit: int = HALF_LIMIT
+    ) -> None:
+        if dim < 1 or not 0 <= flat_limit <= half_limit:
+            raise ConfigError("a vector index needs dim >= 1 and 0 <= flat_limit <= half_limit")
+        self.dim = dim
+        self._limits = (flat_limit, half_limit)
+        self._lock = RLock()
+        self._layout: Layout | None = None
+        self._row_of: dict[int, int] = {}
+        self._ids: Ids = np.empty(0, dtype=np.int64)
+        self._alive: Mask = np.empty(0, dtype=np.bool_)
+        self._used = 0
+
+    # ── what is in it ───────────────────────────────────────────────────────────
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    def __contains__(self, id_: int) -> bool:
+        return id_ in self._row_of
+
+    @property
+    def kind(self) -> LayoutKind:
+        """The layout in use."""
+        return "flat" if self._layout is None else self._layout.kind
+
+    @property
+    def ids(self) -> Ids:
+        """Every id, ascending."""
+        with self._lock:
+            return np.sort(self._ids[: self._used][self._alive[: self._used]])
+
+    def vectors(self, ids: Sequence[int] | Ids) -> Floats:
+        """The stored vectors of `ids`, as exact as the layout keeps them; unknown ids: KeyError."""
+        keys = np.asarray(ids, dtype=np.int64).reshape(-1).tolist()
+        with self._lock:
+            return self._decode(np.array([self._row_of[key] for key in keys], dtype=np.int64))
+
+    # ── changing it ─────────────────────────────────────────────────────────────
+
+    def update(self, ids: Sequence[int] | Ids, vectors: npt.ArrayLike) -> None:
+        """Add vectors, or replace those whose id is known; the last of a repeated id wins."""
+        keys = np.asarray(ids, dtype=np.int64).reshape(-1)
+        rows = self._checked(vectors, len(keys))
+        _, last = np.unique(keys[::-1], return_index=True)
+        if len(last) != len(keys):
+            keep = np.sort(len(keys) - 1 - last)
+            keys, rows = keys[keep], rows[keep]
+        if len(keys):
+            with self._lock:
+                self._forget(keys.tolist())
+                self._append(keys, rows)
+
+    def remove(self, ids: Iterable[int] | Ids) -> int:
+        """Forget vectors; unknown ids are passed over. Returns how many were forgotten."""
+        with self._lock:
+            count = self._forget(int(key) for key in ids)
+            self._compact_if_due()
+            return count
+
+    # ── asking it ───────────────────────────────────────────────────────────────
+
+    def search(
+        self, queries: npt.ArrayLike, k: int, *, allowed: Sequence[int] | Ids | None = None
+    ) -> tuple[Ids, Floats]:
+        """The `k` nearest of each query row, best first, ties by id.
+
+        Both results have the shape (queries, k); where fewer exist, the rest is -1 and
+        -inf. With `allowed`, only those ids are looked at.
+        """
+        rows = self._checked(queries, None)
+        ids = np.full((len(rows), max(k, 0)), -1, dtype=np.int64)
+        scores = np.full(ids.shape, -np.inf, dtype=np.float32)
+        with self._lock:
+            mask = self._mask(allowed)
+            for number, found in enumerate(self._nearest(rows, k, mask)):
+                ids[number, : len(found[0])], scores[number, : len(found[0])] = found
+        return ids, scores
+
+    def scores(self, query: npt.ArrayLike, ids: Sequence[int] | Ids) -> Floats:
+        """The inner products of a query, or of each of several, with the vectors of `ids`."""
+        rows, stored = self._checked(query, None), self.vectors(ids)
+        result = np.empty((len(rows), len(stored)), dtype=np.float32)
+        for number, row in enumerate(rows):
+            result[number] = _products(stored, row)
+        return result if np.ndim(query) == 2 else result[0]
+
+    # ── rows ────────────────────────────────────────────────────────────────────
+
+    def _append(self, keys: Ids, rows: Floats) -> None:
+        start, self._used = self._used, self._used + len(keys)
+        self._row_of.update(zip(keys.tolist(), range(start, self._used), strict=True))
+        self._ids = _grown(self._ids, self._used)
+        self._alive = _grown(self._alive, self._used)
+        self._ids[start : self._used] = keys
+        self._alive[start : self._used] = True
+        layout = self._layout
+        if layout is None or layout.kind != self._wanted() or layout.outgrown(self._used):
+            self._rebuild(rows)
+        else:
+            with _one_thread() if len(rows) < _DIRECT else nullcontext():
+                layout.add(rows)
+            self._compact_if_due()
+
+    def _forget(self, keys: Iterable[int]) -> int:
+        gone = [self._row_of.pop(key) for key in keys if key in self._row_of]
+        self._alive[gone] = False
+        return len(gone)
+
+    def _compact_if_due(self) -> None:
+        if self._used - len(self) > max(_SPARE_DEAD, len(self) // 4):
+            self._rebuild(np.empty((0, self.dim), dtype=np.float32))
+
+    def _wanted(self) -> LayoutKind:
+        flat, half = self._limits
+        return "flat" if len(self) <= flat else "fp16" if len(self) <= half else "ivf-sq8"
+
+    def _rebuild(self, latest: Floats) -> None:
+        """Pour the living rows into a new layout; `latest` are rows the old one never got."""
+        source = _Living(self, latest)
+        layout = LAYOUTS[self._wanted()](self.dim)
+        layout.train(source)
+        for block in blocks(source.rows):
+            layout.add(source.take(block))
+        self._layout = layout
+        self._ids, self._used = self._ids[source.rows], len(source)
+        self._alive = np.ones(self._used, dtype=np.bool_)
+        self._row_of = dict(zip(self._ids.tolist(), range(self._used), strict=True))
+
+    def _decode(self, rows: Ids) -> Floats:
+        return (self._layout or Flat(self.dim)).decode(rows)
+
+    # ── searching ───────────────────────────────────────────────────────────────
+
+    def _mask(self, allowed: Sequence[int] | Ids | None) -> Mask | None:
+        """Which rows may be found; None if all of them."""
+        alive = self._alive[: self._used]
+        if allowed is not None:
+            keys = np.asarray(allowed, dtype=np.int64)
+            return np.asarray(alive & np.isin(self._ids[: self._used], keys), dtype=np.bool_)
+        return None if len(self) == self._used else alive
+
+    def _nearest(self, queries: Floats, k: int, mask: Mask | None) -> Iterator[tuple[Ids, Floats]]:
+        available = self._used if mask is None else int(np.count_nonzero(mask))
+        if k < 1 or not available or self._layout is None:
+            return
+        if available <= (k if mask is None else max(k, _DIRECT)):
+            rows = np.arange(self._used) if mask is None else np.flatnonzero(mask)
+            stored = self._layout.decode(rows)
+            for query in queries:
+                yield self._ranked(rows, _products(stored, query), k)
+            return
+        with _one_thread():
+            proposed = self._layout.candidates(queries, k, mask, available)
+            for query, rows in zip(queries, proposed, strict=True):
+                yield self._settled(self._layout, query, rows, k, mask, available)
+
+    def _settled(
+        self, layout: Layout, query: Floats, rows: Ids, k: int, mask: Mask | None, available: int
+    ) -> tuple[Ids, Floats]:
+        """Rank candidates; look further while equals of the last one may have been left out."""
+        while True:
+            scores = _products(layout.decode(rows), query)
+            ids, best = self._ranked(rows, scores, k)
+            if len(rows) >= available or (len(ids) == k and scores.min() < best[-1] - 1e-6):
+                return ids, best
+            wider = layout.scan(query[None], min(max(len(rows), k) * 4, available), mask)[0]
+            if len(wider) <= len(rows):
+                return ids, best
+            rows = wider
+
+    def _ranked(self, rows: Ids, scores: Floats, k: int) -> tuple[Ids, Floats]:
+        ids = self._ids[rows]
+        order = np.lexsort((ids, -scores))[:k]
+        return ids[order], scores[order]
+
+    def _checked(self, vectors: npt.ArrayLike, count: int | None) -> Floats:
+        rows: Floats = np.ascontiguousarray(vectors, dtype=np.float32)
+        if rows.size == 0 and not count:
+            return np.empty((0, self.dim), dtype=np.float32)
+        if rows.ndim == 1 and count in (None, 1):
+            rows = rows[None]
+        if rows.ndim != 2 or rows.shape[1] != self.dim or count not in (None, len(rows)):
+            wanted = f"({'n' if count is None else count}, {self.dim})"
+            raise EmbeddingError(f"vectors have the shape {rows.shape}, not {wanted}")
+        if not np.isfinite(rows).all():
+            raise EmbeddingError("vectors hold values that are not finite")
+        return rows
+
+
+# ── helpers ─────────────────────────────────────────────────────────────────────
+
+
+class _Living:
+    """The living vectors of an index, decoded from where they are; `latest` came last."""
+
+    def __init__(self, index: VectorIndex, latest: Floats) -> None:
+        self.rows: Ids = np.flatnonzero(index._alive[: index._used])
+        self._index, self._latest = index, latest
+        self._stored = index._used - len(latest)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def sample(self, count: int) -> Floats:
+        """At most `count` vectors, at even distances."""
+        picked = np.linspace(0, len(self) - 1, min(count, len(self))).astype(np.int64)
+        return self.take(self.rows[np.unique(picked)])
+
+    def take(self, rows: Ids) -> Floats:
+        """The vectors of rows in ascending order."""
+        cut = int(np.searchsorted(rows, self._stored))
+        fresh = self._latest[rows[cut:] - self._stored]
+        return np.concatenate([self._index._decode(rows[:cut]), fresh]) if cut else fresh
+
+
+def _products(stored: Floats, query: Floats) -> Floats:
+    """Inner products, each row summed alike whatever stands around it (a matrix product is not)."""
+    products: Floats = np.einsum("rd,d->r", stored, query)
+    return products
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let FAISS use one thread: for a few rows, several only wait for each other.
+
+    OpenMP keeps the number per calling thread, so others do not notice.
+    """
+    before = faiss().omp_get_max_threads()
+    faiss().omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss().omp_set_num_threads(before)
+
+
+def _grown(array: npt.NDArray[_Scalar], size: int) -> npt.NDArray[_Scalar]:
+    """The same array with room for `size` values; the room doubles."""
+    if size <= len(array):
+        return array
+    grown = np.zeros(max(size, 2 * len(array)), dtype=array.dtype)
+    grown[: len(array)] = array
+    return grown

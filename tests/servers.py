@@ -1,0 +1,350 @@
+"""Model servers for tests: one that plays a script, and a real llama.cpp with a tiny random model."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+STARTUP_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a client sent; header names are in lower case, `json` is {} where there was no body."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    json: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the server sends back.
+
+    `body` may be bytes, text or anything JSON. With `events`, the answer is a stream of
+    server-sent events, one each, ended by [DONE] where `done`. `delay` seconds pass before
+    anything is sent. After `cut_after` bytes of the body (or that many events) the connection
+    is closed in the middle.
+    """
+
+    body: Any = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    cut_after: int | None = None
+    events: Sequence[Any] | None = None
+    done: bool = True
+
+
+def chat_reply(
+    text: str | None,
+    *,
+    finish: str = "stop",
+    prompt_tokens: int = 7,
+    completion_tokens: int = 5,
+    cached_tokens: int = 0,
+) -> Reply:
+    """A whole chat completion."""
+    message = {"role": "assistant", "content": text}
+    usage = {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+        "total_tokens": prompt_tokens + completion_tokens,
+        "prompt_tokens_details": {"cached_tokens": cached_tokens},
+    }
+    choices = [{"index": 0, "message": message, "finish_reason": finish}]
+    return Reply({"id": "c", "object": "chat.completion", "choices": choices, "usage": usage})
+
+
+def stream_reply(pieces: Iterable[str], *, finish: str | None = "stop") -> Reply:
+    """A chat completion in pieces; without `finish` it just stops."""
+    deltas: list[tuple[dict[str, str], str | None]] = [
+        ({"content": piece}, None) for piece in pieces
+    ]
+    if finish is not None:
+        deltas.append(({}, finish))
+    events = [
+        {"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+        for delta, reason in deltas
+    ]
+    return Reply(events=events)
+
+
+def embedding_reply(vectors: Sequence[Sequence[float]], *, order: Sequence[int] = ()) -> Reply:
+    """Embeddings, listed in another `order` if one is given."""
+    rows = [
+        {"object": "embedding", "index": at, "embedding": list(vectors[at])}
+        for at in (order or range(len(vectors)))
+    ]
+    return Reply({"object": "list", "data": rows, "usage": {"prompt_tokens": 1}})
+
+
+def error_reply(
+    status: int, message: str, *, code: str | None = None, retry_after: str | None = None
+) -> Reply:
+    """An error as OpenAI words it."""
+    headers = {} if retry_after is None else {"Retry-After": retry_after}
+    return Reply({"error": {"message": message, "code": code}}, status=status, headers=headers)
+
+
+def models_reply(owner: str) -> Reply:
+    """The list of models of a server that calls itself `owner`."""
+    return Reply({"object": "list", "data": [{"id": "m", "object": "model", "owned_by": owner}]})
+
+
+Step = Reply | Callable[[Request], Reply]
+
+
+class ScriptedServer:
+    """An HTTP server on loopback that answers from a script, then by `respond`.
+
+    Only POST requests use up `replies`; GET /v1/models says `owner` (404 without one). Every
+    request is kept in `requests`. When nothing is left to say it answers 500, not to be retried.
+    """
+
+    def __init__(
+        self,
+        replies: Iterable[Step] = (),
+        *,
+        respond: Callable[[Request], Reply] | None = None,
+        owner: str | None = None,
+    ) -> None:
+        self.requests: list[Request] = []
+        self._replies = list(replies)
+        self._respond = respond
+        self._owner = owner
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self._server.block_on_close = False
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    @property
+    def base_url(self) -> str:
+        return f"{self.url}/v1"
+
+    @property
+    def bodies(self) -> list[dict[str, Any]]:
+        """The JSON bodies of the POST requests so far, in order of arrival."""
+        return [request.json for request in self.requests if request.method == "POST"]
+
+    def __enter__(self) -> ScriptedServer:
+        serve = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        serve.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def _answer(self, request: Request) -> Reply:
+        with self._lock:
+            self.requests.append(request)
+            if request.method == "GET":
+                return (
+                    models_reply(self._owner) if self._owner else error_reply(404, "no such page")
+                )
+            step = self._replies.pop(0) if self._replies else self._respond
+        if step is None:
+            spent = error_reply(500, "the script is at its end")
+            return replace(spent, headers={"x-should-retry": "false"})
+        return step(request) if callable(step) else step
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        answer, closing = self._answer, self._closing
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                self._do("GET")
+
+            def do_POST(self) -> None:
+                self._do("POST")
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Say nothing."""
+
+            def _do(self, method: str) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                reply = answer(Request(method, self.path, headers, json.loads(body or b"{}")))
+                if reply.delay:
+                    closing.wait(reply.delay)
+                try:
+                    _send(self, reply)
+                except (BrokenPipeError, ConnectionResetError):
+                    self.close_connection = True
+
+        return Handler
+
+
+def _send(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
+    if reply.events is not None:
+        _send_events(handler, reply)
+        return
+    body = reply.body
+    kind = "text/html" if isinstance(body, str | bytes) else "application/json"
+    if not isinstance(body, str | bytes):
+        body = json.dumps(body, ensure_ascii=False)
+    content = body.encode("utf-8") if isinstance(body, str) else body
+    _head(handler, reply, {"Content-Type": kind, "Content-Length": str(len(content))})
+    handler.wfile.write(content[: reply.cut_after])
+    handler.close_connection = reply.cut_after is not None
+
+
+def _send_events(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
+    """Chunked, so that a connection closed early can be told from an end."""
+    _head(handler, reply, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
+    events = [json.dumps(event, ensure_ascii=False) for event in reply.events or ()]
+    for event in [*events, *(["[DONE]"] if reply.done else [])][: reply.cut_after]:
+        data = f"data: {event}\n\n".encode()
+        handler.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        handler.wfile.flush()
+    if reply.cut_after is None:
+        handler.wfile.write(b"0\r\n\r\n")
+    handler.close_connection = True
+
+
+def _head(handler: BaseHTTPRequestHandler, reply: Reply, headers: Mapping[str, str]) -> None:
+    handler.send_response(reply.status)
+    for name, value in {**headers, **reply.headers}.items():
+        handler.send_header(name, value)
+    handler.end_headers()
+
+
+@pytest.fixture(scope="session")
+def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The base URL of a real llama.cpp server; its model has random weights and talks noise."""
+    pytest.importorskip("xllamacpp", reason="needs the wheel xllamacpp")
+    pytest.importorskip("gguf", reason="needs the package gguf")
+    model = tmp_path_factory.mktemp("llama") / "tiny.gguf"
+    write_tiny_llama(model)
+    server = subprocess.Popen(
+        [sys.executable, __file__, str(model)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        encoding="utf-8",
+    )
+    assert server.stdin is not None and server.stdout is not None
+    try:
+        address = server.stdout.readline().strip()
+        assert address, "the llama.cpp server did not start"
+        yield f"{address}/v1"
+    finally:
+        server.stdin.close()  # its sign to leave; also given if this process dies
+        server.wait(STARTUP_SECONDS)
+
+
+def write_tiny_llama(path: Path) -> None:
+    """A llama of two layers and random weights; one token a byte, so that any text can be said."""
+    import gguf
+
+    tokens, kinds = _byte_vocabulary()
+    size, width, inner, layers, heads, shared = len(tokens), 64, 128, 2, 4, 2
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_context_length(16_384)
+    writer.add_embedding_length(width)
+    writer.add_block_count(layers)
+    writer.add_feed_forward_length(inner)
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(shared)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_dimension_count(width // heads)
+    writer.add_vocab_size(size)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(tokens)
+    writer.add_token_types(kinds)
+    writer.add_token_merges(["i n"])
+    writer.add_bos_token_id(size - 3)
+    writer.add_eos_token_id(size - 1)
+    writer.add_pad_token_id(size - 3)
+    writer.add_add_bos_token(False)
+    writer.add_chat_template(
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    _add_weights(writer, size, width, inner, layers, shared * width // heads)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _byte_vocabulary() -> tuple[list[str], list[int]]:
+    """GPT-2's printable stand-ins for the 256 bytes, one merge, and three control tokens."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    stand_ins = {byte: chr(byte) for byte in printable}
+    stand_ins.update({byte: chr(256 + at) for at, byte in enumerate(others)})
+    plain = [stand_ins[byte] for byte in range(256)] + ["in"]
+    control = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    return plain + control, [1] * len(plain) + [3] * len(control)
+
+
+def _add_weights(writer: Any, size: int, width: int, inner: int, layers: int, keys: int) -> None:
+    import numpy as np
+
+    random = np.random.default_rng(7)
+    shapes = {
+        "attn_q": (width, width),
+        "attn_k": (keys, width),
+        "attn_v": (keys, width),
+        "attn_output": (width, width),
+        "ffn_gate": (inner, width),
+        "ffn_up": (inner, width),
+        "ffn_down": (width, inner),
+    }
+    ones = np.ones(width, dtype=np.float32)
+    tensors = {"token_embd": (size, width), "output": (size, width)}
+    for layer in range(layers):
+        tensors.update({f"blk.{layer}.{name}": shape for name, shape in shapes.items()})
+        writer.add_tensor(f"blk.{layer}.attn_norm.weight", ones)
+        writer.add_tensor(f"blk.{layer}.ffn_norm.weight", ones)
+    writer.add_tensor("output_norm.weight", ones)
+    for name, shape in tensors.items():
+        noise = random.normal(0.0, 0.05, shape).astype(np.float32)
+        writer.add_tensor(f"{name}.weight", noise)
+
+
+def _serve_llama(model: str) -> None:
+    """Serve a model on a free port until standard input ends; print the address."""
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = model
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.n_ctx = 16_384
+    params.n_parallel = 2
+    params.cpuparams.n_threads = 1
+    params.offline = True
+    params.ui = False
+    params.embedding = True
+    params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+    server = xllamacpp.Server(params)
+    sys.stdout.write(f"{server.listening_address}\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    _serve_llama(sys.argv[1])

@@ -1,0 +1,184 @@
+"""Promises of the text functions."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl.text import (
+    clean_name,
+    digest,
+    has_cjk,
+    is_cjk,
+    name_key,
+    sanitize,
+    search_terms,
+    sentence_spans,
+)
+
+ANY = st.text(alphabet=st.characters(exclude_categories=()), max_size=60)
+PROSE = st.text(alphabet="aB1 .!?\n。！？”“\"'’…《》<p>玄德Mr\f", max_size=80)
+
+
+def sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentence_spans(text)]
+
+
+@given(ANY)
+def test_sanitize_keeps_length_and_can_be_stored(text: str) -> None:
+    """What comes out is UTF-8 without NUL and every offset still points at the same character."""
+    clean = sanitize(text)
+
+    assert len(clean) == len(text)
+    assert "\x00" not in clean.encode("utf-8").decode("utf-8")
+    assert all(new in (old, "\ufffd") for old, new in zip(text, clean, strict=True))
+
+
+@given(st.lists(ANY, max_size=4), st.lists(ANY, max_size=4))
+def test_digest_tells_lists_of_parts_apart(left: list[str], right: list[str]) -> None:
+    """Only equal lists of parts share a digest: where one part ends is part of it."""
+    assert (digest(*left) == digest(*right)) == (left == right)
+    assert len(digest(*left)) == 16
+
+
+def test_digest_never_changes() -> None:
+    """Ids are stored, so the digest of known parts is pinned."""
+    assert digest("中文", "１２") == "f6664704c2d8918a"
+
+
+@given(ANY)
+def test_name_key_is_idempotent(name: str) -> None:
+    """A key is its own key."""
+    assert name_key(name_key(name)) == name_key(name)
+
+
+@given(st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=20))
+def test_a_visible_name_has_a_key(name: str) -> None:
+    """No name that can be seen falls together with the empty name."""
+    assert name_key(name)
+
+
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        ["Apple Inc.", "apple inc", "APPLE INC.", " “Apple\u3000Inc.” ", "Ａｐｐｌｅ Ｉｎｃ．"],
+        ["曹操", "「曹操」", "《曹操》", "曹操。"],
+        ["Marley’s Ghost", "Marley's Ghost"],
+        ["列夫·托尔斯泰", "列夫•托尔斯泰", "列夫・托尔斯泰"],
+        ["１２", "12"],
+        ["👻 ghost", "👻  Ghost!"],
+    ],
+)
+def test_spellings_of_one_name_share_a_key(spellings: list[str]) -> None:
+    """Case, width, quotes and outer punctuation do not make another name."""
+    assert len({name_key(spelling) for spelling in spellings}) == 1
+
+
+def test_names_that_differ_keep_different_keys() -> None:
+    """What carries meaning at the end of a name is not stripped."""
+    names = ["C", "C++", "C#", "3.14", "314", "Lilu", "Lilu (mythology)", "!!!", "?", "5%", "5"]
+
+    assert len({name_key(name) for name in names}) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("raw", "clean"),
+    [
+        ('"Scrooge"', "Scrooge"),
+        ("“Scrooge", "Scrooge"),
+        ("《三国演义》", "三国演义"),
+        ("《战国》系列", "《战国》系列"),
+        ("AT&amp;T", "AT&T"),
+        ("AT&T", "AT&T"),
+        ("<b>Bob</b>\tCratchit\n", "Bob Cratchit"),
+        ("１２　ＡＢＣ", "12 ABC"),
+        ("42", "42"),
+        ("3.14", "3.14"),
+        ("C++", "C++"),
+        ('12"', '12"'),
+        ('"A" and "B"', '"A" and "B"'),
+        ("rock 'n' roll", "rock 'n' roll"),
+        ("a < b > c", "a < b > c"),
+        ("\ufeff孔\u200b明\x07", "孔明"),
+        ("👩‍👧 family", "👩‍👧 family"),
+        ('""', ""),
+        ("", ""),
+    ],
+)
+def test_clean_name_drops_wrapping_and_keeps_the_name(raw: str, clean: str) -> None:
+    """Markup, wrapping quotes and control characters go; the name's own characters stay."""
+    assert clean_name(raw) == clean
+
+
+@given(ANY)
+def test_clean_name_is_storable_on_one_line(name: str) -> None:
+    """A display name has no control character, no surrogate and no white space at its ends."""
+    clean = clean_name(name)
+
+    assert clean == sanitize(clean).strip()
+    assert not any(char in clean for char in "\n\r\t\x00")
+
+
+def test_cjk_is_han_kana_and_hangul() -> None:
+    """Letters of unspaced East Asian scripts are CJK; punctuation and full-width Latin are not."""
+    assert all(is_cjk(char) for char in "玄あアー々〇한𠀀")
+    assert not any(is_cjk(char) for char in "aéω１。《 👻")
+    assert has_cjk("Chapter 一") and not has_cjk("Chapter １")
+
+
+@given(st.one_of(ANY, PROSE))
+def test_sentences_cover_the_text_in_order(text: str) -> None:
+    """Spans are ordered, trimmed, disjoint; only white space lies outside of them."""
+    end = 0
+    for left, right in sentence_spans(text):
+        assert left < right and text[left:right] == text[left:right].strip()
+        assert not text[end:left].strip()
+        end = right
+    assert not text[end:].strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Mr. Scrooge saw it, e.g. the door. It was 3.14 at 5 p.m. The end!",
+            ["Mr. Scrooge saw it, e.g. the door.", "It was 3.14 at 5 p.m.", "The end!"],
+        ),
+        ('"How now?" said Scrooge. "Who?"', ['"How now?" said Scrooge.', '"Who?"']),
+        ("J. K. Rowling came. See No. 5.", ["J. K. Rowling came.", "See No. 5."]),
+        ("Apple Inc. The U.S. Army left.", ["Apple Inc.", "The U.S. Army left."]),
+        ("A title\n\nText that\nwraps. Ｙes.", ["A title", "Text that\nwraps.", "Ｙes."]),
+        ("1. First\n2. Second", ["1. First", "2. Second"]),
+        ("玄德曰：“汝是何人？”操大笑。", ["玄德曰：“汝是何人？”", "操大笑。"]),
+        ('他说："你好。我很好。"走了……又来', ['他说："你好。', '我很好。"', "走了……又来"]),
+        ("第一回 标题\n正文。</p><p>下一", ["第一回 标题", "正文。</p><p>", "下一"]),
+        ("Seattle\nIt" + " rains" * 20 + ".", ["Seattle", "It" + " rains" * 20 + "."]),
+        ("圆周率是3.14。👻！", ["圆周率是3.14。", "👻！"]),
+    ],
+)
+def test_sentences_end_where_a_reader_ends_them(text: str, expected: list[str]) -> None:
+    """Abbreviations, numbers and quotes do not cut a sentence in two."""
+    assert sentences(text) == expected
+
+
+def test_a_long_text_of_stops_is_read_in_linear_time() -> None:
+    """Hostile runs of stops, quotes, spaces and line breaks do not stall the reader."""
+    for piece in (". ", "\n", "。", '"', "<a", "((", "' "):
+        assert sentence_spans("a" + piece * 100_000)
+
+
+@given(ANY)
+def test_search_terms_are_letters_and_digits(text: str) -> None:
+    """Terms are casefolded and hold no white space or quotes, so that an index can join them."""
+    for term in search_terms(text):
+        assert term and term == term.casefold()
+        assert not set(term) & set(" \"'“”*()-_.")
+
+
+def test_search_terms_of_mixed_scripts() -> None:
+    """Words where spaces are written, bigrams where they are not, width and case folded."""
+    assert search_terms("Scrooge’s O'Brien １２ ω-force开发 我 हिन्दी 👻 café_CAFÉ") == [
+        *("scrooge", "obrien", "12", "ω", "force", "开发", "我", "हिन्दी", "café", "café"),
+    ]
+    assert search_terms("三国演义") == ["三国", "国演", "演义"]
