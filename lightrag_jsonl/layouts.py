@@ -158,9 +158,7 @@ class Lists(Flat):
         width, metric = self._rotation.width, faiss().METRIC_INNER_PRODUCT
         quantizer = faiss().ScalarQuantizer.QT_8bit
         self._coarse: Any = faiss().IndexFlatIP(width)
-        self._index = faiss().IndexIVFScalarQuantizer(
-            self._coarse, width, count, quantizer, metric
-        )
+        self._index = faiss().IndexIVFScalarQuantizer(self._coarse, width, count, quantizer, metric)
         self._index.cp.spherical = True
         self._index.cp.min_points_per_centroid = 1
         sample = self._rotation(source.sample(count * 64))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.errors import LightRAGError, PromptError, ResponseError
 from lightrag_jsonl.prompts import Prompt, PromptManager, check_set
-from lightrag_jsonl.replies import read_json
-from lightrag_jsonl.rows import row_schema
+from lightrag_jsonl.prompts.replies import read_json
+from lightrag_jsonl.prompts.rows import row_schema
 from lightrag_jsonl.schemas import compile_schema
 from lightrag_jsonl.types import Completion, Json, Message, ResponseType
 

@@ -108,13 +108,11 @@ def _apart(points: Points) -> Points:
     return points
 
 
-_ARROWS = "".join(
-    f'<marker id="{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="9" markerHeight="9" '
-    f'markerUnits="userSpaceOnUse" '
-    f'orient="auto"><path class="{name}" d="M0 0 8 4 0 8z"/></marker>'
-    for name in ("arrow", "arrow-on")
+_ARROW = (
+    '<marker id="{0}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="9" markerHeight="9" '
+    'markerUnits="userSpaceOnUse" orient="auto"><path class="{0}" d="M0 0 8 4 0 8z"/></marker>'
 )
-_ARROWS = f"<defs>{_ARROWS}</defs>"
+_ARROWS = f"<defs>{_ARROW.format('arrow')}{_ARROW.format('arrow-on')}</defs>"
 
 
 def _edge(edge: Edge, start: Points, end: Points, chosen: bool, number: int | None) -> str:

@@ -252,20 +252,21 @@ class _Page:
         return f'<section id="sources"><h2>{self.words["sources"]}</h2>{cards}</section>'
 
     def _marked(self, chunk_id: str) -> str:
-        """The chunk's text, cut where a citation begins or ends, each cited part with its numbers."""
+        """The chunk's text, cut where a citation begins or ends, each cited part with its numbers.
+
+        A long chunk that is cited whole is only tinted (`data-w`): all of it marked tells nothing.
+        """
         chunk = self.sources.chunks[chunk_id]
+        size = len(chunk.text)
         spans = [
-            (max(c.start - chunk.start, 0), min(c.end - chunk.start, len(chunk.text)), c.number)
+            (max(c.start - chunk.start, 0), min(c.end - chunk.start, size), c.number)
             for c in self.cited.get(chunk_id, ())
         ]
-        cuts = sorted({0, len(chunk.text), *(at for a, b, _ in spans if a < b for at in (a, b))})
+        cuts = sorted({0, size, *(at for a, b, _ in spans if a < b for at in (a, b))})
         parts = []
         for start, end in pairwise(cuts):
-            numbers = dict.fromkeys(n for a, b, n in spans if a <= start and end <= b)
-            piece = escape(chunk.text[start:end])
-            names = " ".join(map(str, numbers))
-            whole = ' class="whole"' if end - start == len(chunk.text) > _LONG else ""
-            parts.append(f'<mark{whole} data-n="{names}">{piece}</mark>' if numbers else piece)
+            over = [(b - a == size > _LONG, n) for a, b, n in spans if a <= start and end <= b]
+            parts.append(_mark(escape(chunk.text[start:end]), over))
         return "".join(parts)
 
     def _panel(self) -> str:
@@ -284,6 +285,18 @@ class _Page:
 
     def _say(self, phrase: str, **values: object) -> str:
         return self.words[phrase].format(**values)
+
+
+def _mark(piece: str, over: Iterable[tuple[bool, int]]) -> str:
+    """A piece under some citations; the flag tells those of the whole chunk."""
+    names: dict[bool, dict[str, None]] = {False: {}, True: {}}
+    for whole, number in over:
+        names[whole][str(number)] = None
+    if not any(names.values()):
+        return piece
+    narrow, wide = (" ".join(names[whole]) for whole in (False, True))
+    kind = "" if narrow else ' class="whole"'
+    return f'<mark{kind} data-n="{narrow}" data-w="{wide}">{piece}</mark>'
 
 
 def _bold(pieces: list[tuple[bool, str]]) -> str:

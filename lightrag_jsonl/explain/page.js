@@ -12,7 +12,9 @@
     heading.textContent = card.querySelector("summary").textContent;
     const text = card.querySelector(".text").cloneNode(true);
     for (const mark of text.querySelectorAll("mark")) {
-      mark.classList.toggle("on", mark.dataset.n.split(" ").includes(number));
+      const [narrow, wide] = [mark.dataset.n, mark.dataset.w].map((names) => names.split(" ").includes(number));
+      mark.classList.toggle("on", narrow || wide);
+      mark.classList.toggle("whole", wide && !narrow);
     }
     return [heading, text];
   };
@@ -42,7 +44,7 @@
   };
 
   document.addEventListener("click", (event) => {
-    const link = event.target.closest("a[href], a");
+    const link = event.target.closest("a");
     if (!link) return;
     const target = document.getElementById((link.getAttribute("href") || "#").slice(1));
     if (!target) return;

@@ -9,9 +9,9 @@ from typing import TypeAlias, cast
 
 from lightrag_jsonl.errors import NotFoundError, PromptError
 from lightrag_jsonl.jsonl import parse_jsonl
-from lightrag_jsonl.prompt import Prompt
-from lightrag_jsonl.promptconfig import config_prompts
-from lightrag_jsonl.promptfiles import (
+from lightrag_jsonl.prompts.prompt import Prompt
+from lightrag_jsonl.prompts.config import config_prompts
+from lightrag_jsonl.prompts.files import (
     file_prompt,
     folder_prompts,
     packaged_folder,
@@ -19,10 +19,9 @@ from lightrag_jsonl.promptfiles import (
     prompt_paths,
 )
 from lightrag_jsonl.protocols import LLM
-from lightrag_jsonl.replies import read_json
+from lightrag_jsonl.prompts.replies import read_json
 from lightrag_jsonl.types import Json, Message, Record, ResponseType
 
-__all__ = ["Ask", "Prompt", "PromptManager", "check_set"]
 
 Ask: TypeAlias = Callable[[str, str], Awaitable[str]]
 

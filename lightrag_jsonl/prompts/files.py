@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lightrag_jsonl.errors import PromptError
-from lightrag_jsonl.prompt import Prompt, prompt_from
+from lightrag_jsonl.prompts.prompt import Prompt, prompt_from
 from lightrag_jsonl.types import Json
 
 _FILE = re.compile(
@@ -96,7 +96,7 @@ def read_prompt_file(path: Path) -> PromptFile:
 
 def _places() -> tuple[Path, Path]:
     """Inside the package (as the wheel has it), and beside it (as a checkout has it)."""
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parent.parent
     return package, package.parent
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lightrag_jsonl.errors import PromptError
-from lightrag_jsonl.prompt import Prompt, decoded, json_object, prompt_from
+from lightrag_jsonl.prompts.prompt import Prompt, decoded, json_object, prompt_from
 from lightrag_jsonl.types import Json
 
 

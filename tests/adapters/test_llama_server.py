@@ -1,0 +1,110 @@
+"""The adapters against a real llama.cpp server with a random model: nothing is played here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import jsonschema
+import numpy as np
+import pytest
+
+from lightrag_jsonl.adapters import OpenAIEmbedder, OpenAILLM
+from lightrag_jsonl.errors import LLMError
+from lightrag_jsonl.types import Json, Message
+
+SHORT: Json = {"type": "string"}
+QUESTION = [Message("user", "Name the heroes. 乔峰 🌍")]
+NAMES = ("乔峰", "Ebenezer Scrooge", 'Tim "Tiny" Cratchit', "C:\\temp", "line\nbreak", "🌍")
+
+
+def record(kind: str, **fields: Json) -> Json:
+    properties: Json = {"type": {"const": kind}, **fields}
+    return {"type": "object", "properties": properties, "required": ["type", *fields]}
+
+
+SCHEMA: Json = {
+    "oneOf": [
+        record("entity", name=SHORT, size={"enum": ["大", "small"]}),
+        record(
+            "relationship",
+            source=SHORT,
+            target=SHORT,
+            keywords={"type": "array", "items": {"enum": ["kin", "friend"]}, "maxItems": 3},
+            strength={"type": "number", "minimum": 1, "maximum": 10},
+            sure={"type": ["boolean", "null"]},
+        ),
+        record("done", entities={"type": "integer", "minimum": 0}),
+    ]
+}
+
+
+def test_chat_stops_at_the_limit_and_counts(tiny_llama: str) -> None:
+    """A cut answer finishes with "length" and its tokens are counted."""
+    answer = asyncio.run(OpenAILLM("tiny", base_url=tiny_llama).complete(QUESTION, max_tokens=12))
+
+    assert answer.text and answer.finish == "length"
+    assert answer.usage.output_tokens == 12 and answer.usage.input_tokens > 10
+    assert answer.usage.calls == 1
+
+
+def test_a_stream_is_the_answer_in_pieces(tiny_llama: str) -> None:
+    """At temperature 0 the pieces, joined, are the whole answer."""
+    llm = OpenAILLM("tiny", base_url=tiny_llama, extra_body={"grammar": "root ::= [a-z]{30}"})
+
+    async def both() -> tuple[list[str], str]:
+        return [piece async for piece in llm.stream(QUESTION)], (await llm.complete(QUESTION)).text
+
+    pieces, whole = asyncio.run(both())
+    assert len(pieces) > 1 and "".join(pieces) == whole and len(whole) == 30
+
+
+@pytest.mark.parametrize("names", [None, NAMES])
+def test_every_line_of_a_random_model_is_valid(
+    tiny_llama: str, names: tuple[str, ...] | None
+) -> None:
+    """Held by the grammar, noise comes out as records of the schema, its names from the list."""
+    llm = OpenAILLM("tiny", base_url=tiny_llama, constrain="grounded", temperature=1.0)
+    checker = jsonschema.Draft202012Validator(SCHEMA)
+    limit = 2_000 if names is None else 300
+
+    async def ask() -> list[str]:
+        asked = (
+            llm.complete_records(QUESTION, schema=SCHEMA, names=names, max_tokens=limit)
+            for _ in range(4)
+        )
+        answers = await asyncio.gather(*asked)
+        cut = [answer.finish == "length" for answer in answers]
+        lines = [answer.text.rstrip("\n").split("\n") for answer in answers]
+        return [
+            line for part, half in zip(lines, cut, strict=True) for line in part[: len(part) - half]
+        ]
+
+    found = [json.loads(line) for line in asyncio.run(ask())]
+
+    assert len(found) >= 1
+    for value in found:
+        checker.validate(value)
+        chosen = [value[key] for key in ("name", "source", "target") if key in value]
+        assert all(chosen) and (names is None or set(chosen) <= set(names))
+
+
+def test_embeddings_are_unit_rows(tiny_llama: str) -> None:
+    """A real server's vectors: the width asked for once, one row a text, equal texts alike."""
+    embedder = OpenAIEmbedder("tiny", base_url=tiny_llama, batch_size=2)
+    vectors = asyncio.run(embedder.embed(["乔峰", "Scrooge", "乔峰", ""], kind="passage"))
+
+    assert vectors.shape == (4, embedder.dim) == (4, 64)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+    assert np.allclose(vectors[0], vectors[2], atol=1e-3)
+    assert not np.allclose(vectors[0], vectors[1], atol=1e-2)
+
+
+def test_a_prompt_beyond_the_context_is_explained(tiny_llama: str) -> None:
+    """llama.cpp's refusal of a prompt that is too long reaches the caller in words."""
+    with pytest.raises(LLMError, match="context") as caught:
+        asyncio.run(
+            OpenAILLM("tiny", base_url=tiny_llama).complete([Message("user", "a" * 40_000)])
+        )
+
+    assert not caught.value.transient
