@@ -155,11 +155,25 @@ class Ask:
         )
         return Records(reply, parse_jsonl(reply.text, schema=schema, normalize=normalize))
 
-    async def stream(
+    def stream(
         self, prompt: str, variables: Mapping[str, object], usage: list[Usage] | None = None
     ) -> AsyncIterator[str]:
         """The model's text in pieces; a cached answer, or one of a model that cannot stream, is one piece."""
-        messages = self.prompts.render(prompt, variables)
+        return self._pieces(prompt, self.prompts.render(prompt, variables), usage)
+
+    async def chat(self, messages: Sequence[Message]) -> Reply:
+        """The model's text for a conversation that no prompt of ours leads."""
+        return await self._reply("chat", tuple(messages), "text", None, None)
+
+    def stream_chat(
+        self, messages: Sequence[Message], usage: list[Usage] | None = None
+    ) -> AsyncIterator[str]:
+        """Like `chat`, in pieces."""
+        return self._pieces("chat", tuple(messages), usage)
+
+    async def _pieces(
+        self, prompt: str, messages: tuple[Message, ...], usage: list[Usage] | None
+    ) -> AsyncIterator[str]:
         key = self._key(messages, "text", None)
         done = await self._cached(key)
         if done is None and not isinstance(self.llm, StreamingLLM):

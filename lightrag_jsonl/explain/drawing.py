@@ -14,11 +14,13 @@ from lightrag_jsonl.explain.edges import Edge
 
 Points = npt.NDArray[np.float64]
 
-WIDTH, HEIGHT = 920, 540
+SMALL, LARGE = (560, 320), (920, 540)
+_FEW = 8  # nodes that the small drawing holds, which can be read on a phone without scrolling
 _MARGIN_X, _MARGIN_Y = 96, 44
 _ROUNDS = 160
 _LABEL_WIDTH = 22  # in half-width letters; a Chinese character is two
 _LABEL_GAP = 30
+_DOT, _NAME_TOP, _NAME_BOTTOM = 8, 10, 26  # from a node's center: its rim, its name's two edges
 _MOST_EDGES = 48  # more cannot be read in one drawing; the chosen ones always come first
 
 
@@ -36,7 +38,8 @@ def draw(
     names = list(dict.fromkeys(name for edge in edges for name in (edge.source, edge.target)))
     place = {name: index for index, name in enumerate(names)}
     pairs = [(place[edge.source], place[edge.target]) for edge in edges]
-    points = layout(len(names), pairs)
+    size = SMALL if len(names) <= _FEW else LARGE
+    points = layout(len(names), pairs, size)
     chosen = {name for e in edges if e.id in selected for name in (e.source, e.target)}
     lines = [
         _edge(edge, points[a], points[b], edge.id in selected, numbers.get(edge.id))
@@ -44,12 +47,13 @@ def draw(
     ]
     nodes = [_node(name, points[place[name]], name in chosen) for name in names]
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
+        f'<svg class="{"small" if size == SMALL else "large"}" viewBox="0 0 {size[0]} {size[1]}" '
+        f'role="img" aria-label="{escape(title)}">'
         f"{_ARROWS}{''.join(lines)}{''.join(nodes)}</svg>"
     )
 
 
-def layout(count: int, pairs: list[tuple[int, int]]) -> Points:
+def layout(count: int, pairs: list[tuple[int, int]], size: tuple[int, int] = LARGE) -> Points:
     """Positions in the drawing: neighbors attract, all repel, labels are kept apart."""
     if count == 0:
         return np.zeros((0, 2))
@@ -63,7 +67,7 @@ def layout(count: int, pairs: list[tuple[int, int]]) -> Points:
     for step in range(_ROUNDS):
         reach = 0.2 * (1 - step / _ROUNDS) + 0.005
         points = points + _moves(points, adjacent, spring, reach)
-    return _apart(_boxed(points))
+    return _apart(_boxed(points, size), size[1])
 
 
 def _moves(points: Points, adjacent: Points, spring: float, reach: float) -> Points:
@@ -78,19 +82,19 @@ def _moves(points: Points, adjacent: Points, spring: float, reach: float) -> Poi
     return moved
 
 
-def _boxed(points: Points) -> Points:
+def _boxed(points: Points, area: tuple[int, int]) -> Points:
     """Fill the drawing: half by distance, half by order, so that one outlier leaves no desert."""
     low, high = points.min(axis=0), points.max(axis=0)
     size = np.where(high - low > 1e-6, high - low, 1.0)
     share = np.where(high - low > 1e-6, (points - low) / size, 0.5)
     order = points.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
     share = (share + order / max(len(points) - 1, 1)) / 2 if len(points) > 2 else share
-    inner = np.array([WIDTH - 2 * _MARGIN_X, HEIGHT - 2 * _MARGIN_Y])
+    inner = np.array(area) - 2 * np.array([_MARGIN_X, _MARGIN_Y])
     boxed: Points = share * inner + np.array([_MARGIN_X, _MARGIN_Y])
     return boxed
 
 
-def _apart(points: Points) -> Points:
+def _apart(points: Points, height: int) -> Points:
     """Move nodes whose labels would cover each other up and down, within the drawing."""
     for _ in range(40):
         moved = False
@@ -102,7 +106,7 @@ def _apart(points: Points) -> Points:
                 points[above, 1] -= shift
                 points[below, 1] += shift
                 moved = True
-        points[:, 1] = np.clip(points[:, 1], _MARGIN_Y / 2, HEIGHT - _MARGIN_Y)
+        points[:, 1] = np.clip(points[:, 1], _MARGIN_Y / 2, height - _MARGIN_Y)
         if not moved:
             break
     return points
@@ -118,7 +122,10 @@ _ARROWS = f"<defs>{_ARROW.format('arrow')}{_ARROW.format('arrow-on')}</defs>"
 def _edge(edge: Edge, start: Points, end: Points, chosen: bool, number: int | None) -> str:
     along = end - start
     length = max(float(np.hypot(*along)), 1.0)
-    first, last = start + along * (11 / length), end - along * (13 / length)
+    ahead = along / length
+    gaps = _clearance(edge.source, ahead) + 3, _clearance(edge.target, -ahead) + 5
+    fit = min(1.0, 0.7 * length / sum(gaps))  # between close neighbors a line stays a line
+    first, last = start + ahead * gaps[0] * fit, end - ahead * gaps[1] * fit
     arrow = "arrow-on" if chosen else "arrow"
     words = escape(" — ".join(edge.labels))
     drawn = (
@@ -133,20 +140,33 @@ def _edge(edge: Edge, start: Points, end: Points, chosen: bool, number: int | No
     return f'<a class="cite" href="#n{number}">{group}</a>' if number is not None else group
 
 
+def _clearance(name: str, direction: Points) -> float:
+    """How far a line must keep from a node's center: past its dot, and past the name below it."""
+    across, down = abs(float(direction[0])), float(direction[1])
+    half = 4 + 3.6 * _width(short(name))
+    if down <= 0 or _NAME_TOP * across >= half * down:
+        return _DOT
+    return min(half / max(across, 1e-6), _NAME_BOTTOM / down)
+
+
 def _node(name: str, point: Points, chosen: bool) -> str:
     x, y = point
     return (
         f'<g class="node{" on" if chosen else ""}"><title>{escape(name)}</title>'
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{8 if chosen else 6}"/>'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_DOT if chosen else _DOT - 2}"/>'
         f'<text x="{x:.1f}" y="{y + 22:.1f}">{escape(short(name))}</text></g>'
     )
 
 
 def short(label: str) -> str:
     """The label cut to a width that fits the drawing."""
-    width = 0
-    for index, char in enumerate(label):
-        width += 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        if width > _LABEL_WIDTH:
-            return label[:index].rstrip() + "…"
-    return label
+    if _width(label) <= _LABEL_WIDTH:
+        return label
+    kept = label[:_LABEL_WIDTH]
+    while _width(kept) > _LABEL_WIDTH:
+        kept = kept[:-1]
+    return kept.rstrip() + "…"
+
+
+def _width(label: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in label)

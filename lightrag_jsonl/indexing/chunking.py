@@ -146,10 +146,8 @@ class _Cutter:
         limit = until if limit is None else limit
         while (fresh := self._visible(last.end)) < until:
             start = self._start(last, fresh)
-            end = self._end(start, fresh, limit)
-            if end <= fresh:
-                start, end = fresh, self._end(fresh, fresh, limit)
-            last = _Span(start, end, self._count(start, end))
+            span = self._cut(start, fresh, limit)
+            last = span if span.end > fresh else self._cut(fresh, fresh, limit)
             yield last
 
     def _start(self, last: _Span, fresh: int) -> int:
@@ -168,18 +166,20 @@ class _Cutter:
         """Whether starting at a segment loses less than half of the overlap."""
         return 2 * (self.before[index] - goal) <= self.overlap
 
-    def _end(self, start: int, fresh: int, limit: int) -> int:
-        """Where a chunk from `start` ends: beyond `fresh`, unless the overlap leaves no room."""
+    def _cut(self, start: int, fresh: int, limit: int) -> _Span:
+        """A chunk from `start` that ends beyond `fresh`, unless the overlap leaves no room."""
         room = self.size - self._count(start, fresh)
         goal = self._before(fresh) + room
         end = limit
         if self._before(limit) > goal:
             fits = self.starts[bisect_right(self.before, goal) - 1]
             end = self._neat_end(fresh, min(fits, limit), room)
-        if end > fresh and self._count(start, end) <= self.size:
-            return end
-        following = self.starts[bisect_right(self.starts, fresh)]
-        return self._forced_end(start, fresh, min(limit, max(end, following)))
+        tokens = self._count(start, end)
+        if end <= fresh or tokens > self.size:
+            following = self.starts[bisect_right(self.starts, fresh)]
+            end = self._forced_end(start, fresh, min(limit, max(end, following)))
+            tokens = self._count(start, end)
+        return _Span(start, end, tokens)
 
     def _neat_end(self, fresh: int, furthest: int, room: int) -> int:
         """The best end up to the furthest: of a paragraph, of a sentence, of a segment."""
@@ -223,7 +223,9 @@ class _Cutter:
 
     def _visible(self, position: int) -> int:
         found = _VISIBLE.search(self.text, position)
-        return len(self.text) if found is None else found.start()
+        if found is None:
+            return len(self.text)
+        return max(position, character_boundary(self.text, found.start()))
 
 
 def _outline(text: str) -> tuple[list[int], list[int]]:

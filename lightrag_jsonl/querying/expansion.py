@@ -52,7 +52,7 @@ def _adjacent(graph: KnowledgeGraph, seeds: Seeds) -> tuple[Ids, Floats]:
     named = np.array([float(hit.id in seeds.named) for hit in seeds.entities])
     weights = np.repeat(named, [len(rows) for rows in each]) if each else np.empty(0)
     unique, inverse = np.unique(ids, return_inverse=True)
-    return unique, np.bincount(inverse, weights, len(unique))
+    return unique, np.bincount(inverse, weights, len(unique)).astype(np.float64)
 
 
 def _by_relevance(snapshot: Snapshot, probe: Probe, ids: Ids, named_ends: Floats) -> Floats:

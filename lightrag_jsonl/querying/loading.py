@@ -68,7 +68,8 @@ def _told_by(
     ends = {row: snapshot.graph.ends(row) for row in _rows(subgraph.relations)}
     said = _entity_claims(snapshot, {*_rows(subgraph.entities)}.union(*ends.values()), scope)
     told = _relation_claims(snapshot, ends, scope)
-    rows = {claim.chunk for found in (*said.values(), *told.values()) for claim in found}
+    rows = {claim.chunk for found in said.values() for claim in found}
+    rows |= {claim.chunk for found in told.values() for claim in found}
     chunks = documents.chunks_by_row(snapshot.connection, sorted(rows))
     entities = {row: _entity(found, chunks) for row, found in said.items()}
     for row in entities:

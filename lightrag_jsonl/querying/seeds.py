@@ -38,9 +38,7 @@ def find_seeds(
     lexical: bool,
 ) -> Seeds:
     """What the question and its keywords hit; the text lanes are dense first, then lexical."""
-    entities, named = (), frozenset[int]()
-    if probe.low:
-        entities, named = _entity_hits(snapshot, probe, scope, top_k)
+    entities, named = _entity_hits(snapshot, probe, scope, top_k)
     relations = _relation_hits(snapshot, probe, scope, top_k) if recipe.relations else ()
     chunks = _chunk_hits(snapshot, probe, scope, max(TEXT_HITS, 2 * chunk_top_k), lexical)
     if probe.vectors is None and recipe.facts:  # nothing but the text lane can know relations
@@ -56,6 +54,8 @@ def _entity_hits(
     snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: int
 ) -> tuple[tuple[Hit, ...], frozenset[int]]:
     """Entities by key and by vector, the best of every keyword before the second of any."""
+    if not probe.low:
+        return (), frozenset()
     allowed = None if scope is None else scope.entities
     exact = _exact(snapshot, [name_key(text) for text in probe.low], allowed)
     near = _nearest(snapshot, "entity", probe.low_vectors, limit, allowed)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl.explain.drawing import HEIGHT, WIDTH, layout
+from lightrag_jsonl.explain.drawing import LARGE, layout
 from lightrag_jsonl.explain.edges import Edge, SelectedEdge
 from lightrag_jsonl.explain.events import Event, Shown
 from lightrag_jsonl.explain.html import trace_page
@@ -175,7 +175,7 @@ def test_every_node_is_inside_the_drawing(graph: tuple[int, list[tuple[int, int]
     points = layout(*graph)
 
     assert np.isfinite(points).all()
-    assert ((points >= 0) & (points <= np.array([WIDTH, HEIGHT]))).all()
+    assert ((points >= 0) & (points <= np.array(LARGE))).all()
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,8 @@
+"""The offline set: extraction, keywords, vectors and answers without any model."""
+
+from lightrag_jsonl.adapters.offline.answering import ExtractiveAnswerer
+from lightrag_jsonl.adapters.offline.embedder import HashEmbedder
+from lightrag_jsonl.adapters.offline.extraction import OfflineExtractor
+from lightrag_jsonl.adapters.offline.keywords import OfflineKeywords
+
+__all__ = ["ExtractiveAnswerer", "HashEmbedder", "OfflineExtractor", "OfflineKeywords"]

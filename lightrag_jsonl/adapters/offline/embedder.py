@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import unicodedata
 import zlib
 from collections import Counter
@@ -11,16 +12,22 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from lightrag_jsonl.adapters.offline import chinese_words, english_words
 from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.text import has_cjk, sanitize, search_terms
+
+Slots = npt.NDArray[np.int64]
 
 VERSION = 1
 _FAINT = 0.1  # weight of function words: they tell texts apart, but hardly
 _PIECES = 0.5  # weight of all n-grams of a word together, beside the word itself
 _LONE_CHARACTER = 0.25  # weight of one CJK character beside a bigram
 _PIECE_SIZES = (3, 4, 5)
+_LOUDNESS = 2.0  # of names, in scripts that write names with a capital
+_LOUD = re.compile(r"[A-ZÀ-ÞΑ-ΩА-Я][^\W_]*(?:['’][^\W_]+)*")
+_NOTHING = 1e-9
 _LONGEST_WORD = 40  # characters; beyond it a "word" is an address or a blob
 
 
@@ -29,7 +36,7 @@ class HashEmbedder:
 
     Spaced scripts give words and their 3- to 5-grams (as fastText takes them, with the word's
     boundaries), CJK gives characters and bigrams. Counts are damped (1 + ln) and function words
-    nearly silent. The hash is CRC-32, so vectors are the same on every machine.
+    nearly silent; capitalized words count double. The hash is CRC-32, so vectors are the same on every machine.
     """
 
     def __init__(self, dim: int = 1024) -> None:
@@ -52,60 +59,59 @@ class HashEmbedder:
 
 def hash_vectors(texts: Sequence[str], *, dim: int) -> Vectors:
     """One unit vector a text; a text without letters or digits gets the first axis."""
-    known: dict[str, tuple[Vectors, np.ndarray[tuple[int], np.dtype[np.int64]]]] = {}
+    known: dict[tuple[str, bool], tuple[Slots, Vectors]] = {}
     vectors = np.zeros((len(texts), dim), dtype=np.float32)
     for row, text in enumerate(texts):
         counts = Counter(_terms(text))
         for term in counts:
             if term not in known:
-                known[term] = _features(term, dim)
+                known[term] = _features(*term, dim=dim)
         if counts:
-            slots = np.concatenate([known[term][1] for term in counts])
-            weights = np.concatenate(
-                [known[term][0] * (1 + math.log(count)) for term, count in counts.items()]
-            )
-            vectors[row] = np.bincount(slots, weights=weights, minlength=dim)
+            slots = np.concatenate([known[term][0] for term in counts])
+            weights = [known[term][1] * (1 + math.log(counts[term])) for term in counts]
+            vectors[row] = np.bincount(slots, weights=np.concatenate(weights), minlength=dim)
     lengths = np.linalg.norm(vectors, axis=1)
-    vectors[lengths < 1e-9, 0] = 1.0
-    return np.asarray(vectors / np.where(lengths < 1e-9, 1.0, lengths)[:, None], dtype=np.float32)
+    vectors[lengths < _NOTHING, 0] = 1.0
+    lengths[lengths < _NOTHING] = 1.0
+    return np.asarray(vectors / lengths[:, None], dtype=np.float32)
 
 
 # ── features ────────────────────────────────────────────────────────────────────
 
 
-def _terms(text: str) -> Iterator[str]:
-    """Words, bigrams and single CJK characters; without any, the visible characters."""
+def _terms(text: str) -> Iterator[tuple[str, bool]]:
+    """Words, bigrams and single CJK characters, each with whether the text makes it stand out.
+
+    A text without any of these gives its visible characters.
+    """
+    standing_out = {term for word in _LOUD.findall(text) for term in search_terms(word)}
     terms = search_terms(text)
     for term in terms:
-        yield term[:_LONGEST_WORD]
+        yield term[:_LONGEST_WORD], term in standing_out
         if len(term) > 1 and has_cjk(term):
-            yield term[0]
+            yield term[0], False
     if not terms:
         folded = unicodedata.normalize("NFKC", sanitize(text))
-        yield from (char for char in folded if char.isprintable() and not char.isspace())
+        yield from ((char, False) for char in folded if char.isprintable() and char != " ")
 
 
-def _features(
-    term: str, dim: int
-) -> tuple[Vectors, np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """The signed weights of a term's features, and the slots they are added to."""
-    features = [(term, _weight(term))]
+def _features(term: str, loud: bool, *, dim: int) -> tuple[Slots, Vectors]:
+    """The slots of a term's features, and the signed weights that are added there."""
+    weight = _weight(term) * (_LOUDNESS if loud and term not in _FAINT_TERMS else 1.0)
+    features = [(term, weight)]
     if not has_cjk(term) and len(term) > 2:
         pieces = _pieces(f"<{term}>")
-        share = features[0][1] * _PIECES / math.sqrt(len(pieces))
+        share = weight * _PIECES / math.sqrt(len(pieces))
         features += [(piece, share) for piece in pieces]
     hashes = [zlib.crc32(feature.encode("utf-8")) for feature, _ in features]
     slots = np.array([(value >> 1) % dim for value in hashes], dtype=np.int64)
     signs = np.array([1.0 if value & 1 else -1.0 for value in hashes], dtype=np.float32)
-    weights = np.array([weight for _, weight in features], dtype=np.float32)
-    return weights * signs, slots
+    return slots, signs * np.array([weight for _, weight in features], dtype=np.float32)
 
 
 def _pieces(word: str) -> list[str]:
     """The n-grams of a word written between its boundaries."""
-    return [
-        word[at : at + size] for size in _PIECE_SIZES for at in range(len(word) - size + 1)
-    ]
+    return [word[at : at + size] for size in _PIECE_SIZES for at in range(len(word) - size + 1)]
 
 
 def _weight(term: str) -> float:
@@ -120,7 +126,9 @@ def _weight(term: str) -> float:
     return min(1.0, 0.4 + 0.1 * len(term))
 
 
-_FAINT_CHARACTERS = frozenset("的了是在有我你他她它们这那之与及或而但也都就还又被把为对从到于以其此何么吗呢吧谁哪几")
+_FAINT_CHARACTERS = frozenset(
+    "的了是在有我你他她它们这那之与及或而但也都就还又被把为对从到于以其此何么吗呢吧谁哪几"
+)
 _FAINT_TERMS = frozenset(
     word.replace("'", "")
     for table in (

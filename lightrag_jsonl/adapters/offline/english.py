@@ -6,11 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from lightrag_jsonl.adapters.offline import english_words as tables
-from lightrag_jsonl.adapters.offline.english_names import full_names, heading, inside, proper_names
+from lightrag_jsonl.adapters.offline.english_names import (
+    full_names,
+    inside,
+    proper_names,
+    topic_name,
+)
 from lightrag_jsonl.adapters.offline.english_tokens import (
     Token,
     capitalized_inside,
-    tagger,
+    the_tagger,
     tokenized,
 )
 from lightrag_jsonl.adapters.offline.reading import Phrase, Sentence, renamed
@@ -19,13 +24,13 @@ from lightrag_jsonl.text import sentence_spans
 
 def read_english(text: str) -> tuple[Sentence, ...]:
     """The sentences of an English text with their phrases and content words."""
-    tagger = tagger()
+    tagger = the_tagger()
     spans = sentence_spans(text)
     tokens = [tokenized(text, start, end, tagger) for start, end in spans]
     known = capitalized_inside(tokens)
     drafts = [proper_names(text, row, known, tagger.lexicon) for row in tokens]
-    if drafts and (title := heading(text, spans)):
-        inner = [phrase for phrase in drafts[0] if phrase.end > title.end]
+    if drafts and (title := topic_name(text, spans)):
+        inner = [phrase for phrase in drafts[0] if phrase.start >= title.end]
         drafts[0] = [title, *inner]
     full = full_names(phrase for draft in drafts for phrase in draft)
     common = _common_nouns(text, tokens, drafts)
@@ -39,7 +44,6 @@ def read_english(text: str) -> tuple[Sentence, ...]:
         topic = about or topic
         sentences.append(Sentence(start, end, tuple(phrases), tuple(_content(row)), about))
     return tuple(sentences)
-
 
 
 # ── common nouns ──────────────────────────────────────────────────────

@@ -35,9 +35,9 @@ def proper_names(
         return []
     taken = _fixed_phrases(text, row)
     free = [token for token in row if not inside(token.start, taken)]
-    shouted = shouted(row)
+    loud = shouted(row)
     for run in _runs(free, taken):
-        for part in _parts(run, known, lexicon, shouted):
+        for part in _parts(run, known, lexicon, loud):
             if phrase := _named(text, part, row, lexicon):
                 taken.append(phrase)
     return sorted(taken, key=lambda phrase: phrase.start)
@@ -73,6 +73,7 @@ def _title_case(quoted: str) -> bool:
 
 
 def inside(position: int, phrases: Iterable[Phrase]) -> bool:
+    """Whether a place in the text belongs to one of the phrases."""
     return any(phrase.start <= position < phrase.end for phrase in phrases)
 
 
@@ -134,6 +135,7 @@ def _continues(run: Sequence[Token], row: Sequence[Token], at: int) -> int:
     return 0
 
 
+_ROMAN = re.compile(r"[IVXLC]+\Z")
 _BYNAMES = tables.words(
     "great terrible bold wise elder younger younger conqueror confessor first second third good fat"
     " magnificent lionheart pious fair red bear pooh sailor man barbarian impaler hedgehog"
@@ -141,12 +143,12 @@ _BYNAMES = tables.words(
 
 
 def _parts(
-    run: list[Token], known: Counter[str], lexicon: Mapping[str, str], shouted: bool
+    run: list[Token], known: Counter[str], lexicon: Mapping[str, str], loud: bool
 ) -> Iterator[list[Token]]:
     """The run without words that are capitals only by their place, or by courtesy."""
     while run and run[0].low in ("the", "a", "an"):
         run = run[1:]
-    if run and run[0].initial and not shouted and not _proper_at_start(run, known, lexicon):
+    if run and run[0].initial and not loud and not _proper_at_start(run, known, lexicon):
         run = run[1:]
         while run and not run[0].capital:
             run = run[1:]
@@ -160,7 +162,7 @@ def _parts(
         run = run[1:]
     if run and run[0].kind == "word" and not run[0].capital:
         return
-    if run and not (shouted and len(run) > 7):
+    if run and not (loud and len(run) > 7):
         yield run
 
 
@@ -168,9 +170,7 @@ def _demonym_of(run: Sequence[Token]) -> bool:
     return run[0].low.endswith(tables.DEMONYM_ENDINGS) and run[1].low in tables.ROLES
 
 
-def _proper_at_start(
-    run: Sequence[Token], known: Counter[str], lexicon: Mapping[str, str]
-) -> bool:
+def _proper_at_start(run: Sequence[Token], known: Counter[str], lexicon: Mapping[str, str]) -> bool:
     """Whether a word that would be capitalized anyway is (part of) a name."""
     token = run[0]
     if token.kind == "name" or token.low in tables.TITLES:
@@ -286,3 +286,43 @@ def full_names(phrases: Iterable[Phrase]) -> dict[str, str]:
         for last, names in full.items()
         if len(names) == 1 and last not in alone
     }
+
+
+_HEADING = re.compile(r"([^\W_][^()\n]{1,60}?)\s*(?:\(([^()\n]{1,40})\))?")
+_SUBJECT = re.compile(
+    r"\s*(?:The|A|An)?\s*[\"“]?([A-Z0-9][^.;!?:()\"”\n]{1,70}?)[\"”]?,?\s*(?:\([^()]{0,200}\),?\s*)?"
+    r"\b(?:is|was|are|were)\s+(?:a|an|the|one)\b"
+)
+
+
+def topic_name(text: str, spans: Sequence[tuple[int, int]]) -> Phrase | None:
+    """What a text is about: its title, or the subject that its first words define."""
+    return _heading(text, spans) or _subject(text)
+
+
+def _heading(text: str, spans: Sequence[tuple[int, int]]) -> Phrase | None:
+    """The title that stands alone on the first line of a text, without its (disambiguation)."""
+    start, end = spans[0]
+    title = _HEADING.fullmatch(text, start, end)
+    alone = len(spans) > 1 and "\n" in text[end : spans[1][0]] and text[end - 1] not in ".!?…:,;"
+    if title is None or not alone or len(title[1].split()) > 8 or title[1][0].islower():
+        return None
+    name = " ".join(title[1].split())
+    if name.isupper() or name.casefold().split()[0] in ("chapter", "section", "part", "page"):
+        return None
+    words = (title[2] or "").casefold().split()
+    sort = next((tables.HEADS[word] for word in reversed(words) if word in tables.HEADS), None)
+    return Phrase(*title.span(1), name.removeprefix("The "), sort or "concept", sure=bool(sort))
+
+
+def _subject(text: str) -> Phrase | None:
+    found = _SUBJECT.match(text)
+    words = found[1].casefold().replace(",", "").split() if found else []
+    if found is None or not words or len(words) > 9 or words[0] in tables.STOP_WORDS:
+        return None
+    if words[0] in tables.INTERJECTIONS or not tables.PRONOUNS.isdisjoint(words):
+        return None
+    described = _COPULA.match(text, found.end(1))
+    last = described[1].casefold().split()[-1] if described else ""
+    sort = tables.HEADS.get(last)
+    return Phrase(*found.span(1), " ".join(found[1].split()), sort or "concept", sure=bool(sort))

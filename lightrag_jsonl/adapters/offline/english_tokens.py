@@ -19,7 +19,6 @@ _TOKEN = re.compile(
     r"|(?P<tag></?[A-Za-z][^<>]{0,80}>)|(?P<mark>\S)"
 )
 _OPENERS = frozenset("\"'“‘([{:;—–-_*•|…!?.>")
-_ROMAN = re.compile(r"[IVXLC]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +55,17 @@ class Tagger:
         self.lexicon.get("the")  # it is read lazily, and not safely so, by the first who looks
 
 
-_loading = threading.Lock()
+_loading = threading.Lock()  # the lexicon fills in place, and a half-filled one tags wrongly
 
 
-def tagger() -> Tagger:
+def the_tagger() -> Tagger:
+    """The tagger, its lexicon read."""
     with _loading:
         return Tagger()
 
 
 def tokenized(text: str, start: int, end: int, tagger: Tagger) -> list[Token]:
+    """The tagged words and marks of one sentence."""
     found = [m for m in _TOKEN.finditer(text, start, end) if m.lastgroup != "tag"]
     tagged = tagger.tags([m[0].replace("’", "'") for m in found])
     tokens: list[Token] = []
@@ -97,21 +98,3 @@ def shouted(row: Sequence[Token]) -> bool:
     """A heading in capitals, or one With Every Word Capitalized, tells nothing by its capitals."""
     words = [token for token in row if token.kind == "word" and len(token.text) > 3]
     return len(words) > 1 and all(token.text.isupper() for token in words)
-
-
-_HEADING = re.compile(r"([^\W_][^()\n]{1,60}?)\s*(?:\(([^()\n]{1,40})\))?")
-
-
-def _heading(text: str, spans: Sequence[tuple[int, int]]) -> Phrase | None:
-    """The title that stands alone on the first line of a text, without its (disambiguation)."""
-    start, end = spans[0]
-    title = _HEADING.fullmatch(text, start, end)
-    alone = len(spans) > 1 and "\n" in text[end : spans[1][0]] and text[end - 1] not in ".!?…:,;"
-    if title is None or not alone or len(title[1].split()) > 8 or not title[1][0].isupper():
-        return None
-    name = " ".join(title[1].split())
-    if name.isupper() or name.casefold().split()[0] in ("chapter", "section", "part", "page"):
-        return None
-    words = (title[2] or "").casefold().split()
-    sort = next((tables.HEADS[word] for word in reversed(words) if word in tables.HEADS), None)
-    return Phrase(*title.span(1), name.removeprefix("The "), sort or "concept", sure=bool(sort))

@@ -1,0 +1,176 @@
+"""Answers made of the best sentences of the context, each with its citation."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lightrag_jsonl.adapters.offline import chinese_words, english_words
+from lightrag_jsonl.adapters.offline.reading import written_in
+from lightrag_jsonl.text import has_cjk, search_terms, sentence_spans
+from lightrag_jsonl.types import Context, Language
+
+_MOST = 5  # sentences of an answer
+_LEAST = 2  # sentences taken however weak the second is, if it says anything to the question
+_WEAK = 0.45  # of the best score; weaker sentences are left out
+_RANK_DECAY = 0.08  # what each place in the ranking costs
+_LONGEST = 400  # characters of one quoted sentence
+
+_CLOSING: Mapping[Language, str] = {
+    "en": "These sentences were selected from the sources; no model wrote them.",
+    "zh": "以上句子选自资料原文，并非由模型撰写。",
+}
+_NOTHING: Mapping[Language, str] = {
+    "en": "Nothing about this was found in the sources.",
+    "zh": "资料中没有找到与此相关的内容。",
+}
+
+
+class ExtractiveAnswerer:
+    """Answerer without a model: quotes 2 to 5 sentences (fewer where fewer fit), each with `[n]`.
+
+    Sentences are scored by the question's terms they hold, weighted by rarity in the context and
+    by the rank of their chunk. Where no chunk says anything, descriptions of relations and
+    entities are quoted. The last line says that no model wrote the answer.
+    """
+
+    def __init__(self, language: Language = "en") -> None:
+        self._language: Language = language
+
+    async def answer(self, question: str, context: Context) -> str:
+        return await asyncio.to_thread(select_answer, question, context, language=self._language)
+
+
+def select_answer(question: str, context: Context, *, language: Language) -> str:
+    """The answer as text, in the question's language."""
+    spoken = written_in(question, language)
+    asked = _terms(question)
+    best = _select(asked, _chunk_quotes(context)) or _select(asked, _fact_quotes(context))
+    if not best:
+        return _NOTHING[spoken]
+    quoted = " ".join(f"{quote.text} [{quote.number}]" for quote in best)
+    return f"{quoted}\n\n{_CLOSING[spoken]}"
+
+
+# ── quotes ──────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Quote:
+    """A sentence with the number it is cited by; `rank` is its item's place, from 0."""
+
+    number: int
+    rank: int
+    text: str
+    terms: frozenset[str]
+
+
+def _chunk_quotes(context: Context) -> list[_Quote]:
+    first = len(context.entities) + len(context.relations) + 1
+    return _distinct(
+        quote
+        for rank, chunk in enumerate(context.chunks)
+        for quote in _quotes(first + rank, rank, chunk.text)
+    )
+
+
+def _fact_quotes(context: Context) -> list[_Quote]:
+    first = len(context.entities) + 1
+    relations = [
+        quote
+        for rank, relation in enumerate(context.relations)
+        for quote in _quotes(
+            first + rank, rank, relation.description, about=f"{relation.source} {relation.target}"
+        )
+    ]
+    entities = [
+        quote
+        for rank, entity in enumerate(context.entities)
+        for quote in _quotes(rank + 1, rank, entity.description, about=entity.name)
+    ]
+    return _distinct([*relations, *entities])
+
+
+def _quotes(number: int, rank: int, text: str, *, about: str = "") -> Iterable[_Quote]:
+    for start, end in sentence_spans(text):
+        line = _on_one_line(text[start:end])
+        if len(line) > 2:
+            yield _Quote(number, rank, line, _terms(f"{about} {line}"))
+
+
+_MARKUP = re.compile(r"</?[A-Za-z][^<>]{0,80}>|\s*\[[\d,\s]+\]")
+
+
+def _on_one_line(sentence: str) -> str:
+    """The sentence without tags and without reference marks that would read as citations."""
+    line = " ".join(_MARKUP.sub(" ", sentence).split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"
+
+
+def _distinct(quotes: Iterable[_Quote]) -> list[_Quote]:
+    """The quotes without repetitions (chunks overlap), the best ranked kept."""
+    kept: dict[str, _Quote] = {}
+    for quote in quotes:
+        kept.setdefault(quote.text.casefold(), quote)
+    return list(kept.values())
+
+
+# ── selection ───────────────────────────────────────────────────────────────────
+
+
+def _select(asked: frozenset[str], quotes: Sequence[_Quote]) -> list[_Quote]:
+    """The best quotes, best first; each next one is worth what it adds to those before."""
+    counts = Counter(term for quote in quotes for term in quote.terms & asked)
+    rarity = {term: math.log(1 + len(quotes) / count) for term, count in counts.items()}
+    left = [quote for quote in quotes if quote.terms & asked]
+    said: Counter[str] = Counter()
+    chosen: list[_Quote] = []
+    best = 0.0
+    while left and len(chosen) < _MOST:
+        score, _, _, at = max(
+            (_score(quote, asked, rarity, said), -quote.rank, -at, at)
+            for at, quote in enumerate(left)
+        )
+        best = best or score
+        if len(chosen) >= _LEAST and score < _WEAK * best:
+            break
+        quote = left.pop(at)
+        chosen.append(quote)
+        said.update(quote.terms & asked)
+    return chosen
+
+
+def _score(
+    quote: _Quote, asked: frozenset[str], rarity: Mapping[str, float], said: Mapping[str, int]
+) -> float:
+    held = sum(rarity[term] / (1 + said.get(term, 0)) for term in sorted(quote.terms & asked))
+    return held / (1 + _RANK_DECAY * quote.rank) / (1 + len(quote.text) / _LONGEST / 2)
+
+
+def _terms(text: str) -> frozenset[str]:
+    """The telling terms of a text; all of them where none is telling."""
+    terms = frozenset(map(_stem, search_terms(text)))
+    return terms - _SILENT or terms
+
+
+def _stem(term: str) -> str:
+    """An English word without its commonest endings; enough to match "died" and "dies"."""
+    if not term.isascii() or not term.isalpha():
+        return term
+    for ending, stays in (("ing", 4), ("ies", 3), ("ied", 3), ("es", 4), ("ed", 3), ("s", 3)):
+        if term.endswith(ending) and len(term) - len(ending) >= stays:
+            return term[: -len(ending)]
+    return term.removesuffix("e") if len(term) > 4 else term
+
+
+def _bigrams(words: Iterable[str]) -> Iterable[str]:
+    return (term for word in words if has_cjk(word) for term in search_terms(word))
+
+
+_SILENT = frozenset(
+    _stem(word.replace("'", "")) for word in english_words.STOP_WORDS | english_words.QUESTION_WORDS
+) | frozenset(_bigrams(chinese_words.STOP_WORDS | chinese_words.QUESTION_WORDS))

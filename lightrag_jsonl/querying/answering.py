@@ -1,0 +1,58 @@
+"""What the model is asked for an answer, and what is said where nothing was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lightrag_jsonl.options import QueryParam
+from lightrag_jsonl.prompts import PromptManager
+from lightrag_jsonl.protocols import Tokenizer
+from lightrag_jsonl.types import Context, Message
+
+QUESTION_SHARE = 0.25  # of the total budget that a question may take in the model's prompt
+HISTORY_SHARE = 0.25  # and that the conversation may take
+
+
+def answer_variables(
+    context: Context, *, param: QueryParam, tokenizer: Tokenizer
+) -> dict[str, object]:
+    """The variables of the answer prompts."""
+    limit = int(param.max_total_tokens * QUESTION_SHARE)
+    return {
+        "query": tokenizer.truncate(context.question, limit),
+        "context": context.prompt,
+        "history": recent_turns(param, tokenizer),
+        "response_type": param.response_type,
+        "user_prompt": param.user_prompt,
+    }
+
+
+def chat_messages(question: str, *, param: QueryParam, tokenizer: Tokenizer) -> tuple[Message, ...]:
+    """The conversation as it would go on without any index."""
+    limit = int(param.max_total_tokens * QUESTION_SHARE)
+    wishes = (Message("system", param.user_prompt),) if param.user_prompt else ()
+    asked = Message("user", tokenizer.truncate(question, limit))
+    return (*wishes, *recent_turns(param, tokenizer), asked)
+
+
+def recent_turns(param: QueryParam, tokenizer: Tokenizer) -> tuple[Message, ...]:
+    """The last turns of the conversation that fit their share of the budget, in order."""
+    left = int(param.max_total_tokens * HISTORY_SHARE)
+    kept: list[Message] = []
+    for turn in reversed(param.conversation_history):
+        left -= tokenizer.count(turn.content)
+        if left < 0:
+            break
+        kept.append(turn)
+    return tuple(reversed(kept))
+
+
+def nothing_found(prompts: PromptManager, param: QueryParam) -> str:
+    """What is said without asking a model."""
+    if param.fail_response is not None:
+        return param.fail_response
+    return _text(prompts.render("no-context"))
+
+
+def _text(messages: Sequence[Message]) -> str:
+    return messages[-1].content.strip()

@@ -1,0 +1,184 @@
+"""What is shown of what was found: as much as the token budgets hold, counted exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, TypeVar
+
+from lightrag_jsonl.options import QueryParam
+from lightrag_jsonl.protocols import Tokenizer
+from lightrag_jsonl.querying.writing import WORDS, Found, Item, Writer
+from lightrag_jsonl.types import Chunk, Context, Dropped, Entity, Keywords, Mode, Relation
+
+CLIP_SHARE = 0.25  # of its section's budget that one description may take
+LEAST_PASSAGE = 16  # tokens: a shorter beginning of a passage is not worth its heading
+HOPELESS = 40  # characters a token: a longer text is cut before it is counted
+
+Fact = TypeVar("Fact", Entity, Relation)
+Part: TypeAlias = Literal["entities", "relations", "chunks"]
+
+
+def build_context(
+    question: str,
+    found: Found,
+    *,
+    mode: Mode,
+    keywords: Keywords,
+    param: QueryParam,
+    tokenizer: Tokenizer,
+    language: str,
+) -> Context:
+    """The context within `param`'s budgets, each cut by the tokenizer's own error.
+
+    Items are numbered in the order entities, relations, chunks, from 1. A description or a
+    passage that alone would break its budget is shown, and returned, from its beginning only.
+    """
+    writer = Writer(WORDS.get(language, WORDS["en"]), found.documents)
+    room = _Room.of(param, tokenizer)
+    kept, prompt, tokens = _fitted(found, writer, room, tokenizer)
+    return Context(
+        question=question,
+        mode=mode,
+        entities=kept.entities,
+        relations=kept.relations,
+        chunks=kept.chunks,
+        keywords=keywords,
+        tokens=tokens,
+        dropped=Dropped(
+            len(found.entities) - len(kept.entities),
+            len(found.relations) - len(kept.relations),
+            len(found.chunks) - len(kept.chunks),
+        ),
+        prompt=prompt,
+        documents=found.documents,
+    )
+
+
+# ── the budget ──────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Tokens: of the whole, of entities, of relations, and those promised to passages."""
+
+    total: int
+    entities: int
+    relations: int
+    chunks: int
+
+    @classmethod
+    def of(cls, param: QueryParam, tokenizer: Tokenizer) -> _Room:
+        sure = 1.0 - float(getattr(tokenizer, "error", 0.0))
+        total = int(param.max_total_tokens * sure)
+        return cls(
+            total,
+            min(int(param.max_entity_tokens * sure), total),
+            min(int(param.max_relation_tokens * sure), total),
+            int(total * param.chunk_share),
+        )
+
+
+def _fitted(
+    found: Found, writer: Writer, room: _Room, tokenizer: Tokenizer
+) -> tuple[Found, str, int]:
+    """What of the ranked items fits, the text of it, and its tokens, counted as a whole."""
+    prompt = writer.prompt(found)
+    if len(prompt) <= HOPELESS * room.total:
+        tokens = tokenizer.count(prompt)
+        if tokens <= min(room.entities, room.relations, room.total):  # then every part fits too
+            return found, prompt, tokens
+    kept = _chosen(found, writer, room, tokenizer)
+    while not kept.empty:
+        prompt = writer.prompt(kept)
+        tokens = tokenizer.count(prompt)
+        over = _overfull(kept, writer, room, tokenizer, tokens)
+        if over is None:
+            return kept, prompt, tokens
+        kept = _shortened(kept, over)
+    return Found(), "", 0
+
+
+def _chosen(found: Found, writer: Writer, room: _Room, tokenizer: Tokenizer) -> Found:
+    """A first choice by the tokens of single items; joined they may still be a little too many."""
+    entities = _clipped(found.entities, int(room.entities * CLIP_SHARE), tokenizer)
+    relations = _clipped(found.relations, int(room.relations * CLIP_SHARE), tokenizer)
+    entity_costs = [tokenizer.count(writer.entity(99, entity)) + 1 for entity in entities]
+    relation_costs = [tokenizer.count(writer.relation(99, relation)) + 1 for relation in relations]
+    chunk_costs = [
+        tokenizer.count(writer.chunk(99, replace(chunk, text="")) + writer.title(chunk.document_id))
+        + (chunk.tokens or tokenizer.count(chunk.text))
+        for chunk in found.chunks
+    ]
+    facts = room.total - min(room.chunks, sum(chunk_costs))
+    need = min(sum(relation_costs), room.relations)
+    fair = facts * room.entities // max(room.entities + room.relations, 1)
+    some_entities, used = _greedy(
+        entities, entity_costs, min(room.entities, max(fair, facts - need))
+    )
+    left = min(room.relations, facts - used)
+    some_relations, more = _greedy(relations, relation_costs, left)
+    spare = room.total - used - more
+    chunks, _ = _greedy(found.chunks, chunk_costs, spare)
+    if found.chunks and not chunks:
+        heading = chunk_costs[0] - found.chunks[0].tokens
+        chunks = _beginning(found.chunks[0], spare - heading, tokenizer)
+    return Found(some_entities, some_relations, chunks, found.documents)
+
+
+def _greedy(
+    items: Sequence[Item], costs: Sequence[int], budget: int
+) -> tuple[tuple[Item, ...], int]:
+    """In order of rank whatever still fits, and its cost."""
+    kept: list[Item] = []
+    used = 0
+    for item, cost in zip(items, costs, strict=True):
+        if used + cost <= budget:
+            kept.append(item)
+            used += cost
+    return tuple(kept), used
+
+
+def _clipped(items: Sequence[Fact], limit: int, tokenizer: Tokenizer) -> tuple[Fact, ...]:
+    """The facts with long descriptions cut, so that one hub does not fill a section."""
+    return tuple(
+        replace(item, description=tokenizer.truncate(item.description, limit).rstrip() + "…")
+        if tokenizer.count(item.description) > limit
+        else item
+        for item in items
+    )
+
+
+def _beginning(chunk: Chunk, limit: int, tokenizer: Tokenizer) -> tuple[Chunk, ...]:
+    """As much of a chunk as fits, if that is worth showing."""
+    if limit < LEAST_PASSAGE:
+        return ()
+    text = tokenizer.truncate(chunk.text, limit)
+    whole = replace(chunk, text=text, end=chunk.start + len(text), tokens=tokenizer.count(text))
+    return (whole,) if text.strip() else ()
+
+
+def _overfull(
+    kept: Found, writer: Writer, room: _Room, tokenizer: Tokenizer, tokens: int
+) -> Part | None:
+    """The part that must give something up, if any must."""
+    entities, relations, passages = writer.sections(kept)
+    if kept.entities and tokenizer.count(entities) > room.entities:
+        return "entities"
+    if kept.relations and tokenizer.count(relations) > room.relations:
+        return "relations"
+    if tokens <= room.total:
+        return None
+    promised = tokenizer.count(passages) <= room.chunks
+    if kept.chunks and not (promised and (kept.relations or kept.entities)):
+        return "chunks"
+    return "relations" if kept.relations else "entities"
+
+
+def _shortened(kept: Found, part: Part) -> Found:
+    """Without the last item of a part."""
+    if part == "entities":
+        return replace(kept, entities=kept.entities[:-1])
+    if part == "relations":
+        return replace(kept, relations=kept.relations[:-1])
+    return replace(kept, chunks=kept.chunks[:-1])

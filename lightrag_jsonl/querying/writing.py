@@ -1,0 +1,119 @@
+"""How a context is written: numbered entities, relations and passages, then their sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from lightrag_jsonl.types import Chunk, Entity, Relation
+
+LABEL_LENGTH = 200  # characters of a title that are shown
+
+Item = TypeVar("Item", Entity, Relation, Chunk)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of the context's own text in one language."""
+
+    entities: str
+    relations: str
+    passages: str
+    sources: str
+    page: str
+    weight: str
+    separator: str
+
+
+WORDS: Mapping[str, Words] = {
+    "en": Words("Entities", "Relations", "Passages", "Sources", ", page {}", "weight {:g}", ", "),
+    "zh": Words("实体", "关系", "原文", "来源", "，第 {} 页", "权重 {:g}", "，"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was retrieved, best first; `documents` maps document ids to what they are called."""
+
+    entities: tuple[Entity, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    chunks: tuple[Chunk, ...] = ()
+    documents: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was found."""
+        return not (self.entities or self.relations or self.chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes items and whole contexts in one language."""
+
+    words: Words
+    documents: Mapping[str, str]
+
+    def entity(self, number: int, entity: Entity) -> str:
+        kind = f" ({_line(entity.type)})" if entity.type else ""
+        return f"[{number}] {_line(entity.name)}{kind}{_told(entity.description)}"
+
+    def relation(self, number: int, relation: Relation) -> str:
+        facts = [self.words.weight.format(relation.weight)]
+        if relation.created_at is not None:
+            facts.append(relation.created_at.date().isoformat())
+        ends = f"{_line(relation.source)} — {_line(relation.predicate)} → {_line(relation.target)}"
+        noted = self.words.separator.join(facts)
+        return f"[{number}] {ends} ({noted}){_told(relation.description)}"
+
+    def chunk(self, number: int, chunk: Chunk) -> str:
+        page = self.words.page.format(chunk.page)
+        return f"[{number}] {self.title(chunk.document_id)}{page}:\n{chunk.text}"
+
+    def title(self, document: str) -> str:
+        return _line(self.documents.get(document, document))[:LABEL_LENGTH]
+
+    def sections(self, found: Found) -> tuple[str, str, str]:
+        """The texts of entities, relations and passages, "" where there are none."""
+        relations_from = len(found.entities) + 1
+        chunks_from = relations_from + len(found.relations)
+        return (
+            _section(self.words.entities, self.entity, found.entities, 1),
+            _section(self.words.relations, self.relation, found.relations, relations_from),
+            _section(self.words.passages, self.chunk, found.chunks, chunks_from),
+        )
+
+    def sources(self, found: Found) -> str:
+        """The documents of the passages, each with its numbers."""
+        numbers: dict[str, list[int]] = {}
+        start = len(found.entities) + len(found.relations) + 1
+        for number, chunk in enumerate(found.chunks, start):
+            numbers.setdefault(chunk.document_id, []).append(number)
+        lines = [
+            f"- {self.title(document)}: {''.join(f'[{number}]' for number in found_at)}"
+            for document, found_at in numbers.items()
+        ]
+        return "\n".join([f"{self.words.sources}:", *lines]) if lines else ""
+
+    def prompt(self, found: Found) -> str:
+        parts = [*self.sections(found), self.sources(found)]
+        return "\n\n".join(part for part in parts if part)
+
+
+# ── helpers ─────────────────────────────────────────────────────────────────────
+
+
+def _section(
+    heading: str, write: Callable[[int, Item], str], items: Sequence[Item], start: int
+) -> str:
+    lines: list[str] = [write(number, item) for number, item in enumerate(items, start)]
+    return "\n".join([f"{heading}:", *lines]) if lines else ""
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _told(description: str) -> str:
+    told = _line(description)
+    return f": {told}" if told else ""

@@ -1,0 +1,258 @@
+"""Fakes and contract tests for people who write their own model, embedder, tokenizer or extractor."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from lightrag_jsonl.adapters.offline import HashEmbedder
+from lightrag_jsonl.errors import LLMError
+from lightrag_jsonl.protocols import LLM, Embedder, Extractor, Reranker, Tokenizer
+from lightrag_jsonl.types import Chunk, Completion, Extraction, Message, ResponseType, Usage
+
+__all__ = [
+    "EmbedderContract",
+    "ExtractorContract",
+    "HashEmbedder",
+    "LLMContract",
+    "ReplayLLM",
+    "Request",
+    "RerankerContract",
+    "ScriptedLLM",
+    "TokenizerContract",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call that a fake model received."""
+
+    messages: tuple[Message, ...]
+    response_type: ResponseType
+    max_tokens: int | None
+
+    @property
+    def text(self) -> str:
+        """All turns, one after another."""
+        return "\n\n".join(message.content for message in self.messages)
+
+    @property
+    def question(self) -> str:
+        """The last turn."""
+        return self.messages[-1].content
+
+
+Scripted: TypeAlias = str | Completion | Exception
+Script: TypeAlias = Iterable[Scripted] | Callable[[Request], Scripted]
+
+
+class ScriptedLLM:
+    """A model that says what it is told to: answers in a row, or a function of the request.
+
+    Every request is kept in `.requests`; `seconds` is how long a call takes. Tokens are counted
+    as words. A row of answers that has run out is an `LLMError`.
+    """
+
+    def __init__(self, script: Script, *, name: str = "scripted", seconds: float = 0.0) -> None:
+        self.name = name
+        self.requests: list[Request] = []
+        self.in_flight = self.most_in_flight = 0
+        self._seconds = seconds
+        self._answer = script if callable(script) else _in_turn(script)
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        response_type: ResponseType = "text",
+        max_tokens: int | None = None,
+    ) -> Completion:
+        """The next answer of the script."""
+        request = Request(tuple(messages), response_type, max_tokens)
+        self.requests.append(request)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            await asyncio.sleep(self._seconds)
+            answer = self._answer(request)
+        finally:
+            self.in_flight -= 1
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, Completion):
+            return answer
+        return Completion(answer, usage=Usage(len(request.text.split()), len(answer.split())))
+
+    async def stream(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None
+    ) -> AsyncIterator[str]:
+        """The next answer of the script, word by word."""
+        done = await self.complete(messages, max_tokens=max_tokens)
+        for number, word in enumerate(done.text.split(" ")):
+            yield word if number == 0 else " " + word
+
+
+@dataclass
+class ReplayLLM:
+    """A model that repeats recorded answers: for each text, what was said in turn about it.
+
+    A request belongs to the text that ends its first question; its turn is the number of answers
+    already in the conversation. Past the last answer it says that nothing is missing.
+    """
+
+    answers: Mapping[str, Sequence[str]]
+    name: str = "replay"
+    nothing_more: str = '{"type":"done","entities":0,"relationships":0}'
+    otherwise: Callable[[Request], str] | None = None
+    requests: list[Request] = field(default_factory=list)
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        response_type: ResponseType = "text",
+        max_tokens: int | None = None,
+    ) -> Completion:
+        """The recorded answer for the text and turn of this conversation."""
+        request = Request(tuple(messages), response_type, max_tokens)
+        self.requests.append(request)
+        text = self._say(request)
+        return Completion(text, usage=Usage(len(request.text.split()), len(text.split())))
+
+    def _say(self, request: Request) -> str:
+        asked = next(m.content for m in request.messages if m.role == "user")
+        turn = sum(message.role == "assistant" for message in request.messages)
+        for text, answers in self.answers.items():
+            if asked.endswith(text):
+                return answers[turn] if turn < len(answers) else self.nothing_more
+        if self.otherwise is not None:
+            return self.otherwise(request)
+        raise LLMError(f"nothing was recorded for {asked[-80:]!r}")
+
+
+def _in_turn(script: Iterable[Scripted]) -> Callable[[Request], Scripted]:
+    answers = iter(script)
+
+    def answer(request: Request) -> Scripted:
+        try:
+            return next(answers)
+        except StopIteration:
+            return LLMError(f"the script has no further answer; asked: {request.question[:200]!r}")
+
+    return answer
+
+
+# ── contracts: inherit, give the fixture, and pytest runs the promises ──────────
+
+TEXTS = ("Marie Curie discovered radium.", "居里夫人发现了镭。", "１２ 🙂", " ", "")
+
+
+class LLMContract:
+    """What the core relies on in a model. Override `make`."""
+
+    def make(self) -> LLM:
+        """The model under test."""
+        raise TypeError("override make() to return your model")
+
+    def test_it_has_a_stable_name(self) -> None:
+        """The name is part of cache keys: not empty, and the same each time."""
+        assert self.make().name and self.make().name == self.make().name
+
+    def test_it_answers_with_text_and_usage(self) -> None:
+        """An answer is a Completion; tokens are never negative."""
+        done = asyncio.run(self.make().complete([Message("user", "Say yes.")], max_tokens=16))
+        assert isinstance(done.text, str) and done.finish in ("stop", "length")
+        assert min(done.usage.input_tokens, done.usage.output_tokens) >= 0
+
+
+class EmbedderContract:
+    """What the core relies on in an embedder. Override `make`."""
+
+    def make(self) -> Embedder:
+        """The embedder under test."""
+        raise TypeError("override make() to return your embedder")
+
+    def test_rows_are_unit_vectors_of_the_promised_shape(self) -> None:
+        """float32, one row a text, of length 1, for odd texts too."""
+        embedder = self.make()
+        rows = asyncio.run(embedder.embed(TEXTS, kind="passage"))
+        assert rows.shape == (len(TEXTS), embedder.dim) and rows.dtype == np.float32
+        assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-3)
+
+    def test_it_is_deterministic(self) -> None:
+        """The same text has the same vector, in whatever company."""
+        embedder = self.make()
+        alone = asyncio.run(embedder.embed(TEXTS[:1], kind="passage"))
+        together = asyncio.run(embedder.embed(TEXTS, kind="passage"))
+        assert np.allclose(alone[0], together[0], atol=1e-4)
+
+    def test_nothing_gives_no_rows(self) -> None:
+        """No texts, no rows, and still the right width."""
+        embedder = self.make()
+        assert asyncio.run(embedder.embed([], kind="query")).shape == (0, embedder.dim)
+
+
+class TokenizerContract:
+    """What the core relies on in a tokenizer. Override `make`."""
+
+    def make(self) -> Tokenizer:
+        """The tokenizer under test."""
+        raise TypeError("override make() to return your tokenizer")
+
+    def test_truncation_keeps_a_prefix_within_the_limit(self) -> None:
+        """For any text and limit: a prefix, never longer than the limit allows."""
+        tokenizer = self.make()
+        for text in (*TEXTS, "北京大学位于北京。" * 40, "word " * 200, "x" * 500):
+            for limit in (0, 1, 7, 100, 10_000):
+                cut = tokenizer.truncate(text, limit)
+                assert text.startswith(cut) and tokenizer.count(cut) <= limit
+
+    def test_empty_text_has_no_tokens(self) -> None:
+        """Nothing costs nothing."""
+        assert self.make().count("") == 0
+
+
+class RerankerContract:
+    """What the core relies on in a reranker. Override `make`."""
+
+    def make(self) -> Reranker:
+        """The reranker under test."""
+        raise TypeError("override make() to return your reranker")
+
+    def test_one_finite_score_a_text(self) -> None:
+        """As many scores as texts, all of them numbers."""
+        scores = asyncio.run(self.make().score("Who discovered radium?", TEXTS[:2]))
+        assert len(scores) == 2 and np.isfinite(np.asarray(scores, np.float64)).all()
+
+
+class ExtractorContract:
+    """What the core relies on in an extractor. Override `make`."""
+
+    def make(self) -> Extractor:
+        """The extractor under test."""
+        raise TypeError("override make() to return your extractor")
+
+    def extract(self, text: str) -> Extraction:
+        """What the extractor finds in a text."""
+        return asyncio.run(self.make().extract(Chunk("c", "d", 0, 1, 0, len(text), text)))
+
+    def test_ends_of_relations_are_entities(self) -> None:
+        """A relation joins two entities of the same chunk, and never one with itself."""
+        for text in TEXTS:
+            found = self.extract(text)
+            names = {mention.name for mention in found.entities}
+            for relation in found.relations:
+                assert {relation.source, relation.target} <= names
+                assert relation.source != relation.target
+
+    def test_the_same_text_gives_the_same_claims(self) -> None:
+        """Extraction depends on the text alone."""
+        assert self.extract(TEXTS[0]) == self.extract(TEXTS[0])
+
+    def test_nothing_in_nothing_out(self) -> None:
+        """A blank text has no entities."""
+        assert self.extract(" ").entities == ()

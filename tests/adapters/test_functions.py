@@ -1,0 +1,268 @@
+"""Plain functions as models and embedders."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lightrag_jsonl.adapters import FunctionEmbedder, FunctionLLM, as_embedder, as_llm
+from lightrag_jsonl.errors import ConfigError, EmbeddingError, LLMError
+from lightrag_jsonl.types import Completion, Message, Usage
+
+GLEANING = (
+    Message("system", "Extract."),
+    Message("user", "文本"),
+    Message("assistant", '{"a":1}'),
+    Message("user", "More?"),
+)
+
+
+def ask(
+    function: Callable[..., object], messages: Sequence[Message] = GLEANING, **options: int
+) -> str:
+    return asyncio.run(FunctionLLM(function).complete(messages, **options)).text  # type: ignore[arg-type]
+
+
+# ── models ──────────────────────────────────────────────────────────────────────
+
+
+def test_messages_are_plain_mappings() -> None:
+    """`(messages)` gets what every client library takes, roles and order kept."""
+
+    async def chat(messages: list[dict[str, str]]) -> str:
+        return "|".join(f"{turn['role']}={turn['content']}" for turn in messages)
+
+    assert ask(chat) == 'system=Extract.|user=文本|assistant={"a":1}|user=More?'
+
+
+def test_messages_are_messages_where_the_annotation_says_so() -> None:
+    """A function written against the package's own nouns gets those."""
+
+    def chat(messages: Sequence[Message]) -> str:
+        return messages[-1].content
+
+    assert ask(chat) == "More?"
+
+
+def test_a_plain_function_runs_beside_the_loop() -> None:
+    """It may block: it is called in another thread."""
+
+    def chat(messages: object) -> str:
+        return str(threading.get_ident() == main)
+
+    main = threading.get_ident()
+    assert ask(chat) == "False"
+
+
+def test_system_and_prompt() -> None:
+    """`(system, prompt)` gets the system text, and a conversation written out in the prompt."""
+
+    async def chat(system: str, prompt: str) -> str:
+        return f"{system}/{prompt}"
+
+    assert ask(chat, GLEANING[:2]) == "Extract./文本"
+    assert ask(chat) == 'Extract./user:\n文本\n\nassistant:\n{"a":1}\n\nuser:\nMore?'
+
+
+def test_the_shape_that_lightrag_users_have() -> None:
+    """System prompt and history go where they belong; max_tokens through the keywords."""
+
+    async def llm(
+        prompt: str,
+        system_prompt: str | None = None,
+        history_messages: Sequence[dict[str, str]] = (),
+        **kw: Any,
+    ) -> str:
+        return repr((prompt, system_prompt, [turn["role"] for turn in history_messages], kw))
+
+    assert (
+        ask(llm, max_tokens=9) == "('More?', 'Extract.', ['user', 'assistant'], {'max_tokens': 9})"
+    )
+    assert ask(llm, [Message("user", "hi")]) == "('hi', None, [], {})"
+
+
+def test_keywords_are_passed_only_where_they_are_taken() -> None:
+    """A narrower LightRAG shape works too: what it has no name for is in the prompt."""
+
+    def one(prompt: str) -> str:
+        return prompt
+
+    def two(prompt: str, system_prompt: str = "") -> str:
+        return f"{system_prompt}:{prompt}"
+
+    def three(text: str, max_tokens: int = 0) -> str:
+        return f"{text}{max_tokens}"
+
+    assert ask(one, GLEANING[:2]) == "Extract.\n\n文本"
+    assert ask(two, GLEANING[:2], max_tokens=3) == "Extract.:文本"
+    assert ask(three, GLEANING[1:2], max_tokens=3) == "文本3"
+
+
+def test_callables_of_all_kinds() -> None:
+    """Lambdas that return coroutines, partials, objects with an async call, builtins."""
+
+    class Model:
+        async def __call__(self, messages: list[dict[str, str]]) -> str:
+            return messages[-1]["content"]
+
+    async def chat(mark: str, messages: list[dict[str, str]]) -> str:
+        return mark + messages[-1]["content"]
+
+    assert ask(Model()) == ask(lambda messages: Model()(messages)) == "More?"
+    assert ask(functools.partial(chat, "!")) == "!More?"
+    assert "Extract." in ask(str)
+
+
+def test_a_completion_passes_through() -> None:
+    """A function may tell finish reason and usage itself."""
+    cut = Completion("half", "length", Usage(1, 2, 3, 1))
+    answer = asyncio.run(FunctionLLM(lambda messages: cut).complete(GLEANING))
+    assert answer is cut
+    assert asyncio.run(FunctionLLM(lambda messages: "x").complete(GLEANING)).usage.calls == 1
+
+
+def test_what_goes_wrong_is_an_llm_error() -> None:
+    """An exception is transient and keeps its cause; None and other values are no answer."""
+
+    def broken(messages: object) -> str:
+        raise KeyError("choices")
+
+    def refuse(messages: object) -> str:
+        raise LLMError("mine")
+
+    with pytest.raises(LLMError, match=r"broken failed: KeyError: 'choices'") as caught:
+        ask(broken)
+    assert caught.value.transient and isinstance(caught.value.__cause__, KeyError)
+    with pytest.raises(LLMError, match="returned None"):
+        ask(lambda messages: None)
+    with pytest.raises(LLMError, match="type int"):
+        ask(lambda messages: 3)
+    with pytest.raises(LLMError, match=r"^mine$"):
+        ask(refuse)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda a, b, c: "", lambda prompt, system: "", lambda: "", lambda user, system_prompt: ""],
+)
+def test_a_shape_that_cannot_be_told_is_refused_at_once(function: Callable[..., str]) -> None:
+    """Swapped, missing or too many parameters are a ConfigError that lists the shapes."""
+    with pytest.raises(ConfigError, match=r"\(system, prompt\)"):
+        FunctionLLM(function)
+
+
+def test_names() -> None:
+    """The function's own name, or the one given."""
+
+    def chat(messages: object) -> str:
+        return ""
+
+    assert FunctionLLM(chat).name == FunctionLLM(functools.partial(chat)).name == "chat"
+    assert FunctionLLM(chat, name="mine").name == "mine"
+
+
+def test_as_llm() -> None:
+    """A port stays itself, a function is wrapped, anything else is a ConfigError with a hint."""
+    port = FunctionLLM(lambda messages: "")
+
+    assert as_llm(port) is port
+    assert isinstance(as_llm(lambda messages: ""), FunctionLLM)
+    with pytest.raises(ConfigError, match=r"OpenAILLM\('gpt-4o'\)"):
+        as_llm("gpt-4o")  # type: ignore[arg-type]
+
+
+# ── embedders ───────────────────────────────────────────────────────────────────
+
+
+def test_rows_are_normalized_float32() -> None:
+    """Lists and arrays, from plain and async functions, become unit rows."""
+
+    async def arrays(texts: list[str]) -> np.ndarray[Any, Any]:
+        return np.array([[3.0, 4.0]] * len(texts))
+
+    for function in (arrays, lambda texts: [[3, 4] for _ in texts]):
+        vectors = asyncio.run(FunctionEmbedder(function, dim=2).embed(["a", "文"], kind="query"))
+        assert vectors.dtype == np.float32
+        assert np.allclose(vectors, [[0.6, 0.8]] * 2)
+
+
+def test_no_text_asks_nothing() -> None:
+    """An empty list does not reach the function."""
+    embedder = FunctionEmbedder(lambda texts: 1 / 0, dim=3)
+
+    assert asyncio.run(embedder.embed([], kind="query")).shape == (0, 3)
+
+
+def test_kind_is_told_to_functions_that_ask() -> None:
+    """A parameter called `kind` gets "query" or "passage"."""
+
+    def embed(texts: list[str], kind: str) -> list[list[int]]:
+        return [[1, 0] if kind == "query" else [0, 1] for _ in texts]
+
+    embedder = FunctionEmbedder(embed, dim=2)
+    assert asyncio.run(embedder.embed(["a"], kind="passage")).tolist() == [[0.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda texts: [[1, 2]], r"shape \(2, 2\), got \(1, 2\)"),
+        (lambda texts: [[1, 2, 3]] * 2, r"got \(2, 3\)"),
+        (lambda texts: [[1, 2], [1]], "no table"),
+        (lambda texts: None, "no table"),
+        (lambda texts: [[1, float("nan")]] * 2, "NaN"),
+        (lambda texts: {}["x"], "KeyError"),
+    ],
+)
+def test_wrong_vectors_are_embedding_errors(function: Callable[..., object], words: str) -> None:
+    """Another count or width, holes, and the function's own exceptions."""
+    with pytest.raises(EmbeddingError, match=words):
+        asyncio.run(FunctionEmbedder(function, dim=2).embed(["a", "b"], kind="query"))
+
+
+@dataclass
+class EmbeddingFunc:
+    """What LightRAG's users pass: a dimension, and a function inside."""
+
+    embedding_dim: int
+    func: Callable[..., object]
+    max_token_size: int = 8192
+
+
+@dataclass
+class CallableFunc(EmbeddingFunc):
+    """Newer ones can be called themselves."""
+
+    async def __call__(self, *args: Any, **kwargs: Any) -> object:
+        return self.func(*args, **kwargs)
+
+
+@pytest.mark.parametrize("kind", [EmbeddingFunc, CallableFunc])
+def test_lightrags_embedding_func_is_understood(kind: type[EmbeddingFunc]) -> None:
+    """It is known by its attributes and named after the function inside."""
+
+    def bge(texts: list[str]) -> list[list[int]]:
+        return [[0, 2] for _ in texts]
+
+    embedder = as_embedder(kind(2, bge))
+
+    assert (embedder.name, embedder.dim) == ("bge", 2)
+    assert asyncio.run(embedder.embed(["a"], kind="query")).tolist() == [[0.0, 1.0]]
+
+
+def test_as_embedder() -> None:
+    """A port stays itself; a function without a dimension, or a name, is a ConfigError with a hint."""
+    port = FunctionEmbedder(lambda texts: [], dim=2)
+
+    assert as_embedder(port) is port
+    with pytest.raises(ConfigError, match="dim="):
+        as_embedder(lambda texts: [])
+    with pytest.raises(ConfigError, match=r"SentenceTransformerEmbedder\('BAAI/bge-m3'\)"):
+        as_embedder("BAAI/bge-m3")

