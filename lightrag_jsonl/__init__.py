@@ -1,1 +1,139 @@
-"""LightRAG with JSONL extraction."""
+"""LightRAG with JSONL extraction: texts to a knowledge graph, questions to answers with sources."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lightrag_jsonl.errors import (
+    BudgetError,
+    ConfigError,
+    CorruptError,
+    EmbeddingError,
+    LightRAGError,
+    LLMError,
+    LockedError,
+    NotFoundError,
+    PromptError,
+    ResponseError,
+    SettingsError,
+    StorageError,
+    VersionError,
+)
+from lightrag_jsonl.options import IndexOptions, QueryParam
+from lightrag_jsonl.types import (
+    Answer,
+    Chunk,
+    Citation,
+    Completion,
+    Context,
+    DeleteReport,
+    Document,
+    DocumentStatus,
+    Entity,
+    EntityMention,
+    Extraction,
+    InsertReport,
+    JsonlResult,
+    Keywords,
+    Message,
+    Page,
+    Rejection,
+    Relation,
+    RelationMention,
+    Status,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.adapters.functions import FunctionEmbedder, FunctionLLM
+    from lightrag_jsonl.adapters.openai import OpenAILLM
+    from lightrag_jsonl.adapters.openai_embedder import OpenAIEmbedder
+    from lightrag_jsonl.adapters.sentence_transformers import (
+        CrossEncoderReranker,
+        SentenceTransformerEmbedder,
+    )
+    from lightrag_jsonl.jsonl import JsonlReader, parse_jsonl
+    from lightrag_jsonl.prompts import Prompt, PromptManager
+    from lightrag_jsonl.rag import AsyncLightRAG
+    from lightrag_jsonl.sync import LightRAG
+
+__version__ = "0.1.0"
+
+# Names that bring further modules with them: each is imported when it is first used.
+_LATE = {
+    "AsyncLightRAG": "lightrag_jsonl.rag",
+    "CrossEncoderReranker": "lightrag_jsonl.adapters.sentence_transformers",
+    "FunctionEmbedder": "lightrag_jsonl.adapters.functions",
+    "FunctionLLM": "lightrag_jsonl.adapters.functions",
+    "JsonlReader": "lightrag_jsonl.jsonl",
+    "LightRAG": "lightrag_jsonl.sync",
+    "OpenAIEmbedder": "lightrag_jsonl.adapters.openai_embedder",
+    "OpenAILLM": "lightrag_jsonl.adapters.openai",
+    "Prompt": "lightrag_jsonl.prompts",
+    "PromptManager": "lightrag_jsonl.prompts",
+    "SentenceTransformerEmbedder": "lightrag_jsonl.adapters.sentence_transformers",
+    "parse_jsonl": "lightrag_jsonl.jsonl",
+}
+
+__all__ = [
+    "Answer",
+    "AsyncLightRAG",
+    "BudgetError",
+    "Chunk",
+    "Citation",
+    "Completion",
+    "ConfigError",
+    "Context",
+    "CorruptError",
+    "CrossEncoderReranker",
+    "DeleteReport",
+    "Document",
+    "DocumentStatus",
+    "EmbeddingError",
+    "Entity",
+    "EntityMention",
+    "Extraction",
+    "FunctionEmbedder",
+    "FunctionLLM",
+    "IndexOptions",
+    "InsertReport",
+    "JsonlReader",
+    "JsonlResult",
+    "Keywords",
+    "LLMError",
+    "LightRAG",
+    "LightRAGError",
+    "LockedError",
+    "Message",
+    "NotFoundError",
+    "OpenAIEmbedder",
+    "OpenAILLM",
+    "Page",
+    "Prompt",
+    "PromptError",
+    "PromptManager",
+    "QueryParam",
+    "Rejection",
+    "Relation",
+    "RelationMention",
+    "ResponseError",
+    "SentenceTransformerEmbedder",
+    "SettingsError",
+    "Status",
+    "StorageError",
+    "Usage",
+    "VersionError",
+    "parse_jsonl",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LATE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

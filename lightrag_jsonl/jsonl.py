@@ -19,6 +19,7 @@ import re
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from lightrag_jsonl.reading.marks import Marks, after, is_fence, skip_bullet
 from lightrag_jsonl.reading.objects import (
@@ -37,7 +38,7 @@ from lightrag_jsonl.reading.repair import mend, object_end
 from lightrag_jsonl.schemas import Schema, compile_schema
 from lightrag_jsonl.types import Json, JsonlResult, Record, RejectionReason
 
-# Lines may be read again while this many times the text's length has not been spent on it.
+# Second looks at lines may cost this many times the text's length so far; no known text needs 3.
 _BUDGET = 4
 
 _CLOSING_FENCE = re.compile(r"[`~]+\s*\Z")
@@ -137,7 +138,9 @@ class JsonlReader:
     def _read_record(self, line: _Line) -> bool:
         """The usual case, made fast: the line is one JSON object and nothing else."""
         text = line.text
-        if text[:1] != "{" or self._marks.thinking or text.count("{") + text.count("[") > MAX_DEPTH:
+        if text[:1] != "{" or "}" not in text or self._marks.thinking:
+            return False
+        if text.count("{") + text.count("[") > MAX_DEPTH:
             return False
         record = decode(text)
         if record is None:
@@ -331,8 +334,7 @@ class JsonlReader:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     text: str
     number: int
 
@@ -372,6 +374,6 @@ def _starts_afresh(line: _Line, block: _Block) -> bool:
     if text[:1] != "{" or line.indent > block.indent:
         return False
     before = next((last for last in reversed(block.lines) if last.strip()), "").rstrip()[-1:]
-    if before in ("[", ":"):
+    if before in ("[", ":") or (before == "," and block.impossible):
         return decode(text) is not None
     return before != ","

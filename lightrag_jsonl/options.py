@@ -119,7 +119,9 @@ class QueryParam:
         _require(self.ranking in get_args(Ranking), "ranking must be 'relevance' or 'degree'")
         _require(self.fusion in get_args(Fusion), "fusion must be 'rrf' or 'round_robin'")
         _require(self.selection in get_args(Selection), "selection must be 'llm', 'score' or 'all'")
-        _require(self.top_k >= 0 and self.chunk_top_k >= 0, "top_k and chunk_top_k must not be negative")
+        _require(
+            self.top_k >= 0 and self.chunk_top_k >= 0, "top_k and chunk_top_k must not be negative"
+        )
         _require(self.max_total_tokens >= 1, "max_total_tokens must be at least 1")
         _require(0.0 <= self.chunk_share <= 1.0, "chunk_share must be between 0 and 1")
 

@@ -1,24 +1,30 @@
-"""AsyncLightRAG: the index and the questions, put together from their parts."""
+"""AsyncLightRAG: documents in, answers out, and how each answer came about."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from lightrag_jsonl.ask import Ask
-from lightrag_jsonl.defaults import Parts, complete, tokenizer_for
-from lightrag_jsonl.errors import ConfigError, NotFoundError
+from lightrag_jsonl.assembly import assemble
+from lightrag_jsonl.defaults import complete
+from lightrag_jsonl.errors import ConfigError, LightRAGError, NotFoundError
+from lightrag_jsonl.explain.events import End, Event, new_session
+from lightrag_jsonl.explain.export import export
+from lightrag_jsonl.explain.library import StoredLibrary
+from lightrag_jsonl.explain.rdf import Format, Version
+from lightrag_jsonl.explain.recorder import Listener, Recorder
+from lightrag_jsonl.explain.sources import Sources, gather
+from lightrag_jsonl.explain.trace import Trace, event_from_json, fold
+from lightrag_jsonl.explain.verify import Problem, verify
 from lightrag_jsonl.files import Given, read_all
-from lightrag_jsonl.indexing.embedding import Embeddings
-from lightrag_jsonl.indexing.extraction import LLMExtractor
-from lightrag_jsonl.indexing.ontology import Ontology
-from lightrag_jsonl.indexing.pipeline import IndexPipeline, Watcher
+from lightrag_jsonl.indexing.pipeline import Watcher
 from lightrag_jsonl.options import IndexOptions, QueryParam
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import (
@@ -30,11 +36,10 @@ from lightrag_jsonl.protocols import (
     Reranker,
     Tokenizer,
 )
-from lightrag_jsonl.querying.pipeline import QueryPipeline
-from lightrag_jsonl.storage import documents, overview, schema, settings
-from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.querying.pipeline import AnswerStream
+from lightrag_jsonl.storage import documents, overview, schema, settings, snapshot, traces, views
 from lightrag_jsonl.storage.documents import PendingDocument
-from lightrag_jsonl.storage.snapshot import SnapshotKeeper
+from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import (
     Answer,
     Context,
@@ -49,10 +54,11 @@ from lightrag_jsonl.types import (
     Record,
     Rejection,
     Status,
+    TraceSummary,
 )
 
 if TYPE_CHECKING:
-    pass
+    import networkx as nx
 
 log = logging.getLogger(__name__)
 
@@ -85,79 +91,21 @@ class AsyncLightRAG:
         self.options = options or IndexOptions()
         self.language = language
         self._clock = clock
+        self._view: tuple[int, nx.Graph] | None = None
         self._prompts = (
             prompts if isinstance(prompts, PromptManager) else PromptManager.load(language, prompts)
         )
-        parts = complete(llm, embedder, extractor, keyword_extractor, answerer, language)
-        self._llm, self._embedder = parts.llm, parts.embedder
-        self._database = Database(working_dir)
-        try:
-            self._tokenizer = self._check_settings(tokenizer)
-            self._assemble(parts, reranker)
-        except BaseException:
-            self._database.close()
-            raise
-
-    def _check_settings(self, tokenizer: Tokenizer | None) -> Tokenizer:
-        with self._database.reading() as connection:
-            recorded = settings.read(connection)
-        wanted = {"embedder": self._embedder.name, "language": self.language}
-        if tokenizer is not None:
-            wanted["tokenizer"] = tokenizer.name
-        settings.check(recorded, wanted, self._database.path)
-        return tokenizer or tokenizer_for(recorded.get("tokenizer"))
-
-    def _assemble(self, parts: Parts, reranker: Reranker | None) -> None:
-        limit = self.options.max_concurrent_calls
-        self._ask = Ask(
-            parts.llm, self._prompts, self._database, max_concurrent_calls=limit, clock=self._clock
-        )
-        extractor = parts.extractor or self._model_extractor()
-        self._keeper = SnapshotKeeper(self._database)
-        self._indexing = IndexPipeline(
-            self._database,
-            self._ask,
-            extractor,
-            Embeddings(self._embedder, self._database, batch_size=self.options.embed_batch_size),
-            self._tokenizer,
-            self.options,
-            language=self.language,
-            settings=self._settings,
-            record_schema=self._prompts.prompt("extract-graph").schema,
-            clock=self._clock,
-        )
-        self._querying = QueryPipeline(
-            ask=self._ask,
-            keeper=self._keeper,
-            embedder=self._embedder,
-            tokenizer=self._tokenizer,
+        self._engine = assemble(
+            working_dir,
+            complete(llm, embedder, extractor, keyword_extractor, answerer, language),
+            tokenizer=tokenizer,
             reranker=reranker,
-            keyword_extractor=parts.keyword_extractor,
-            answerer=parts.answerer,
-            language=self.language,
+            language=language,
+            options=self.options,
+            prompts=self._prompts,
+            clock=clock,
         )
-
-    def _model_extractor(self) -> Extractor:
-        given = self.options.ontology
-        ontology = None if given is None else Ontology.load(given)
-        if self.options.extraction == "extract-with-ontologies" and ontology is None:
-            raise ConfigError("extraction='extract-with-ontologies' needs IndexOptions(ontology=…)")
-        return LLMExtractor(
-            self._ask,
-            self.options,
-            language=self.language,
-            ontology=ontology,
-            ontology_variables=None if ontology is None else ontology.variables(),
-        )
-
-    def _settings(self) -> Mapping[str, str]:
-        return {
-            "embedder": self._embedder.name,
-            "dim": str(self._embedder.dim),
-            "tokenizer": self._tokenizer.name,
-            "language": self.language,
-            "llm": "none" if self._llm is None else self._llm.name,
-        }
+        self._database = self._engine.database
 
     @property
     def working_dir(self) -> Path:
@@ -175,10 +123,16 @@ class AsyncLightRAG:
         content takes the old one's place. `watcher` is told of progress.
         """
         unreadable: list[Failure] = []
-        report = await self._indexing.insert(
-            self._pending(read_all(documents), unreadable), watcher=watcher
-        )
-        return _with_failures(report, unreadable)
+
+        def waiting() -> Iterator[PendingDocument]:
+            for one in read_all(documents):
+                if isinstance(one, Failure):
+                    unreadable.append(one)
+                else:
+                    yield PendingDocument(one, None, None, self._clock())
+
+        report = await self._engine.indexing.insert(waiting(), watcher=watcher)
+        return replace(report, failures=(*unreadable, *report.failures))
 
     async def insert_records(
         self,
@@ -194,37 +148,28 @@ class AsyncLightRAG:
         whole = Document(document) if isinstance(document, str) else document
         pieces = None if chunks is None else tuple(chunks)
         waiting = PendingDocument(whole, tuple(records), pieces, self._clock())
-        return await self._indexing.insert([waiting])
+        return await self._engine.indexing.insert([waiting])
 
     async def update(self, document: Document) -> InsertReport:
         """Replace the document of the same id; only chunks whose text changed are asked about."""
         if document.id is None:
             raise ConfigError("update needs a document with the id of the one it replaces")
         with self._database.reading() as connection:
-            if not self._known(connection, document.id):
+            if not documents.is_known(connection, document.id):
                 raise NotFoundError(f"no such document: {document.id}")
         return await self.insert(document)
 
     async def resume(self, *, watcher: Watcher | None = None) -> InsertReport:
         """Go on with documents that an interrupted insert left waiting."""
-        return await self._indexing.resume(watcher=watcher)
+        return await self._engine.indexing.resume(watcher=watcher)
 
     async def retry(self, *, watcher: Watcher | None = None) -> InsertReport:
         """Ask again for every chunk that failed."""
-        return await self._indexing.retry(watcher=watcher)
+        return await self._engine.indexing.retry(watcher=watcher)
 
     async def delete(self, *ids: str) -> DeleteReport:
-        """Remove documents by id; `NotFoundError` names ids that are unknown (then none is removed)."""
-        return await self._indexing.delete(ids)
-
-    def _pending(
-        self, found: Iterable[Document | Failure], unreadable: list[Failure]
-    ) -> Iterator[PendingDocument]:
-        for one in found:
-            if isinstance(one, Failure):
-                unreadable.append(one)
-            else:
-                yield PendingDocument(one, None, None, self._clock())
+        """Remove documents by id; `NotFoundError` names unknown ids (then none is removed)."""
+        return await self._engine.indexing.delete(ids)
 
     # ── questions ───────────────────────────────────────────────────────────────
 
@@ -235,9 +180,19 @@ class AsyncLightRAG:
         *,
         mode: Mode | None = None,
         history: Sequence[Message] = (),
+        explain: bool = False,
+        listener: Listener | None = None,
     ) -> Answer:
-        """Answer a question from the index. `mode` and `history` override those of `param`."""
-        return await self._querying.answer(question, _param(param, mode, history))
+        """Answer a question from the index. `mode` and `history` override those of `param`.
+
+        Every query leaves a trace, `Answer.trace_id`. With `explain` a model, where there is one,
+        chooses the relations and says why. `listener` hears each event once it is stored.
+        """
+        asked = self._param(param, mode, history, explain)
+        recorder = self._recorder(question, asked, listener)
+        await recorder.begin()
+        answer = await self._engine.querying.answer(question, asked, observer=recorder)
+        return replace(answer, trace_id=recorder.trace_id)
 
     async def retrieve(
         self,
@@ -248,7 +203,137 @@ class AsyncLightRAG:
         history: Sequence[Message] = (),
     ) -> Context:
         """What would be shown to the model: ranked entities, relations and chunks, and the prompt."""
-        return await self._querying.retrieve(question, _param(param, mode, history))
+        return await self._engine.querying.retrieve(question, self._param(param, mode, history))
+
+    def stream(
+        self,
+        question: str,
+        param: QueryParam | None = None,
+        *,
+        mode: Mode | None = None,
+        history: Sequence[Message] = (),
+    ) -> AsyncStream:
+        """The answer in pieces; `.answer` is whole once they are exhausted."""
+        asked = self._param(param, mode, history)
+        recorder = self._recorder(question, asked, None)
+        return AsyncStream(recorder, self._engine.querying.stream(question, asked, recorder))
+
+    async def events(
+        self,
+        question: str,
+        param: QueryParam | None = None,
+        *,
+        mode: Mode | None = None,
+        history: Sequence[Message] = (),
+        explain: bool = True,
+    ) -> AsyncIterator[Event]:
+        """The typed events of a query as they happen, each stored before it is yielded.
+
+        The last one is always `End`; where the query failed, it carries the error.
+        """
+        told: asyncio.Queue[Event] = asyncio.Queue()
+        asked = self._param(param, mode, history, explain)
+        recorder = self._recorder(question, asked, told.put_nowait)
+        asking = asyncio.create_task(self._ask_aloud(question, asked, recorder))
+        try:
+            event = await told.get()
+            while not isinstance(event, End):
+                yield event
+                event = await told.get()
+            yield event
+        finally:
+            asking.cancel()
+            await asyncio.wait([asking])
+
+    async def _ask_aloud(self, question: str, param: QueryParam, recorder: Recorder) -> None:
+        await recorder.begin()
+        try:
+            async for _ in self._engine.querying.stream(question, param, recorder):
+                pass
+        except LightRAGError as error:  # already told, as the last event
+            log.debug("query %s failed: %s", recorder.trace_id, error)
+
+    def _recorder(self, question: str, param: QueryParam, listener: Listener | None) -> Recorder:
+        def now() -> datetime:
+            return datetime.fromtimestamp(self._clock(), UTC)
+
+        with self._database.reading() as connection:
+            generation = snapshot.generation(connection)
+        session = new_session(question, param.mode, generation=generation, clock=now)
+        return Recorder(self._database, session, listener=listener, clock=now)
+
+    def _param(
+        self,
+        param: QueryParam | None,
+        mode: Mode | None,
+        history: Sequence[Message],
+        explain: bool = False,
+    ) -> QueryParam:
+        param = param or QueryParam()
+        if mode is not None:
+            param = replace(param, mode=mode)
+        if explain and self._engine.parts.llm is not None:
+            param = replace(param, selection="llm")
+        return replace(param, conversation_history=tuple(history)) if history else param
+
+    async def extract(self, prompt: str, text: str, **variables: object) -> list[Record]:
+        """The records that one of the extraction prompts yields for a text; nothing is stored.
+
+        `variables` are what the prompt needs besides `text` (`schema`, `classes`, …).
+        """
+        if self._prompts.prompt(prompt).response_type != "jsonl":
+            raise ConfigError(f"prompt {prompt!r} does not answer with records")
+        asked = await self._engine.ask.jsonl(prompt, {**variables, "text": sanitize(text)})
+        return list(asked.result.records)
+
+    # ── traces ──────────────────────────────────────────────────────────────────
+
+    async def traces(self, *, limit: int = 100) -> tuple[TraceSummary, ...]:
+        """The newest queries, each with its status; a negative limit means all."""
+        with self._database.reading() as connection:
+            return tuple(TraceSummary(*row) for row in traces.listed(connection, limit=limit))  # type: ignore[arg-type]
+
+    async def trace(self, trace_id: str) -> Trace:
+        """How an answer came about; the id may be shortened while it stays unambiguous."""
+        with self._database.reading() as connection:
+            ids = traces.found(connection, trace_id)
+            if len(ids) != 1:
+                problem = "no trace" if not ids else "more than one trace"
+                raise NotFoundError(f"{problem} begins with {trace_id!r}")
+            stored = traces.events(connection, ids[0])
+        return fold(event_from_json(text) for text in stored)
+
+    async def sources(self, trace: Trace) -> Sources:
+        """The stored texts behind a trace."""
+        return gather(trace, StoredLibrary(self._database))
+
+    async def export_trace(
+        self,
+        trace_id: str,
+        *,
+        format: Format = "nquads",
+        rdf: Version = "1.2",
+        with_source: bool = False,
+    ) -> str:
+        """A trace as RDF, with the chain from its edges to their documents if asked."""
+        trace = await self.trace(trace_id)
+        sources = await self.sources(trace) if with_source else None
+        return export(trace, format=format, rdf=rdf, with_source=with_source, sources=sources)
+
+    async def verify(self, *trace_ids: str) -> tuple[Problem, ...]:
+        """What is wrong with stored traces (all, or those named): nothing, if all is well."""
+        ids = trace_ids or tuple(one.id for one in await self.traces(limit=-1))
+        library = StoredLibrary(self._database)
+        problems: list[Problem] = []
+        for one in ids:
+            problems += verify(await self.trace(one), library)
+        return tuple(problems)
+
+    async def forget_traces(self, *, keep: int) -> int:
+        """Delete all but the newest traces; tells how many went."""
+        return await asyncio.wrap_future(
+            self._database.submit(lambda connection: traces.keep_newest(connection, keep))
+        )
 
     # ── looking ─────────────────────────────────────────────────────────────────
 
@@ -256,16 +341,15 @@ class AsyncLightRAG:
         """The index as a whole."""
         with self._database.reading() as connection:
             recorded = settings.read(connection)
-            counts = overview.counts(connection)
             return Status(
                 working_dir=str(self.working_dir),
                 documents=overview.document_counts(connection),
-                **counts,
+                **overview.counts(connection),
                 language=self.language,
-                llm="none" if self._llm is None else self._llm.name,
-                embedder=self._embedder.name,
+                llm=self._engine.model_name,
+                embedder=self._engine.parts.embedder.name,
                 dim=int(recorded.get("dim", 0)),
-                tokenizer=self._tokenizer.name,
+                tokenizer=self._engine.tokenizer.name,
                 format=schema.FORMAT,
                 bytes_on_disk=overview.bytes_on_disk(self.working_dir),
                 extraction=overview.extraction(connection),
@@ -285,20 +369,29 @@ class AsyncLightRAG:
         return found
 
     async def rejections(self, *ids: str) -> list[tuple[str, str, Rejection]]:
-        """(document id, chunk id, rejection) of what was refused, of all or of the named documents."""
+        """(document id, chunk id, rejection) of what was refused, of all or the named documents."""
         with self._database.reading() as connection:
             return overview.rejections(connection, list(ids) or None)
 
-    @staticmethod
-    def _known(connection: sqlite3.Connection, id: str) -> bool:
-        waiting = {one.document.id for one in documents.pending_documents(connection)}
-        return bool(documents.documents(connection, [id])) or id in waiting
+    async def records(self) -> list[Record]:
+        """Every stored claim as an `extract-graph` record with its document and chunk index."""
+        with self._database.reading() as connection:
+            return list(views.records(connection))
+
+    @property
+    def graph(self) -> nx.Graph:
+        """A read-only networkx view: nodes by entity name, with all their attributes."""
+        with self._database.reading() as connection:
+            generation = snapshot.generation(connection)
+            if self._view is None or self._view[0] != generation:
+                self._view = (generation, views.named_graph(connection))
+        return self._view[1]
 
     # ── the end ─────────────────────────────────────────────────────────────────
 
     async def close(self) -> None:
         """Finish what is being written and let go of the folder; further calls raise `StorageError`."""
-        self._database.close()
+        await asyncio.to_thread(self._database.close)
 
     async def __aenter__(self) -> AsyncLightRAG:
         return self
@@ -312,12 +405,24 @@ class AsyncLightRAG:
         await self.close()
 
 
-def _param(param: QueryParam | None, mode: Mode | None, history: Sequence[Message]) -> QueryParam:
-    param = param or QueryParam()
-    if mode is not None:
-        param = replace(param, mode=mode)
-    return replace(param, conversation_history=tuple(history)) if history else param
+class AsyncStream:
+    """The pieces of an answer; `.answer` holds it whole after the last one."""
 
+    def __init__(self, recorder: Recorder, pieces: AnswerStream) -> None:
+        self._recorder = recorder
+        self._pieces = pieces
+        self._begun = False
 
-def _with_failures(report: InsertReport, more: Sequence[Failure]) -> InsertReport:
-    return replace(report, failures=(*more, *report.failures)) if more else report
+    def __aiter__(self) -> AsyncIterator[str]:
+        return self
+
+    async def __anext__(self) -> str:
+        if not self._begun:
+            self._begun = True
+            await self._recorder.begin()
+        return await anext(self._pieces)
+
+    @property
+    def answer(self) -> Answer:
+        """The whole answer, with its citations; `ValueError` while pieces are still to come."""
+        return replace(self._pieces.answer, trace_id=self._recorder.trace_id)

@@ -12,6 +12,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lightrag_jsonl.errors import StorageError
+from lightrag_jsonl.explain.events import Event
+from lightrag_jsonl.explain.rdf import Format, Version
+from lightrag_jsonl.explain.recorder import Listener
+from lightrag_jsonl.explain.sources import Sources
+from lightrag_jsonl.explain.trace import Trace
+from lightrag_jsonl.explain.verify import Problem
 from lightrag_jsonl.files import Given
 from lightrag_jsonl.indexing.pipeline import Watcher
 from lightrag_jsonl.options import IndexOptions, QueryParam
@@ -39,6 +45,7 @@ from lightrag_jsonl.types import (
     Record,
     Rejection,
     Status,
+    TraceSummary,
 )
 
 if TYPE_CHECKING:
@@ -138,9 +145,15 @@ class LightRAG:
         *,
         mode: Mode | None = None,
         history: Sequence[Message] = (),
+        explain: bool = False,
+        listener: Listener | None = None,
     ) -> Answer:
-        """Answer a question from the index."""
-        return self._loop.run(self._rag.query(question, param, mode=mode, history=history))
+        """Answer a question from the index; see `AsyncLightRAG.query`."""
+        return self._loop.run(
+            self._rag.query(
+                question, param, mode=mode, history=history, explain=explain, listener=listener
+            )
+        )
 
     def retrieve(
         self,
@@ -164,6 +177,59 @@ class LightRAG:
         """The answer in pieces; the returned iterator's `.answer` is whole once it is exhausted."""
         return Stream(self._loop, self._rag.stream(question, param, mode=mode, history=history))
 
+    def events(
+        self,
+        question: str,
+        param: QueryParam | None = None,
+        *,
+        mode: Mode | None = None,
+        history: Sequence[Message] = (),
+        explain: bool = True,
+    ) -> Iterator[Event]:
+        """The typed events of a query as they happen, each stored before it is yielded."""
+        return self._loop.iterate(
+            self._rag.events(question, param, mode=mode, history=history, explain=explain)
+        )
+
+    def extract(self, prompt: str, text: str, **variables: object) -> list[Record]:
+        """The records that one of the extraction prompts yields for a text; nothing is stored."""
+        return self._loop.run(self._rag.extract(prompt, text, **variables))
+
+    # ── traces ──────────────────────────────────────────────────────────────────
+
+    def traces(self, *, limit: int = 100) -> tuple[TraceSummary, ...]:
+        """The newest queries, each with its status; a negative limit means all."""
+        return self._loop.run(self._rag.traces(limit=limit))
+
+    def trace(self, trace_id: str) -> Trace:
+        """How an answer came about; the id may be shortened while it stays unambiguous."""
+        return self._loop.run(self._rag.trace(trace_id))
+
+    def sources(self, trace: Trace) -> Sources:
+        """The stored texts behind a trace."""
+        return self._loop.run(self._rag.sources(trace))
+
+    def export_trace(
+        self,
+        trace_id: str,
+        *,
+        format: Format = "nquads",
+        rdf: Version = "1.2",
+        with_source: bool = False,
+    ) -> str:
+        """A trace as RDF, with the chain from its edges to their documents if asked."""
+        return self._loop.run(
+            self._rag.export_trace(trace_id, format=format, rdf=rdf, with_source=with_source)
+        )
+
+    def verify(self, *trace_ids: str) -> tuple[Problem, ...]:
+        """What is wrong with stored traces (all, or those named): nothing, if all is well."""
+        return self._loop.run(self._rag.verify(*trace_ids))
+
+    def forget_traces(self, *, keep: int) -> int:
+        """Delete all but the newest traces; tells how many went."""
+        return self._loop.run(self._rag.forget_traces(keep=keep))
+
     # ── looking ─────────────────────────────────────────────────────────────────
 
     def status(self) -> Status:
@@ -182,9 +248,9 @@ class LightRAG:
         """(document id, chunk id, rejection) of what was refused."""
         return self._loop.run(self._rag.rejections(*ids))
 
-    def extract(self, prompt: str, text: str, **variables: object) -> list[Record]:
-        """The records that one of the extraction prompts yields for a text; nothing is stored."""
-        return self._loop.run(self._rag.extract(prompt, text, **variables))
+    def records(self) -> list[Record]:
+        """Every stored claim as an `extract-graph` record with its document and chunk index."""
+        return self._loop.run(self._rag.records())
 
     # ── the end ─────────────────────────────────────────────────────────────────
 

@@ -135,6 +135,7 @@ def character_boundary(text: str, position: int) -> int:
 _LONGEST_CHARACTER = 32
 _ZWJ = "\u200d"
 _FIRST_MARK = "\u0300"
+_UNMARKED = ("Cc", "Zl", "Zp")  # controls and line ends, which a mark does not join
 
 
 def _joined(text: str, place: int) -> bool:
@@ -142,7 +143,10 @@ def _joined(text: str, place: int) -> bool:
     before, after = text[place - 1], text[place]
     if after < _FIRST_MARK:
         return before == "\r" and after == "\n"
-    if before == _ZWJ or after == _ZWJ or unicodedata.category(after)[0] == "M":
+    if unicodedata.category(before) in _UNMARKED:
+        return False
+    kind = unicodedata.category(after)
+    if after == _ZWJ or kind[0] == "M" or (before == _ZWJ and kind == "So"):
         return True
     if _is_flag_letter(after):
         letters = place
@@ -154,9 +158,17 @@ def _joined(text: str, place: int) -> bool:
     return (
         "\U0001f3fb" <= after <= "\U0001f3ff"  # skin colours
         or "\U000e0020" <= after <= "\U000e007f"  # tags of regional flags
-        or ("\u1160" <= after <= "\u11ff" and "\u1100" <= before <= "\u11ff")
+        or _in_syllable(before, after)
         or ("\ud800" <= before <= "\udbff" and "\udc00" <= after <= "\udfff")
     )
+
+
+def _in_syllable(before: str, after: str) -> bool:
+    """Whether two Hangul letters are written as one syllable."""
+    if "\u1160" <= after <= "\u11ff":  # vowels and finals
+        return "\u1100" <= before <= "\u11ff" or "\uac00" <= before <= "\ud7a3"
+    initial = "\u1100" <= before <= "\u115f"
+    return initial and ("\u1100" <= after <= "\u115f" or "\uac00" <= after <= "\ud7a3")
 
 
 def _is_flag_letter(char: str) -> bool:
@@ -169,7 +181,7 @@ def _is_flag_letter(char: str) -> bool:
 # megabyte of spaces; between a word and what begins a new token a text can be cut exactly.
 _PIECE = 4_000
 _SEARCH = 1_000
-_BREAK = re.compile(r"(?<=\w)[ \n，。、；：！？“”《》（）]")
+_BREAK = re.compile(r"(?<=[^\W_])[ \n，。、；：！？“”《》（）]")
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:

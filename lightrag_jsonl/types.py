@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Record: TypeAlias = dict[str, Json]
 ResponseType: TypeAlias = Literal["text", "json", "jsonl"]
 Language: TypeAlias = Literal["en", "zh"]
@@ -404,3 +404,14 @@ class Status:
     format: int
     bytes_on_disk: int
     extraction: ExtractionReport = ExtractionReport()
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSummary:
+    """One query on record; `started_at` in seconds since 1970."""
+
+    id: str
+    status: Literal["complete", "failed", "incomplete"]
+    mode: Mode
+    question: str
+    started_at: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -156,7 +157,7 @@ def test_chunks_overlap_by_about_what_was_asked() -> None:
     """Neighbours share text, never more tokens than the overlap; none is shared if none is asked."""
     for text in (ENGLISH, CHINESE, " ".join(["word"] * 5000)):
         chunks = chunks_of(text, size=200, overlap=50)
-        for one, two in zip(chunks, chunks[1:], strict=False):
+        for one, two in pairwise(chunks):
             assert 10 <= FITTED.count(text[two.start : one.end]) <= 55
         plain = chunks_of(text, size=200, overlap=0)
         assert "".join(chunk.text for chunk in plain) == text

@@ -487,8 +487,8 @@ def test_hostile_text_gives_no_record_and_no_exception(text: str, last: str) -> 
 
 def test_a_deep_object_closes_without_recursion() -> None:
     """Nesting up to the limit is a record, beyond it `too_deep`; the next line is unharmed."""
-    deep = '{"a":' * 190 + "1" + "}" * 190
-    result = read(f'{deep}\n{"[" * 300}{"]" * 300}\n{{"b":1}}')
+    deep, deeper = ['{"a":' * levels + "1" + "}" * levels for levels in (190, 210)]
+    result = read(f'{deep}\n{deeper}\n{{"b":1}}')
 
     assert result.line_numbers == (1, 3)
     assert reasons(result) == [(2, "too_deep")]

@@ -77,16 +77,12 @@ def test_refused_files_never_become_records(suite: dict[str, str]) -> None:
 
 
 def test_undecided_files_do_not_raise(suite: dict[str, str]) -> None:
-    """Where the suite leaves the choice, records are writable and come from whole objects."""
-    for name in suite:
-        if not name.startswith(("y_", "n_")):
-            records = read_both_ways(suite[name]).records
-            assert json.dumps(records, ensure_ascii=False).encode("utf-8") is not None
-            assert (
-                not records
-                or records[0].keys() == objects_of(suite[name].lstrip("\ufeff"))[0].keys()
-                or "\ufffd" in next(iter(records[0]))
-            ), name
+    """Where the suite leaves the choice, nothing raises and what is read can be written."""
+    names = [name for name in suite if not name.startswith(("y_", "n_"))]
+    assert len(names) == 57
+    for name in names:
+        records = read_both_ways(suite[name]).records
+        json.dumps(records, ensure_ascii=False, allow_nan=False).encode("utf-8")
 
 
 def test_broken_json_invents_nothing(shared_data: Path) -> None:

@@ -48,7 +48,7 @@ class OpenAILLM:
         base_url: str | None = None,
         temperature: float | None = 0.0,
         timeout: float = 180.0,
-        max_retries: int = 4,
+        max_retries: int = 2,
         extra_body: Mapping[str, Json] | None = None,
         extra_headers: Mapping[str, str] | None = None,
         json_mode: bool = False,

@@ -52,7 +52,7 @@ class OpenAIEmbedder:
         max_tokens: int | None = None,
         tokenizer: Tokenizer | None = None,
         timeout: float = 60.0,
-        max_retries: int = 4,
+        max_retries: int = 2,
         extra_body: Mapping[str, Json] | None = None,
         extra_headers: Mapping[str, str] | None = None,
         name: str | None = None,

@@ -64,8 +64,9 @@ def rechunk(
         by_page[chunk.page].append(chunk)
     cut: list[tuple[Page, _Span]] = []
     for page, old in _paired(pages, old_pages):
-        kept = [] if old is None else _kept(page.text, old.text, by_page[old.number], size)
-        if not kept or page.text != (old and old.text):
+        there = [] if old is None else by_page[old.number]
+        kept = [] if old is None else _kept(page.text, old.text, there, size)
+        if old is None or page.text != old.text or len(kept) < len(there):
             kept = _with_gaps_filled(page.text, kept, tokenizer, size, overlap)
         cut += ((page, span) for span in kept)
     return _number(cut)
@@ -211,7 +212,8 @@ class _Cutter:
             else:
                 low = middle + 1
         gap = _AFTER_WORD.search(self.text, low, min(low + _WORD_REACH, end))
-        return gap.end() if gap and gap.end() < end else min(_next_boundary(self.text, low), end)
+        start = low if gap is None or gap.end() >= end else gap.end()
+        return min(_next_boundary(self.text, start), end)
 
     def _before(self, position: int) -> int:
         """The number of tokens before a position, as the sum of its segments'."""
@@ -244,11 +246,11 @@ def _outline(text: str) -> tuple[list[int], list[int]]:
 
 def _segments(text: str, sentences: Sequence[int], size: int) -> list[int]:
     """The sentence starts, with those of pieces of sentences that may exceed `size` tokens."""
-    grain = max(size // 4, 1)
+    grain = max(size // 4, _WORD_REACH)
     starts = [0]
     for start, end in pairwise(sentences):
-        while end - start > size:
-            piece = _word_end(text, start + grain // 2, start + grain)
+        while end - start > max(size, grain):
+            piece = _word_end(text, start + grain // 4, start + grain)
             start = piece or _next_boundary(text, start + grain)
             if start >= end:
                 break
@@ -321,17 +323,20 @@ def _fits(text: str, span: _Span, old: str, chunk: Chunk, size: int) -> bool:
         return False
     if not old[chunk.end :].strip() and text[span.end :].strip() and 2 * chunk.tokens < size:
         return False  # a short last chunk grows with what was appended
-    ends = ((span.start, chunk.start), (span.end, chunk.end))
-    return not any(_splits(text, new) and not _splits(old, was) for new, was in ends)
+    for new, was in ((span.start, chunk.start), (span.end, chunk.end)):
+        if character_boundary(text, new) != new:
+            return False
+        if _inside_word(text, new) and not _inside_word(old, was):
+            return False
+    return True
 
 
-def _splits(text: str, position: int) -> bool:
-    """Whether a place is inside a character or a word."""
+def _inside_word(text: str, position: int) -> bool:
+    """Whether a place parts a word of a script that writes spaces."""
     if not 0 < position < len(text):
         return False
     before, after = text[position - 1], text[position]
-    inside_word = before.isalnum() and after.isalnum() and not (is_cjk(before) or is_cjk(after))
-    return inside_word or character_boundary(text, position) != position
+    return before.isalnum() and after.isalnum() and not (is_cjk(before) or is_cjk(after))
 
 
 def _with_gaps_filled(
@@ -346,7 +351,8 @@ def _with_gaps_filled(
     for span in kept:
         shared = tokenizer.truncate(text[span.start : span.end], overlap)
         index = bisect_right(cutter.sentences, span.start + len(shared)) - 1
-        limit = max(span.start, min(cutter.sentences[index], span.end - 1))
+        reach = cutter.sentences[index]
+        limit = reach if span.start < reach < span.end else span.start
         spans += cutter.fill(last, until=span.start, limit=limit)
         spans.append(span)
         last = span

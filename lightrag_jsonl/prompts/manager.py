@@ -9,7 +9,6 @@ from typing import TypeAlias, cast
 
 from lightrag_jsonl.errors import NotFoundError, PromptError
 from lightrag_jsonl.jsonl import parse_jsonl
-from lightrag_jsonl.prompts.prompt import Prompt
 from lightrag_jsonl.prompts.config import config_prompts
 from lightrag_jsonl.prompts.files import (
     file_prompt,
@@ -18,10 +17,10 @@ from lightrag_jsonl.prompts.files import (
     prompt_folder,
     prompt_paths,
 )
-from lightrag_jsonl.protocols import LLM
+from lightrag_jsonl.prompts.prompt import Prompt
 from lightrag_jsonl.prompts.replies import read_json
+from lightrag_jsonl.protocols import LLM
 from lightrag_jsonl.types import Json, Message, Record, ResponseType
-
 
 Ask: TypeAlias = Callable[[str, str], Awaitable[str]]
 

@@ -9,8 +9,8 @@ from typing import get_args
 
 from lightrag_jsonl.errors import PromptError
 from lightrag_jsonl.prompts.rows import row_schema
-from lightrag_jsonl.schemas import Schema, compile_schema
 from lightrag_jsonl.prompts.templates import Template
+from lightrag_jsonl.schemas import Schema, compile_schema
 from lightrag_jsonl.types import Json, Message, ResponseType
 
 RESPONSE_TYPES: tuple[ResponseType, ...] = get_args(ResponseType)

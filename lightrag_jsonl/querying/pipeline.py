@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from lightrag_jsonl.ask import Ask
-from lightrag_jsonl.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.protocols import Answerer, Embedder, KeywordExtractor, Reranker, Tokenizer
-from lightrag_jsonl.querying import answering, edges
-from lightrag_jsonl.querying.context import build_context
-from lightrag_jsonl.querying.edges import EdgeBook, EdgeSelection
-from lightrag_jsonl.querying.hits import Probe
-from lightrag_jsonl.querying.keywords import find_keywords
+from lightrag_jsonl.querying import answering
+from lightrag_jsonl.querying.edges import EdgeBook
 from lightrag_jsonl.querying.observing import Observer, Silent
-from lightrag_jsonl.querying.recipes import RECIPES, Recipe, lookups
-from lightrag_jsonl.querying.searching import Findings, find, load_sources
-from lightrag_jsonl.querying.selection import reranked
-from lightrag_jsonl.querying.writing import Found
+from lightrag_jsonl.querying.recipes import RECIPES
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
-from lightrag_jsonl.text import sanitize
-from lightrag_jsonl.types import Answer, Chunk, Citation, Context, Keywords, Usage
+from lightrag_jsonl.types import Answer, Citation, Context, Usage
 
 SEARCH_TOKENS = 2_000  # of a question that are searched with; the rest of a longer one is cut
 
@@ -154,7 +143,11 @@ class QueryPipeline:
             yield await self._answerer.answer(context.question, context)
             return
         messages = answering.messages(
-            context, recipe.prompt, param=param, tokenizer=self._tokenizer, prompts=self._ask.prompts
+            context,
+            recipe.prompt,
+            param=param,
+            tokenizer=self._tokenizer,
+            prompts=self._ask.prompts,
         )
         if whole:
             reply = await self._ask.chat(messages)

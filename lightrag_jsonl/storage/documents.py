@@ -141,6 +141,15 @@ def documents(
     return [_document(*row) for row in rows]
 
 
+def is_known(connection: sqlite3.Connection, id: str) -> bool:
+    """Whether a document of this id is visible or waiting."""
+    row = connection.execute(
+        "SELECT 1 FROM documents WHERE name = ? UNION ALL SELECT 1 FROM pending WHERE id = ?",
+        (id, id),
+    ).fetchone()
+    return row is not None
+
+
 def _document(
     row: int, id: str, title: str, source: str, date: str, metadata: str, *rest: Any
 ) -> StoredDocument:
@@ -309,8 +318,9 @@ def drop_chunks(connection: sqlite3.Connection, rows: Iterable[int]) -> None:
 
 def chunk_from(row: tuple[Any, ...]) -> Chunk:
     """A `Chunk` from the columns of CHUNK_COLUMNS."""
-    *fields, created_at = row
-    return Chunk(*fields, datetime.fromtimestamp(created_at, UTC))
+    id, document, index, page, start, end, text, tokens, created_at = row
+    at = datetime.fromtimestamp(created_at, UTC)
+    return Chunk(id, document, index, page, start, end, text, tokens, at)
 
 
 # ── how extraction went ─────────────────────────────────────────────────────────

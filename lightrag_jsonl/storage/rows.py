@@ -107,17 +107,17 @@ def relations_by_id(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[
 
 def _entity(row: tuple[Any, ...]) -> EntityRow:
     id, key, tally, *rest = row
-    names, types, attributes = map(Counter, json.loads(tally))
+    votes: list[dict[str, int]] = json.loads(tally)
+    names, types, attributes = (Counter(vote) for vote in votes)
     return EntityRow(id, key, names, types, attributes, *rest)
 
 
 def _relation(row: tuple[Any, ...]) -> RelationRow:
     id, low, high, tally, *rest, reversed_ = row
     *votes, forward, backward, weight = json.loads(tally)
-    keywords, low_names, high_names = map(Counter, votes)
+    keywords, low_names, high_names = (Counter[str](vote) for vote in votes)
     sums = (forward, backward, weight)
-    ends = (keywords, low_names, high_names)
-    found = RelationRow(id, low, high, *ends, *sums, *rest)
+    found = RelationRow(id, low, high, keywords, low_names, high_names, *sums, *rest)
     found.reversed = bool(reversed_)
     return found
 

@@ -1,5 +1,5 @@
 """Fixtures of the adapters' tests."""
 
-from servers import tiny_llama
+from tests.servers import tiny_llama
 
 __all__ = ["tiny_llama"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from lightrag_jsonl.adapters.constrain import constraint, means_of, unwrap
 from lightrag_jsonl.adapters.grammar import literal, record_grammar
 from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.types import Json
 
 values = st.recursive(
@@ -144,6 +145,17 @@ def test_names_are_for_names_only() -> None:
     assert rule(grammar, "name") == '"\\"乔峰\\"" | "\\"a\\\\nb\\""'
     assert grammar.count("sp name") == 4
     assert "sp name" not in record_grammar({"oneOf": [*kinds]}, names=[])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_prompt_of_records_has_a_grammar(language: str) -> None:
+    """The schemas that the package ships can all be held to."""
+    manager = PromptManager.load(language)
+    schemas = [prompt.schema for prompt in map(manager.prompt, manager.ids) if prompt.schema]
+
+    grammars = [record_grammar(schema.source) for schema in schemas]
+
+    assert len(grammars) >= 6
 
 
 @given(st.text(max_size=20))

@@ -6,11 +6,11 @@ import asyncio
 
 import numpy as np
 import pytest
-from servers import Reply, Request, ScriptedServer, Step, embedding_reply, error_reply
 
 from lightrag_jsonl.adapters import OpenAIEmbedder
 from lightrag_jsonl.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.protocols import Vectors
+from tests.servers import Reply, Request, ScriptedServer, Step, embedding_reply, error_reply
 
 
 def lengths_and_ones(request: Request) -> Reply:

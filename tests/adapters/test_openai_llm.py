@@ -13,7 +13,12 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from servers import (
+
+from lightrag_jsonl.adapters import OpenAILLM
+from lightrag_jsonl.errors import ConfigError, LLMError
+from lightrag_jsonl.protocols import ConstrainedLLM, StreamingLLM
+from lightrag_jsonl.types import Completion, Message, Usage
+from tests.servers import (
     Reply,
     ScriptedServer,
     Step,
@@ -21,11 +26,6 @@ from servers import (
     error_reply,
     stream_reply,
 )
-
-from lightrag_jsonl.adapters import OpenAILLM
-from lightrag_jsonl.errors import ConfigError, LLMError
-from lightrag_jsonl.protocols import ConstrainedLLM, StreamingLLM
-from lightrag_jsonl.types import Completion, Message, Usage
 
 Value = TypeVar("Value")
 KEY = "sk-test-0123456789abcdef"

@@ -102,12 +102,13 @@ def _quotes(number: int, rank: int, text: str, *, about: str = "") -> Iterable[_
             yield _Quote(number, rank, line, _terms(f"{about} {line}"))
 
 
-_MARKUP = re.compile(r"</?[A-Za-z][^<>]{0,80}>|\s*\[[\d,\s]+\]")
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")
+_REFERENCE = re.compile(r"\s*\[[\d,\s]+\]")
 
 
 def _on_one_line(sentence: str) -> str:
     """The sentence without tags and without reference marks that would read as citations."""
-    line = " ".join(_MARKUP.sub(" ", sentence).split())
+    line = " ".join(_TAG.sub(" ", _REFERENCE.sub("", sentence)).split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"
 
 

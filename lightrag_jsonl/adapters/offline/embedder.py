@@ -8,8 +8,8 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from lightrag_jsonl.adapters.offline import chinese_words, english_words
 from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.text import has_cjk, sanitize, search_terms
 
-Slots = npt.NDArray[np.int64]
+Features: TypeAlias = tuple[list[int], list[float]]  # slots, and the weights added to them
 
 VERSION = 1
 _FAINT = 0.1  # weight of function words: they tell texts apart, but hardly
@@ -59,21 +59,34 @@ class HashEmbedder:
 
 def hash_vectors(texts: Sequence[str], *, dim: int) -> Vectors:
     """One unit vector a text; a text without letters or digits gets the first axis."""
-    known: dict[tuple[str, bool], tuple[Slots, Vectors]] = {}
+    known: dict[tuple[str, bool], Features] = {}
     vectors = np.zeros((len(texts), dim), dtype=np.float32)
     for row, text in enumerate(texts):
-        counts = Counter(_terms(text))
-        for term in counts:
-            if term not in known:
-                known[term] = _features(*term, dim=dim)
-        if counts:
-            slots = np.concatenate([known[term][0] for term in counts])
-            weights = [known[term][1] * (1 + math.log(counts[term])) for term in counts]
-            vectors[row] = np.bincount(slots, weights=np.concatenate(weights), minlength=dim)
+        vectors[row] = _sum_of_features(Counter(_terms(text)), known, dim)
     lengths = np.linalg.norm(vectors, axis=1)
     vectors[lengths < _NOTHING, 0] = 1.0
     lengths[lengths < _NOTHING] = 1.0
     return np.asarray(vectors / lengths[:, None], dtype=np.float32)
+
+
+def _sum_of_features(
+    counts: Mapping[tuple[str, bool], int], known: dict[tuple[str, bool], Features], dim: int
+) -> npt.NDArray[np.float64]:
+    """The features of all terms, damped by their counts, each added to its slot."""
+    slots: list[int] = []
+    weights: list[float] = []
+    sizes: list[int] = []
+    for term in counts:
+        if term not in known:
+            known[term] = _features(*term, dim=dim)
+        term_slots, term_weights = known[term]
+        slots += term_slots
+        weights += term_weights
+        sizes.append(len(term_slots))
+    damped = 1 + np.log(np.fromiter(counts.values(), dtype=np.float64))
+    scaled = np.array(weights) * np.repeat(damped, sizes)
+    added = np.bincount(np.array(slots, dtype=np.int64), weights=scaled, minlength=dim)
+    return added.astype(np.float64)
 
 
 # ── features ────────────────────────────────────────────────────────────────────
@@ -95,7 +108,7 @@ def _terms(text: str) -> Iterator[tuple[str, bool]]:
         yield from ((char, False) for char in folded if char.isprintable() and char != " ")
 
 
-def _features(term: str, loud: bool, *, dim: int) -> tuple[Slots, Vectors]:
+def _features(term: str, loud: bool, *, dim: int) -> Features:
     """The slots of a term's features, and the signed weights that are added there."""
     weight = _weight(term) * (_LOUDNESS if loud and term not in _FAINT_TERMS else 1.0)
     features = [(term, weight)]
@@ -104,9 +117,11 @@ def _features(term: str, loud: bool, *, dim: int) -> tuple[Slots, Vectors]:
         share = weight * _PIECES / math.sqrt(len(pieces))
         features += [(piece, share) for piece in pieces]
     hashes = [zlib.crc32(feature.encode("utf-8")) for feature, _ in features]
-    slots = np.array([(value >> 1) % dim for value in hashes], dtype=np.int64)
-    signs = np.array([1.0 if value & 1 else -1.0 for value in hashes], dtype=np.float32)
-    return slots, signs * np.array([weight for _, weight in features], dtype=np.float32)
+    slots = [(value >> 1) % dim for value in hashes]
+    signed = [
+        share if value & 1 else -share for (_, share), value in zip(features, hashes, strict=True)
+    ]
+    return slots, signed
 
 
 def _pieces(word: str) -> list[str]:

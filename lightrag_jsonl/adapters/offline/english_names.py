@@ -118,7 +118,8 @@ def _continues(run: Sequence[Token], row: Sequence[Token], at: int) -> int:
     if token.kind == "number" and token.text.isdigit() and len(token.text) <= 4:
         return 1 if last.text[-1] != "." and last.low not in tables.CALENDAR else 0
     if token.kind == "own":
-        return 2 if first is not None and first.common and second is None else 0
+        plural = last.low in _OWNERS and second is not None
+        return 2 if first is not None and (plural or (first.common and second is None)) else 0
     if token.low == "of":
         if first is not None:
             return 2
@@ -136,6 +137,7 @@ def _continues(run: Sequence[Token], row: Sequence[Token], at: int) -> int:
 
 
 _ROMAN = re.compile(r"[IVXLC]+\Z")
+_OWNERS = tables.words("women men children people girls boys king queen")
 _BYNAMES = tables.words(
     "great terrible bold wise elder younger younger conqueror confessor first second third good fat"
     " magnificent lionheart pious fair red bear pooh sailor man barbarian impaler hedgehog"
@@ -297,7 +299,7 @@ _SUBJECT = re.compile(
 
 def topic_name(text: str, spans: Sequence[tuple[int, int]]) -> Phrase | None:
     """What a text is about: its title, or the subject that its first words define."""
-    return _heading(text, spans) or _subject(text)
+    return _heading(text, spans) or _subject(text, spans)
 
 
 def _heading(text: str, spans: Sequence[tuple[int, int]]) -> Phrase | None:
@@ -315,12 +317,14 @@ def _heading(text: str, spans: Sequence[tuple[int, int]]) -> Phrase | None:
     return Phrase(*title.span(1), name.removeprefix("The "), sort or "concept", sure=bool(sort))
 
 
-def _subject(text: str) -> Phrase | None:
+def _subject(text: str, spans: Sequence[tuple[int, int]]) -> Phrase | None:
     found = _SUBJECT.match(text)
     words = found[1].casefold().replace(",", "").split() if found else []
     if found is None or not words or len(words) > 9 or words[0] in tables.STOP_WORDS:
         return None
-    if words[0] in tables.INTERJECTIONS or not tables.PRONOUNS.isdisjoint(words):
+    if text[spans[0][1] - 1] in "?？" or words[0] in tables.INTERJECTIONS:
+        return None
+    if not tables.PRONOUNS.isdisjoint(words):
         return None
     described = _COPULA.match(text, found.end(1))
     last = described[1].casefold().split()[-1] if described else ""

@@ -79,7 +79,7 @@ WEAK_NOUNS = words(
 )
 
 FIRST_NAMES = words(
-    """aaron abigail adam alan albert alex alexander alfred alice amanda amy andrea andrew angela anna
+    """aaron abigail drew adam alan albert alex alexander alfred alice amanda amy andrea andrew angela anna
     anne anthony antonio arthur barbara ben benjamin bernard bill billy bob brandon brian bruce carl
     carlos carol caroline catherine charles charlie charlotte chris christian christopher claire clara
     daniel david dean deborah dennis diana donald dorothy douglas ebenezer edgar edith edward edwin

@@ -1,0 +1,122 @@
+"""The command line: a thin shell over `LightRAG`."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from typing import Any
+
+import click
+
+from lightrag_jsonl.cli import (
+    asking,
+    demo,
+    doctor,
+    exporting,
+    indexing,
+    looking,
+    prompts,
+    reading,
+)
+from lightrag_jsonl.cli.output import one_line, say
+from lightrag_jsonl.cli.progress import INTERRUPTED
+from lightrag_jsonl.errors import LightRAGError
+
+FAILED = 1
+EPILOG = """\b
+Examples:
+  lightrag-jsonl demo
+  lightrag-jsonl insert -w kb books/ 'notes/*.md'
+  lightrag-jsonl query -w kb "Who was Scrooge's partner?"
+  lightrag-jsonl insert -w kb --llm gpt-4o-mini report.txt
+  lightrag-jsonl status -w kb --json
+
+\b
+Exit status: 0 done; 1 an error; 2 wrong usage; 3 some of the texts could not
+be read (the others were); 130 ended by Ctrl-C. Keys come from the environment
+(OPENAI_API_KEY), never from an option.
+"""
+
+
+class _Group(click.Group):
+    """A group whose commands tell the package's own errors in one line."""
+
+    def invoke(self, context: click.Context) -> Any:
+        if context.params.get("debug"):
+            return super().invoke(context)
+        try:
+            return super().invoke(context)
+        except LightRAGError as error:
+            say("error: " + one_line(str(error)), err=True)
+            raise click.exceptions.Exit(FAILED) from None
+        except BrokenPipeError:  # whoever read our output has seen enough; click ends quietly
+            raise
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            say(f"error: {where}{error.strerror or error}", err=True)
+            raise click.exceptions.Exit(FAILED) from None
+        except KeyboardInterrupt:
+            say("interrupted", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """In the order a newcomer needs them, not by the alphabet."""
+        return list(self.commands)
+
+
+def _print_version(context: click.Context, option: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        say(f"lightrag-jsonl {doctor.own_version()}")
+        context.exit()
+
+
+@click.group(
+    cls=_Group,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option("--debug", is_flag=True, help="Show the traceback of an error, and the log.")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and end.",
+)
+def main(debug: bool) -> None:
+    """Turn texts into a knowledge graph, and questions into answers with their sources.
+
+    Without --llm nothing leaves this machine: language rules read the texts and
+    answers are put together from cited sentences. With --llm a model does both.
+    """
+    import logging
+
+    level = logging.DEBUG if debug else logging.WARNING
+    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    logging.getLogger("lightrag_jsonl").setLevel(level)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(io.UnsupportedOperation):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+
+
+for command in (
+    demo.demo,
+    indexing.insert,
+    asking.query,
+    asking.retrieve,
+    looking.status,
+    looking.documents,
+    looking.rejections,
+    indexing.retry,
+    indexing.resume,
+    indexing.delete,
+    exporting.export,
+    reading.parse,
+    reading.extract,
+    prompts.prompts,
+    doctor.doctor,
+):
+    main.add_command(command)

@@ -1,0 +1,248 @@
+"""`query` and `retrieve`: questions to an index."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lightrag_jsonl.cli.opening import asking
+from lightrag_jsonl.cli.options import FILE, Command, Setup, as_json, mode, models
+from lightrag_jsonl.cli.output import emit_json, one_line, printable, say
+from lightrag_jsonl.cli.sources import read_stdin
+from lightrag_jsonl.types import Json, Message
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.options import QueryParam
+    from lightrag_jsonl.sync import LightRAG
+    from lightrag_jsonl.types import Answer, Context
+
+DESCRIPTION_COLUMNS = 100
+CONDITION = re.compile(r"(?P<key>[^=<>!]+?)\s*(?P<sign>>=|<=|!=|=|>|<)\s*(?P<value>.*)", re.DOTALL)
+SIGNS = {">=": "$gte", "<=": "$lte", "!=": "$ne", ">": "$gt", "<": "$lt"}
+COLUMNS = frozenset({"id", "title", "source", "date"})  # these are texts, whatever they look like
+ROLES = ("system", "user", "assistant")
+
+
+def _history(
+    context: click.Context, option: click.Parameter, value: Path | None
+) -> tuple[Message, ...]:
+    if value is None:
+        return ()
+    try:
+        turns = json.loads(value.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise click.BadParameter(f"{value} is no JSON: {error}") from error
+    try:
+        messages = tuple(Message(turn["role"], turn["content"]) for turn in turns)
+    except (TypeError, KeyError):
+        messages = (Message("", ""),)
+    if not all(m.role in ROLES and isinstance(m.content, str) for m in messages):
+        raise click.BadParameter(
+            f'{value} must hold a list of {{"role": {" | ".join(ROLES)}, "content": text}}'
+        )
+    return messages
+
+
+def _where(
+    context: click.Context, option: click.Parameter, value: tuple[str, ...]
+) -> dict[str, Json]:
+    where: dict[str, Json] = {}
+    for condition in value:
+        match = CONDITION.fullmatch(condition)
+        if match is None:
+            raise click.BadParameter(f"{condition!r} is no KEY=VALUE")
+        key, choices = match["key"].strip(), _choices(match["key"].strip(), match["value"])
+        known = where.get(key)
+        if match["sign"] == "=":
+            where[key] = [*(known if isinstance(known, list) else ()), *choices]
+        else:
+            compared = {SIGNS[match["sign"]]: choices[0]}
+            where[key] = {**(known if isinstance(known, dict) else {}), **compared}
+    return where
+
+
+def _choices(key: str, text: str) -> list[Json]:
+    """What a value may be in the metadata: "2024" is the number or the text."""
+    if key not in COLUMNS and re.fullmatch(r"-?\d+(\.\d+)?|true|false", text):
+        number: Json = json.loads(text) if not re.match(r"-?0\d", text) else text
+        return [number, text]
+    return [text]
+
+
+QUESTION_OPTIONS = (
+    mode,
+    click.option(
+        "--top-k",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Entities and relations to look up (default 40).",
+    ),
+    click.option(
+        "--chunk-top-k",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Chunks to look up (default 20).",
+    ),
+    click.option(
+        "--max-tokens",
+        "max_total_tokens",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Tokens that the context may have (default 30000).",
+    ),
+    click.option(
+        "--where",
+        multiple=True,
+        callback=_where,
+        metavar="KEY=VALUE",
+        help="Only documents with this id, title, source, date or other fact; repeat it for more. "
+        "Also KEY>=VALUE, <=, >, < and !=; the same KEY=… twice means either.",
+    ),
+    click.option(
+        "--history",
+        "conversation_history",
+        type=FILE,
+        callback=_history,
+        metavar="FILE",
+        help='The conversation before: JSON, a list of {"role", "content"}.',
+    ),
+)
+
+
+def _question_options(function: Command) -> Command:
+    for option in reversed(QUESTION_OPTIONS):
+        function = option(function)
+    return function
+
+
+@click.command()
+@click.argument("question", nargs=-1)
+@models
+@_question_options
+@click.option("--response-type", metavar="TEXT", help='The form, such as "One Paragraph".')
+@click.option("--user-prompt", metavar="TEXT", help="A further instruction for the answer.")
+@click.option(
+    "--stream/--no-stream",
+    default=None,
+    help="Print the answer as it is written (the default on a terminal).",
+)
+@as_json
+def query(
+    setup: Setup, question: tuple[str, ...], stream: bool | None, as_json: bool, **given: Any
+) -> None:
+    """Answer a QUESTION (or one from stdin), with the places that the answer rests on.
+
+    Without --llm the answer is put together from sentences of the texts.
+
+    \b
+    Examples:
+      lightrag-jsonl query -w kb "Who was Scrooge's partner?"
+      lightrag-jsonl query -w kb --mode global --llm gpt-4o-mini "What is the book about?"
+      lightrag-jsonl query -w kb --where source=minutes.txt --where 'date>=2024-01-01' "Who came?"
+      echo "乔峰的身世是什么？" | lightrag-jsonl query -w kb
+    """
+    text, param = _question(question), _param(given)
+    if stream is None:
+        stream = sys.stdout.isatty()
+    with asking(setup) as rag:
+        if stream and not as_json:
+            _stream(rag, text, param)
+            return
+        answer = rag.query(text, param)
+    if as_json:
+        emit_json(answer)
+    else:
+        say(answer)
+
+
+@click.command()
+@click.argument("question", nargs=-1)
+@models
+@_question_options
+@click.option("--prompt", is_flag=True, help="Print the text that a model would read.")
+@as_json
+def retrieve(
+    setup: Setup, question: tuple[str, ...], prompt: bool, as_json: bool, **given: Any
+) -> None:
+    """Show what is found for a QUESTION, best first, without answering it.
+
+    \b
+    Examples:
+      lightrag-jsonl retrieve -w kb --mode local --top-k 10 "Scrooge and Marley"
+      lightrag-jsonl retrieve -w kb --prompt "Who was Scrooge's partner?"
+    """
+    with asking(setup) as rag:
+        context = rag.retrieve(_question(question), _param(given))
+    if as_json:
+        emit_json(context)
+    elif prompt:
+        say(context.prompt)
+    else:
+        _show(context)
+
+
+def _question(words: Sequence[str]) -> str:
+    """The arguments as one text, or else stdin."""
+    if not words or tuple(words) == ("-",):
+        if sys.stdin.isatty():
+            raise click.UsageError("no question: give it as an argument, or through stdin")
+        words = (read_stdin(),)
+    text = " ".join(words).strip()
+    if not text:
+        raise click.UsageError("the question is empty")
+    return text
+
+
+def _param(given: dict[str, Any]) -> QueryParam:
+    from lightrag_jsonl.options import QueryParam
+
+    return QueryParam(**{name: value for name, value in given.items() if value is not None})
+
+
+# ── for people ──────────────────────────────────────────────────────────────────
+
+
+def _stream(rag: LightRAG, question: str, param: QueryParam) -> None:
+    pieces = rag.stream(question, param)
+    for piece in pieces:
+        click.echo(printable(piece), nl=False)
+        sys.stdout.flush()
+    say(_sources(pieces.answer))
+
+
+def _sources(answer: Answer) -> str:
+    """The part of a printed answer that follows its text."""
+    return str(answer).removeprefix(answer.text)
+
+
+def _show(context: Context) -> None:
+    for number, entity in enumerate(context.entities, 1):
+        if number == 1:
+            say("entities")
+        _item(number, entity.score, f"{entity.name} ({entity.type}): {entity.description}")
+    for number, relation in enumerate(context.relations, 1):
+        if number == 1:
+            say("relations")
+        what = f"{relation.source} — {relation.predicate} — {relation.target}"
+        _item(number, relation.score, f"{what} (weight {relation.weight:g}): {relation.description}")
+    for number, chunk in enumerate(context.chunks, 1):
+        if number == 1:
+            say("chunks")
+        document = context.documents.get(chunk.document_id, chunk.document_id)
+        where = f"{document}, page {chunk.page}, characters {chunk.start}–{chunk.end}"
+        _item(number, chunk.score, f"[{where}] {chunk.text}")
+    dropped = context.dropped
+    if context.empty:
+        say("nothing was found")
+    say(f"{context.tokens:,} tokens; left out for want of room: {dropped.entities} entities, "
+        f"{dropped.relations} relations, {dropped.chunks} chunks")
+
+
+def _item(number: int, score: float, text: str) -> None:
+    say(f"{number:4}  {score:6.3f}  {one_line(text, DESCRIPTION_COLUMNS)}")

@@ -1,0 +1,239 @@
+"""`insert`, `retry`, `resume` and `delete`: the commands that change an index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lightrag_jsonl.cli.opening import going_on, inserting
+from lightrag_jsonl.cli.options import FILE, Command, Setup, as_json, models
+from lightrag_jsonl.cli.output import counted, emit_json, one_line, say
+from lightrag_jsonl.cli.progress import interruptible, progress_bar
+from lightrag_jsonl.cli.sources import find_sources, with_id
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.types import InsertReport
+
+INCOMPLETE = 3
+SHOWN_FAILURES = 20
+COUNT = click.IntRange(min=1)
+
+cutting_options = (
+    click.option(
+        "--chunk-tokens", type=COUNT, metavar="N", help="Tokens of a chunk (default 1200)."
+    ),
+    click.option(
+        "--chunk-overlap",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Tokens that neighbours share (default 100).",
+    ),
+    click.option(
+        "--extraction",
+        type=click.Choice(["extract-graph", "agent-kg-extract", "extract-with-ontologies"]),
+        help="The prompt that asks a model for facts (default extract-graph).",
+    ),
+    click.option(
+        "--ontology", type=FILE, metavar="FILE", help="Classes and properties, JSON or YAML."
+    ),
+    click.option(
+        "--entity-type",
+        "entity_types",
+        multiple=True,
+        metavar="NAME",
+        help="A kind of thing to look for; may be repeated.",
+    ),
+)
+running_options = (
+    click.option(
+        "--gleanings",
+        "max_gleanings",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="How often a model is asked again for what it missed (default 1).",
+    ),
+    click.option(
+        "--concurrency",
+        "max_concurrent_calls",
+        type=COUNT,
+        metavar="N",
+        help="Model calls at a time (default 16).",
+    ),
+    click.option(
+        "--max-calls", type=COUNT, metavar="N", help="Stop after so many model calls, all kept."
+    ),
+)
+
+
+def _options(*groups: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
+    def decorate(function: Command) -> Command:
+        for option in reversed([one for group in groups for one in group]):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True)
+@models
+@_options(cutting_options, running_options)
+@click.option("--id", "id", metavar="ID", help="The document's id (for one text).")
+@as_json
+def insert(
+    setup: Setup, files: tuple[str, ...], id: str | None, as_json: bool, **given: Any
+) -> None:
+    """Read texts into the index; it is made if there is none.
+
+    FILES are files (.txt, .md, .jsonl), folders, quoted patterns, or - for stdin. A line of
+    a .jsonl file is a text, or an object with "text" and, as you like, "id", "title", "date",
+    "source" and other facts to filter by. What is there already is not read again; a
+    document with a known id and another text takes the old one's place.
+
+    \b
+    Examples:
+      lightrag-jsonl insert -w kb book.txt
+      lightrag-jsonl insert -w kb --language zh 三国演义.txt
+      lightrag-jsonl insert -w kb 'notes/**/*.md' papers/
+      pdftotext paper.pdf - | lightrag-jsonl insert -w kb --id paper -
+      lightrag-jsonl insert -w kb --llm gpt-4o-mini --embedder st:BAAI/bge-m3 book.txt
+    """
+    sources = find_sources(files)
+    options = _given(given)
+    with _patiently(setup.working_dir), inserting(setup, options) as rag, progress_bar() as watcher:
+        documents = sources if id is None else with_id(sources, id)
+        report = rag.insert(documents, watcher=watcher)
+    _tell(setup.working_dir, report, as_json=as_json)
+
+
+@click.command()
+@models
+@_options(running_options)
+@as_json
+def retry(setup: Setup, as_json: bool, **given: Any) -> None:
+    """Read the chunks again that failed, and no other.
+
+    Model and options are those of the insert before, unless others are given.
+    """
+    with _patiently(setup.working_dir), going_on(setup, _given(given)) as rag:
+        with progress_bar() as watcher:
+            report = rag.retry(watcher=watcher)
+    _tell(setup.working_dir, report, as_json=as_json, nothing="nothing has failed")
+
+
+@click.command()
+@models
+@_options(running_options)
+@as_json
+def resume(setup: Setup, as_json: bool, **given: Any) -> None:
+    """Go on with the documents of an insert that was interrupted.
+
+    Answers that a model gave before are kept and not asked for again. Model and options
+    are those of that insert, unless others are given.
+    """
+    with _patiently(setup.working_dir), going_on(setup, _given(given)) as rag:
+        with progress_bar() as watcher:
+            report = rag.resume(watcher=watcher)
+    _tell(setup.working_dir, report, as_json=as_json, nothing="nothing is waiting")
+
+
+@click.command()
+@click.argument("ids", nargs=-1, required=True)
+@models
+@as_json
+def delete(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
+    """Remove documents by ID, as if they had never been read; no model is asked.
+
+    \b
+    Example:
+      lightrag-jsonl delete -w kb doc-1f3a5b7c9d0e2f46    (`documents` lists the ids)
+    """
+    with going_on(setup, {}) as rag:
+        report = rag.delete(*ids)
+    if as_json:
+        emit_json(report)
+        return
+    say(
+        f"removed {counted(len(report.documents), 'document')} "
+        f"({counted(report.chunks, 'chunk')}), "
+        f"{counted(report.entities, 'entity', 'entities')} and "
+        f"{counted(report.relations, 'relation')} that nothing else mentions"
+    )
+
+
+# ── the report ──────────────────────────────────────────────────────────────────
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """Those options that were really given, by their names in `IndexOptions`."""
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    return {n: v.resolve() if isinstance(v, Path) else v for n, v in given.items()}
+
+
+def _patiently(working_dir: Path) -> Any:
+    return interruptible(
+        f"what was read is kept; go on with: lightrag-jsonl resume -w {working_dir}"
+    )
+
+
+def _tell(
+    working_dir: Path, report: InsertReport, *, as_json: bool, nothing: str = "nothing was read"
+) -> None:
+    if as_json:
+        emit_json(report)
+    else:
+        _tell_people(working_dir, report, nothing)
+    if report.failures or report.stopped:
+        raise click.exceptions.Exit(INCOMPLETE)
+
+
+def _tell_people(working_dir: Path, report: InsertReport, nothing: str) -> None:
+    if report.documents:
+        say(
+            f"{working_dir}: read {counted(len(report.documents), 'document')} "
+            f"({counted(report.chunks, 'chunk')}); new or changed: "
+            f"{counted(report.entities, 'entity', 'entities')}, "
+            f"{counted(report.relations, 'relation')}"
+        )
+    elif not report.unchanged:
+        say(f"{working_dir}: {nothing}")
+    if report.unchanged:
+        say(
+            f"{working_dir}: {counted(len(report.unchanged), 'document')} known already, not read again"
+        )
+    usage = report.usage
+    if usage.calls:
+        cached = f" ({usage.cached_tokens:,} of them cached)" if usage.cached_tokens else ""
+        say(
+            f"model: {counted(usage.calls, 'call')}, {usage.input_tokens:,} tokens in{cached}, "
+            f"{usage.output_tokens:,} out"
+        )
+    refused = {**report.extraction.rejections}
+    refused.pop("repaired", None)
+    if refused:
+        reasons = ", ".join(f"{name} {number:,}" for name, number in refused.items())
+        say(f"refused: {reasons} (see: lightrag-jsonl rejections -w {working_dir})")
+    if report.stopped:
+        say(report.stopped, err=True)
+    _tell_failures(working_dir, report)
+
+
+def _tell_failures(working_dir: Path, report: InsertReport) -> None:
+    if not report.failures:
+        return
+    say(f"{counted(len(report.failures), 'failure')}:", err=True)
+    for failure in report.failures[:SHOWN_FAILURES]:
+        where = (
+            f"{failure.document_id}, {failure.chunk_id}"
+            if failure.chunk_id
+            else failure.document_id
+        )
+        reason = failure.reason.removeprefix(f"{failure.document_id}: ")
+        say(f"  {one_line(where)}: {one_line(reason)}", err=True)
+    if len(report.failures) > SHOWN_FAILURES:
+        say(f"  … and {len(report.failures) - SHOWN_FAILURES:,} more (--json shows all)", err=True)
+    if any(failure.chunk_id for failure in report.failures):
+        say(f"ask again for the chunks: lightrag-jsonl retry -w {working_dir}", err=True)

@@ -1,0 +1,138 @@
+"""`status`, `documents` and `rejections`: what an index holds and how reading went."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from lightrag_jsonl.cli.opening import looking, recorded
+from lightrag_jsonl.cli.options import Setup, as_json, folder
+from lightrag_jsonl.cli.output import counted, emit_json, one_line, say, table, to_json
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.types import DocumentStatus, ExtractionReport, Status
+
+LINE_COLUMNS = 60
+
+
+@click.command()
+@folder
+@as_json
+def status(setup: Setup, as_json: bool) -> None:
+    """Show what the index holds, what it was built with, and how reading went."""
+    with looking(setup) as rag:
+        found = replace(rag.status(), llm=_model(setup))
+    if as_json:
+        emit_json(found)
+    else:
+        say(table(("", ""), _status_rows(found)).lstrip("\n"))
+
+
+@click.command()
+@folder
+@as_json
+def documents(setup: Setup, as_json: bool) -> None:
+    """List the documents, with their ids and states.
+
+    States: done; partial (some chunks failed) and failed (all did), for `retry`; pending (an
+    insert was interrupted), for `resume`.
+    """
+    with looking(setup) as rag:
+        found = rag.documents()
+    if as_json:
+        emit_json(found)
+        return
+    header = ("id", "state", "chunks", "failed", "characters", "title", "source")
+    say(table(header, [_document_row(one) for one in found]))
+
+
+@click.command()
+@click.argument("ids", nargs=-1)
+@folder
+@as_json
+def rejections(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
+    """List the lines of a model's answers that were refused, of all documents or those with IDS.
+
+    Read it before a large corpus is paid for: it tells what the model gets wrong.
+    """
+    with looking(setup) as rag:
+        known = {one.id for one in rag.documents()}
+        unknown = [id for id in ids if id not in known]
+        if unknown:
+            raise click.UsageError(f"no such document: {', '.join(unknown)}")
+        found = rag.rejections(*ids)
+    if as_json:
+        named = [{"document_id": d, "chunk_id": c, "rejection": r} for d, c, r in found]
+        emit_json([_flat(one) for one in named])
+        return
+    header = ("document", "chunk", "line", "reason", "detail", "text")
+    rows = [
+        (d, c, r.line, r.reason, one_line(r.detail, LINE_COLUMNS), one_line(r.text, LINE_COLUMNS))
+        for d, c, r in found
+    ]
+    say(table(header, rows) if rows else "nothing was refused")
+
+
+def _flat(named: dict[str, object]) -> dict[str, object]:
+    rejection = to_json(named.pop("rejection"))
+    return {**named, **(rejection if isinstance(rejection, dict) else {})}
+
+
+def _model(setup: Setup) -> str:
+    """The model that last wrote to the index; opened for looking, the index has none."""
+    known = recorded(setup.working_dir)
+    return known.get("cli.llm") or known.get("llm") or "none"
+
+
+def _document_row(one: DocumentStatus) -> tuple[object, ...]:
+    failed = one.extraction.failed
+    return (one.id, one.state, one.chunks, failed, one.characters, one.title or "", one.source or "")
+
+
+def _status_rows(status: Status) -> list[tuple[str, str]]:
+    states = ", ".join(f"{number:,} {state}" for state, number in status.documents.items())
+    rows = [
+        ("folder", status.working_dir),
+        ("documents", f"{sum(status.documents.values()):,}" + (f" ({states})" if states else "")),
+        ("chunks", f"{status.chunks:,}"),
+        ("entities", f"{status.entities:,}"),
+        ("relations", f"{status.relations:,}"),
+        ("language", status.language),
+        ("model", status.llm),
+        ("embedder", f"{status.embedder} ({status.dim} dimensions)"),
+        ("tokenizer", status.tokenizer),
+        ("size", f"{status.bytes_on_disk / 1e6:,.1f} MB, format {status.format}"),
+    ]
+    return rows + _extraction_rows(status.extraction)
+
+
+def _extraction_rows(report: ExtractionReport) -> list[tuple[str, str]]:
+    states = (("ok", report.ok), ("empty", report.empty), ("partial", report.partial))
+    chunks = ", ".join(f"{number:,} {name}" for name, number in states if number)
+    failed = f"{report.failed:,} failed" if report.failed else ""
+    rows = [("read", ", ".join(part for part in (chunks, failed) if part) or "nothing yet")]
+    rows.append(("records", f"{report.records:,}"))
+    if report.rejections:
+        refused = ", ".join(f"{name} {number:,}" for name, number in report.rejections.items())
+        rows.append(("refused or mended", refused))
+    for name, number in (
+        ("not in the text", report.ungrounded),
+        ("cut off", report.truncated),
+        ("resumed", report.resumed),
+    ):
+        if number:
+            rows.append((name, f"{number:,}"))
+    if report.gleaned:
+        rows.append(("gleaned", ", ".join(f"{number:,}" for number in report.gleaned)))
+    usage = report.usage
+    if usage.calls:
+        rows.append(
+            (
+                "tokens",
+                f"{usage.input_tokens:,} in, {usage.output_tokens:,} out, "
+                f"{usage.cached_tokens:,} cached, {counted(usage.calls, 'call')}",
+            )
+        )
+    return rows

@@ -1,0 +1,207 @@
+"""From a `Setup` to an open index: what was recorded in the folder fills in what was not said."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from lightrag_jsonl.cli.options import Setup
+from lightrag_jsonl.errors import ConfigError, EmbeddingError, StorageError
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.options import IndexOptions
+    from lightrag_jsonl.protocols import LLM, Embedder, Vectors
+    from lightrag_jsonl.sync import LightRAG
+
+NO_MODEL = "none"
+FORGOTTEN = ("max_calls", "max_concurrent_calls")  # options of one run, not of the index
+
+
+@contextlib.contextmanager
+def looking(setup: Setup) -> Iterator[LightRAG]:
+    """An existing index to look at: no model is needed, whatever it was built with."""
+    from lightrag_jsonl.sync import LightRAG
+
+    known = require_index(setup.working_dir)
+    embedder = Recorded(known["embedder"], int(known["dim"])) if "embedder" in known else None
+    with LightRAG(setup.working_dir, embedder=embedder, language=_language(setup, known)) as rag:
+        yield rag
+
+
+@contextlib.contextmanager
+def asking(setup: Setup) -> Iterator[LightRAG]:
+    """An existing index to ask, with the model that was named now and the recorded embedder."""
+    known = require_index(setup.working_dir)
+    with _open(setup, known, make_llm(setup.llm, setup.base_url), None) as rag:
+        yield rag
+
+
+@contextlib.contextmanager
+def inserting(setup: Setup, given: Mapping[str, Any]) -> Iterator[LightRAG]:
+    """An index to write to, made if there is none; what it is built with is remembered."""
+    known = recorded(setup.working_dir)
+    if setup.llm is None and _model_of(known) != NO_MODEL:
+        raise ConfigError(
+            f"{setup.working_dir} was read with the model {_model_of(known)}: name a model with "
+            "--llm, or say --llm none for the language rules"
+        )
+    llm = make_llm(setup.llm, setup.base_url)
+    with _open(setup, known, llm, index_options(given)) as rag:
+        _remember(setup, known, given)
+        yield rag
+
+
+@contextlib.contextmanager
+def going_on(setup: Setup, given: Mapping[str, Any]) -> Iterator[LightRAG]:
+    """An existing index to go on with, as the insert before was set up, unless told otherwise."""
+    known = require_index(setup.working_dir)
+    if setup.llm is None and "cli.llm" not in known and _model_of(known) != NO_MODEL:
+        raise ConfigError(
+            f"{setup.working_dir} was read with the model {_model_of(known)}: name a model with --llm"
+        )
+    llm = make_llm(setup.llm or known.get("cli.llm"), setup.base_url or known.get("cli.base_url"))
+    options = index_options({**json.loads(known.get("cli.options", "{}")), **given})
+    with _open(setup, known, llm, options) as rag:
+        yield rag
+
+
+# ── what the folder knows ───────────────────────────────────────────────────────
+
+
+def has_index(working_dir: Path) -> bool:
+    """Whether the folder holds an index; nothing is created."""
+    from lightrag_jsonl.storage.database import FILE_NAME
+
+    return (working_dir / FILE_NAME).is_file()
+
+
+def require_index(working_dir: Path) -> dict[str, str]:
+    """The settings that an index was built with; `StorageError` where there is no index."""
+    if not has_index(working_dir):
+        raise StorageError(
+            f"no index in {working_dir}; make one with: lightrag-jsonl insert -w {working_dir} FILES",
+            path=working_dir,
+        )
+    return recorded(working_dir)
+
+
+def recorded(working_dir: Path) -> dict[str, str]:
+    """The settings that an index was built with; empty where there is no index yet."""
+    from lightrag_jsonl.storage import settings
+    from lightrag_jsonl.storage.database import Database
+
+    if not has_index(working_dir):
+        return {}
+    with contextlib.closing(Database(working_dir)) as database, database.reading() as connection:
+        return settings.read(connection)
+
+
+def _remember(setup: Setup, known: Mapping[str, str], given: Mapping[str, Any]) -> None:
+    """Keep what later commands need to go on without repeating the options."""
+    from lightrag_jsonl.storage import settings
+    from lightrag_jsonl.storage.database import Database
+
+    kept = {name: value for name, value in given.items() if name not in FORGOTTEN}
+    values = {
+        "cli.llm": setup.llm or NO_MODEL,
+        "cli.base_url": setup.base_url or "",
+        "cli.embedder": _absolute(_embedder_spec(setup, known)),
+        "cli.embedder_base_url": _embedder_url(setup, known) or "",
+        "cli.language": _language(setup, known),
+        "cli.options": json.dumps(kept, ensure_ascii=False, default=str, sort_keys=True),
+    }
+    if any(known.get(key) != value for key, value in values.items()):
+        with contextlib.closing(Database(setup.working_dir)) as database:
+            database.write(lambda connection: settings.record(connection, values))
+
+
+def _model_of(known: Mapping[str, str]) -> str:
+    return known.get("cli.llm") or known.get("llm") or NO_MODEL
+
+
+def _language(setup: Setup, known: Mapping[str, str]) -> str:
+    return setup.language or known.get("language") or known.get("cli.language") or "en"
+
+
+def _embedder_spec(setup: Setup, known: Mapping[str, str]) -> str:
+    return setup.embedder or known.get("cli.embedder") or "hash"
+
+
+def _embedder_url(setup: Setup, known: Mapping[str, str]) -> str | None:
+    if setup.embedder_base_url is not None:
+        return setup.embedder_base_url
+    if setup.embedder is None and "cli.embedder" in known:
+        return known.get("cli.embedder_base_url") or None
+    return setup.base_url
+
+
+def _absolute(spec: str) -> str:
+    """A model's folder is remembered by its whole path, so that any directory will do later."""
+    kind, _, name = spec.partition(":")
+    return f"st:{Path(name).resolve()}" if kind == "st" and Path(name).is_dir() else spec
+
+
+# ── the parts ───────────────────────────────────────────────────────────────────
+
+
+def _open(
+    setup: Setup, known: Mapping[str, str], llm: LLM | None, options: IndexOptions | None
+) -> LightRAG:
+    from lightrag_jsonl.sync import LightRAG
+
+    return LightRAG(
+        setup.working_dir,
+        llm=llm,
+        embedder=make_embedder(_embedder_spec(setup, known), _embedder_url(setup, known)),
+        language=_language(setup, known),
+        options=options,
+        prompts=setup.prompts,
+    )
+
+
+def index_options(given: Mapping[str, Any]) -> IndexOptions:
+    """`IndexOptions` with those fields that were given."""
+    from lightrag_jsonl.options import IndexOptions
+
+    values = {name: value for name, value in given.items() if value is not None}
+    return IndexOptions(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+
+
+def make_llm(model: str | None, base_url: str | None) -> LLM | None:
+    """The chat model of a name; `None` for no name and for "none"."""
+    if model in (None, "", NO_MODEL):
+        return None
+    from lightrag_jsonl.adapters.openai import OpenAILLM
+
+    return OpenAILLM(str(model), base_url=base_url or None)
+
+
+def make_embedder(spec: str, base_url: str | None) -> Embedder:
+    """The embedder that `hash`, `st:NAME_OR_FOLDER` or `openai:NAME` stands for."""
+    kind, _, name = spec.partition(":")
+    if kind == "st":
+        from lightrag_jsonl.adapters.sentence_transformers import SentenceTransformerEmbedder
+
+        return SentenceTransformerEmbedder(name)
+    if kind == "openai":
+        from lightrag_jsonl.adapters.openai_embedder import OpenAIEmbedder
+
+        return OpenAIEmbedder(name, base_url=base_url or None)
+    from lightrag_jsonl.adapters.offline import HashEmbedder
+
+    return HashEmbedder()
+
+
+class Recorded:
+    """Stands for the embedder of an index where nothing is going to be embedded."""
+
+    def __init__(self, name: str, dim: int) -> None:
+        self.name = name
+        self.dim = dim
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        """Refuse: this command should not have had to."""
+        raise EmbeddingError(f"the embedder {self.name} is needed: name it with --embedder")

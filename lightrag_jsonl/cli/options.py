@@ -1,0 +1,131 @@
+"""Options that several commands share, and the `Setup` they add up to."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lightrag_jsonl.options import MODES
+
+Command = Callable[..., None]
+FOLDER = click.Path(path_type=Path)
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+EMBEDDERS = "hash, st:NAME_OR_FOLDER or openai:NAME"
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Which folder, and which models, as they were asked for; `None` means not said."""
+
+    working_dir: Path
+    llm: str | None = None
+    base_url: str | None = None
+    embedder: str | None = None
+    embedder_base_url: str | None = None
+    language: str | None = None
+    prompts: Path | None = None
+
+
+def _embedder(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    kind, _, name = (value or "hash").partition(":")
+    if (kind == "hash" and not name) or (kind in ("st", "openai") and name):
+        return value
+    raise click.BadParameter(f"{value!r} is none of {EMBEDDERS}")
+
+
+def _url(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
+    if not value.startswith(("http://", "https://")):
+        raise click.BadParameter(f"{value!r} must begin with http:// or https://")
+    if "@" in value.split("//", 1)[1].split("/", 1)[0]:
+        raise click.BadParameter("no passwords here; put the key into OPENAI_API_KEY")
+    return value
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+working_dir = click.option(
+    "-w",
+    "--working-dir",
+    type=FOLDER,
+    default=Path("kb"),
+    show_default=True,
+    help="The folder of the index.",
+)
+llm = click.option(
+    "--llm",
+    metavar="MODEL",
+    help="A model behind an OpenAI-compatible endpoint; its key comes from OPENAI_API_KEY. "
+    "Without one (or with `none`) language rules do the work.",
+)
+base_url = click.option(
+    "--base-url",
+    metavar="URL",
+    callback=_url,
+    help="The endpoint, such as http://localhost:8000/v1 (else OPENAI_BASE_URL, else OpenAI's).",
+)
+embedder = click.option(
+    "--embedder",
+    metavar="SPEC",
+    callback=_embedder,
+    help=f"{EMBEDDERS}: hashed words (the default), a sentence-transformers model, or one behind "
+    "an endpoint. The index remembers it.",
+)
+embedder_base_url = click.option(
+    "--embedder-base-url",
+    metavar="URL",
+    callback=_url,
+    help="The embedder's endpoint, where it is not that of --base-url.",
+)
+language = click.option(
+    "-l",
+    "--language",
+    metavar="CODE",
+    help="en, zh, or a folder of prompts: the language of prompts and rules (default en). "
+    "The index remembers it.",
+)
+prompts = click.option(
+    "--prompts",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Prompt files that take the place of the packaged ones of the same name.",
+)
+mode = click.option(
+    "-m",
+    "--mode",
+    type=click.Choice(MODES),
+    default="mix",
+    show_default=True,
+    help="Where to look: naive (chunks), local (entities), global (relations), hybrid (both), "
+    "mix (all three), walk (along the graph), bypass (nowhere).",
+)
+
+MODEL_OPTIONS = (working_dir, llm, base_url, embedder, embedder_base_url, language, prompts)
+
+
+def models(function: Command) -> Command:
+    """Give a command the options of folder and models, as its first argument, a `Setup`."""
+    return _with_setup(function, MODEL_OPTIONS)
+
+
+def folder(function: Command) -> Command:
+    """Give a command the option of the folder alone, as its first argument, a `Setup`."""
+    return _with_setup(function, (working_dir,))
+
+
+def _with_setup(function: Command, options: tuple[Callable[[Command], Command], ...]) -> Command:
+    names = [field.name for field in fields(Setup)]
+
+    @functools.wraps(function)
+    def command(**given: Any) -> None:
+        setup = Setup(**{name: given.pop(name) for name in names if name in given})
+        function(setup, **given)
+
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -1,0 +1,115 @@
+"""How results reach people and programs: plain text, aligned tables, and JSON made in one place."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from numbers import Real
+from pathlib import Path
+
+import click
+
+from lightrag_jsonl.types import Json
+
+GAP = "  "
+KEPT_CONTROLS = frozenset("\n\t")
+
+
+def emit_json(value: object, *, indent: int | None = 2) -> None:
+    """One JSON value on stdout; with `indent=None` on one line, as JSONL wants it."""
+    encoding = click.get_text_stream("stdout").encoding or ""
+    plain = "utf" not in encoding.lower()
+    click.echo(json.dumps(to_json(value), ensure_ascii=plain, indent=indent, allow_nan=False))
+
+
+def to_json(value: object) -> Json:
+    """Any of our values as plain JSON: dataclasses by field, dates in ISO form, paths as text."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = dataclasses.fields(value)
+        return {field.name: to_json(getattr(value, field.name)) for field in fields}
+    if isinstance(value, Real):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Iterable):
+        return [to_json(item) for item in value]
+    raise TypeError(f"no JSON form for {type(value).__name__}")
+
+
+def say(text: object = "", *, err: bool = False, newline: bool = True) -> None:
+    """Print text for people; control characters, which could steer a terminal, are made visible."""
+    click.echo(printable(str(text)), err=err, nl=newline)
+
+
+def printable(text: str) -> str:
+    """The text with its control characters (but line ends and tabs) replaced."""
+    return "".join(
+        "\ufffd" if unicodedata.category(char) == "Cc" and char not in KEPT_CONTROLS else char
+        for char in text.replace("\r\n", "\n")
+    )
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun: "1 chunk", "1,204 chunks"."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+# ── tables ──────────────────────────────────────────────────────────────────────
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Columns padded to the width they have on screen; numbers stand at the right."""
+    cells = [[one_line(str(cell)) for cell in row] for row in (shown := list(rows))]
+    right = [
+        bool(shown) and all(isinstance(row[i], int | float) for row in shown)
+        for i in range(len(header))
+    ]
+    widths = [max(width(row[i]) for row in [header, *cells]) for i in range(len(header))]
+    lines = [
+        GAP.join(
+            pad(cell, wide, right=at) for cell, wide, at in zip(row, widths, right, strict=True)
+        )
+        for row in [header, *cells]
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def width(text: str) -> int:
+    """How many columns a terminal gives a text: two for a Chinese character, none for an accent."""
+    return sum(_columns(char) for char in text)
+
+
+def pad(text: str, wide: int, *, right: bool = False) -> str:
+    """The text filled with spaces to a width on screen."""
+    space = " " * max(0, wide - width(text))
+    return space + text if right else text + space
+
+
+def one_line(text: str, limit: int | None = None) -> str:
+    """The text with white space folded, cut to at most `limit` columns."""
+    text = " ".join(text.split())
+    if limit is None or width(text) <= limit:
+        return text
+    kept, used = [], 1
+    for char in text:
+        used += _columns(char)
+        if used > limit:
+            break
+        kept.append(char)
+    return "".join(kept) + "…"
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Cf", "Me", "Mn"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

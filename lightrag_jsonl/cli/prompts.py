@@ -1,0 +1,117 @@
+"""`prompts list | show | check`: the prompt sets, and those of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lightrag_jsonl.cli.options import as_json
+from lightrag_jsonl.cli.options import prompts as overrides
+from lightrag_jsonl.cli.output import counted, emit_json, say, table
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.prompts import Prompt, PromptManager
+
+PACKAGED = ("en", "zh")
+language = click.option(
+    "-l", "--language", default="en", show_default=True, help="en, zh, or a folder of prompts."
+)
+
+
+@click.group()
+def prompts() -> None:
+    """Look at the prompts, and check a folder of one's own.
+
+    To change a prompt: `show` it into a file of the same name in a folder, edit it, `check`
+    the folder, and give it to other commands with --prompts.
+    """
+
+
+@prompts.command("list")
+@language
+@overrides
+@as_json
+def list_(language: str, prompts: Path | None, as_json: bool) -> None:
+    """List the prompts: id, form of the answer, revision, variables."""
+    manager = _load(language, prompts)
+    rows = [(id, manager.prompt(id)) for id in manager.ids]
+    if as_json:
+        emit_json([_summary(id, prompt) for id, prompt in rows])
+        return
+    header = ("id", "answer", "revision", "variables", "also called")
+    say(table(header, [_row(id, prompt) for id, prompt in rows]))
+
+
+@prompts.command()
+@click.argument("id")
+@language
+@overrides
+@as_json
+def show(id: str, language: str, prompts: Path | None, as_json: bool) -> None:
+    """Print the file of the prompt ID (or of an alias of it).
+
+    \b
+    Example:
+      lightrag-jsonl prompts show extract-graph --language zh > mine/extract-graph.md
+    """
+    from lightrag_jsonl.prompts.files import prompt_folder, read_prompt_file
+
+    manager = _load(language, prompts)
+    prompt = manager.prompt(id)
+    real = next(name for name in manager.ids if manager.prompt(name) is prompt)
+    folders = [*([prompts] if prompts else []), prompt_folder(language)]
+    path = next(path for folder in folders if (path := folder / f"{real}.md").is_file())
+    if not as_json:
+        say(path.read_text(encoding="utf-8-sig"), newline=False)
+        return
+    file = read_prompt_file(path)
+    schema = prompt.schema.source if prompt.schema else None
+    parts = {"system": file.system, "user": file.user, "schema": schema, "file": path}
+    emit_json({**_summary(real, prompt), **parts, "examples": prompt.examples})
+
+
+@prompts.command()
+@click.argument("folder", required=False, type=click.Path(exists=True, path_type=Path))
+@as_json
+@click.pass_context
+def check(context: click.Context, folder: Path | None, as_json: bool) -> None:
+    """Check the prompt files of FOLDER, or the packaged ones; exit 1 where something is wrong.
+
+    Looks at templates, declared variables, schemas, and every example against its schema.
+    """
+    from lightrag_jsonl.prompts import check_set
+    from lightrag_jsonl.prompts.files import prompt_folder
+
+    folders = [folder] if folder else [prompt_folder(code) for code in PACKAGED]
+    problems = {str(one): check_set(one) for one in folders}
+    if as_json:
+        emit_json([{"folder": name, "problems": found} for name, found in problems.items()])
+    else:
+        for name, found in problems.items():
+            say(f"{name}: {counted(len(found), 'problem') if found else 'sound'}")
+            for problem in found:
+                say(f"  {problem}")
+    context.exit(1 if any(problems.values()) else 0)
+
+
+def _load(language: str, overrides: Path | None) -> PromptManager:
+    from lightrag_jsonl.prompts import PromptManager
+
+    return PromptManager.load(language, overrides)
+
+
+def _row(id: str, prompt: Prompt) -> tuple[str, ...]:
+    variables, aliases = ", ".join(prompt.inputs), ", ".join(prompt.aliases)
+    return (id, prompt.response_type, prompt.revision, variables, aliases)
+
+
+def _summary(id: str, prompt: Prompt) -> dict[str, object]:
+    return {
+        "id": id,
+        "response_type": prompt.response_type,
+        "revision": prompt.revision,
+        "inputs": prompt.inputs,
+        "aliases": prompt.aliases,
+    }

@@ -1,0 +1,66 @@
+"""What the arguments of `insert` mean: files, folders, patterns, and - for stdin."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lightrag_jsonl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.types import Document
+
+STDIN = "-"
+
+
+def find_sources(arguments: Sequence[str]) -> Path | Document | list[Path | Document]:
+    """The arguments in order, patterns expanded; one alone as itself, so that its error ends the command."""
+    found: list[Path | Document] = []
+    for argument in dict.fromkeys(arguments):
+        if argument == STDIN:
+            found.append(_from_stdin())
+        elif glob.has_magic(argument) and not Path(argument).exists():
+            found += _matching(argument)
+        else:
+            found.append(Path(argument))
+    return found[0] if len(found) == 1 else found
+
+
+def with_id(sources: Path | Document | list[Path | Document], id: str) -> Document:
+    """The one document that is meant, under an id of the caller's."""
+    from lightrag_jsonl.files import read_all
+    from lightrag_jsonl.types import Document
+
+    read = list(read_all(sources))
+    if len(read) != 1 or not isinstance(read[0], Document):
+        raise ConfigError(f"--id names one document, but {len(read)} were given")
+    return replace(read[0], id=id)
+
+
+def read_stdin() -> str:
+    """All of stdin as UTF-8 text."""
+    try:
+        return click.get_binary_stream("stdin").read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"stdin is no UTF-8 text ({error.reason} at byte {error.start})"
+        ) from error
+
+
+def _from_stdin() -> Document:
+    from lightrag_jsonl.types import Document
+
+    return Document(read_stdin(), title="stdin")
+
+
+def _matching(pattern: str) -> list[Path | Document]:
+    paths = sorted(Path(name) for name in glob.glob(pattern, recursive=True))
+    files: list[Path | Document] = [path for path in paths if not path.is_dir()]
+    if not files:
+        raise ConfigError(f"no file matches {pattern}")
+    return files

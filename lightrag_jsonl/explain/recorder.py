@@ -1,0 +1,199 @@
+"""Watches a question being answered: makes the events, and has each stored as it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+
+from lightrag_jsonl.explain.edges import Edge, SelectedEdge, candidate_edges
+from lightrag_jsonl.explain.events import (
+    AnswerChunk,
+    Answered,
+    End,
+    Event,
+    KeywordsFound,
+    Retrieval,
+    Selection,
+    Session,
+    Shown,
+)
+from lightrag_jsonl.explain.trace import event_to_json
+from lightrag_jsonl.querying.edges import EdgeSelection
+from lightrag_jsonl.storage import traces
+from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.types import Answer, Chunk, Context, Keywords, Mode, Relation
+
+CHUNK_MODES = frozenset[Mode]({"naive", "mix", "walk"})  # those that choose chunks of their own
+
+Listener = Callable[[Event], Awaitable[None] | None]
+
+log = logging.getLogger(__name__)
+
+
+class Recorder:
+    """Records one query (the `Observer` of the query pipeline).
+
+    Events are handed to the writing thread as they happen. With a `listener` each is on disk
+    before the listener hears of it; without one only the end is waited for. A listener that
+    raises is logged once and no longer told; the answer never suffers.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        session: Session,
+        *,
+        listener: Listener | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._database = database
+        self._session = session
+        self._listener = listener
+        self._clock = clock
+        self._position = 0
+        self._edges: tuple[Edge, ...] = ()
+        self._by_labels: dict[tuple[str, str, str], Edge] = {}
+        self._sources: tuple[str, ...] = ()
+        self._ended = False
+
+    @property
+    def trace_id(self) -> str:
+        """The id under which the trace is stored."""
+        return self._session.trace_id
+
+    async def begin(self) -> None:
+        """Record that the question was asked."""
+        session, event = self._session, event_to_json(self._session)
+        await self._store(
+            session,
+            lambda connection: traces.begin(
+                connection,
+                session.trace_id,
+                mode=session.mode,
+                question=session.question,
+                at=session.started_at.timestamp(),
+                event=event,
+            ),
+        )
+
+    # ── what the pipeline tells ─────────────────────────────────────────────────
+
+    async def keywords_found(self, keywords: Keywords) -> None:
+        """What the question is about."""
+        await self._add(KeywordsFound(self.trace_id, keywords))
+
+    async def retrieved(self, relations: Sequence[Relation], chunks: Sequence[Chunk]) -> None:
+        """Everything that could be shown, best first."""
+        self._edges = candidate_edges(relations)
+        self._by_labels = {edge.labels: edge for edge in self._edges}
+        names = tuple(chunk.id for chunk in chunks)
+        await self._add(Retrieval(self.trace_id, self._session.mode, self._edges, names))
+
+    async def selected(self, selection: EdgeSelection, context: Context) -> None:
+        """What was chosen, and what the model reads."""
+        own = context.mode in CHUNK_MODES
+        self._sources = tuple(
+            dict.fromkeys(
+                context.documents.get(chunk.document_id, chunk.document_id)
+                for chunk in context.chunks
+            )
+        )
+        await self._add(
+            Selection(
+                self.trace_id,
+                selection.method,
+                tuple(self._selected_edges(selection)),
+                tuple(chunk.id for chunk in context.chunks) if own else (),
+                self._shown(context),
+                selection.rejections,
+                selection.fallback,
+            )
+        )
+
+    async def piece(self, text: str) -> None:
+        """A piece of the answer: told, not stored (the whole answer is)."""
+        await self._tell(AnswerChunk(self.trace_id, text))
+
+    async def answered(self, answer: Answer) -> None:
+        """The whole answer, and the end."""
+        await self._tell(AnswerChunk(self.trace_id, "", end_of_stream=True))
+        await self._add(
+            Answered(self.trace_id, answer.text, answer.citations, answer.invented, answer.usage)
+        )
+        cited = tuple(dict.fromkeys(citation.document for citation in answer.citations))
+        await self._end(End(self.trace_id, self._clock(), cited or self._sources))
+
+    async def failed(self, error: BaseException) -> None:
+        """No answer came of it; a cancelled query stays incomplete."""
+        if isinstance(error, asyncio.CancelledError | GeneratorExit):
+            return
+        text = str(error) or type(error).__name__
+        await self._end(End(self.trace_id, self._clock(), (), text))
+
+    # ── storing and telling ─────────────────────────────────────────────────────
+
+    def _selected_edges(self, selection: EdgeSelection) -> list[SelectedEdge]:
+        chosen = []
+        for relation, reason in zip(selection.relations, selection.reasons, strict=True):
+            edge = self._by_labels[(relation.source, relation.predicate, relation.target)]
+            score = None if reason else edge.score
+            chosen.append(SelectedEdge(edge, reason, score))
+        return chosen
+
+    def _shown(self, context: Context) -> tuple[Shown, ...]:
+        shown: list[Shown] = []
+        for entity in context.entities:
+            number = len(shown) + 1
+            names = entity.chunk_ids
+            shown.append(
+                Shown(number, "entity", entity.name, entity.name, names, entity.description)
+            )
+        for relation in context.relations:
+            number = len(shown) + 1
+            labels = (relation.source, relation.predicate, relation.target)
+            edge = self._by_labels[labels]
+            label = f"{labels[0]} — {labels[1]} → {labels[2]}"
+            text = relation.description
+            shown.append(Shown(number, "relation", edge.id, label, edge.chunk_ids, text))
+        for chunk in context.chunks:
+            label = context.documents.get(chunk.document_id, chunk.document_id)
+            shown.append(Shown(len(shown) + 1, "chunk", chunk.id, label, (chunk.id,)))
+        return tuple(shown)
+
+    async def _add(self, event: Event) -> None:
+        self._position += 1
+        position, text, id = self._position, event_to_json(event), self.trace_id
+        await self._store(event, lambda connection: traces.add(connection, id, position, text))
+
+    async def _end(self, event: End) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        self._position += 1
+        position, text, id = self._position, event_to_json(event), self.trace_id
+        await self._store(
+            event,
+            lambda connection: traces.end(connection, id, position, text, event.status),
+            wait=True,
+        )
+
+    async def _store(self, event: Event, job: Callable[..., None], *, wait: bool = False) -> None:
+        written = self._database.submit(job)
+        if wait or self._listener is not None:
+            await asyncio.wrap_future(written)
+        await self._tell(event)
+
+    async def _tell(self, event: Event) -> None:
+        if self._listener is None:
+            return
+        try:
+            told = self._listener(event)
+            if told is not None:
+                await told
+        except Exception:  # a user's own callback
+            log.warning(
+                "a listener of trace %s failed and is no longer told", self.trace_id, exc_info=True
+            )
+            self._listener = None

@@ -1,0 +1,61 @@
+"""How answers came about: one row a query, and its events in order."""
+
+from __future__ import annotations
+
+import sqlite3
+
+
+def begin(
+    connection: sqlite3.Connection, id: str, *, mode: str, question: str, at: float, event: str
+) -> None:
+    """Record that a query began, with its first event; it is `incomplete` until it ends."""
+    connection.execute(
+        "INSERT INTO traces VALUES (?, 'incomplete', ?, ?, ?)", (id, mode, question, at)
+    )
+    add(connection, id, 0, event)
+
+
+def add(connection: sqlite3.Connection, id: str, position: int, event: str) -> None:
+    """Record a further event (one line of JSON)."""
+    connection.execute("INSERT INTO trace_events VALUES (?, ?, ?)", (id, position, event))
+
+
+def end(connection: sqlite3.Connection, id: str, position: int, event: str, status: str) -> None:
+    """Record the last event and how the query went."""
+    add(connection, id, position, event)
+    connection.execute("UPDATE traces SET status = ? WHERE id = ?", (status, id))
+
+
+def events(connection: sqlite3.Connection, id: str) -> list[str]:
+    """A query's events, in order; none where the id is unknown."""
+    rows = connection.execute(
+        "SELECT event FROM trace_events WHERE trace = ? ORDER BY position", (id,)
+    )
+    return [row[0] for row in rows]
+
+
+def listed(
+    connection: sqlite3.Connection, *, limit: int = -1
+) -> list[tuple[str, str, str, str, float]]:
+    """(id, status, mode, question, started at) of every query, the newest first."""
+    return connection.execute(
+        "SELECT id, status, mode, question, started_at FROM traces "
+        "ORDER BY started_at DESC, id LIMIT ?",
+        (limit,),
+    ).fetchall()
+
+
+def found(connection: sqlite3.Connection, prefix: str) -> list[str]:
+    """The ids that begin so; at most three."""
+    rows = connection.execute(
+        "SELECT id FROM traces WHERE substr(id, 1, length(?)) = ? ORDER BY id LIMIT 3",
+        (prefix, prefix),
+    )
+    return [row[0] for row in rows]
+
+
+def keep_newest(connection: sqlite3.Connection, number: int) -> int:
+    """Delete all but the newest traces; tells how many went."""
+    old = f"SELECT id FROM traces ORDER BY started_at DESC, id LIMIT -1 OFFSET {max(number, 0)}"
+    connection.execute(f"DELETE FROM trace_events WHERE trace IN ({old})")
+    return connection.execute(f"DELETE FROM traces WHERE id IN ({old})").rowcount

@@ -1,0 +1,83 @@
+"""Promises of the extractive answerer."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+import pytest
+
+from lightrag_jsonl.adapters.offline import ExtractiveAnswerer
+from lightrag_jsonl.types import Chunk, Context, Entity, Language, Relation
+
+MARLEY = "Marley was dead. Old Marley was as dead as a door-nail [3]. The weather was foggy."
+SCROOGE = "Scrooge was the partner of Marley. He was a squeezing, covetous old sinner."
+FACTS = (Entity("Marley", "person", "Marley was the partner of Scrooge."),)
+LINKS = (Relation("Scrooge", "Marley", ("partner",), "They shared a counting-house."),)
+
+
+def context(*texts: str, facts: bool = True) -> Context:
+    chunks = tuple(Chunk(str(at), "d", at, 1, 0, len(text), text) for at, text in enumerate(texts))
+    return Context(chunks=chunks, entities=FACTS if facts else (), relations=LINKS if facts else ())
+
+
+def answer(question: str, given: Context, language: Language = "en") -> str:
+    return asyncio.run(ExtractiveAnswerer(language).answer(question, given))
+
+
+def test_sentences_carry_the_number_of_their_chunk() -> None:
+    """Chunks are numbered after the entities and the relations; the best sentence comes first."""
+    text = answer("Who was the partner of Marley?", context(MARLEY, SCROOGE))
+
+    assert text.startswith("Scrooge was the partner of Marley. [4]")
+    assert set(re.findall(r"\[(\d+)\]", text)) <= {"3", "4"}
+    assert "foggy" not in text
+
+
+def test_reference_marks_of_a_source_are_no_citations() -> None:
+    """A "[3]" in the text itself is not quoted, since it would point at another source."""
+    text = answer("How dead was old Marley?", context(MARLEY, facts=False))
+
+    assert "door-nail. [1]" in text and "[3]" not in text
+
+
+@pytest.mark.parametrize(
+    ("question", "closing"),
+    [("Is Marley dead?", "no model wrote them."), ("Marley死了吗？他怎么样", "并非由模型撰写。")],
+)
+def test_the_last_line_says_that_no_model_wrote_it(question: str, closing: str) -> None:
+    """The note is in the language of the question, not of the index or the sources."""
+    assert answer(question, context(MARLEY)).split("\n")[-1].endswith(closing)
+
+
+def test_chinese_sentences_are_quoted_whole() -> None:
+    """Chinese sentences are cut at 。 and found by what they say."""
+    given = context("曹操大怒。刘备是汉室宗亲，字玄德。", "天下大势，分久必合。", facts=False)
+
+    assert answer("刘备的字是什么？", given, "zh").startswith("刘备是汉室宗亲，字玄德。 [1]")
+
+
+def test_without_chunks_facts_are_cited() -> None:
+    """Relations and entities speak where no chunk does, under their own numbers."""
+    text = answer("Who shared a counting-house with Scrooge?", context())
+
+    assert "They shared a counting-house. [2]" in text
+    assert "Marley was the partner of Scrooge. [1]" in text
+
+
+@pytest.mark.parametrize("question", ["quantum chromodynamics", "", "👻"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_nothing_relevant_is_said_so(question: str, language: Language) -> None:
+    """No sentence is quoted for the sake of quoting."""
+    for given in (Context(), context(MARLEY, SCROOGE)):
+        text = answer(question, given, language)
+        assert "[" not in text and text.strip() and "\n" not in text
+
+
+def test_at_most_five_sentences_and_none_twice() -> None:
+    """Overlapping chunks do not repeat themselves in the answer."""
+    text = "".join(f"Marley owned house number {number}. " for number in range(20))
+    quoted = answer("What did Marley own?", context(text, text, facts=False)).split("\n")[0]
+
+    sentences = re.findall(r"Marley owned house number \d+", quoted)
+    assert 2 <= len(sentences) == len(set(sentences)) <= 5

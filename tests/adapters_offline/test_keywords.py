@@ -1,0 +1,56 @@
+"""Promises of the offline keyword extractor."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from lightrag_jsonl.adapters.offline import OfflineKeywords
+from lightrag_jsonl.types import Keywords, Language, Message
+
+
+def keywords(question: str, *history: Message, language: Language = "en") -> Keywords:
+    return asyncio.run(OfflineKeywords(language).keywords(question, history))
+
+
+def test_names_are_low_level_and_themes_high_level() -> None:
+    """Names and noun phrases are details; the other telling words are themes."""
+    found = keywords("How does Scrooge change after the Ghost of Christmas Past appears?")
+
+    assert found.low_level == ("Scrooge", "Ghost of Christmas Past")
+    assert found.high_level == ("change", "appears")
+
+
+def test_chinese_questions_give_chinese_keywords() -> None:
+    """A question in Chinese is read as Chinese in an English index too."""
+    found = keywords("《战国无双3》是由哪两个公司合作开发的？")
+
+    assert found.low_level == ("战国无双3",)
+    assert "公司" in found.high_level
+    assert keywords("曹操和刘备的关系？", language="zh").low_level == ("曹操", "刘备")
+
+
+@pytest.mark.parametrize("question", ["who is scrooge?", "谁是scrooge？", "Who is SCROOGE?"])
+def test_a_question_in_small_letters_still_names_something(question: str) -> None:
+    """Without a recognized name, what remains of the question is searched for."""
+    assert [name.casefold() for name in keywords(question).low_level] == ["scrooge"]
+
+
+def test_history_is_used_by_questions_that_lean_on_it() -> None:
+    """A pronoun takes the names of the user's last turn, and only of that."""
+    history = (
+        Message("user", "Who is Jacob Marley?"),
+        Message("user", "Tell me about Bob Cratchit."),
+        Message("assistant", "Bob works for Scrooge."),
+    )
+
+    assert keywords("Why does he weep?", *history).low_level == ("Bob Cratchit",)
+    assert keywords("他为什么哭？", *history).low_level == ("Bob Cratchit",)
+    assert "Bob Cratchit" not in keywords("Where is London?", *history).low_level
+
+
+@pytest.mark.parametrize("question", ["", "???", "👻", "\ud800", "what is it?", "是什么？"])
+def test_empty_questions_have_no_keywords(question: str) -> None:
+    """Nothing asked, nothing found, nothing raised."""
+    assert keywords(question) == Keywords()
