@@ -13,7 +13,7 @@ import numpy as np
 from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.types import Completion, Document, Message, ResponseType, Usage
 
-CHUNK_WORDS = 700  # about 1,000 tokens
+SENTENCES, WORDS = 30, 15  # about 1,000 tokens
 ENTITIES, RELATIONS = 10, 8
 CHUNKS_PER_DOCUMENT = 10
 SYLLABLES = ("ka", "ro", "mi", "ten", "sul", "va", "do", "ber", "lin", "os", "pra", "chi")
@@ -41,8 +41,11 @@ class Corpus:
         names = [name_of(int(rank)) for rank in rng.permutation(ranks)[:ENTITIES]]
         while len(names) < ENTITIES:
             names.append(name_of(1_000_000 + number * ENTITIES + len(names)))
-        words = [SYLLABLES[i] + SYLLABLES[j] for i, j in rng.integers(0, 12, (CHUNK_WORDS, 2))]
-        text = f"Note {number}. " + ", ".join(names) + ". " + " ".join(words) + "."
+        body = []
+        for row in rng.integers(0, 12, (SENTENCES, WORDS, 2)):
+            words = " ".join(SYLLABLES[i] + SYLLABLES[j] for i, j in row)
+            body.append(words.capitalize() + ".")
+        text = f"Note {number}. " + ", ".join(names) + ". " + " ".join(body)
         self.answers[text] = _answer(number, names, rng)
         return text
 

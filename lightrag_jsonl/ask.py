@@ -26,7 +26,7 @@ from lightrag_jsonl.types import (
     Usage,
 )
 
-TRIES = 3  # of a call that failed in passing; adapters have retries of their own
+TRIES = 3  # of a call that failed in passing, beside the retries an adapter makes on its own
 FIRST_PAUSE = 0.5  # seconds; doubled at each further try, unless the server says otherwise
 LONGEST_PAUSE = 60.0
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from lightrag_jsonl.ask import Ask
-from lightrag_jsonl.defaults import Parts, tokenizer_for
+from lightrag_jsonl.defaults import Parts, candidate_names, tokenizer_for
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.explain.edges import candidate_edges, resolve_selection
 from lightrag_jsonl.explain.library import cite
@@ -28,92 +27,54 @@ from lightrag_jsonl.types import Citation, Context
 
 
 @dataclass(frozen=True, slots=True)
+class Setup:
+    """What an index is put together from."""
+
+    parts: Parts
+    tokenizer: Tokenizer | None
+    reranker: Reranker | None
+    language: str
+    options: IndexOptions
+    prompts: PromptManager
+    clock: Callable[[], float] = time.time
+
+
+@dataclass(frozen=True, slots=True)
 class Engine:
     """One index, ready for use."""
 
-    database: Database
-    parts: Parts
+    setup: Setup
     tokenizer: Tokenizer
     ask: Ask
     keeper: SnapshotKeeper
-    embeddings: Embeddings
     indexing: IndexPipeline
     querying: QueryPipeline
 
     @property
     def model_name(self) -> str:
         """The model's name, or "none"."""
-        return "none" if self.parts.llm is None else self.parts.llm.name
+        llm = self.setup.parts.llm
+        return "none" if llm is None else llm.name
 
 
-def assemble(
-    working_dir: Path | str,
-    parts: Parts,
-    *,
-    tokenizer: Tokenizer | None,
-    reranker: Reranker | None,
-    language: str,
-    options: IndexOptions,
-    prompts: PromptManager,
-    clock: Callable[[], float] = time.time,
-) -> Engine:
-    """Open the folder, check that it fits the parts, and connect them."""
-    database = Database(working_dir)
-    try:
-        counter = _fitting_tokenizer(database, parts, tokenizer, language)
-        return _connect(database, parts, counter, reranker, language, options, prompts, clock)
-    except BaseException:
-        database.close()
-        raise
-
-
-def _fitting_tokenizer(
-    database: Database, parts: Parts, tokenizer: Tokenizer | None, language: str
-) -> Tokenizer:
-    """Check the recorded settings; the tokenizer is the given one, or the recorded one."""
-    with database.reading() as connection:
-        recorded = settings.read(connection)
-    wanted = {"embedder": parts.embedder.name, "language": language}
-    if tokenizer is not None:
-        wanted["tokenizer"] = tokenizer.name
-    settings.check(recorded, wanted, database.working_dir)
-    return tokenizer or tokenizer_for(recorded.get("tokenizer"))
-
-
-def _connect(
-    database: Database,
-    parts: Parts,
-    tokenizer: Tokenizer,
-    reranker: Reranker | None,
-    language: str,
-    options: IndexOptions,
-    prompts: PromptManager,
-    clock: Callable[[], float],
-) -> Engine:
-    limit = options.max_concurrent_calls
-    ask = Ask(parts.llm, prompts, database, max_concurrent_calls=limit, clock=clock)
+def connect(database: Database, setup: Setup) -> Engine:
+    """Check that the folder fits the parts, and connect them; `SettingsError` where it does not."""
+    parts, options = setup.parts, setup.options
+    tokenizer = _fitting_tokenizer(database, setup)
     keeper = SnapshotKeeper(database)
-    embeddings = Embeddings(parts.embedder, database, batch_size=options.embed_batch_size)
-
-    def recorded() -> Mapping[str, str]:
-        return {
-            "embedder": parts.embedder.name,
-            "dim": str(parts.embedder.dim),
-            "tokenizer": tokenizer.name,
-            "language": language,
-        }
-
+    limit = options.max_concurrent_calls
+    ask = Ask(parts.llm, setup.prompts, database, max_concurrent_calls=limit, clock=setup.clock)
     indexing = IndexPipeline(
         database,
         ask,
-        parts.extractor or _model_extractor(ask, options, language),
-        embeddings,
+        parts.extractor or _model_extractor(ask, setup),
+        Embeddings(parts.embedder, database, batch_size=options.embed_batch_size),
         tokenizer,
         options,
-        language=language,
-        settings=recorded,
-        record_schema=prompts.prompt("extract-graph").schema,
-        clock=clock,
+        language=setup.language,
+        settings=lambda: _recorded(setup, tokenizer),
+        record_schema=setup.prompts.prompt("extract-graph").schema,
+        clock=setup.clock,
     )
 
     def cited(text: str, context: Context) -> tuple[tuple[Citation, ...], tuple[int, ...]]:
@@ -125,24 +86,47 @@ def _connect(
         keeper=keeper,
         embedder=parts.embedder,
         tokenizer=tokenizer,
-        reranker=reranker,
+        reranker=setup.reranker,
         keyword_extractor=parts.keyword_extractor,
         answerer=parts.answerer,
-        language=language,
+        language=setup.language,
         cite=cited,
         book=EdgeBook(candidate_edges, resolve_selection),
     )
-    return Engine(database, parts, tokenizer, ask, keeper, embeddings, indexing, querying)
+    return Engine(setup, tokenizer, ask, keeper, indexing, querying)
 
 
-def _model_extractor(ask: Ask, options: IndexOptions, language: str) -> Extractor:
+def _fitting_tokenizer(database: Database, setup: Setup) -> Tokenizer:
+    """Check the recorded settings; the tokenizer is the given one, or the recorded one."""
+    with database.reading() as connection:
+        recorded = settings.read(connection)
+    wanted = {"embedder": setup.parts.embedder.name, "language": setup.language}
+    if setup.tokenizer is not None:
+        wanted["tokenizer"] = setup.tokenizer.name
+    settings.check(recorded, wanted, database.working_dir)
+    return setup.tokenizer or tokenizer_for(recorded.get("tokenizer"))
+
+
+def _recorded(setup: Setup, tokenizer: Tokenizer) -> Mapping[str, str]:
+    """What the first commit writes down, and every later opening is held to."""
+    return {
+        "embedder": setup.parts.embedder.name,
+        "dim": str(setup.parts.embedder.dim),
+        "tokenizer": tokenizer.name,
+        "language": setup.language,
+    }
+
+
+def _model_extractor(ask: Ask, setup: Setup) -> Extractor:
+    options = setup.options
     ontology = None if options.ontology is None else Ontology.load(options.ontology)
     if options.extraction == "extract-with-ontologies" and ontology is None:
         raise ConfigError("extraction='extract-with-ontologies' needs IndexOptions(ontology=…)")
     return LLMExtractor(
         ask,
         options,
-        language=language,
+        language=setup.language,
         ontology=ontology,
         ontology_variables=None if ontology is None else ontology.variables(),
+        candidates=candidate_names(setup.parts.llm, setup.language),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -16,6 +16,7 @@ from lightrag_jsonl.protocols import (
     Tokenizer,
 )
 from lightrag_jsonl.tokens import FittedTokenizer, default_tokenizer
+from lightrag_jsonl.types import Language
 
 log = logging.getLogger(__name__)
 
@@ -44,9 +45,10 @@ def complete(
     from lightrag_jsonl.adapters.functions import as_embedder, as_llm
 
     if llm is None:
-        extractor = extractor or offline.OfflineExtractor(language)
-        keyword_extractor = keyword_extractor or offline.OfflineKeywords(language)
-        answerer = answerer or offline.ExtractiveAnswerer(language)
+        rules = rules_language(language)
+        extractor = extractor or offline.OfflineExtractor(rules)
+        keyword_extractor = keyword_extractor or offline.OfflineKeywords(rules)
+        answerer = answerer or offline.ExtractiveAnswerer(rules)
     return Parts(
         llm=None if llm is None else as_llm(llm),
         embedder=offline.HashEmbedder() if embedder is None else as_embedder(embedder),
@@ -54,6 +56,28 @@ def complete(
         keyword_extractor=keyword_extractor,
         answerer=answerer,
     )
+
+
+def wrapped_embedder(embedder: Embedder | Callable[..., object]) -> Embedder:
+    """An embedder, or a plain function as one."""
+    from lightrag_jsonl.adapters.functions import as_embedder
+
+    return as_embedder(embedder)
+
+
+def candidate_names(llm: LLM | None, language: str) -> Callable[[str], Sequence[str]] | None:
+    """For a model held to names that occur in the text: how such names are found."""
+    if getattr(llm, "constrain", "") != "grounded":
+        return None
+    from lightrag_jsonl.adapters.offline.extraction import extract_text
+
+    chosen = rules_language(language)
+    return lambda text: [one.name for one in extract_text(text, language=chosen).entities]
+
+
+def rules_language(language: str) -> Language:
+    """The language whose rules the offline parts follow: Chinese for zh, else English."""
+    return "zh" if language.startswith("zh") else "en"
 
 
 def tokenizer_for(recorded: str | None) -> Tokenizer:

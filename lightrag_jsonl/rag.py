@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -12,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from lightrag_jsonl.assembly import assemble
-from lightrag_jsonl.defaults import complete
+from lightrag_jsonl.assembly import Setup, connect
+from lightrag_jsonl.defaults import complete, wrapped_embedder
 from lightrag_jsonl.errors import ConfigError, LightRAGError, NotFoundError
 from lightrag_jsonl.explain.events import End, Event, new_session
 from lightrag_jsonl.explain.export import export
@@ -24,7 +25,9 @@ from lightrag_jsonl.explain.sources import Sources, gather
 from lightrag_jsonl.explain.trace import Trace, event_from_json, fold
 from lightrag_jsonl.explain.verify import Problem, verify
 from lightrag_jsonl.files import Given, read_all
+from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.pipeline import Watcher
+from lightrag_jsonl.indexing.repairing import Told
 from lightrag_jsonl.options import IndexOptions, QueryParam
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import (
@@ -37,8 +40,19 @@ from lightrag_jsonl.protocols import (
     Tokenizer,
 )
 from lightrag_jsonl.querying.pipeline import AnswerStream
-from lightrag_jsonl.storage import documents, overview, schema, settings, snapshot, traces, views
+from lightrag_jsonl.storage import (
+    documents,
+    maintenance,
+    overview,
+    schema,
+    settings,
+    snapshot,
+    traces,
+    views,
+)
+from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.documents import PendingDocument
+from lightrag_jsonl.storage.maintenance import CacheStats
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import (
     Answer,
@@ -55,6 +69,7 @@ from lightrag_jsonl.types import (
     Rejection,
     Status,
     TraceSummary,
+    Usage,
 )
 
 if TYPE_CHECKING:
@@ -95,17 +110,14 @@ class AsyncLightRAG:
         self._prompts = (
             prompts if isinstance(prompts, PromptManager) else PromptManager.load(language, prompts)
         )
-        self._engine = assemble(
-            working_dir,
-            complete(llm, embedder, extractor, keyword_extractor, answerer, language),
-            tokenizer=tokenizer,
-            reranker=reranker,
-            language=language,
-            options=self.options,
-            prompts=self._prompts,
-            clock=clock,
-        )
-        self._database = self._engine.database
+        parts = complete(llm, embedder, extractor, keyword_extractor, answerer, language)
+        setup = Setup(parts, tokenizer, reranker, language, self.options, self._prompts, clock)
+        self._database = Database(working_dir)
+        try:
+            self._engine = connect(self._database, setup)
+        except BaseException:
+            self._database.close()
+            raise
 
     @property
     def working_dir(self) -> Path:
@@ -272,7 +284,7 @@ class AsyncLightRAG:
         param = param or QueryParam()
         if mode is not None:
             param = replace(param, mode=mode)
-        if explain and self._engine.parts.llm is not None:
+        if explain and self._engine.setup.parts.llm is not None:
             param = replace(param, selection="llm")
         return replace(param, conversation_history=tuple(history)) if history else param
 
@@ -335,6 +347,62 @@ class AsyncLightRAG:
             self._database.submit(lambda connection: traces.keep_newest(connection, keep))
         )
 
+    # ── upkeep ──────────────────────────────────────────────────────────────────
+
+    async def merge_entities(self, names: Iterable[str], *, into: str) -> None:
+        """Make several names one entity called `into`; `unmerge` undoes it, and both outlive inserts."""
+        await self._engine.indexing.merge(list(names), into)
+
+    async def unmerge(self, *names: str) -> None:
+        """Make merged names entities of their own again."""
+        await self._engine.indexing.unmerge(names)
+
+    async def summarize(self) -> Usage:
+        """Ask the model for every summary that is due; tells what that cost."""
+        return (await self._engine.indexing.summarize()).usage
+
+    async def reembed(
+        self, embedder: Embedder | Callable[..., object], *, watcher: Told | None = None
+    ) -> int:
+        """Move the index to another embedder, without asking a model; tells the number of texts.
+
+        The old vectors serve until all new ones are stored; interrupted, it can be called again.
+        """
+        setup = self._engine.setup
+        parts = replace(setup.parts, embedder=wrapped_embedder(embedder))
+        embeddings = Embeddings(
+            parts.embedder, self._database, batch_size=self.options.embed_batch_size
+        )
+        recorded = {"embedder": parts.embedder.name, "dim": str(parts.embedder.dim)}
+        count = await self._engine.indexing.reembed(embeddings, recorded, watcher)
+        self._engine = connect(self._database, replace(setup, parts=parts))
+        return count
+
+    async def repair(self) -> list[str]:
+        """Rebuild all that is derived from the documents and their claims; a line a step."""
+        return await self._engine.indexing.repair()
+
+    async def vacuum(self) -> int:
+        """Give unused space back to the disk; tells how many bytes that was."""
+        before = overview.bytes_on_disk(self.working_dir)
+        await asyncio.wrap_future(self._database.submit(maintenance.clear_unused_embeddings))
+        await asyncio.to_thread(self._database.vacuum)
+        return before - overview.bytes_on_disk(self.working_dir)
+
+    async def cache_stats(self) -> CacheStats:
+        """What the caches of completions and embeddings hold."""
+        with self._database.reading() as connection:
+            return maintenance.cache_stats(connection)
+
+    async def clear_cache(self) -> int:
+        """Forget model answers and unused vectors; tells how many."""
+
+        def clear(connection: sqlite3.Connection) -> int:
+            completions = maintenance.clear_completions(connection)
+            return completions + maintenance.clear_unused_embeddings(connection)
+
+        return await asyncio.wrap_future(self._database.submit(clear))
+
     # ── looking ─────────────────────────────────────────────────────────────────
 
     async def status(self) -> Status:
@@ -347,7 +415,7 @@ class AsyncLightRAG:
                 **overview.counts(connection),
                 language=self.language,
                 llm=self._engine.model_name,
-                embedder=self._engine.parts.embedder.name,
+                embedder=self._engine.setup.parts.embedder.name,
                 dim=int(recorded.get("dim", 0)),
                 tokenizer=self._engine.tokenizer.name,
                 format=schema.FORMAT,

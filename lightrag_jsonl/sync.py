@@ -20,6 +20,7 @@ from lightrag_jsonl.explain.trace import Trace
 from lightrag_jsonl.explain.verify import Problem
 from lightrag_jsonl.files import Given
 from lightrag_jsonl.indexing.pipeline import Watcher
+from lightrag_jsonl.indexing.repairing import Told
 from lightrag_jsonl.options import IndexOptions, QueryParam
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import (
@@ -32,6 +33,7 @@ from lightrag_jsonl.protocols import (
     Tokenizer,
 )
 from lightrag_jsonl.rag import AsyncLightRAG, AsyncStream
+from lightrag_jsonl.storage.maintenance import CacheStats
 from lightrag_jsonl.types import (
     Answer,
     Context,
@@ -46,6 +48,7 @@ from lightrag_jsonl.types import (
     Rejection,
     Status,
     TraceSummary,
+    Usage,
 )
 
 if TYPE_CHECKING:
@@ -229,6 +232,42 @@ class LightRAG:
     def forget_traces(self, *, keep: int) -> int:
         """Delete all but the newest traces; tells how many went."""
         return self._loop.run(self._rag.forget_traces(keep=keep))
+
+    # ── upkeep ──────────────────────────────────────────────────────────────────
+
+    def merge_entities(self, names: Iterable[str], *, into: str) -> None:
+        """Make several names one entity called `into`; `unmerge` undoes it."""
+        self._loop.run(self._rag.merge_entities(names, into=into))
+
+    def unmerge(self, *names: str) -> None:
+        """Make merged names entities of their own again."""
+        self._loop.run(self._rag.unmerge(*names))
+
+    def summarize(self) -> Usage:
+        """Ask the model for every summary that is due; tells what that cost."""
+        return self._loop.run(self._rag.summarize())
+
+    def reembed(
+        self, embedder: Embedder | Callable[..., object], *, watcher: Told | None = None
+    ) -> int:
+        """Move the index to another embedder, without asking a model."""
+        return self._loop.run(self._rag.reembed(embedder, watcher=watcher))
+
+    def repair(self) -> list[str]:
+        """Rebuild all that is derived from the documents and their claims; a line a step."""
+        return self._loop.run(self._rag.repair())
+
+    def vacuum(self) -> int:
+        """Give unused space back to the disk; tells how many bytes that was."""
+        return self._loop.run(self._rag.vacuum())
+
+    def cache_stats(self) -> CacheStats:
+        """What the caches of completions and embeddings hold."""
+        return self._loop.run(self._rag.cache_stats())
+
+    def clear_cache(self) -> int:
+        """Forget model answers and unused vectors; tells how many."""
+        return self._loop.run(self._rag.clear_cache())
 
     # ── looking ─────────────────────────────────────────────────────────────────
 

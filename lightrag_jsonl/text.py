@@ -31,6 +31,8 @@ def name_key(name: str) -> str:
     Empty only where the name has no visible character; a name that is nothing but punctuation
     keeps it. Applying it twice changes nothing.
     """
+    if _PLAIN_NAME.fullmatch(name):
+        return name.lower()
     folded = _fold(name)
     if len(folded) > _LONGEST_NAME:
         return folded
@@ -43,6 +45,8 @@ def clean_name(name: str) -> str:
     Full-width letters and digits become ASCII and white space is folded; what belongs to the
     name stays ("42", "3.14", "C++", "AT&T", "Lilu (mythology)").
     """
+    if _PLAIN_NAME.fullmatch(name):
+        return name
     text = sanitize(name)
     for _ in range(_MARKUP_ROUNDS):
         plain = _TAG.sub(" ", _HTML_ENTITY.sub(lambda found: html.unescape(found[0]), text))
@@ -70,6 +74,9 @@ def search_terms(text: str) -> list[str]:
     Terms hold letters, digits and marks only; a possessive 's is dropped ("Scrooge's" →
     "scrooge"), other apostrophes are closed up ("o'brien" → "obrien").
     """
+    if text.isascii():
+        words = _ASCII_WORD.findall(text.lower())
+        return words if "'" not in text else [w.removesuffix("'s").replace("'", "") for w in words]
     folded = _settled_fold(text).translate(_QUOTE_FORMS)
     return [term for run in _RUN.finditer(folded) for term in _terms_of_run(run)]
 
@@ -126,6 +133,8 @@ _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">", "《": "》", "〈": "〉", "�
 _PAIRS |= {"【": "】", "〔": "〕", "“": "”", "‘": "’", "«": "»", "（": "）"}
 _OPENER = {closer: opener for opener, closer in _PAIRS.items()}
 _QUOTES = frozenset("\"'`“”‘’«»《》〈〉「」『』„‟")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9]+(?: [A-Za-z0-9]+)*")  # nothing to clean or fold but case
+_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")
 _LONGEST_NAME = 400  # characters; what is longer is no name, and its ends are left as they are
 _MEANINGFUL = frozenset("#%&@‰§")  # punctuation to Unicode, but it tells "C#" from "C"
 

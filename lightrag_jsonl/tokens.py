@@ -134,8 +134,9 @@ def character_boundary(text: str, position: int) -> int:
 
 _LONGEST_CHARACTER = 32
 _ZWJ = "\u200d"
+_JOINERS = ("\u200c", _ZWJ)
 _FIRST_MARK = "\u0300"
-_UNMARKED = ("Cc", "Zl", "Zp")  # controls and line ends, which a mark does not join
+_UNMARKED = ("Cc", "Cf", "Zl", "Zp")  # controls and line ends, which a mark does not join
 
 
 def _joined(text: str, place: int) -> bool:
@@ -143,10 +144,10 @@ def _joined(text: str, place: int) -> bool:
     before, after = text[place - 1], text[place]
     if after < _FIRST_MARK:
         return before == "\r" and after == "\n"
-    if unicodedata.category(before) in _UNMARKED:
+    if unicodedata.category(before) in _UNMARKED and not _is_joiner(before):
         return False
     kind = unicodedata.category(after)
-    if after == _ZWJ or kind[0] == "M" or (before == _ZWJ and kind == "So"):
+    if after in _JOINERS or kind[0] == "M" or (before == _ZWJ and kind == "So"):
         return True
     if _is_flag_letter(after):
         letters = place
@@ -157,7 +158,7 @@ def _joined(text: str, place: int) -> bool:
         return (place - letters) % 2 == 1
     return (
         "\U0001f3fb" <= after <= "\U0001f3ff"  # skin colours
-        or "\U000e0020" <= after <= "\U000e007f"  # tags of regional flags
+        or _is_tag(after)
         or _in_syllable(before, after)
         or ("\ud800" <= before <= "\udbff" and "\udc00" <= after <= "\udfff")
     )
@@ -169,6 +170,15 @@ def _in_syllable(before: str, after: str) -> bool:
         return "\u1100" <= before <= "\u11ff" or "\uac00" <= before <= "\ud7a3"
     initial = "\u1100" <= before <= "\u115f"
     return initial and ("\u1100" <= after <= "\u115f" or "\uac00" <= after <= "\ud7a3")
+
+
+def _is_joiner(char: str) -> bool:
+    return char in _JOINERS or _is_tag(char)
+
+
+def _is_tag(char: str) -> bool:
+    """Whether a character is one of those that spell a region's flag invisibly."""
+    return "\U000e0020" <= char <= "\U000e007f"
 
 
 def _is_flag_letter(char: str) -> bool:

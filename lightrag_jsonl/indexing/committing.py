@@ -18,11 +18,22 @@ from lightrag_jsonl.indexing.merging import (
     entity_text,
     fold,
     relation_text,
+    said_again,
 )
 from lightrag_jsonl.indexing.summaries import Describer, Due, summarize
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Tokenizer, Vectors
-from lightrag_jsonl.storage import cache, claims, documents, fulltext, rows, settings, snapshot
+from lightrag_jsonl.storage import (
+    aliases,
+    cache,
+    claims,
+    documents,
+    fulltext,
+    rows,
+    settings,
+    snapshot,
+)
+from lightrag_jsonl.storage.aliases import Aliases
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.documents import StoredChunk, StoredDocument
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
@@ -122,6 +133,58 @@ class Committer:
         )
         return _committed(change, usage)
 
+    async def rename(
+        self, change: Callable[[Aliases], Aliases], keys: Collection[str]
+    ) -> Committed:
+        """Change which names stand for which entity; `keys` are all that the change concerns."""
+
+        def prepare() -> tuple[_Change, Aliases]:
+            with self._database.reading() as connection:
+                new = change(aliases.read(connection))
+                chunks = aliases.chunks_naming(connection, keys)
+                said = said_again(connection, chunks)
+                plan = fold(connection, said, chunks, NextIds.read(connection), new)
+                describer = Describer(self._options, self._tokenizer, summarize=False)
+                describer.describe(connection, plan)
+                return _Change((), plan, []), new
+
+        prepared, new = await asyncio.to_thread(prepare)
+        vectors = await self._embeddings.missing(self._texts(prepared.plan))
+
+        def write(connection: sqlite3.Connection) -> None:
+            aliases.replace(connection, new)
+            claims.drop_claims(connection, prepared.plan.removed)
+            self._write(connection, prepared, vectors)
+
+        await asyncio.wrap_future(self._database.submit(write))
+        return _committed(prepared, Usage())
+
+    async def summarize_due(self) -> Committed:
+        """Write the summaries that are due without any new claim (after a deletion, or a failure)."""
+        describer = Describer(self._options, self._tokenizer, summarize=self._ask.has_model)
+
+        def prepare() -> _Change:
+            with self._database.reading() as connection:
+                plan = Plan(
+                    rows.entities_by_id(connection, claims.owners(connection, "entity")),
+                    rows.relations_by_id(connection, claims.owners(connection, "relation")),
+                )
+                due = describer.describe(connection, plan)
+                kept = {(one.kind, one.row.id) for one in due}
+                plan.entities = {k: v for k, v in plan.entities.items() if ("entity", k) in kept}
+                plan.relations = {
+                    k: v for k, v in plan.relations.items() if ("relation", k) in kept
+                }
+                return _Change((), plan, due)
+
+        change = await asyncio.to_thread(prepare)
+        usage = await self._summarize(change.due, describer, None)
+        vectors = await self._embeddings.missing(self._texts(change.plan))
+        await asyncio.wrap_future(
+            self._database.submit(lambda connection: self._write(connection, change, vectors))
+        )
+        return _committed(change, usage)
+
     # ── what will change ────────────────────────────────────────────────────────
 
     def _prepare(
@@ -135,8 +198,7 @@ class Committer:
             change.old_documents = [document.row for document in old]
             change.old_chunks = documents.chunks_of(connection, change.old_documents)
             said = [part for one in ready for part in _number(connection, change, one, ids)]
-            aliases = dict(connection.execute("SELECT key, target FROM aliases").fetchall())
-            change.plan = fold(connection, said, change.old_chunks, ids, aliases)
+            change.plan = fold(connection, said, change.old_chunks, ids, aliases.read(connection))
             change.due = describer.describe(connection, change.plan)
             return change
 

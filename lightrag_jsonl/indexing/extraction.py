@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lightrag_jsonl.ask import Ask, Records, Spending
@@ -41,10 +41,12 @@ class LLMExtractor:
         language: str,
         ontology: OntologyCheck | None = None,
         ontology_variables: Mapping[str, object] | None = None,
+        candidates: Callable[[str], Sequence[str]] | None = None,
     ) -> None:
         self._ask = ask
         self._options = options
         self._ontology = ontology
+        self._candidates = candidates
         types = options.entity_types or ENTITY_TYPES.get(language, ENTITY_TYPES["en"])
         fixed = {"entity_types": list(types), "language": LANGUAGES.get(language, language)}
         declared = ask.prompts.prompt(options.extraction).inputs
@@ -59,7 +61,8 @@ class LLMExtractor:
     async def extract(self, chunk: Chunk, spending: Spending | None = None) -> Extraction:
         """Ask about one chunk; a model that fails makes a `failed` extraction, not an exception."""
         variables = {**self._fixed, "text": chunk.text}
-        talk = _Talk(Mentions(chunk.text, self._ontology), variables, spending)
+        names = None if self._candidates is None else self._candidates(chunk.text)
+        talk = _Talk(Mentions(chunk.text, self._ontology), variables, spending, names)
         try:
             await self._first(talk)
             if talk.records and chunk.tokens >= self._options.glean_min_tokens:
@@ -123,6 +126,7 @@ class LLMExtractor:
             talk.variables,
             then=talk.then,
             normalize=drift,
+            names=talk.names,
             max_tokens=self._options.max_extract_tokens,
             spending=talk.spending,
         )
@@ -148,6 +152,7 @@ class _Talk:
     mentions: Mentions
     variables: dict[str, object]
     spending: Spending | None = None
+    names: Sequence[str] | None = None
     then: list[Message] = field(default_factory=list)
     last: str = ""
     records: int = 0

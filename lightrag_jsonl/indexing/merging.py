@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lightrag_jsonl.storage import claims, rows
+from lightrag_jsonl.storage.aliases import Aliases
 from lightrag_jsonl.storage.claims import EntityClaim, RelationClaim
 from lightrag_jsonl.storage.documents import chunk_times
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
@@ -84,19 +85,19 @@ def fold(
     added: Sequence[Said],
     removed: Collection[int],
     ids: NextIds,
-    aliases: Mapping[str, str],
+    aliases: Aliases,
 ) -> Plan:
     """The rows as they are once `added` chunks are in and `removed` ones (row ids) are out."""
     plan = Plan(removed=frozenset(removed))
     _take_out(connection, plan)
-    keys = _Keys(aliases)
+    keys = _Keys(aliases.targets)
     by_key = _named_entities(connection, plan, added, keys, ids)
     _add_entity_claims(plan, added, keys, by_key, ids)
     _add_relation_claims(connection, plan, added, keys, by_key, ids)
     for entity in plan.entities.values():
-        _settle_entity(entity)
+        settle_entity(entity, aliases.displays)
     for relation in plan.relations.values():
-        _settle_relation(relation)
+        settle_relation(relation)
     return plan
 
 
@@ -113,6 +114,28 @@ class _Keys:
             key = name_key(name)
             key = self._known[name] = self._aliases.get(key, key)
         return key
+
+
+def said_again(connection: sqlite3.Connection, chunks: Collection[int]) -> list[Said]:
+    """What stored chunks (row ids) said, as if they were said now: to fold them under other aliases."""
+    entities: dict[int, list[EntityMention]] = {chunk: [] for chunk in sorted(chunks)}
+    relations: dict[int, list[RelationMention]] = {chunk: [] for chunk in entities}
+    places: dict[int, int] = {}
+    for claim in claims.entity_claims(connection, chunks):
+        entities[claim.chunk].append(claim.mention)
+        places[claim.chunk] = claim.place >> PLACE_BITS
+    for relation in claims.relation_claims(connection, chunks):
+        relations[relation.chunk].append(relation.mention)
+    times = chunk_times(connection, chunks)
+    return [
+        Said(
+            chunk,
+            places.get(chunk, 0),
+            times[chunk],
+            Extraction(tuple(found), tuple(relations[chunk])),
+        )
+        for chunk, found in entities.items()
+    ]
 
 
 # ── taking out ──────────────────────────────────────────────────────────────────
@@ -136,7 +159,7 @@ def _take_out(connection: sqlite3.Connection, plan: Plan) -> None:
         row = plan.relations[relation_claim.relation]
         count_relation(row, relation_claim.mention, -1, forward=relation_claim.forward)
         _uncover(row, relation_claim.id)
-    times = chunk_times(connection, plan.removed)
+    times = set(chunk_times(connection, plan.removed).values())
     kinds: tuple[Kind, ...] = ("entity", "relation")
     for kind in kinds:
         for touched in plan.alive(kind):
@@ -294,12 +317,12 @@ def _vote(votes: Counter[str], choice: str, times: int) -> None:
         del votes[choice]
 
 
-def _settle_entity(row: EntityRow) -> None:
-    row.name = winner(row.names)
+def settle_entity(row: EntityRow, displays: Mapping[str, str]) -> None:
+    row.name = displays.get(row.key) or winner(row.names)
     row.type = vote_type(row.types)
 
 
-def _settle_relation(row: RelationRow) -> None:
+def settle_relation(row: RelationRow) -> None:
     """Which way the relation is shown: as most mentions run; a tie by the ends' spellings."""
     if row.forward != row.backward:
         row.reversed = row.backward > row.forward

@@ -21,19 +21,22 @@ from typing import Any
 from lightrag_jsonl.ask import Ask, Spending
 from lightrag_jsonl.concurrency import both, first, together
 from lightrag_jsonl.errors import BudgetError, NotFoundError
+from lightrag_jsonl.indexing import repairing
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages, rechunk
 from lightrag_jsonl.indexing.committing import Committed, Committer, Ready
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.extraction import LLMExtractor, from_records
 from lightrag_jsonl.indexing.given import given_chunks, given_records
+from lightrag_jsonl.indexing.repairing import Told
+from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Extractor, Tokenizer, Vectors
 from lightrag_jsonl.schemas import Schema
-from lightrag_jsonl.storage import documents
+from lightrag_jsonl.storage import aliases, documents, reading
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.documents import PendingDocument, StoredDocument
 from lightrag_jsonl.storage.lock import writing
-from lightrag_jsonl.text import digest
+from lightrag_jsonl.text import digest, name_key
 from lightrag_jsonl.types import (
     Chunk,
     DeleteReport,
@@ -45,7 +48,8 @@ from lightrag_jsonl.types import (
     Usage,
 )
 
-DOCUMENTS_AHEAD = 64  # documents in memory between reading and commit
+DOCUMENTS_AHEAD = 128  # documents in memory between reading and commit
+LINGER_SECONDS = 0.05  # a commit waits so long for more documents, so that they share its pages
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +105,7 @@ class _Run:
     usage: Usage = Usage()
     known: int = 0
     done: int = 0
+    preparing: int = 0
     stopped: str = ""
 
     def tell(self) -> None:
@@ -186,6 +191,52 @@ class IndexPipeline:
                 tuple(wanted), done.removed_chunks, done.gone_entities, done.gone_relations
             )
 
+    async def merge(self, names: Collection[str], into: str) -> Committed:
+        """Make several names one entity, called `into`; what each chunk said stays as it is."""
+        keys, target = {name_key(name) for name in names}, name_key(into)
+        async with self._writing():
+            await self._require_entities([*names])
+            return await self._committer.rename(
+                lambda known: known.merged(keys, target, into.strip()), keys | {target}
+            )
+
+    async def unmerge(self, names: Collection[str]) -> Committed:
+        """Undo `merge` for these names: each is an entity of its own again."""
+        keys = {name_key(name) for name in names}
+        async with self._writing():
+            with self._database.reading() as connection:
+                known = aliases.read(connection)
+            strangers = [name for name in names if name_key(name) not in known.targets]
+            if strangers:
+                raise NotFoundError(f"not merged into another entity: {', '.join(strangers)}")
+            concerned = keys | {known.targets[key] for key in keys}
+            return await self._committer.rename(lambda now: now.without(keys), concerned)
+
+    async def _require_entities(self, names: Sequence[str]) -> None:
+        with self._database.reading() as connection:
+            found = reading.entity_ids(connection, [name_key(name) for name in names])
+        missing = [name for name in names if name_key(name) not in found]
+        if missing:
+            raise NotFoundError(f"no such entity: {', '.join(missing)}")
+
+    async def repair(self) -> list[str]:
+        """Rebuild everything that is derived from the documents and their claims."""
+        describer = Describer(self._options, self._tokenizer, summarize=False)
+        async with self._writing():
+            return await repairing.repair(self._database, self._embeddings, describer)
+
+    async def reembed(
+        self, embeddings: Embeddings, recorded: Mapping[str, str], watcher: Told | None = None
+    ) -> int:
+        """Move the index to another embedder."""
+        async with self._writing():
+            return await repairing.reembed(self._database, embeddings, recorded, watcher=watcher)
+
+    async def summarize(self) -> Committed:
+        """Write every summary that is due."""
+        async with self._writing():
+            return await self._committer.summarize_due()
+
     # ── inserting ───────────────────────────────────────────────────────────────
 
     async def _insert(
@@ -210,10 +261,13 @@ class IndexPipeline:
 
         async def prepare(coroutine: AsyncReady) -> None:
             done = None
+            run.preparing += 1
             try:
                 done = await coroutine
             except BudgetError as error:
                 run.stopped = str(error)
+            finally:
+                run.preparing -= 1
             if done is None:
                 slots.release()
             else:
@@ -222,7 +276,7 @@ class IndexPipeline:
         async def commit_forever() -> None:
             last = False
             while not last:
-                batch, last = await _drain(ready)
+                batch, last = await _drain(ready, lambda: slots.locked() or run.preparing == 0)
                 if batch:
                     self._account(run, batch, await self._commit(run, batch))
                 for _ in batch:
@@ -389,9 +443,13 @@ class IndexPipeline:
         await asyncio.wrap_future(self._database.submit(job))
 
 
-async def _drain(queue: asyncio.Queue[Ready | None]) -> tuple[list[Ready], bool]:
+async def _drain(
+    queue: asyncio.Queue[Ready | None], enough: Callable[[], bool]
+) -> tuple[list[Ready], bool]:
     """All that has become ready, at least one; True once there will be no more."""
     found = [await queue.get()]
+    if found[0] is not None and not enough():
+        await asyncio.sleep(LINGER_SECONDS)
     while not queue.empty():
         found.append(queue.get_nowait())
     return [one for one in found if one is not None], None in found

@@ -21,7 +21,6 @@ from lightrag_jsonl.types import (
 
 UNKNOWN_TYPE = "unknown"
 STRENGTHS = (1.0, 10.0)
-WORD_GAP = re.compile(r"\s+")
 
 # ── drift: other names for the same things ──────────────────────────────────────
 
@@ -288,7 +287,8 @@ class Mentions:
 
 
 def _fold(text: str) -> str:
-    return WORD_GAP.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+    folded = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(folded.split())
 
 
 def _name(value: Json) -> str:
@@ -300,7 +300,8 @@ def _name(value: Json) -> str:
 def _words(value: Json) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
-    return WORD_GAP.sub(" ", html.unescape(str(value))).strip()
+    text = str(value)
+    return " ".join((html.unescape(text) if "&" in text else text).split())
 
 
 # ── one adapter a prompt ────────────────────────────────────────────────────────

@@ -95,6 +95,7 @@ class Describer:
         new = plan.fragments.get((kind, row.id), [])
         listed = plan.entity_claims if kind == "entity" else plan.relation_claims
         covered = max((claim.id for claim in listed), default=0)
+        covered = covered or claims.last_claim(connection, kind, row.id)
         return Due(kind, row, title(row), tuple(_distinct([*stored, *new], plan)), covered)
 
     def _are_long(self, texts: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.types import Context, Message
 
-QUESTION_SHARE = 0.25  # of the total budget that a question may take in the model's prompt
+QUESTION_SHARE = 0.25  # of the total budget that a question may take; a longer one is cut
 HISTORY_SHARE = 0.25  # and that the conversation may take
 
 
@@ -17,9 +17,8 @@ def answer_variables(
     context: Context, *, param: QueryParam, tokenizer: Tokenizer
 ) -> dict[str, object]:
     """The variables of the answer prompts."""
-    limit = int(param.max_total_tokens * QUESTION_SHARE)
     return {
-        "query": tokenizer.truncate(context.question, limit),
+        "query": context.question,
         "context": context.prompt,
         "history": recent_turns(param, tokenizer),
         "response_type": param.response_type,
@@ -29,10 +28,8 @@ def answer_variables(
 
 def chat_messages(question: str, *, param: QueryParam, tokenizer: Tokenizer) -> tuple[Message, ...]:
     """The conversation as it would go on without any index."""
-    limit = int(param.max_total_tokens * QUESTION_SHARE)
     wishes = (Message("system", param.user_prompt),) if param.user_prompt else ()
-    asked = Message("user", tokenizer.truncate(question, limit))
-    return (*wishes, *recent_turns(param, tokenizer), asked)
+    return (*wishes, *recent_turns(param, tokenizer), Message("user", question))
 
 
 def recent_turns(param: QueryParam, tokenizer: Tokenizer) -> tuple[Message, ...]:

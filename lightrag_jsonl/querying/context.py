@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, TypeVar
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.querying.writing import WORDS, Found, Item, Writer
-from lightrag_jsonl.types import Chunk, Context, Dropped, Entity, Keywords, Mode, Relation
+from lightrag_jsonl.types import Chunk, Context, Dropped, Entity, Keywords, Relation
 
 CLIP_SHARE = 0.25  # of its section's budget that one description may take
 LEAST_PASSAGE = 16  # tokens: a shorter beginning of a passage is not worth its heading
@@ -23,7 +23,6 @@ def build_context(
     question: str,
     found: Found,
     *,
-    mode: Mode,
     keywords: Keywords,
     param: QueryParam,
     tokenizer: Tokenizer,
@@ -39,7 +38,7 @@ def build_context(
     kept, prompt, tokens = _fitted(found, writer, room, tokenizer)
     return Context(
         question=question,
-        mode=mode,
+        mode=param.mode,
         entities=kept.entities,
         relations=kept.relations,
         chunks=kept.chunks,

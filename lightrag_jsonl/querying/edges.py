@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from lightrag_jsonl.ask import Ask
@@ -75,6 +75,21 @@ def ranked(method: Selection, relations: Sequence[Relation], count: int) -> Edge
     """The first `count` relations."""
     kept = tuple(relations)[:count]
     return EdgeSelection(method, kept, (None,) * len(kept))
+
+
+def kept(selection: EdgeSelection, shown: Iterable[Relation]) -> EdgeSelection:
+    """The part of a selection that the budget left room for."""
+    ends = {(relation.source, relation.target) for relation in shown}
+    pairs = [
+        (relation, reason)
+        for relation, reason in zip(selection.relations, selection.reasons, strict=True)
+        if (relation.source, relation.target) in ends
+    ]
+    return replace(
+        selection,
+        relations=tuple(relation for relation, _ in pairs),
+        reasons=tuple(reason for _, reason in pairs),
+    )
 
 
 async def chosen(

@@ -28,8 +28,7 @@ def expand(
     scope: Scope | None,
     ranking: Ranking,
     fusion: Fusion,
-    top_k: int,
-    relation_limit: int,
+    limit: int,
 ) -> Subgraph:
     """The relations of the seeds, fused with those hit directly, and the entities they join."""
     ids, named_ends = _adjacent(snapshot.graph, seeds)
@@ -37,9 +36,9 @@ def expand(
         inside = np.isin(ids, scope.relations, assume_unique=True)
         ids, named_ends = ids[inside], named_ends[inside]
     score = RANKINGS[ranking]
-    around = _ranked(ids, score(snapshot, probe, ids, named_ends), relation_limit)
-    relations = fuse([around, seeds.relations], how=fusion)[:relation_limit]
-    return Subgraph(_entities(snapshot, seeds, relations, probe, fusion)[:top_k], relations)
+    around = _ranked(ids, score(snapshot, probe, ids, named_ends), limit)
+    relations = fuse([around, seeds.relations], how=fusion)[:limit]
+    return Subgraph(_entities(snapshot, seeds, relations, fusion)[:limit], relations)
 
 
 # ── relations ───────────────────────────────────────────────────────────────────
@@ -95,7 +94,7 @@ def _likeness(snapshot: Snapshot, probe: Probe, ids: Ids) -> Floats:
 
 
 def _entities(
-    snapshot: Snapshot, seeds: Seeds, relations: Sequence[Hit], probe: Probe, fusion: Fusion
+    snapshot: Snapshot, seeds: Seeds, relations: Sequence[Hit], fusion: Fusion
 ) -> tuple[Hit, ...]:
     """Seeds and the ends of relations, the more relevant the relation the earlier."""
     reached: dict[int, Hit] = {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -55,12 +56,21 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """First hits, best first; `named` are the entities the question names beyond doubt."""
+    """First hits, best first: `dense` and `lexical` are the chunks that the question's text found.
+
+    `named` are the entities that the question names beyond doubt, with how alike the names are.
+    """
 
     entities: tuple[Hit, ...] = ()
-    named: frozenset[int] = frozenset()
+    named: Mapping[int, float] = field(default_factory=dict)
     relations: tuple[Hit, ...] = ()
-    chunks: tuple[tuple[Hit, ...], ...] = ()
+    dense: tuple[Hit, ...] = ()
+    lexical: tuple[Hit, ...] = ()
+
+    @property
+    def chunks(self) -> tuple[tuple[Hit, ...], ...]:
+        """The lanes of chunks that hold anything."""
+        return tuple(lane for lane in (self.dense, self.lexical) if lane)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +79,7 @@ class Subgraph:
 
     entities: tuple[Hit, ...] = ()
     relations: tuple[Hit, ...] = ()
+
+    def best(self, count: int) -> Subgraph:
+        """The first `count` of each."""
+        return Subgraph(self.entities[:count], self.relations[:count])

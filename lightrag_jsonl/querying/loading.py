@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -31,8 +32,8 @@ def find_scope(snapshot: Snapshot, where: Mapping[str, Json]) -> Scope | None:
 
 def load_facts(
     snapshot: Snapshot, subgraph: Subgraph, scope: Scope | None
-) -> tuple[dict[int, Entity], dict[int, Relation]]:
-    """The entities and relations of a subgraph by row id, in its order, with score and reason.
+) -> tuple[tuple[Entity, ...], tuple[Relation, ...]]:
+    """The entities and relations of a subgraph, in its order, with score and reason.
 
     Under a filter each is told anew from the mentions in the documents that are left.
     """
@@ -43,8 +44,8 @@ def load_facts(
     else:
         entities, relations = _told_by(snapshot, subgraph, scope)
     return (
-        {h.id: replace(entities[h.id], score=h.score, why=h.why) for h in subgraph.entities},
-        {h.id: replace(relations[h.id], score=h.score, why=h.why) for h in subgraph.relations},
+        tuple(replace(entities[h.id], score=h.score, why=h.why) for h in subgraph.entities),
+        tuple(replace(relations[h.id], score=h.score, why=h.why) for h in subgraph.relations),
     )
 
 
@@ -52,6 +53,19 @@ def load_chunks(snapshot: Snapshot, hits: Sequence[Hit]) -> tuple[Chunk, ...]:
     """The chunks of these hits, in their order, with score and reason."""
     found = documents.chunks_by_row(snapshot.connection, [hit.id for hit in hits])
     return tuple(replace(found[hit.id], score=hit.score, why=hit.why) for hit in hits)
+
+
+def entity_namer(snapshot: Snapshot, scope: Scope | None) -> Callable[[int], str]:
+    """A look-up of display names by row id, for telling why something was found."""
+
+    @cache
+    def name_of(row: int) -> str:
+        if scope is None:
+            return reading.entity_names(snapshot.connection, [row]).get(row, "")
+        said = _entity_claims(snapshot, [row], scope).get(row, [])
+        return _most_frequent(claim.mention.name for claim in said) if said else ""
+
+    return name_of
 
 
 def _rows(hits: Sequence[Hit]) -> list[int]:

@@ -2,42 +2,63 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
-from lightrag_jsonl.ask import Ask
-from lightrag_jsonl.options import QueryParam
-from lightrag_jsonl.protocols import Answerer, Embedder, KeywordExtractor, Reranker, Tokenizer
-from lightrag_jsonl.querying import answering
-from lightrag_jsonl.querying.edges import EdgeBook
-from lightrag_jsonl.querying.observing import Observer, Silent
-from lightrag_jsonl.querying.recipes import RECIPES
-from lightrag_jsonl.storage.snapshot import SnapshotKeeper
-from lightrag_jsonl.types import Answer, Citation, Context, Usage
+import numpy as np
 
-SEARCH_TOKENS = 2_000  # of a question that are searched with; the rest of a longer one is cut
+from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.errors import ConfigError, EmbeddingError
+from lightrag_jsonl.options import QueryParam, Selection
+from lightrag_jsonl.protocols import (
+    Answerer,
+    Embedder,
+    KeywordExtractor,
+    Reranker,
+    Tokenizer,
+    Vectors,
+)
+from lightrag_jsonl.querying import edges
+from lightrag_jsonl.querying.answering import (
+    QUESTION_SHARE,
+    answer_variables,
+    chat_messages,
+    nothing_found,
+    recent_turns,
+)
+from lightrag_jsonl.querying.context import build_context
+from lightrag_jsonl.querying.edges import EdgeBook, EdgeSelection
+from lightrag_jsonl.querying.ground import WholeGround
+from lightrag_jsonl.querying.hits import Probe
+from lightrag_jsonl.querying.keywords import find_keywords
+from lightrag_jsonl.querying.observing import Observer, Silent
+from lightrag_jsonl.querying.recipes import RECIPES, lookups
+from lightrag_jsonl.querying.searching import Findings, find, load_sources
+from lightrag_jsonl.querying.selection import reranked
+from lightrag_jsonl.querying.writing import Found
+from lightrag_jsonl.storage import reading
+from lightrag_jsonl.storage.snapshot import SnapshotKeeper
+from lightrag_jsonl.text import sanitize
+from lightrag_jsonl.types import Answer, Citation, Context, Keywords, Usage
+
+SEARCH_TOKENS = 500  # of a question that are searched with: embedders read about as many
+LONGEST_TOKEN = 64  # characters a token at most, for cutting a huge question before counting it
 
 Cite = Callable[[str, Context], tuple[tuple[Citation, ...], tuple[int, ...]]]
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class _Retrieved:
-    """A context and what finding it cost."""
-
-    context: Context
-    usage: Usage = Usage()
-
-
 class QueryPipeline:
     """Answers questions from one index.
 
-    With `keyword_extractor` and `answerer` no model is asked; otherwise `ask` is. `cite` finds
-    the citations of an answer. `book` tells edges by short ids for `selection="llm"`; without
+    `keyword_extractor` and `answerer`, where given, stand in for the model. `cite` finds the
+    citations of an answer. `book` tells relations by short ids for `selection="llm"`; without
     it, or without a model, rank selects.
     """
 
@@ -65,12 +86,13 @@ class QueryPipeline:
         self._language = language
         self._cite = cite
         self._book = book
+        self._whole = WholeGround()
 
     async def retrieve(
         self, question: str, param: QueryParam, observer: Observer | None = None
     ) -> Context:
         """What would be shown to the model; `ConfigError` where the question is empty."""
-        return (await self._retrieve(question, param, observer or Silent())).context
+        return await self._retrieve(question, param, observer or Silent(), [])
 
     async def answer(
         self,
@@ -80,28 +102,18 @@ class QueryPipeline:
         observer: Observer | None = None,
     ) -> Answer:
         """An answer with its citations; a given `context` is answered from as it is."""
-        stream = self.stream(question, param, observer, context, whole=True)
+        stream = AnswerStream(self._run(question, param, observer or Silent(), context, whole=True))
         async for _ in stream:
             pass
         return stream.answer
 
     def stream(
-        self,
-        question: str,
-        param: QueryParam,
-        observer: Observer | None = None,
-        context: Context | None = None,
-        *,
-        whole: bool = False,
+        self, question: str, param: QueryParam, observer: Observer | None = None
     ) -> AnswerStream:
-        """The answer in pieces as they are written; `.answer` once they are exhausted.
+        """The answer in pieces as they are written; `.answer` once they are exhausted."""
+        return AnswerStream(self._run(question, param, observer or Silent(), None, whole=False))
 
-        `whole` asks the model for its answer at once: one piece, with its usage.
-        """
-        run = self._run(question, param, observer or Silent(), context, whole)
-        return AnswerStream(run)
-
-    # ── the run of one question ─────────────────────────────────────────────────
+    # ── from question to answer ─────────────────────────────────────────────────
 
     async def _run(
         self,
@@ -109,50 +121,229 @@ class QueryPipeline:
         param: QueryParam,
         observer: Observer,
         context: Context | None,
+        *,
         whole: bool,
-    ) -> AsyncIterator[str | Answer]:
-        """The pieces of the answer, then the answer."""
+    ) -> AsyncGenerator[str | Answer]:
+        """The pieces of the answer as text, then the answer itself."""
+        started = time.monotonic()
+        usages: list[Usage] = []
+        pieces: list[str] = []
         try:
-            found = (
-                await self._retrieve(question, param, observer)
-                if context is None
-                else _Retrieved(context)
-            )
-            usages = [found.usage]
-            pieces: list[str] = []
-            async with aclosing(self._pieces(found.context, param, usages, whole)) as written:
+            if context is None:
+                context = await self._retrieve(question, param, observer, usages)
+            async with aclosing(self._pieces(context, param, usages, whole=whole)) as written:
                 async for piece in written:
                     pieces.append(piece)
                     await observer.piece(piece)
                     yield piece
-            answer = await self._cited("".join(pieces), found.context, sum(usages, Usage()))
+            answer = await self._cited("".join(pieces), context, sum(usages, Usage()))
             await observer.answered(answer)
-            yield answer
         except BaseException as error:
             await observer.failed(error)
             raise
+        log.info("query (%s): %.2f s", param.mode, time.monotonic() - started)
+        yield answer
 
     async def _pieces(
-        self, context: Context, param: QueryParam, usages: list[Usage], whole: bool
-    ) -> AsyncIterator[str]:
+        self, context: Context, param: QueryParam, usages: list[Usage], *, whole: bool
+    ) -> AsyncGenerator[str]:
         recipe = RECIPES[context.mode]
         if recipe.searches and context.empty:
-            yield answering.nothing_found(self._ask.prompts, param)
-            return
-        if self._answerer is not None and recipe.searches:
+            yield nothing_found(self._ask.prompts, param)
+        elif recipe.searches and self._answerer is not None:
             yield await self._answerer.answer(context.question, context)
-            return
-        messages = answering.messages(
-            context,
-            recipe.prompt,
+        elif recipe.searches:
+            variables = answer_variables(context, param=param, tokenizer=self._tokenizer)
+            if whole:
+                reply = await self._ask.text(recipe.prompt, variables)
+                usages.append(reply.usage)
+                yield reply.text
+            else:
+                async for piece in self._ask.stream(recipe.prompt, variables, usages):
+                    yield piece
+        else:
+            messages = chat_messages(context.question, param=param, tokenizer=self._tokenizer)
+            if whole:
+                reply = await self._ask.chat(messages)
+                usages.append(reply.usage)
+                yield reply.text
+            else:
+                async for piece in self._ask.stream_chat(messages, usages):
+                    yield piece
+
+    async def _cited(self, text: str, context: Context, usage: Usage) -> Answer:
+        if self._cite is None:
+            return Answer(text, context=context, usage=usage)
+        citations, invented = await asyncio.to_thread(self._cite, text, context)
+        return Answer(text, citations, context, usage=usage, invented=invented)
+
+    # ── from question to context ────────────────────────────────────────────────
+
+    async def _retrieve(
+        self, question: str, param: QueryParam, observer: Observer, usages: list[Usage]
+    ) -> Context:
+        question = self._checked(question, param)
+        keywords, findings = Keywords(), Findings()
+        recipe = RECIPES[param.mode]
+        if recipe.searches and not await asyncio.to_thread(self._nothing_indexed):
+            if recipe.facts:
+                keywords = await self._keywords(question, param, usages)
+                await observer.keywords_found(keywords)
+            low, high = lookups(recipe, keywords, question)
+            probe = await self._probe(question, low, high)
+            findings = await asyncio.to_thread(self._find, probe, param)
+        await observer.retrieved(findings.relations, findings.chunks)
+        findings = await self._reranked(question, findings, param)
+        selection, findings = await self._selected(question, findings, param)
+        usages.append(selection.usage)
+        context = await asyncio.to_thread(
+            build_context,
+            question,
+            Found(findings.entities, selection.relations, findings.chunks, findings.documents),
+            keywords=keywords,
             param=param,
             tokenizer=self._tokenizer,
-            prompts=self._ask.prompts,
+            language=self._language,
         )
-        if whole:
-            reply = await self._ask.chat(messages)
-            usages.append(reply.usage)
-            yield reply.text
-            return
-        async for piece in self._ask.stream_chat(messages, usages):
-            yield piece
+        await observer.selected(edges.kept(selection, context.relations), context)
+        return context
+
+    def _checked(self, question: str, param: QueryParam) -> str:
+        """The question without what cannot be stored, cut to its share of the budget."""
+        question = sanitize(question).strip()
+        if not question:
+            raise ConfigError("the question is empty: ask something")
+        limit = max(int(param.max_total_tokens * QUESTION_SHARE), 1)
+        return _cut(question, limit, self._tokenizer) or question[:1]
+
+    def _nothing_indexed(self) -> bool:
+        with self._keeper.snapshot() as snapshot:
+            return reading.is_empty(snapshot.connection)
+
+    async def _keywords(self, question: str, param: QueryParam, usages: list[Usage]) -> Keywords:
+        keywords, usage = await find_keywords(
+            question,
+            param=param,
+            history=recent_turns(param, self._tokenizer),
+            ask=self._ask,
+            extractor=self._keyword_extractor,
+        )
+        usages.append(usage)
+        return keywords
+
+    async def _probe(self, question: str, low: tuple[str, ...], high: tuple[str, ...]) -> Probe:
+        """The texts to search with, each embedded on its own, all in one call."""
+        question = _cut(question, SEARCH_TOKENS, self._tokenizer)
+        if self._embedder is None:
+            return Probe(question, low, high)
+        wanted = [question, *(_cut(text, SEARCH_TOKENS, self._tokenizer) for text in (*low, *high))]
+        texts = list(dict.fromkeys(wanted))
+        vectors = _checked_vectors(
+            await self._embedder.embed(texts, kind="query"), len(texts), self._embedder
+        )
+        places = {text: place for place, text in enumerate(texts)}
+        return Probe(question, low, high, vectors[[places[text] for text in wanted]])
+
+    def _find(self, probe: Probe, param: QueryParam) -> Findings:
+        recipe = RECIPES[param.mode]
+        wide = param.selection != "score"
+        with self._keeper.snapshot() as snapshot:
+            return find(snapshot, probe, recipe, param, whole=self._whole, wide=wide)
+
+    async def _reranked(self, question: str, findings: Findings, param: QueryParam) -> Findings:
+        """The best `chunk_top_k` chunks, judged by the reranker where there is one."""
+        chunks = findings.chunks
+        if self._reranker is not None and param.enable_rerank and chunks:
+            chunks = await reranked(
+                question,
+                chunks,
+                direct=findings.direct,
+                facts=RECIPES[param.mode].facts,
+                reranker=self._reranker,
+                fusion=param.fusion,
+            )
+        return replace(findings, chunks=chunks[: param.chunk_top_k])
+
+    async def _selected(
+        self, question: str, findings: Findings, param: QueryParam
+    ) -> tuple[EdgeSelection, Findings]:
+        """The relations to answer from; where a model chose them, only what belongs to them."""
+        if param.selection != "llm" or self._book is None or not self._ask.has_model:
+            count = len(findings.relations) if param.selection == "all" else param.top_k
+            method: Selection = "all" if param.selection == "all" else "score"
+            return edges.ranked(method, findings.relations, count), findings
+        selection = await edges.chosen(
+            question, findings.relations, ask=self._ask, book=self._book, count=param.top_k
+        )
+        if selection.fallback or not selection.relations:
+            return selection, findings
+        return selection, await asyncio.to_thread(self._narrowed, selection, findings, param)
+
+    def _narrowed(
+        self, selection: EdgeSelection, findings: Findings, param: QueryParam
+    ) -> Findings:
+        """The ends of the chosen relations, and the chunks that tell of them or were hit by text."""
+        ends = {
+            end for relation in selection.relations for end in (relation.source, relation.target)
+        }
+        sources = {name for relation in selection.relations for name in relation.chunk_ids}
+        kept = [c for c in findings.chunks if c.id in sources or c.id in findings.direct]
+        with self._keeper.snapshot() as snapshot:
+            loaded = load_sources(snapshot, selection.relations)
+            known = {chunk.id for chunk in kept}
+            chunks = (*kept, *(chunk for chunk in loaded if chunk.id not in known))
+            labels = reading.document_labels(
+                snapshot.connection, {chunk.document_id for chunk in chunks}
+            )
+        return replace(
+            findings,
+            entities=tuple(entity for entity in findings.entities if entity.name in ends),
+            chunks=chunks[: param.chunk_top_k],
+            documents=labels,
+        )
+
+
+class AnswerStream:
+    """The pieces of one answer; iterate over it with `async for`."""
+
+    def __init__(self, run: AsyncGenerator[str | Answer]) -> None:
+        self._run = run
+        self._answer: Answer | None = None
+
+    def __aiter__(self) -> AsyncIterator[str]:
+        return self
+
+    async def __anext__(self) -> str:
+        item = await anext(self._run)
+        if isinstance(item, Answer):
+            self._answer = item
+            await self._run.aclose()
+            raise StopAsyncIteration
+        return item
+
+    async def aclose(self) -> None:
+        """Stop before the end: no answer will come of it."""
+        await self._run.aclose()
+
+    @property
+    def answer(self) -> Answer:
+        """The whole answer, with its citations; `ValueError` while pieces are still to come."""
+        if self._answer is None:
+            raise ValueError("the answer is whole once all of its pieces were read")
+        return self._answer
+
+
+def _cut(text: str, limit: int, tokenizer: Tokenizer) -> str:
+    """At most `limit` tokens of a text; a short text is not even counted."""
+    if len(text) <= limit // 4:  # no tokenizer makes more than four tokens of a character
+        return text
+    return tokenizer.truncate(text[: limit * LONGEST_TOKEN], limit)
+
+
+def _checked_vectors(vectors: Vectors, count: int, embedder: Embedder) -> Vectors:
+    rows = np.asarray(vectors, np.float32)
+    if rows.shape != (count, embedder.dim):
+        raise EmbeddingError(
+            f"{embedder.name} gave vectors of the shape {rows.shape}, not ({count}, {embedder.dim})"
+        )
+    return rows

@@ -9,36 +9,42 @@ from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.querying.edges import CANDIDATES
 from lightrag_jsonl.querying.expansion import expand
 from lightrag_jsonl.querying.fusion import fuse
-from lightrag_jsonl.querying.hits import Probe, Subgraph
-from lightrag_jsonl.querying.loading import find_scope, load_chunks, load_facts
+from lightrag_jsonl.querying.ground import WholeGround, subgraph_ground
+from lightrag_jsonl.querying.hits import Hit, Probe, Scope, Subgraph
+from lightrag_jsonl.querying.loading import entity_namer, find_scope, load_chunks, load_facts
 from lightrag_jsonl.querying.recipes import Recipe
 from lightrag_jsonl.querying.seeds import find_seeds
-from lightrag_jsonl.querying.selection import fact_chunks
+from lightrag_jsonl.querying.selection import walk_over
 from lightrag_jsonl.storage import documents, reading
 from lightrag_jsonl.storage.snapshot import Snapshot
-from lightrag_jsonl.types import Chunk, Entity, Kind, Relation
+from lightrag_jsonl.types import Chunk, Entity, Relation
 
 CHUNK_CANDIDATES = 2  # times `chunk_top_k` chunks are handed on, for a reranker to choose from
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What was found, best first, and how its chunks were come by.
+    """What was found, best first.
 
-    `direct` are the chunks that the question's own text found, where the mode looks for them;
-    `reached` are those that facts led to, in that order. `documents` are titles by id.
+    `direct` are the chunks that the question's own text found, where the mode looks for them.
+    `documents` are titles by id.
     """
 
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
     chunks: tuple[Chunk, ...] = ()
     direct: frozenset[str] = frozenset()
-    reached: tuple[str, ...] = ()
     documents: Mapping[str, str] = field(default_factory=dict)
 
 
 def find(
-    snapshot: Snapshot, probe: Probe, recipe: Recipe, param: QueryParam, *, wide: bool = False
+    snapshot: Snapshot,
+    probe: Probe,
+    recipe: Recipe,
+    param: QueryParam,
+    *,
+    whole: WholeGround,
+    wide: bool = False,
 ) -> Findings:
     """Search the lanes of a mode. `wide` hands on more relations than `top_k`, to choose from."""
     scope = find_scope(snapshot, param.where)
@@ -51,36 +57,36 @@ def find(
         chunk_top_k=param.chunk_top_k,
         lexical=param.lexical,
     )
-    subgraph = Subgraph()
-    if recipe.facts:
-        subgraph = expand(
-            snapshot,
-            seeds,
-            probe,
-            scope=scope,
-            ranking=param.ranking,
-            fusion=param.fusion,
-            top_k=param.top_k,
-            relation_limit=param.top_k * (CANDIDATES if wide else 1),
-        )
-    entities, relations = load_facts(snapshot, subgraph, scope)
-    limit = CHUNK_CANDIDATES * param.chunk_top_k
-    labels = _labels(entities, relations)
-    reached = fact_chunks(snapshot, subgraph, probe, scope=scope, labels=labels, limit=limit)
-    direct = seeds.chunks if recipe.chunks else ()
-    hits = fuse([reached, *direct], how=param.fusion)[:limit]
-    chunks = dict(zip([hit.id for hit in hits], load_chunks(snapshot, hits), strict=True))
-    hit_by_text = {hit.id for lane in direct for hit in lane}
-    return Findings(
-        tuple(entities.values()),
-        tuple(relations.values()),
-        tuple(chunks.values()),
-        frozenset(chunks[row].id for row in chunks if row in hit_by_text),
-        tuple(chunks[hit.id].id for hit in reached if hit.id in chunks),
-        reading.document_labels(
-            snapshot.connection, {chunk.document_id for chunk in chunks.values()}
-        ),
+    chunk_limit = CHUNK_CANDIDATES * param.chunk_top_k
+    if not recipe.facts:
+        hits = fuse(seeds.chunks, how=param.fusion)[:chunk_limit]
+        return _findings(snapshot, Subgraph(), hits, hits, scope)
+    subgraph = expand(
+        snapshot,
+        seeds,
+        probe,
+        scope=scope,
+        ranking=param.ranking,
+        fusion=param.fusion,
+        limit=CANDIDATES * param.top_k,
     )
+    direct = tuple(hit for lane in seeds.chunks for hit in lane) if recipe.chunks else ()
+    walked = walk_over(
+        snapshot,
+        whole.at(snapshot) if recipe.walk else subgraph_ground(snapshot, subgraph, direct, scope),
+        subgraph,
+        seeds,
+        probe,
+        scope=scope,
+        name_of=entity_namer(snapshot, scope),
+        entity_limit=param.top_k if recipe.walk else 0,
+        chunk_limit=chunk_limit,
+    )
+    shown = Subgraph(
+        walked.entities or subgraph.entities[: param.top_k],
+        subgraph.relations if wide else subgraph.relations[: param.top_k],
+    )
+    return _findings(snapshot, shown, walked.chunks, direct, scope)
 
 
 def load_sources(snapshot: Snapshot, relations: Sequence[Relation]) -> tuple[Chunk, ...]:
@@ -90,13 +96,21 @@ def load_sources(snapshot: Snapshot, relations: Sequence[Relation]) -> tuple[Chu
     return tuple(found[name] for name in names if name in found)
 
 
-def _labels(
-    entities: Mapping[int, Entity], relations: Mapping[int, Relation]
-) -> dict[tuple[Kind, int], str]:
-    """What to call facts when saying why a chunk was found."""
-    labels: dict[tuple[Kind, int], str] = {}
-    for row, entity in entities.items():
-        labels["entity", row] = f"“{entity.name}”"
-    for row, relation in relations.items():
-        labels["relation", row] = f"“{relation.source} — {relation.predicate} → {relation.target}”"
-    return labels
+def _findings(
+    snapshot: Snapshot,
+    shown: Subgraph,
+    hits: Sequence[Hit],
+    direct: Sequence[Hit],
+    scope: Scope | None,
+) -> Findings:
+    """Plain values for the hits, which nothing binds to the snapshot any more."""
+    entities, relations = load_facts(snapshot, shown, scope)
+    chunks = load_chunks(snapshot, hits)
+    by_text = {hit.id for hit in direct}
+    return Findings(
+        entities,
+        relations,
+        chunks,
+        frozenset(c.id for c, hit in zip(chunks, hits, strict=True) if hit.id in by_text),
+        reading.document_labels(snapshot.connection, {chunk.document_id for chunk in chunks}),
+    )

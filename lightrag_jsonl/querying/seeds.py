@@ -24,6 +24,7 @@ LONGEST_CJK_NAME = 8  # characters
 NAME_LIMIT = 600  # spans of the question that are looked up
 TEXT_HITS = 100  # chunks a text lane proposes at least
 _POSSESSIVE = re.compile(r"['’]s?\W*$")
+PASSAGES = 20  # whose facts are looked at where there are no vectors
 QUESTION_WEIGHT = 2.0  # of the whole question beside each keyword, among relations
 
 
@@ -37,14 +38,17 @@ def find_seeds(
     chunk_top_k: int,
     lexical: bool,
 ) -> Seeds:
-    """What the question and its keywords hit; the text lanes are dense first, then lexical."""
+    """What the question and its keywords hit, each lane best first."""
     entities, named = _entity_hits(snapshot, probe, scope, top_k)
     relations = _relation_hits(snapshot, probe, scope, top_k) if recipe.relations else ()
-    chunks = _chunk_hits(snapshot, probe, scope, max(TEXT_HITS, 2 * chunk_top_k), lexical)
-    if probe.vectors is None and recipe.facts:  # nothing but the text lane can know relations
-        relations = _mentioned(snapshot, "relation", chunks[-1], scope, top_k)
-        entities = entities or _mentioned(snapshot, "entity", chunks[-1], scope, top_k)
-    return Seeds(entities, named, relations, chunks)
+    limit = max(TEXT_HITS, 2 * chunk_top_k)
+    dense = _dense_hits(snapshot, probe, scope, limit)
+    by_words = lexical or probe.vectors is None
+    words = _lexical_hits(snapshot, probe.question, scope, limit) if by_words else ()
+    if probe.vectors is None and recipe.facts:  # then only passages know what is asked about
+        relations = _mentioned(snapshot, "relation", words, top_k)
+        entities = entities or _mentioned(snapshot, "entity", words, top_k)
+    return Seeds(entities, named, relations, dense, words)
 
 
 # ── entities ────────────────────────────────────────────────────────────────────
@@ -52,32 +56,34 @@ def find_seeds(
 
 def _entity_hits(
     snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: int
-) -> tuple[tuple[Hit, ...], frozenset[int]]:
+) -> tuple[tuple[Hit, ...], dict[int, float]]:
     """Entities by key and by vector, the best of every keyword before the second of any."""
     if not probe.low:
-        return (), frozenset()
+        return (), {}
     allowed = None if scope is None else scope.entities
     exact = _exact(snapshot, [name_key(text) for text in probe.low], allowed)
     near = _nearest(snapshot, "entity", probe.low_vectors, limit, allowed)
     near = near or [()] * len(probe.low)
     lists: list[list[Hit]] = []
-    named: set[int] = set()
+    named: dict[int, float] = {}
     for text, found in zip(probe.low, near, strict=True):
         same = exact.get(name_key(text))
         if same is not None:
             lists.append([Hit(same, 1.0), *(hit for hit in found if hit.id != same)])
-            named.add(same)
+            named[same] = 1.0
         else:
             lists.append(list(found))
-            named.update(hit.id for hit in found[:1] if hit.score >= SURE)
+            named |= {
+                hit.id: hit.score for hit in found[:1] if hit.score >= SURE and hit.id not in named
+            }
         lists[-1] = [
             _explained(hit, f"near “{text}”" if hit.id != same else f"named “{text}”")
             for hit in lists[-1]
         ]
     spelled = _names_in(snapshot, probe.question, allowed)
-    named.update(spelled)
+    named |= dict.fromkeys(spelled, 1.0)
     lists.append([Hit(row, 1.0, f"named “{name}”") for row, name in spelled.items()])
-    return _best_rank_first(lists)[:limit], frozenset(named)
+    return _best_rank_first(lists)[:limit], named
 
 
 def _best_rank_first(lists: Iterable[Sequence[Hit]]) -> tuple[Hit, ...]:
@@ -165,30 +171,28 @@ def _relation_hits(
     return fuse(lists, weights=weights)[:limit]
 
 
-def _chunk_hits(
-    snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: int, lexical: bool
-) -> tuple[tuple[Hit, ...], ...]:
+def _dense_hits(
+    snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: int
+) -> tuple[Hit, ...]:
+    vectors = None if probe.vectors is None else probe.vectors[:1]
     allowed = None if scope is None else scope.chunks
-    lanes: list[tuple[Hit, ...]] = []
-    if probe.vectors is not None:
-        near = _nearest(snapshot, "chunk", probe.vectors[:1], limit, allowed)
-        lanes += [tuple(_explained(hit, "near the question") for hit in near[0])] if near else [()]
-    if lexical or probe.vectors is None:
-        rows = fulltext.search(
-            snapshot.connection,
-            probe.question,
-            limit,
-            allowed=None if allowed is None else allowed.tolist(),
-        )
-        lanes.append(tuple(Hit(row, score, "words of the question") for row, score in rows))
-    return tuple(lanes)
+    near = _nearest(snapshot, "chunk", vectors, limit, allowed)
+    return tuple(_explained(hit, "near the question") for hit in near[0]) if near else ()
+
+
+def _lexical_hits(
+    snapshot: Snapshot, question: str, scope: Scope | None, limit: int
+) -> tuple[Hit, ...]:
+    allowed = None if scope is None else scope.chunks.tolist()
+    rows = fulltext.search(snapshot.connection, question, limit, allowed=allowed)
+    return tuple(Hit(row, score, "shares words with the question") for row, score in rows)
 
 
 def _mentioned(
-    snapshot: Snapshot, kind: Kind, chunks: Sequence[Hit], scope: Scope | None, limit: int
+    snapshot: Snapshot, kind: Kind, chunks: Sequence[Hit], limit: int
 ) -> tuple[Hit, ...]:
     """What the best chunks mention: the way into the graph where there are no vectors."""
-    found = reading.mentioned(snapshot.connection, kind, [hit.id for hit in chunks[:limit]])
+    found = reading.mentioned(snapshot.connection, kind, [hit.id for hit in chunks[:PASSAGES]])
     return tuple(
         Hit(row, 1.0 / (1 + rank), "in a passage found by its words")
         for rank, row in enumerate(found[:limit])

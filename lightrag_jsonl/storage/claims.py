@@ -120,6 +120,15 @@ def relation_claims(connection: sqlite3.Connection, chunks: Iterable[int]) -> li
     ]
 
 
+def owners(connection: sqlite3.Connection, kind: Kind, *, at_least: int = 2) -> list[int]:
+    """The entities or relations (row ids) with at least so many mentions."""
+    table = {"entity": "entities", "relation": "relations"}[kind]
+    rows = connection.execute(
+        f"SELECT id FROM {table} WHERE mentions >= ? ORDER BY id", (at_least,)
+    )
+    return [row[0] for row in rows]
+
+
 def drop_claims(connection: sqlite3.Connection, chunks: Iterable[int]) -> None:
     """Forget what these chunks said."""
     wanted = json.dumps(sorted(chunks))
@@ -145,6 +154,12 @@ def count_claims(connection: sqlite3.Connection, kind: Kind, owner: int, *, afte
     """How many mentions past row `after` one entity or relation has."""
     query = f"SELECT count(*) FROM {TABLES[kind]} WHERE {kind} = ? AND id > ?"
     return int(connection.execute(query, (owner, after)).fetchone()[0])
+
+
+def last_claim(connection: sqlite3.Connection, kind: Kind, owner: int) -> int:
+    """The highest row id among the mentions of one entity or relation; 0 where there is none."""
+    query = f"SELECT coalesce(max(id), 0) FROM {TABLES[kind]} WHERE {kind} = ?"
+    return int(connection.execute(query, (owner,)).fetchone()[0])
 
 
 def first_seen(

@@ -92,6 +92,16 @@ class Database:
         """Run `job` and wait until it is on disk."""
         return self.submit(job).result()
 
+    def vacuum(self) -> None:
+        """Rewrite the file without its free pages; waits for what is being written."""
+        with translated(self.path):
+            connection = self._connect()
+            try:
+                connection.execute("VACUUM")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                connection.close()
+
     def close(self) -> None:
         """Finish what was submitted and close every connection."""
         with self._guard:

@@ -298,13 +298,13 @@ def chunks_by_id(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str
     return {row[0]: chunk_from(row) for row in found}
 
 
-def chunk_times(connection: sqlite3.Connection, rows: Iterable[int]) -> set[float]:
-    """When these chunks (row ids) were stored."""
+def chunk_times(connection: sqlite3.Connection, rows: Iterable[int]) -> dict[int, float]:
+    """When these chunks were stored, by row id."""
     found = connection.execute(
-        "SELECT DISTINCT created_at FROM chunks WHERE id IN (SELECT value FROM json_each(?))",
+        "SELECT id, created_at FROM chunks WHERE id IN (SELECT value FROM json_each(?))",
         (dump(sorted(rows)),),
     )
-    return {row[0] for row in found}
+    return dict(found.fetchall())
 
 
 def drop_chunks(connection: sqlite3.Connection, rows: Iterable[int]) -> None:

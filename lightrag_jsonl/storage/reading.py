@@ -106,6 +106,27 @@ def mentioned(connection: sqlite3.Connection, kind: Kind, chunks: Iterable[int])
     return [row[0] for row in rows]
 
 
+def chunk_rows(connection: sqlite3.Connection) -> list[int]:
+    """The row ids of all chunks, ascending."""
+    return [row[0] for row in connection.execute("SELECT id FROM chunks ORDER BY id")]
+
+
+def all_mentions(connection: sqlite3.Connection) -> list[tuple[int, int]]:
+    """Every (entity, chunk) pair of row ids, in that order."""
+    return connection.execute(
+        "SELECT DISTINCT entity, chunk FROM entity_mentions ORDER BY entity, chunk"
+    ).fetchall()
+
+
+def entity_names(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
+    """The display names of entities by row id."""
+    rows = connection.execute(
+        "SELECT id, name FROM entities WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(ids)),),
+    )
+    return dict(rows.fetchall())
+
+
 def fragments(
     connection: sqlite3.Connection, kind: Kind, ids: Iterable[int], chunks: Iterable[int]
 ) -> dict[int, list[str]]:

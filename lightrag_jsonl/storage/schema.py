@@ -68,7 +68,10 @@ CREATE TABLE relations (
     UNIQUE (low, high)
 );
 CREATE INDEX relations_high ON relations (high);
-CREATE TABLE aliases (key TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID;
+-- Names that stand for another entity; `display` is how that one is to be called.
+CREATE TABLE aliases (
+    key TEXT PRIMARY KEY, target TEXT NOT NULL, display TEXT NOT NULL
+) WITHOUT ROWID;
 
 -- Vectors by content: the row is shared by all that have this text, and is the embedding cache.
 CREATE TABLE embeddings (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, vector BLOB NOT NULL);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +24,7 @@ class Words:
 
     def truncate(self, text: str, limit: int) -> str:
         end = 0
-        for count, word in enumerate(regex.finditer(r"\S+\s*", text), 1):
+        for count, word in enumerate(re.finditer(r"\S+\s*", text), 1):
             if count > limit:
                 return text[:end]
             end = word.end()

@@ -1,0 +1,53 @@
+# Every target makes its own .venv from nothing: a Python 3.11 or newer is all that is needed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+# uv does not read pip's settings; the ones that pip takes from the environment are handed on.
+ifneq ($(PIP_FIND_LINKS),)
+export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
+endif
+test check bench: export HF_HUB_OFFLINE = 1
+
+.PHONY: demo test check bench clean
+
+demo: $(VENV)/.core
+	@$(BIN)/lightrag-jsonl demo
+
+test: $(VENV)/.dev
+	@$(BIN)/python -m pytest
+
+check: $(VENV)/.dev
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(call silent,$(BIN)/lint-imports --no-logo)
+	@$(call silent,$(BIN)/python -m pytest)
+
+bench: $(VENV)/.dev
+	@set -e; for script in $$(grep -l __main__ benchmarks/*.py); do \
+		$(BIN)/python -m "benchmarks.$$(basename "$$script" .py)"; done
+
+clean:
+	rm -rf $(VENV)
+
+# Run a command and show what it printed only where it failed.
+silent = output=$$($(1) 2>&1) || { printf '%s\n' "$$output"; exit 1; }
+
+# uv where it can be had, since it is quicker; pip where uv fails (pip knows more indexes).
+install = $(BIN)/python -m uv pip install --quiet --python $(BIN)/python -c constraints.txt $(1) \
+	|| $(BIN)/python -m pip install --quiet -c constraints.txt $(1)
+
+$(VENV)/.made:
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet uv || true
+	@touch $@
+
+$(VENV)/.core: $(VENV)/.made pyproject.toml constraints.txt
+	@$(call install,-e .)
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
+	@$(call install,-e '.[dev]')
+	@touch $(VENV)/.core $@

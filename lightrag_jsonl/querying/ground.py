@@ -1,0 +1,128 @@
+"""What a walk goes over: the entities and chunks of a subgraph, or of the whole index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lightrag_jsonl.querying import walk
+from lightrag_jsonl.querying.hits import Hit, Ids, Scope, Subgraph
+from lightrag_jsonl.querying.walk import Edges, WalkGraph
+from lightrag_jsonl.storage import reading
+from lightrag_jsonl.storage.snapshot import Snapshot
+from lightrag_jsonl.vectors import VectorIndex
+
+EXACT_SYNONYMS = 10_000  # entities: above, synonyms are looked for in the nearest lists only
+LISTS_READ = 8
+NEAREST = 2 * walk.SYNONYMS + 2  # neighbours looked at for an entity's synonyms, itself included
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Row ids of entities and chunks, ascending, and the graph over their places in these arrays."""
+
+    entities: Ids
+    chunks: Ids
+    graph: WalkGraph
+
+    def entity_places(self, rows: Sequence[int]) -> list[int]:
+        """Places of entities; -1 for one that is not there."""
+        places = np.searchsorted(self.entities, np.array(rows, np.int64))
+        return [
+            int(place) if place < len(self.entities) and self.entities[place] == row else -1
+            for place, row in zip(places, rows, strict=True)
+        ]
+
+
+def subgraph_ground(
+    snapshot: Snapshot, subgraph: Subgraph, extra: Sequence[Hit], scope: Scope | None
+) -> Ground:
+    """The entities found, the relations found, all chunks that mention them, and `extra` chunks."""
+    ends = [snapshot.graph.ends(hit.id) for hit in subgraph.relations]
+    weights = [snapshot.graph.weight(hit.id) for hit in subgraph.relations]
+    rows = {hit.id for hit in subgraph.entities}.union(*ends)
+    entities = np.array(sorted(rows), np.int64)
+    mentions = _pairs(reading.mention_chunks(snapshot.connection, "entity", entities.tolist()))
+    if scope is not None:
+        mentions = mentions[np.isin(mentions[:, 1], scope.chunks)]
+    chunks = np.unique(np.concatenate([mentions[:, 1], _rows(extra)]))
+    edges = Edges(
+        mentions=_placed(mentions, entities, chunks),
+        relations=np.searchsorted(entities, _pairs(ends)),
+        relation_weights=np.array(weights, np.float32),
+    )
+    return Ground(entities, chunks, WalkGraph(len(entities), len(chunks), edges))
+
+
+class WholeGround:
+    """The ground of the whole index, kept until the index changes. Use it inside a snapshot."""
+
+    def __init__(self) -> None:
+        self._generation = -1
+        self._ground: Ground | None = None
+
+    def at(self, snapshot: Snapshot) -> Ground:
+        """The ground of this snapshot."""
+        if self._ground is None or self._generation != snapshot.generation:
+            self._ground = _whole(snapshot)
+            self._generation = snapshot.generation
+        return self._ground
+
+
+# ── the whole index ─────────────────────────────────────────────────────────────
+
+
+def _whole(snapshot: Snapshot) -> Ground:
+    entities = np.array(snapshot.graph.entity_ids(), np.int64)
+    chunks = np.array(reading.chunk_rows(snapshot.connection), np.int64)
+    mentions = _pairs(reading.all_mentions(snapshot.connection))
+    relations = list(snapshot.graph.relation_rows())
+    ends = _pairs([(low, high) for _, low, high, _ in relations])
+    pairs, similarities = _synonyms(snapshot.vectors["entity"])
+    edges = Edges(
+        mentions=_placed(mentions, entities, chunks),
+        relations=np.searchsorted(entities, ends),
+        relation_weights=np.array([weight for *_, weight in relations], np.float32),
+        synonyms=np.searchsorted(entities, pairs),
+        similarities=similarities,
+    )
+    return Ground(entities, chunks, WalkGraph(len(entities), len(chunks), edges))
+
+
+def _synonyms(index: VectorIndex) -> tuple[Ids, walk.Floats]:
+    """Pairs of entities (row ids) whose vectors are nearly alike, and their cosines."""
+    ids = index.ids
+    if len(ids) < 2:
+        return np.empty((0, 2), np.int64), np.empty(0, np.float32)
+    import faiss
+
+    vectors = index.vectors(ids)
+    finder: Any = faiss.IndexFlatIP(index.dim)
+    if len(ids) > EXACT_SYNONYMS:
+        lists = int(len(ids) ** 0.5)
+        finder = faiss.IndexIVFFlat(finder, index.dim, lists, faiss.METRIC_INNER_PRODUCT)
+        finder.train(vectors[:: max(1, len(ids) // (lists * 64))])
+        finder.nprobe = LISTS_READ
+    finder.add(vectors)
+    cosines, places = finder.search(vectors, min(NEAREST, len(ids)))
+    return walk.synonym_edges(ids, np.where(places < 0, -1, ids[places]), cosines)
+
+
+# ── helpers ─────────────────────────────────────────────────────────────────────
+
+
+def _placed(mentions: Ids, entities: Ids, chunks: Ids) -> Ids:
+    """Mentions by places instead of row ids."""
+    places = [np.searchsorted(entities, mentions[:, 0]), np.searchsorted(chunks, mentions[:, 1])]
+    return np.stack(places, axis=1)
+
+
+def _pairs(pairs: Sequence[tuple[int, int]]) -> Ids:
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def _rows(hits: Sequence[Hit]) -> Ids:
+    return np.array([hit.id for hit in hits], np.int64)

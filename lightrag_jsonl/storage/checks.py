@@ -1,0 +1,177 @@
+"""Is the database sound: references, counts, spans, full text, and the indexes derived from it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+import numpy as np
+
+from lightrag_jsonl.storage import fulltext, schema
+from lightrag_jsonl.storage.snapshot import OWNERS, Snapshot, dimension, load_vectors
+from lightrag_jsonl.types import Kind
+
+HALF = 2e-3  # what a component may lose where vectors are kept as halves or bytes
+SETTINGS = ("dim", "embedder", "language", "tokenizer")  # of every index that holds a document
+
+# (what is wrong with so many rows, the query that counts them)
+COUNTS: tuple[tuple[str, str], ...] = (
+    (
+        "pages have no document",
+        "pages p WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.id = p.document)",
+    ),
+    (
+        "chunks have no document",
+        "chunks c WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.id = c.document)",
+    ),
+    (
+        "chunks are not what their page has at their place",
+        "chunks c LEFT JOIN pages p ON p.document = c.document AND p.number = c.page "
+        "WHERE c.text IS NOT substr(p.text, c.start + 1, c.stop - c.start)",
+    ),
+    (
+        "documents have no chunk",
+        "documents d WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.document = d.id)",
+    ),
+    (
+        "documents have another state than their chunks",
+        "(SELECT d.state AS state, total(c.state = 'failed') AS failed, count(*) AS number "
+        "FROM documents d JOIN chunks c ON c.document = d.id GROUP BY d.id) WHERE state <> "
+        "CASE WHEN failed = 0 THEN 'done' WHEN failed = number THEN 'failed' ELSE 'partial' END",
+    ),
+    (
+        "rejections have no chunk",
+        "rejections r WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.id = r.chunk)",
+    ),
+    (
+        "entity claims have no chunk",
+        "entity_mentions m WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.id = m.chunk)",
+    ),
+    (
+        "relation claims have no chunk",
+        "relation_mentions m WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.id = m.chunk)",
+    ),
+    (
+        "entity claims have no entity",
+        "entity_mentions m WHERE NOT EXISTS (SELECT 1 FROM entities e WHERE e.id = m.entity)",
+    ),
+    (
+        "relation claims have no relation",
+        "relation_mentions m WHERE m.relation <> 0 "
+        "AND NOT EXISTS (SELECT 1 FROM relations r WHERE r.id = m.relation)",
+    ),
+    (
+        "entities count other claims than they have",
+        "entities e WHERE e.mentions < 1 OR e.mentions <> "
+        "(SELECT count(*) FROM entity_mentions m WHERE m.entity = e.id)",
+    ),
+    (
+        "relations count other claims than they have",
+        "relations r WHERE r.mentions < 1 OR r.mentions <> "
+        "(SELECT count(*) FROM relation_mentions m WHERE m.relation = r.id)",
+    ),
+    (
+        "relations lack an end",
+        "relations r WHERE r.low >= r.high "
+        "OR NOT EXISTS (SELECT 1 FROM entities e WHERE e.id = r.low) "
+        "OR NOT EXISTS (SELECT 1 FROM entities e WHERE e.id = r.high)",
+    ),
+    *(
+        (
+            f"{table} have no vector",
+            f"{table} o WHERE NOT EXISTS (SELECT 1 FROM embeddings v WHERE v.id = o.embedding)",
+        )
+        for table in OWNERS.values()
+    ),
+    (
+        "vectors in use have another length than the index's",
+        "embeddings v WHERE length(v.vector) <> 4 * (SELECT CAST(value AS INTEGER) FROM settings "
+        "WHERE key = 'dim') AND v.id IN (SELECT embedding FROM chunks UNION "
+        "SELECT embedding FROM entities UNION SELECT embedding FROM relations)",
+    ),
+    (
+        "events have no trace",
+        "trace_events e WHERE NOT EXISTS (SELECT 1 FROM traces t WHERE t.id = e.trace)",
+    ),
+)
+
+
+def problems(connection: sqlite3.Connection) -> list[str]:
+    """Everything that is wrong with the stored rows, in words; empty where all is sound."""
+    return [
+        *_damage(connection),
+        *_missing_settings(connection),
+        *_dangling(connection),
+        *_fulltext(connection),
+    ]
+
+
+def derived_problems(snapshot: Snapshot) -> list[str]:
+    """Where the graph and the vectors in memory differ from the database they were made from."""
+    connection, graph = snapshot.connection, snapshot.graph
+    found = []
+    stored = [row[0] for row in connection.execute("SELECT id FROM entities ORDER BY id")]
+    if graph.entity_ids() != stored:
+        found.append("the graph in memory has other entities than the database")
+    rows = connection.execute("SELECT id, low, high, weight FROM relations ORDER BY id").fetchall()
+    if list(graph.relation_rows()) != rows:
+        found.append("the graph in memory has other relations than the database")
+    for kind in OWNERS:
+        found += _vectors(snapshot, kind)
+    return found
+
+
+def _damage(connection: sqlite3.Connection) -> Iterator[str]:
+    for (line,) in connection.execute("PRAGMA integrity_check(20)"):
+        if line != "ok":
+            yield f"SQLite: {line}"
+
+
+def _missing_settings(connection: sqlite3.Connection) -> Iterator[str]:
+    if connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None:
+        return
+    recorded = {row[0] for row in connection.execute("SELECT key FROM settings")}
+    for key in SETTINGS:
+        if key not in recorded:
+            yield f"the setting {key} is not recorded"
+
+
+def _dangling(connection: sqlite3.Connection) -> Iterator[str]:
+    for what, source in COUNTS:
+        number = connection.execute(f"SELECT count(*) FROM {source}").fetchone()[0]
+        if number:
+            yield f"{number} {what}"
+
+
+def _fulltext(connection: sqlite3.Connection) -> Iterator[str]:
+    """The full-text index against one made anew from the chunks."""
+    chunks = [row[0] for row in connection.execute("SELECT id FROM chunks ORDER BY id")]
+    indexed = [
+        row[0] for row in connection.execute("SELECT id FROM chunk_terms_docsize ORDER BY id")
+    ]
+    if chunks != indexed:
+        yield f"the full text has {len(indexed)} chunks, the database {len(chunks)}, or others"
+        return
+    fresh = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        schema.create(fresh)
+        fulltext.put_terms(fresh, connection.execute("SELECT id, text FROM chunks ORDER BY id"))
+        query = "SELECT term, doc, cnt FROM chunk_vocabulary ORDER BY term"
+        if fresh.execute(query).fetchall() != connection.execute(query).fetchall():
+            yield "the full text has other terms than the chunks"
+    finally:
+        fresh.close()
+
+
+def _vectors(snapshot: Snapshot, kind: Kind) -> Iterator[str]:
+    dim = dimension(snapshot.connection)
+    index = snapshot.vectors[kind]
+    if not dim:
+        if len(index):
+            yield f"the {kind} vectors in memory have no counterpart in the database"
+        return
+    ids, matrix = load_vectors(snapshot.connection, kind, dim)
+    if sorted(index.ids.tolist()) != ids.tolist():
+        yield f"the {kind} vectors in memory are of other rows than the database's"
+    elif len(ids) and not np.allclose(index.vectors(ids), matrix, atol=HALF):
+        yield f"the {kind} vectors in memory differ from the database's"

@@ -1,0 +1,86 @@
+"""Looking after the database: what the caches hold, clearing them, giving space back, rebuilding."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lightrag_jsonl.storage import fulltext, snapshot
+
+UNUSED = (
+    "SELECT id FROM embeddings WHERE id NOT IN (SELECT embedding FROM chunks WHERE embedding "
+    "IS NOT NULL UNION SELECT embedding FROM entities WHERE embedding IS NOT NULL "
+    "UNION SELECT embedding FROM relations WHERE embedding IS NOT NULL)"
+)
+BATCH = 500  # chunks whose terms are rebuilt at a time
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStats:
+    """What was paid for and is kept; `unused_embeddings` belong to no text of the index now."""
+
+    completions: int
+    completion_characters: int
+    input_tokens: int
+    output_tokens: int
+    embeddings: int
+    unused_embeddings: int
+
+
+def cache_stats(connection: sqlite3.Connection) -> CacheStats:
+    """Count what the caches hold."""
+    completions = connection.execute(
+        "SELECT count(*), coalesce(sum(length(text)), 0), coalesce(sum(input_tokens), 0), "
+        "coalesce(sum(output_tokens), 0) FROM completions"
+    ).fetchone()
+    embeddings = connection.execute("SELECT count(*) FROM embeddings").fetchone()
+    unused = connection.execute(f"SELECT count(*) FROM ({UNUSED})").fetchone()
+    number, characters, tokens_in, tokens_out = completions
+    return CacheStats(number, characters, tokens_in, tokens_out, embeddings[0], unused[0])
+
+
+def clear_completions(connection: sqlite3.Connection) -> int:
+    """Forget all model answers (they will be paid for again); tells how many."""
+    connection.execute("DELETE FROM answers")
+    return connection.execute("DELETE FROM completions").rowcount
+
+
+def clear_unused_embeddings(connection: sqlite3.Connection) -> int:
+    """Forget vectors that no text of the index uses; tells how many."""
+    return connection.execute(f"DELETE FROM embeddings WHERE id IN ({UNUSED})").rowcount
+
+
+def rebuild_terms(connection: sqlite3.Connection) -> int:
+    """Write the full-text index anew from the chunks; tells how many there are."""
+    connection.execute("INSERT INTO chunk_terms (chunk_terms) VALUES ('delete-all')")
+    count = 0
+    rows = connection.execute("SELECT id, text FROM chunks ORDER BY id")
+    while batch := rows.fetchmany(BATCH):
+        fulltext.put_terms(connection, batch)
+        count += len(batch)
+    return count
+
+
+def drop_orphans(connection: sqlite3.Connection) -> int:
+    """Delete rows that belong to nothing: claims of missing chunks, pages of missing documents."""
+    count = 0
+    for table, column, owner in (
+        ("pages", "document", "documents"),
+        ("chunks", "document", "documents"),
+        ("rejections", "chunk", "chunks"),
+        ("entity_mentions", "chunk", "chunks"),
+        ("relation_mentions", "chunk", "chunks"),
+    ):
+        count += connection.execute(
+            f"DELETE FROM {table} WHERE {column} NOT IN (SELECT id FROM {owner})"
+        ).rowcount
+    return count
+
+
+def use_embeddings(
+    connection: sqlite3.Connection, kind: str, pairs: Iterable[tuple[int, int]]
+) -> None:
+    """Point rows (entity, relation or chunk ids) at other vectors: (vector id, row id) pairs."""
+    table = snapshot.OWNERS[kind]  # type: ignore[index]
+    connection.executemany(f"UPDATE {table} SET embedding = ? WHERE id = ?", pairs)
