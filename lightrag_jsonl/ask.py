@@ -324,4 +324,4 @@ class Ask:
         )
 
     async def _write(self, job: Callable[..., object]) -> None:
-        await asyncio.wrap_future(self._database.submit(job))
+        await asyncio.wrap_future(self._database.submit(job, flush=False, urgent=False))

@@ -18,6 +18,7 @@ from lightrag_jsonl.cli import (
     looking,
     prompts,
     reading,
+    upkeep,
 )
 from lightrag_jsonl.cli.output import one_line, say
 from lightrag_jsonl.cli.progress import INTERRUPTED
@@ -117,6 +118,9 @@ for command in (
     reading.parse,
     reading.extract,
     prompts.prompts,
+    upkeep.cache,
+    upkeep.vacuum,
+    upkeep.reembed,
     doctor.doctor,
 ):
     main.add_command(command)

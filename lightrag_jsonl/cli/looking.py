@@ -27,7 +27,7 @@ def status(setup: Setup, as_json: bool) -> None:
     if as_json:
         emit_json(found)
     else:
-        say(table(("", ""), _status_rows(found)).lstrip("\n"))
+        say(table(_status_rows(found)))
 
 
 @click.command()
@@ -45,7 +45,7 @@ def documents(setup: Setup, as_json: bool) -> None:
         emit_json(found)
         return
     header = ("id", "state", "chunks", "failed", "characters", "title", "source")
-    say(table(header, [_document_row(one) for one in found]))
+    say(table([_document_row(one) for one in found], header))
 
 
 @click.command()
@@ -72,7 +72,7 @@ def rejections(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
         (d, c, r.line, r.reason, one_line(r.detail, LINE_COLUMNS), one_line(r.text, LINE_COLUMNS))
         for d, c, r in found
     ]
-    say(table(header, rows) if rows else "nothing was refused")
+    say(table(rows, header) if rows else "nothing was refused")
 
 
 def _flat(named: dict[str, object]) -> dict[str, object]:
@@ -83,7 +83,7 @@ def _flat(named: dict[str, object]) -> dict[str, object]:
 def _model(setup: Setup) -> str:
     """The model that last wrote to the index; opened for looking, the index has none."""
     known = recorded(setup.working_dir)
-    return known.get("cli.llm") or known.get("llm") or "none"
+    return known.get("cli.llm", "none")
 
 
 def _document_row(one: DocumentStatus) -> tuple[object, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -43,14 +44,14 @@ def asking(setup: Setup) -> Iterator[LightRAG]:
 def inserting(setup: Setup, given: Mapping[str, Any]) -> Iterator[LightRAG]:
     """An index to write to, made if there is none; what it is built with is remembered."""
     known = recorded(setup.working_dir)
-    if setup.llm is None and _model_of(known) != NO_MODEL:
+    if setup.llm is None and known.get("cli.llm", NO_MODEL) != NO_MODEL:
         raise ConfigError(
-            f"{setup.working_dir} was read with the model {_model_of(known)}: name a model with "
+            f"{setup.working_dir} was read with the model {known['cli.llm']}: name a model with "
             "--llm, or say --llm none for the language rules"
         )
     llm = make_llm(setup.llm, setup.base_url)
     with _open(setup, known, llm, index_options(given)) as rag:
-        _remember(setup, known, given)
+        remember(setup.working_dir, known, _memories(setup, known, given))
         yield rag
 
 
@@ -58,11 +59,10 @@ def inserting(setup: Setup, given: Mapping[str, Any]) -> Iterator[LightRAG]:
 def going_on(setup: Setup, given: Mapping[str, Any]) -> Iterator[LightRAG]:
     """An existing index to go on with, as the insert before was set up, unless told otherwise."""
     known = require_index(setup.working_dir)
-    if setup.llm is None and "cli.llm" not in known and _model_of(known) != NO_MODEL:
-        raise ConfigError(
-            f"{setup.working_dir} was read with the model {_model_of(known)}: name a model with --llm"
-        )
-    llm = make_llm(setup.llm or known.get("cli.llm"), setup.base_url or known.get("cli.base_url"))
+    base_url = setup.base_url or (known.get("cli.base_url") if setup.llm is None else None)
+    llm = make_llm(setup.llm or known.get("cli.llm"), base_url)
+    if setup.prompts is None and known.get("cli.prompts"):
+        setup = replace(setup, prompts=Path(known["cli.prompts"]))
     options = index_options({**json.loads(known.get("cli.options", "{}")), **given})
     with _open(setup, known, llm, options) as rag:
         yield rag
@@ -99,49 +99,54 @@ def recorded(working_dir: Path) -> dict[str, str]:
         return settings.read(connection)
 
 
-def _remember(setup: Setup, known: Mapping[str, str], given: Mapping[str, Any]) -> None:
-    """Keep what later commands need to go on without repeating the options."""
+def remember(working_dir: Path, known: Mapping[str, str], values: Mapping[str, str]) -> None:
+    """Write down in the folder what later commands need, where it is not known already."""
     from lightrag_jsonl.storage import settings
     from lightrag_jsonl.storage.database import Database
 
-    kept = {name: value for name, value in given.items() if name not in FORGOTTEN}
-    values = {
-        "cli.llm": setup.llm or NO_MODEL,
-        "cli.base_url": setup.base_url or "",
-        "cli.embedder": _absolute(_embedder_spec(setup, known)),
-        "cli.embedder_base_url": _embedder_url(setup, known) or "",
-        "cli.language": _language(setup, known),
-        "cli.options": json.dumps(kept, ensure_ascii=False, default=str, sort_keys=True),
-    }
     if any(known.get(key) != value for key, value in values.items()):
-        with contextlib.closing(Database(setup.working_dir)) as database:
+        with contextlib.closing(Database(working_dir)) as database:
             database.write(lambda connection: settings.record(connection, values))
 
 
-def _model_of(known: Mapping[str, str]) -> str:
-    return known.get("cli.llm") or known.get("llm") or NO_MODEL
+def embedder_memories(spec: str, base_url: str | None) -> dict[str, str]:
+    """How an embedder is written down; a model's folder by its whole path."""
+    kind, _, name = spec.partition(":")
+    if kind == "st" and Path(name).is_dir():
+        spec = f"st:{Path(name).resolve()}"
+    return {"cli.embedder": spec, "cli.embedder_base_url": base_url or ""}
+
+
+def _memories(
+    setup: Setup, known: Mapping[str, str], given: Mapping[str, Any]
+) -> dict[str, str]:
+    kept = {name: value for name, value in given.items() if name not in FORGOTTEN}
+    return {
+        **embedder_memories(embedder_spec(setup, known), embedder_url(setup, known)),
+        "cli.llm": setup.llm or NO_MODEL,
+        "cli.base_url": setup.base_url or "",
+        "cli.language": _language(setup, known),
+        "cli.prompts": str(setup.prompts.resolve()) if setup.prompts else "",
+        "cli.options": json.dumps(kept, ensure_ascii=False, default=str, sort_keys=True),
+    }
 
 
 def _language(setup: Setup, known: Mapping[str, str]) -> str:
     return setup.language or known.get("language") or known.get("cli.language") or "en"
 
 
-def _embedder_spec(setup: Setup, known: Mapping[str, str]) -> str:
+def embedder_spec(setup: Setup, known: Mapping[str, str]) -> str:
+    """The embedder that was named now, or is remembered, or the default."""
     return setup.embedder or known.get("cli.embedder") or "hash"
 
 
-def _embedder_url(setup: Setup, known: Mapping[str, str]) -> str | None:
+def embedder_url(setup: Setup, known: Mapping[str, str]) -> str | None:
+    """Its endpoint; the remembered one belongs to the remembered embedder alone."""
     if setup.embedder_base_url is not None:
         return setup.embedder_base_url
     if setup.embedder is None and "cli.embedder" in known:
         return known.get("cli.embedder_base_url") or None
     return setup.base_url
-
-
-def _absolute(spec: str) -> str:
-    """A model's folder is remembered by its whole path, so that any directory will do later."""
-    kind, _, name = spec.partition(":")
-    return f"st:{Path(name).resolve()}" if kind == "st" and Path(name).is_dir() else spec
 
 
 # ── the parts ───────────────────────────────────────────────────────────────────
@@ -155,7 +160,7 @@ def _open(
     return LightRAG(
         setup.working_dir,
         llm=llm,
-        embedder=make_embedder(_embedder_spec(setup, known), _embedder_url(setup, known)),
+        embedder=make_embedder(embedder_spec(setup, known), embedder_url(setup, known)),
         language=_language(setup, known),
         options=options,
         prompts=setup.prompts,

@@ -48,6 +48,18 @@ def _url(context: click.Context, option: click.Parameter, value: str | None) -> 
     return value
 
 
+def embedder_option(*, required: bool = False) -> Callable[[Command], Command]:
+    """The option --embedder, which `reembed` cannot do without."""
+    return click.option(
+        "--embedder",
+        metavar="SPEC",
+        required=required,
+        callback=_embedder,
+        help=f"{EMBEDDERS}: hashed words (the default), a sentence-transformers model, or one "
+        "behind an endpoint. The index remembers it.",
+    )
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 working_dir = click.option(
     "-w",
@@ -68,13 +80,6 @@ base_url = click.option(
     metavar="URL",
     callback=_url,
     help="The endpoint, such as http://localhost:8000/v1 (else OPENAI_BASE_URL, else OpenAI's).",
-)
-embedder = click.option(
-    "--embedder",
-    metavar="SPEC",
-    callback=_embedder,
-    help=f"{EMBEDDERS}: hashed words (the default), a sentence-transformers model, or one behind "
-    "an endpoint. The index remembers it.",
 )
 embedder_base_url = click.option(
     "--embedder-base-url",
@@ -105,7 +110,13 @@ mode = click.option(
     "mix (all three), walk (along the graph), bypass (nowhere).",
 )
 
-MODEL_OPTIONS = (working_dir, llm, base_url, embedder, embedder_base_url, language, prompts)
+MODEL_OPTIONS = (
+    working_dir,
+    llm,
+    base_url,
+    embedder_option(),
+    embedder_base_url,
+    language, prompts)
 
 
 def models(function: Command) -> Command:

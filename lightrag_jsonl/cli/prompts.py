@@ -41,7 +41,7 @@ def list_(language: str, prompts: Path | None, as_json: bool) -> None:
         emit_json([_summary(id, prompt) for id, prompt in rows])
         return
     header = ("id", "answer", "revision", "variables", "also called")
-    say(table(header, [_row(id, prompt) for id, prompt in rows]))
+    say(table([_row(id, prompt) for id, prompt in rows], header))
 
 
 @prompts.command()

@@ -29,7 +29,8 @@ class Shown:
 
     `id` is an edge id, a chunk id or an entity's name; `chunk_ids` are where the item was read
     (a chunk's own id for a chunk); `text` is what was shown of an entity or relation, whose
-    descriptions change as the index grows (a chunk's text is found by its id).
+    descriptions change as the index grows. A chunk's text is found by its id: characters `start`
+    to `end` of its page were shown.
     """
 
     number: int
@@ -38,6 +39,8 @@ class Shown:
     label: str
     chunk_ids: tuple[str, ...] = ()
     text: str = ""
+    start: int = 0
+    end: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,10 @@ class Retrieval(_Event):
 
 @dataclass(frozen=True, slots=True)
 class Selection(_Event):
-    """The edges and chunks chosen for the answer, and all that its prompt will show, by number."""
+    """The edges and chunks chosen for the answer, and all that its prompt will show, by number.
+
+    `fallback` tells that rank decided in the model's place, `error` why the model could not.
+    """
 
     stage: ClassVar[Stage] = "selection"
     method: Method
@@ -122,6 +128,7 @@ class Selection(_Event):
     rejections: tuple[Rejection, ...] = ()
     fallback: bool = False
     bases: Bases = field(default_factory=Bases)
+    error: str | None = None
 
     @property
     def triples(self) -> tuple[Triple, ...]:

@@ -55,6 +55,7 @@ class Recorder:
         self._position = 0
         self._edges: tuple[Edge, ...] = ()
         self._by_labels: dict[tuple[str, str, str], Edge] = {}
+        self._retrieved: frozenset[str] = frozenset()
         self._sources: tuple[str, ...] = ()
         self._ended = False
 
@@ -65,7 +66,7 @@ class Recorder:
 
     async def begin(self) -> None:
         """Record that the question was asked."""
-        session, event = self._session, event_to_json(self._session)
+        session = self._session
         await self._store(
             session,
             lambda connection: traces.begin(
@@ -74,7 +75,7 @@ class Recorder:
                 mode=session.mode,
                 question=session.question,
                 at=session.started_at.timestamp(),
-                event=event,
+                event=event_to_json(session),
             ),
         )
 
@@ -89,11 +90,12 @@ class Recorder:
         self._edges = candidate_edges(relations)
         self._by_labels = {edge.labels: edge for edge in self._edges}
         names = tuple(chunk.id for chunk in chunks)
+        self._retrieved = frozenset(names)
         await self._add(Retrieval(self.trace_id, self._session.mode, self._edges, names))
 
     async def selected(self, selection: EdgeSelection, context: Context) -> None:
         """What was chosen, and what the model reads."""
-        own = context.mode in CHUNK_MODES
+        names = (chunk.id for chunk in context.chunks if chunk.id in self._retrieved)
         self._sources = tuple(
             dict.fromkeys(
                 context.documents.get(chunk.document_id, chunk.document_id)
@@ -105,10 +107,11 @@ class Recorder:
                 self.trace_id,
                 selection.method,
                 tuple(self._selected_edges(selection)),
-                tuple(chunk.id for chunk in context.chunks) if own else (),
+                tuple(names) if context.mode in CHUNK_MODES else (),
                 self._shown(context),
                 selection.rejections,
                 selection.fallback,
+                error=selection.error,
             )
         )
 
@@ -159,28 +162,33 @@ class Recorder:
             shown.append(Shown(number, "relation", edge.id, label, edge.chunk_ids, text))
         for chunk in context.chunks:
             label = context.documents.get(chunk.document_id, chunk.document_id)
-            shown.append(Shown(len(shown) + 1, "chunk", chunk.id, label, (chunk.id,)))
+            span = {"start": chunk.start, "end": chunk.end}
+            shown.append(Shown(len(shown) + 1, "chunk", chunk.id, label, (chunk.id,), **span))
         return tuple(shown)
 
     async def _add(self, event: Event) -> None:
         self._position += 1
-        position, text, id = self._position, event_to_json(event), self.trace_id
-        await self._store(event, lambda connection: traces.add(connection, id, position, text))
+        position, id = self._position, self.trace_id
+        await self._store(
+            event, lambda connection: traces.add(connection, id, position, event_to_json(event))
+        )
 
     async def _end(self, event: End) -> None:
         if self._ended:
             return
         self._ended = True
         self._position += 1
-        position, text, id = self._position, event_to_json(event), self.trace_id
+        position, id = self._position, self.trace_id
         await self._store(
             event,
-            lambda connection: traces.end(connection, id, position, text, event.status),
+            lambda connection: traces.end(
+                connection, id, position, event_to_json(event), event.status
+            ),
             wait=True,
         )
 
     async def _store(self, event: Event, job: Callable[..., None], *, wait: bool = False) -> None:
-        written = self._database.submit(job)
+        written = self._database.submit(job, flush=False)
         if wait or self._listener is not None:
             await asyncio.wrap_future(written)
         await self._tell(event)

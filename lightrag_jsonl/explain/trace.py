@@ -32,7 +32,8 @@ class Trace:
 
     `stages` are the steps that were reached: a query that was killed keeps what it had.
     `candidates` and `retrieved_chunks` are what was found, `selected` and `selected_chunks`
-    what was chosen, `shown` what the answer's prompt held. `answer` is None until it is whole.
+    what was chosen, `shown` what the answer's prompt held. `selection_error` is why the model
+    could not choose. `answer` is None until it is whole.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Trace:
     shown: tuple[Shown, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     fallback: bool = False
+    selection_error: str | None = None
     bases: Bases = field(default_factory=Bases)
     answer: str | None = None
     citations: tuple[Citation, ...] = ()
@@ -168,5 +170,6 @@ def _selected(trace: Trace, event: Selection) -> Trace:
         shown=event.shown,
         rejections=event.rejections,
         fallback=event.fallback,
+        selection_error=event.error,
         bases=event.bases,
     )

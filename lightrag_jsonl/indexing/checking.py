@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,8 @@ from lightrag_jsonl.indexing.merging import (
     settle_entity,
     settle_relation,
 )
-from lightrag_jsonl.storage import rows
+from lightrag_jsonl.storage import aliases, rows
+from lightrag_jsonl.storage.aliases import Aliases
 from lightrag_jsonl.storage.claims import EntityClaim, RelationClaim, entity_claims, relation_claims
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.text import name_key
@@ -64,22 +64,24 @@ def fold_problems(connection: sqlite3.Connection) -> list[str]:
 
 def _fresh(connection: sqlite3.Connection) -> _Fold:
     fold = _Fold({}, {})
-    aliases = dict(connection.execute("SELECT key, target FROM aliases").fetchall())
+    known_as = aliases.read(connection)
     ends: dict[int, dict[str, int]] = {}
-    for chunks in itertools.batched(_ids(connection, "chunks"), BATCH):
+    every = _ids(connection, "chunks")
+    for start in range(0, len(every), BATCH):
+        chunks = every[start : start + BATCH]
         times = _times(connection, chunks)
         for claim in entity_claims(connection, chunks):
-            key = _key(claim.mention.name, aliases)
+            key = _key(claim.mention.name, known_as)
             ends.setdefault(claim.chunk, {})[key] = claim.entity
             _count_entity(fold, claim, key, times[claim.chunk])
         for relation in relation_claims(connection, chunks):
             known = ends.get(relation.chunk, {})
-            source = known.get(_key(relation.mention.source, aliases))
-            target = known.get(_key(relation.mention.target, aliases))
+            source = known.get(_key(relation.mention.source, known_as))
+            target = known.get(_key(relation.mention.target, known_as))
             _count_relation(fold, relation, source, target, times[relation.chunk])
         ends.clear()
     for entity in fold.entities.values():
-        settle_entity(entity)
+        settle_entity(entity, known_as.displays)
     for row in fold.relations.values():
         settle_relation(row)
     return fold
@@ -131,15 +133,15 @@ def _summary(kind: str, wrong: list[str]) -> list[str]:
     return [f"{len(wrong)} {kind} differ from their claims: {'; '.join(wrong[:SHOWN])}{more}"]
 
 
-def _key(name: str, aliases: Mapping[str, str]) -> str:
+def _key(name: str, known_as: Aliases) -> str:
     key = name_key(name)
-    return aliases.get(key, key)
+    return known_as.targets.get(key, key)
 
 
 def _ids(connection: sqlite3.Connection, table: str) -> list[int]:
     return [row[0] for row in connection.execute(f"SELECT id FROM {table} ORDER BY id")]
 
 
-def _times(connection: sqlite3.Connection, chunks: tuple[int, ...]) -> dict[int, float]:
+def _times(connection: sqlite3.Connection, chunks: list[int]) -> dict[int, float]:
     query = "SELECT id, created_at FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
     return dict(connection.execute(query, (json.dumps(chunks),)).fetchall())

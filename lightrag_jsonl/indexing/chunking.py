@@ -38,9 +38,7 @@ def chunk_pages(
         (page, span)
         for page in pages
         if page.text.strip()
-        for span in _Cutter(page.text, tokenizer, size, overlap).fill(
-            _Span(0, 0), until=len(page.text)
-        )
+        for span in _spans(page.text, tokenizer, size, overlap)
     )
 
 
@@ -107,9 +105,19 @@ def _chunk(index: int, page: Page, span: _Span) -> Chunk:
 # How full a chunk must be to end with a paragraph or a sentence rather than later.
 _PARAGRAPH_FILL = 0.75
 _SENTENCE_FILL = 0.5
+_MOST_CHARACTERS = 8  # a token: a text of more than so many for each allowed token is cut
 _WORD_REACH = 40  # characters within which the end of a word is looked for
 _VISIBLE = re.compile(r"\S")
 _AFTER_WORD = re.compile(r"[\s，、；：,;:]+")
+
+
+def _spans(text: str, tokenizer: Tokenizer, size: int, overlap: int) -> Iterable[_Span]:
+    """The chunks of one page: the whole of it where it fits."""
+    if overlap < size and len(text) <= size * _MOST_CHARACTERS:
+        tokens = tokenizer.count(text)
+        if tokens <= size:
+            return [_Span(0, len(text), tokens)]
+    return _Cutter(text, tokenizer, size, overlap).fill(_Span(0, 0), until=len(text))
 
 
 @dataclass(slots=True)

@@ -440,7 +440,7 @@ class IndexPipeline:
                 lock.__exit__(None, None, None)
 
     async def _write(self, job: Callable[..., object]) -> None:
-        await asyncio.wrap_future(self._database.submit(job))
+        await asyncio.wrap_future(self._database.submit(job, flush=False))
 
 
 async def _drain(

@@ -31,12 +31,14 @@ class Template:
     `{{ values | joined(", ") }}` joins a list and leaves a string alone.
     """
 
-    __slots__ = ("_compiled", "origin", "source")
+    __slots__ = ("_compiled", "_last", "_used", "origin", "source")
 
     def __init__(self, source: str, *, origin: str = "template") -> None:
         self.source = source
         self.origin = origin
         self._compiled: jinja2.Template | None = None
+        self._used: tuple[str, ...] | None = None
+        self._last: tuple[object, str] | None = None
 
     def compile(self) -> jinja2.Template:
         """The compiled template; `PromptError` where it is none."""
@@ -60,6 +62,16 @@ class Template:
 
     def render(self, values: Mapping[str, object]) -> str:
         """The text with `values` filled in; `PromptError` names a variable that is missing."""
+        if self._used is None:
+            self._used = tuple(sorted(self.variables()))
+        given = tuple(_plain(values.get(name, _MISSING)) for name in self._used)
+        if self._last is not None and self._last[0] == given and _MISSING not in given:
+            return self._last[1]  # the fixed part of a prompt is the same for every chunk
+        text = self._rendered(values)
+        self._last = (given, text)
+        return text
+
+    def _rendered(self, values: Mapping[str, object]) -> str:
         from jinja2 import TemplateError
 
         compiled = self.compile()
@@ -69,6 +81,18 @@ class Template:
             raise PromptError(f"{self.origin}: {_trouble(error, values)}") from error
         except _USER_TEMPLATE_ERRORS as error:
             raise PromptError(f"{self.origin}: cannot be rendered: {error}") from error
+
+
+_MISSING = object()
+
+
+def _plain(value: object) -> object:
+    """The value, if it cannot change; a list of strings as a tuple; else something equal to nothing."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    return _MISSING
 
 
 def _trouble(error: jinja2.TemplateError, values: Mapping[str, object]) -> str:

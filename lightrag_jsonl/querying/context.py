@@ -104,24 +104,23 @@ def _chosen(found: Found, writer: Writer, room: _Room, tokenizer: Tokenizer) -> 
     relations = _clipped(found.relations, int(room.relations * CLIP_SHARE), tokenizer)
     entity_costs = [tokenizer.count(writer.entity(99, entity)) + 1 for entity in entities]
     relation_costs = [tokenizer.count(writer.relation(99, relation)) + 1 for relation in relations]
+    frames = [tokenizer.count(writer.frame(chunk)) + 1 for chunk in found.chunks]
     chunk_costs = [
-        tokenizer.count(writer.chunk(99, replace(chunk, text="")) + writer.title(chunk.document_id))
-        + (chunk.tokens or tokenizer.count(chunk.text))
-        for chunk in found.chunks
+        frame + (chunk.tokens or tokenizer.count(chunk.text))
+        for frame, chunk in zip(frames, found.chunks, strict=True)
     ]
-    facts = room.total - min(room.chunks, sum(chunk_costs))
+    total = room.total - tokenizer.count(writer.headings())
+    facts = total - min(room.chunks, sum(chunk_costs))
     need = min(sum(relation_costs), room.relations)
     fair = facts * room.entities // max(room.entities + room.relations, 1)
-    some_entities, used = _greedy(
-        entities, entity_costs, min(room.entities, max(fair, facts - need))
-    )
-    left = min(room.relations, facts - used)
-    some_relations, more = _greedy(relations, relation_costs, left)
-    spare = room.total - used - more
+    for_entities = min(room.entities, max(fair, facts - need))
+    some_entities, used = _greedy(entities, entity_costs, for_entities)
+    for_relations = min(room.relations, facts - used)
+    some_relations, more = _greedy(relations, relation_costs, for_relations)
+    spare = total - used - more
     chunks, _ = _greedy(found.chunks, chunk_costs, spare)
     if found.chunks and not chunks:
-        heading = chunk_costs[0] - found.chunks[0].tokens
-        chunks = _beginning(found.chunks[0], spare - heading, tokenizer)
+        chunks = _beginning(found.chunks[0], spare - frames[0], tokenizer)
     return Found(some_entities, some_relations, chunks, found.documents)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.options import Selection
 from lightrag_jsonl.types import JsonlResult, Rejection, Relation, Usage
 
@@ -21,8 +22,8 @@ log = logging.getLogger(__name__)
 class EdgeSelection:
     """The chosen relations, best first, each with the model's reason where it wrote one.
 
-    `method` is how they were chosen in the end; `fallback` tells that the model chose none and
-    rank decided.
+    `method` is how they were to be chosen; `fallback` tells that the model chose none and rank
+    decided, `error` that it could not be asked.
     """
 
     method: Selection
@@ -31,6 +32,7 @@ class EdgeSelection:
     rejections: tuple[Rejection, ...] = ()
     fallback: bool = False
     usage: Usage = Usage()
+    error: str | None = None
 
 
 class Edge(Protocol):
@@ -95,7 +97,10 @@ def kept(selection: EdgeSelection, shown: Iterable[Relation]) -> EdgeSelection:
 async def chosen(
     question: str, relations: Sequence[Relation], *, ask: Ask, book: EdgeBook[E], count: int
 ) -> EdgeSelection:
-    """The relations that the model chose, in its order; the first `count` where it chose none."""
+    """The relations that the model chose, in its order; the first `count` where it chose none.
+
+    So it is where the model cannot be asked, too: the answer is worth more than the choice.
+    """
     if not relations:
         return EdgeSelection("llm")
     edges = book.candidates(relations)
@@ -103,7 +108,12 @@ async def chosen(
         json.dumps(dict(zip("spo", edge.labels, strict=True), id=edge.id), ensure_ascii=False)
         for edge in edges
     ]
-    records = await ask.jsonl("kg-edge-selection", {"query": question, "edges": lines})
+    try:
+        records = await ask.jsonl("kg-edge-selection", {"query": question, "edges": lines})
+    except LLMError as error:
+        log.warning("no edges were chosen, rank decides: %s", error)
+        by_rank = ranked("llm", relations, count)
+        return replace(by_rank, fallback=True, error=str(error) or type(error).__name__)
     found = book.resolve(records.result, edges)
     table = _by_labels(relations)
     picked = [(table[item.edge.labels], item.reasoning) for item in found.selected]

@@ -42,7 +42,6 @@ def subgraph_ground(
 ) -> Ground:
     """The entities found, the relations found, all chunks that mention them, and `extra` chunks."""
     ends = [snapshot.graph.ends(hit.id) for hit in subgraph.relations]
-    weights = [snapshot.graph.weight(hit.id) for hit in subgraph.relations]
     rows = {hit.id for hit in subgraph.entities}.union(*ends)
     entities = np.array(sorted(rows), np.int64)
     mentions = _pairs(reading.mention_chunks(snapshot.connection, "entity", entities.tolist()))
@@ -52,7 +51,6 @@ def subgraph_ground(
     edges = Edges(
         mentions=_placed(mentions, entities, chunks),
         relations=np.searchsorted(entities, _pairs(ends)),
-        relation_weights=np.array(weights, np.float32),
     )
     return Ground(entities, chunks, WalkGraph(len(entities), len(chunks), edges))
 
@@ -79,13 +77,11 @@ def _whole(snapshot: Snapshot) -> Ground:
     entities = np.array(snapshot.graph.entity_ids(), np.int64)
     chunks = np.array(reading.chunk_rows(snapshot.connection), np.int64)
     mentions = _pairs(reading.all_mentions(snapshot.connection))
-    relations = list(snapshot.graph.relation_rows())
-    ends = _pairs([(low, high) for _, low, high, _ in relations])
+    ends = _pairs([(low, high) for _, low, high, _ in snapshot.graph.relation_rows()])
     pairs, similarities = _synonyms(snapshot.vectors["entity"])
     edges = Edges(
         mentions=_placed(mentions, entities, chunks),
         relations=np.searchsorted(entities, ends),
-        relation_weights=np.array([weight for *_, weight in relations], np.float32),
         synonyms=np.searchsorted(entities, pairs),
         similarities=similarities,
     )

@@ -21,9 +21,6 @@ from lightrag_jsonl.types import Chunk, Kind
 
 Floats = npt.NDArray[np.float32]
 
-DAMPING = 0.6  # chance to walk on (spec 3, section 4: 0.5 to 0.6); best on both tuning sets
-LEXICAL_SHARE = 0.3  # of the words in common beside the cosine, in a chunk's relevance
-
 
 @dataclass(frozen=True, slots=True)
 class Walked:
@@ -52,11 +49,12 @@ def walk_over(
     found point at it, by how telling they are, and by likeness. `name_of` an entity (by
     row id) is for saying why.
     """
-    starts = _starts(snapshot, ground, subgraph, seeds, probe)
-    relevance = _relevance(snapshot, probe, seeds, ground.chunks)
-    reset = walk.reset_vector(ground.graph, starts, relevance)
-    shares = ground.graph.walk(reset, damping=DAMPING)
-    guide = _Guide(ground, shares, reset, {seed.node: seed.why for seed in reversed(starts)}, name_of)
+    starts = _starts(snapshot, ground, subgraph, seeds, probe, name_of)
+    reset = walk.reset_vector(ground.graph, starts, *_near_chunks(snapshot, ground, seeds, probe))
+    shares = ground.graph.walk(reset)
+    guide = _Guide(
+        ground, shares, reset, {seed.node: seed.why for seed in reversed(starts)}, name_of
+    )
     split = ground.graph.entities
     allowed = (None, None) if scope is None else (scope.entities, scope.chunks)
     return Walked(
@@ -121,54 +119,48 @@ class _Guide:
         )
 
     def _way(self, node: int) -> str:
-        """The strongest way to a node, from its seed."""
-        first, *steps = self.ground.graph.path(node, self.shares, self.reset, damping=DAMPING)
-        told = [self.starts.get(first.node) or self._name(first.node) or "near the question"]
-        for step in steps:
-            name = self._name(step.node)
-            told.append(f"{step.by} of {name}" if name else step.by)
-        return " → ".join(told)
+        """The strongest way to a node, from where the walk began."""
+        steps = self.ground.graph.path(node, self.shares, self.reset)
+        return walk.why(steps, self.starts, self._label)
 
-    def _name(self, node: int) -> str:
+    def _label(self, node: int) -> str:
         if node >= len(self.ground.entities):
-            return ""
-        name = self.name_of(int(self.ground.entities[node]))
-        return f"“{name}”" if name else "an entity"
+            return "a passage"
+        return self.name_of(int(self.ground.entities[node])) or "an entity"
 
 
 def _starts(
-    snapshot: Snapshot, ground: Ground, subgraph: Subgraph, seeds: Seeds, probe: Probe
+    snapshot: Snapshot,
+    ground: Ground,
+    subgraph: Subgraph,
+    seeds: Seeds,
+    probe: Probe,
+    name_of: Callable[[int], str],
 ) -> list[walk.Seed]:
-    named = sorted(seeds.named)
-    places = ground.entity_places(named)
-    reasons = {hit.id: hit.why for hit in seeds.entities}
-    starts = [
-        replace(seed, why=reasons.get(int(ground.entities[seed.node]), ""))
-        for seed in walk.name_seeds(
-            ground.graph, [""] * len(named), places, [seeds.named[row] for row in named]
-        )
-    ]
+    """The relation first, so that an entity that is named too is said to be named."""
+    starts: list[walk.Seed] = []
     for hit in subgraph.relations[:1]:
-        low, high = ground.entity_places(snapshot.graph.ends(hit.id))
+        low, high = snapshot.graph.ends(hit.id)
         near = float(_cosines(snapshot, "relation", probe, np.array([hit.id], np.int64))[0])
-        starts += [
-            replace(seed, why="an end of the best relation")
-            for seed in walk.relation_seeds(ground.graph, low, high, near, "")
-        ]
-    return starts
+        label = f"{name_of(low)} — {name_of(high)}"
+        source, target = ground.entity_places((low, high))
+        starts += walk.relation_seeds(ground.graph, (source, target), near, label)
+    named = sorted(seeds.named)
+    alike = [seeds.named[row] for row in named]
+    names = [name_of(row) for row in named]
+    return starts + walk.name_seeds(ground.graph, names, ground.entity_places(named), alike)
 
 
-def _relevance(snapshot: Snapshot, probe: Probe, seeds: Seeds, chunks: Ids) -> Floats:
-    """How alike chunks are to the question: by vectors and, where asked, by words."""
-    near = _cosines(snapshot, "chunk", probe, chunks)
-    highest = float(near.max(initial=0.0))
-    relevance = near / np.float32(highest) if highest > 0 else near
-    if not seeds.lexical:
-        return relevance
-    best = max(seeds.lexical[0].score, 1e-9)
-    scores = {hit.id: hit.score / best for hit in seeds.lexical}
-    words = np.array([scores.get(row, 0.0) for row in chunks.tolist()], np.float32)
-    return relevance + np.float32(LEXICAL_SHARE) * words
+def _near_chunks(
+    snapshot: Snapshot, ground: Ground, seeds: Seeds, probe: Probe
+) -> tuple[Ids, Floats]:
+    """The chunks on the ground that the question's text found: their places and their relevance."""
+    words = {hit.id: hit.score for hit in seeds.lexical}
+    found = sorted({hit.id for hit in seeds.dense} | words.keys())
+    rows = np.intersect1d(np.array(found, np.int64), ground.chunks)
+    lexical = np.array([words.get(row, 0.0) for row in rows.tolist()], np.float32)
+    dense = _cosines(snapshot, "chunk", probe, rows)
+    return np.searchsorted(ground.chunks, rows), walk.relevance(dense, lexical)
 
 
 def _cosines(snapshot: Snapshot, kind: Kind, probe: Probe, rows: Ids) -> Floats:

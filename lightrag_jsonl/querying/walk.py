@@ -1,4 +1,4 @@
-"""Personalized PageRank over entities and chunks: where a question's names and nearest chunks lead.
+"""Personalized PageRank over entities and chunks: where a question's names and near chunks lead.
 
 Pure functions on arrays. Nodes are numbered entities first (0 to E - 1), then chunks
 (E to E + C - 1); the caller keeps which number is which. A walker follows an edge with
@@ -7,7 +7,8 @@ the chance `damping`, and otherwise starts again at a seed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -18,14 +19,18 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 EdgeKind = Literal["seed", "mention", "relation", "synonym"]
 
-DAMPING: Final = 0.5
+DAMPING: Final = 0.7
 NAME_SIMILARITY: Final = 0.75  # a name's nearest entity counts from this cosine on
+RELATION_SIMILARITY: Final = 0.5  # likewise the relation that the whole question matches
 SYNONYM_SIMILARITY: Final = 0.8
 SYNONYMS: Final = 5  # synonym edges an entity may ask for
-CHUNK_WEIGHT: Final = 0.05
-CHUNK_SHARPNESS: Final = 4
+CHUNK_MASS: Final = 0.2  # all near chunks together, where the seeds together are 1
+NEAR_CHUNKS: Final = 100  # so many chunks count as near
+LEXICAL_SHARE: Final = 0.5  # of lexical beside dense relevance
+SHARPNESS: Final = 4
 
 _NO_PAIRS: Final = np.empty((0, 2), dtype=np.int64)
+_NO_IDS: Final = np.empty(0, dtype=np.int64)
 _NO_WEIGHTS: Final = np.empty(0, dtype=np.float32)
 
 
@@ -33,12 +38,11 @@ _NO_WEIGHTS: Final = np.empty(0, dtype=np.float32)
 class Edges:
     """What joins the nodes: rows of `mentions` are (entity, chunk), of the others two entities.
 
-    Repeated relations add up; of repeated mentions and synonyms one counts.
+    Each is an (n, 2) array in which direction and repetition make no difference.
     """
 
     mentions: Ints = field(default_factory=lambda: _NO_PAIRS)
     relations: Ints = field(default_factory=lambda: _NO_PAIRS)
-    relation_weights: Floats = field(default_factory=lambda: _NO_WEIGHTS)
     synonyms: Ints = field(default_factory=lambda: _NO_PAIRS)
     similarities: Floats = field(default_factory=lambda: _NO_WEIGHTS)
 
@@ -61,25 +65,24 @@ class Step:
 
 
 class WalkGraph:
-    """The graph as a column-normalized sparse matrix, kept between questions."""
+    """The graph as a column-normalized sparse matrix, kept between questions.
+
+    A mention weighs the more the fewer chunks mention the entity, a relation 1, a synonym
+    its similarity.
+    """
 
     def __init__(self, entities: int, chunks: int, edges: Edges) -> None:
-        from scipy import sparse
-
         self.entities, self.chunks = entities, chunks
-        mentions = _unique(edges.mentions)
+        mentions = _distinct(edges.mentions, chunks)
         self.frequency = np.bincount(mentions[:, 0], minlength=entities).astype(np.float32)
-        self._joined = np.unique(_keys(_ordered(edges.relations), entities))
-        ends, weights = _weighted(edges, mentions, self.frequency, entities, chunks)
-        size = entities + chunks
-        both = np.concatenate([ends, ends[:, ::-1]])
-        values = np.concatenate([weights, weights])
-        matrix = sparse.coo_matrix((values, (both[:, 0], both[:, 1])), shape=(size, size)).tocsr()
-        total = np.asarray(matrix.sum(axis=0), dtype=np.float32).reshape(-1)
-        self._lonely = total == 0
-        scale = np.divide(1, total, out=np.zeros_like(total), where=~self._lonely)
-        matrix.data *= scale[matrix.indices]
-        self._matrix: Any = matrix
+        relations = _distinct(_unordered(edges.relations), entities)
+        relations = relations[relations[:, 0] != relations[:, 1]]
+        self._related = _keys(relations, entities)
+        synonyms, near = _synonyms(edges, entities)
+        rarity = np.log1p(chunks / self.frequency[mentions[:, 0]])
+        ends = np.concatenate([mentions + np.array([0, entities]), relations, synonyms])
+        weights = np.concatenate([rarity, np.ones(len(relations)), near]).astype(np.float32)
+        self._matrix, self._lonely = _transitions(ends, weights, entities + chunks)
 
     def __len__(self) -> int:
         return self.entities + self.chunks
@@ -94,7 +97,7 @@ class WalkGraph:
         reset: Floats,
         *,
         damping: float = DAMPING,
-        tolerance: float = 1e-5,
+        tolerance: float = 1e-4,
         iterations: int = 100,
     ) -> Floats:
         """The share of time a walker spends at each node; zeros where `reset` is all zeros.
@@ -105,7 +108,9 @@ class WalkGraph:
         here = start
         for _ in range(iterations if start.any() else 0):
             stuck = float(here[self._lonely].sum())
-            after = damping * (self._matrix @ here) + (1 - damping + damping * stuck) * start
+            after: Floats = self._matrix @ here
+            after *= np.float32(damping)
+            after += np.float32(1 - damping + damping * stuck) * start
             change = float(np.abs(after - here).sum())
             here = after
             if change < tolerance:
@@ -115,39 +120,48 @@ class WalkGraph:
     def path(
         self, node: int, scores: Floats, reset: Floats, *, damping: float = DAMPING, limit: int = 6
     ) -> tuple[Step, ...]:
-        """Why a node was found: the strongest way back to a seed, seed first."""
-        start, steps, seen = _normalized(reset), list[Step](), {node}
-        while True:
-            before, share = self._strongest(node, scores, seen)
-            if before is None or (1 - damping) * start[node] >= damping * share:
+        """Why a node was found: the strongest way back to where the walker started, seed first."""
+        start, back, seen = _normalized(reset), list[Step](), {node}
+        while len(back) < limit:
+            before, inflow = self._strongest(node, scores, seen)
+            if before < 0 or (1 - damping) * start[node] >= damping * inflow:
                 break
-            steps.append(Step(node, self._kind(before, node)))
+            back.append(Step(node, self._kind(before, node)))
             seen.add(before)
             node = before
-            if len(steps) == limit:
-                break
-        return (Step(node, "seed"), *reversed(steps))
+        return (Step(node, "seed"), *reversed(back))
 
-    def _strongest(self, node: int, scores: Floats, seen: set[int]) -> tuple[int | None, float]:
+    def _strongest(self, node: int, scores: Floats, seen: set[int]) -> tuple[int, float]:
+        """The neighbour not yet seen that sends most, and how much; -1 for none."""
         row = slice(self._matrix.indptr[node], self._matrix.indptr[node + 1])
         neighbours = self._matrix.indices[row]
         inflow = self._matrix.data[row] * scores[neighbours]
-        order = np.lexsort((neighbours, -inflow))
-        for place in order:
-            if int(neighbours[place]) not in seen and inflow[place] > 0:
+        for place in np.lexsort((neighbours, -inflow)):
+            if inflow[place] > 0 and int(neighbours[place]) not in seen:
                 return int(neighbours[place]), float(inflow[place])
-        return None, 0.0
+        return -1, 0.0
 
     def _kind(self, one: int, other: int) -> EdgeKind:
         if max(one, other) >= self.entities:
             return "mention"
-        key = _keys(_ordered(np.array([[one, other]], dtype=np.int64)), self.entities)[0]
-        place = np.searchsorted(self._joined, key)
-        found = place < len(self._joined) and self._joined[place] == key
-        return "relation" if found else "synonym"
+        key = min(one, other) * self.entities + max(one, other)
+        place = int(np.searchsorted(self._related, key))
+        related = place < len(self._related) and self._related[place] == key
+        return "relation" if related else "synonym"
 
 
 # ── where it starts ─────────────────────────────────────────────────────────────
+
+
+def names_in(question: str) -> tuple[str, ...]:
+    """Names as they are written: runs of capitalized words and numbers, and quoted titles."""
+    found = [match for pair in _QUOTED.findall(question) for match in pair if match]
+    for run in _RUN.findall(question):
+        words = run.split()
+        while words and words[0].casefold() in _ASKING:
+            words.pop(0)
+        found.append(_POSSESSIVE.sub("", " ".join(words).rstrip(".'’")))
+    return tuple(dict.fromkeys(name for name in found if name))
 
 
 def name_seeds(
@@ -160,66 +174,92 @@ def name_seeds(
 ) -> list[Seed]:
     """A seed for each name of the question: its nearest entity, if near enough.
 
-    `nearest` holds the entity of the same key or alias (similarity 1) or else the nearest
+    `nearest` holds the entity of the same key or alias (similarity 1), or else the nearest
     by embedding; -1 for none. An entity that many chunks mention says less.
     """
     return [
-        Seed(entity, near / max(float(graph.frequency[entity]), 1.0), f"named: {name}")
+        Seed(entity, near / _mentions(graph, entity), f"named in the question: {name}")
         for name, entity, near in zip(names, nearest, similarity, strict=True)
         if entity >= 0 and near >= threshold
     ]
 
 
 def relation_seeds(
-    graph: WalkGraph, source: int, target: int, similarity: float, label: str
+    graph: WalkGraph,
+    ends: tuple[int, int],
+    similarity: float,
+    label: str,
+    *,
+    threshold: float = RELATION_SIMILARITY,
 ) -> list[Seed]:
-    """Seeds at both ends of the one relation that the whole question matches best."""
-    if similarity <= 0:
+    """Seeds at both ends of the one relation that the whole question matches best, if it does.
+
+    -1 stands for an end that is no node.
+    """
+    if similarity < threshold:
         return []
+    why = f"end of the relation nearest to the question: {label}"
     return [
-        Seed(entity, similarity / max(float(graph.frequency[entity]), 1.0), f"relation: {label}")
-        for entity in (source, target)
+        Seed(entity, similarity / _mentions(graph, entity), why) for entity in ends if entity >= 0
     ]
 
 
-def reset_vector(
-    graph: WalkGraph,
-    seeds: Iterable[Seed],
-    relevance: Floats | None = None,
-    *,
-    weight: float = CHUNK_WEIGHT,
-    sharpness: float = CHUNK_SHARPNESS,
-) -> Floats:
-    """Where the walker starts: the seeds, and every chunk by its relevance, sharpened.
+def relevance(dense: Floats, lexical: Floats) -> Floats:
+    """Dense and lexical scores of the same chunks on one scale; 0 where a lane did not find one."""
+    most = float(lexical.max(initial=0.0))
+    words = lexical / np.float32(most) if most > 0 else np.zeros_like(lexical)
+    return (_spread(dense) + np.float32(LEXICAL_SHARE) * words).astype(np.float32)
 
-    Of several seeds at one node the heaviest counts. `relevance` has one value a chunk,
-    on any scale: it is brought to 0..1 first.
+
+def reset_vector(
+    graph: WalkGraph, seeds: Iterable[Seed], chunks: Ints = _NO_IDS, near: Floats = _NO_WEIGHTS
+) -> Floats:
+    """Where the walker starts: the seeds, and the nearest chunks by their relevance, sharpened.
+
+    `chunks` are chunk numbers from 0, `near` their relevance on any scale; what is not
+    above 0 is not near. Of several seeds at one node the heaviest counts. Shares, not
+    sums: the size of the corpus, and how common the names are, change nothing.
     """
     reset = np.zeros(len(graph), dtype=np.float32)
     for seed in seeds:
         reset[seed.node] = max(reset[seed.node], np.float32(seed.weight))
-    if relevance is not None and graph.chunks:
-        reset[graph.entities :] += weight * spread(relevance) ** np.float32(sharpness)
+    reset = _normalized(reset)
+    best = np.lexsort((chunks, -near))[:NEAR_CHUNKS]
+    best = best[near[best] > 0]
+    sharp = _spread(near[best]) ** np.float32(SHARPNESS)
+    reset[graph.entities + chunks[best]] += np.float32(CHUNK_MASS) * _normalized(sharp)
     return reset
 
 
-def spread(values: Floats) -> Floats:
-    """Values brought to the range 0 to 1; all alike become 0."""
-    if not len(values):
-        return values
-    low, high = float(values.min()), float(values.max())
-    if high <= low:
-        return np.zeros_like(values)
-    return ((values - low) / np.float32(high - low)).astype(np.float32)
+# ── why it found what it found ──────────────────────────────────────────────────
+
+
+def why(steps: Sequence[Step], seeds: Mapping[int, str], label: Callable[[int], str]) -> str:
+    """A path in words: why it began, then each node it came through, and by which edge."""
+    first = steps[0].node
+    begin = seeds.get(first, "near the question")
+    rest = [f"{_BY[step.by]} {label(step.node)}" for step in steps[1:]]
+    return "; ".join([f"{label(first)} ({begin})", *rest])
+
+
+_BY: Final[dict[EdgeKind, str]] = {
+    "seed": "starts at",
+    "mention": "mentioned with",
+    "relation": "related to",
+    "synonym": "nearly the same as",
+}
+
+
+# ── building ────────────────────────────────────────────────────────────────────
 
 
 def synonym_edges(
     ids: Ints, neighbours: Ints, similarities: Floats, *, threshold: float = SYNONYM_SIMILARITY
 ) -> tuple[Ints, Floats]:
-    """Synonym pairs from a search for the nearest entities: at most `SYNONYMS` for each of `ids`.
+    """Synonym pairs out of a search for what is nearest to the entities `ids`.
 
-    `neighbours` and `similarities` are what `VectorIndex.search` gives for the vectors of
-    `ids`, best first; an entity is not its own synonym.
+    `neighbours` and `similarities` are what `VectorIndex.search` gives for their vectors,
+    best first. Each entity asks for at most `SYNONYMS`, and is none of its own.
     """
     good = (neighbours >= 0) & (neighbours != ids[:, None]) & (similarities >= threshold)
     good &= np.cumsum(good, axis=1) <= SYNONYMS
@@ -228,17 +268,47 @@ def synonym_edges(
     return pairs.astype(np.int64), similarities[rows, columns].astype(np.float32)
 
 
-# ── helpers ─────────────────────────────────────────────────────────────────────
+def _transitions(ends: Ints, weights: Floats, size: int) -> tuple[Any, npt.NDArray[np.bool_]]:
+    """The chance of each step, as columns that sum to 1; and the nodes that lead nowhere."""
+    from scipy import sparse
+
+    rows, columns = np.concatenate([ends, ends[:, ::-1]]).astype(np.int32).T
+    values = np.concatenate([weights, weights])
+    total = np.bincount(columns, weights=values, minlength=size)
+    values = (values / total[columns]).astype(np.float32)
+    return sparse.csr_matrix((values, (rows, columns)), shape=(size, size)), total == 0
 
 
-def _weighted(
-    edges: Edges, mentions: Ints, frequency: Floats, entities: int, chunks: int
-) -> tuple[Ints, Floats]:
-    """Every joined pair once, with its weight."""
-    rarity = np.log1p(chunks / frequency[mentions[:, 0]])
-    ends = [mentions + np.array([0, entities]), edges.relations, edges.synonyms]
-    weights = [rarity, edges.relation_weights, edges.similarities]
-    return np.concatenate(ends), np.concatenate(weights).astype(np.float32)
+def _synonyms(edges: Edges, entities: int) -> tuple[Ints, Floats]:
+    """Each synonym pair once, with its highest similarity."""
+    pairs = _unordered(edges.synonyms)
+    order = np.lexsort((-edges.similarities, _keys(pairs, entities)))
+    pairs, near = pairs[order], edges.similarities[order]
+    _, first = np.unique(_keys(pairs, entities), return_index=True)
+    first = first[pairs[first, 0] != pairs[first, 1]]
+    return pairs[first], near[first]
+
+
+def _unordered(pairs: Ints) -> Ints:
+    return np.sort(pairs.reshape(-1, 2), axis=1)
+
+
+def _distinct(pairs: Ints, base: int) -> Ints:
+    """Each pair once, in order."""
+    keys = np.sort(_keys(pairs.reshape(-1, 2), base))  # np.unique hashes: ten times as slow
+    keys = keys[np.diff(keys, prepend=-1) > 0]
+    return np.stack(np.divmod(keys, np.int64(max(base, 1))), axis=1)
+
+
+def _keys(pairs: Ints, base: int) -> Ints:
+    return pairs[:, 0] * np.int64(max(base, 1)) + pairs[:, 1]
+
+
+# ── small arithmetic ────────────────────────────────────────────────────────────
+
+
+def _mentions(graph: WalkGraph, entity: int) -> float:
+    return max(float(graph.frequency[entity]), 1.0)
 
 
 def _normalized(values: Floats) -> Floats:
@@ -246,13 +316,27 @@ def _normalized(values: Floats) -> Floats:
     return (values / total if total > 0 else np.zeros_like(values)).astype(np.float32)
 
 
-def _ordered(pairs: Ints) -> Ints:
-    return np.sort(pairs, axis=1)
+def _spread(values: Floats) -> Floats:
+    """Values brought to the range 0 to 1; if all are alike, 1."""
+    if not len(values):
+        return values
+    low, high = float(values.min()), float(values.max())
+    return ((values - low) / (high - low) if high > low else np.ones_like(values)).astype(
+        np.float32
+    )
 
 
-def _keys(pairs: Ints, base: int) -> Ints:
-    return pairs[:, 0] * np.int64(max(base, 1)) + pairs[:, 1]
+# ── names in a question ─────────────────────────────────────────────────────────
 
-
-def _unique(pairs: Ints) -> Ints:
-    return np.unique(pairs, axis=0) if len(pairs) else pairs.reshape(0, 2)
+_QUOTED: Final = re.compile(r"《([^》]+)》|「([^」]+)」|“([^”]+)”")
+_WORD: Final = r"[A-Z0-9À-ÖØ-Þ][\w'’\-&.]*"
+_LINK: Final = r"(?:of|the|and|de|la|du|von|van|for|in|on|to|a|at)"
+_RUN: Final = re.compile(rf"\b{_WORD}(?:\s+(?:{_LINK}\s+)*{_WORD})*")
+_POSSESSIVE: Final = re.compile(r"['’]s$")
+_ASKING: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "who whom whose what when where which how why if is are was were do does did can could "
+        "should would has have had in on at of and or by for from to with the a an",
+    )
+)

@@ -70,6 +70,16 @@ class Writer:
         page = self.words.page.format(chunk.page)
         return f"[{number}] {self.title(chunk.document_id)}{page}:\n{chunk.text}"
 
+    def frame(self, chunk: Chunk) -> str:
+        """What a chunk costs beside its own text: its heading, and its place among the sources."""
+        title = self.title(chunk.document_id)
+        return f"[99] {title}{self.words.page.format(chunk.page)}:\n- {title}: [99]"
+
+    def headings(self) -> str:
+        """The headings of all sections."""
+        words = self.words
+        return f"{words.entities}:\n\n{words.relations}:\n\n{words.passages}:\n\n{words.sources}:"
+
     def title(self, document: str) -> str:
         return _line(self.documents.get(document, document))[:LABEL_LENGTH]
 

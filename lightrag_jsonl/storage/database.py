@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -27,6 +29,8 @@ Job = Callable[[sqlite3.Connection], Result]
 FILE_NAME = "index.sqlite"
 BUSY_SECONDS = 30.0
 CHECKPOINT_PAGES = 4_000  # 16 MB of log: a page changed many times is copied back once
+FLUSH_SECONDS = 0.5  # what a power cut may take of the transactions that need not be flushed
+COMPANY_SECONDS = 0.003  # how long a job that is not urgent waits for the next one
 GROUP_LIMIT = 64  # jobs committed together at most
 
 log = logging.getLogger(__name__)
@@ -74,8 +78,16 @@ class Database:
 
     # ── writing ─────────────────────────────────────────────────────────────────
 
-    def submit(self, job: Job[Result]) -> Future[Result]:
-        """Run `job` in the writing thread; the future is done once its transaction is on disk."""
+    def submit(
+        self, job: Job[Result], *, flush: bool = True, urgent: bool = True
+    ) -> Future[Result]:
+        """Run `job` in the writing thread; the future is done once its transaction is committed.
+
+        A committed transaction outlives the process in any case. With `flush` it has also reached
+        the disk itself, and outlives a power cut; without, it does so within half a second or
+        with the next transaction that is flushed. What is not `urgent` waits a few milliseconds
+        for company, since jobs that are committed together share the pages they change.
+        """
         future: Future[Result] = Future()
         with self._guard:
             if self._closed:
@@ -85,7 +97,7 @@ class Database:
                     target=self._write_forever, name="lightrag-jsonl-writer", daemon=True
                 )
                 self._thread.start()
-            self._jobs.put(_Work(job, future))
+            self._jobs.put(_Work(job, future, flush, urgent))
         return future
 
     def write(self, job: Job[Result]) -> Result:
@@ -117,36 +129,55 @@ class Database:
 
     def _write_forever(self) -> None:
         connection: sqlite3.Connection | None = None
-        while True:
-            batch, last = self._gather()
-            if batch:
-                try:
-                    connection = connection or self._connect()
-                    with translated(self.path):
-                        _commit_together(connection, batch)
-                except (LightRAGError, sqlite3.Error) as error:
-                    connection = self._recover(connection)
-                    for work in batch:
-                        work.fail(error)
-            if last:
-                break
+        waiting: float | None = None  # since when something is committed but not flushed
+        last = False
+        while not last:
+            batch, last = self._gather(None if waiting is None else FLUSH_SECONDS)
+            if not batch:
+                self._flush_log()
+                waiting = None
+                continue
+            now = time.monotonic()
+            flush = any(work.flush for work in batch)
+            flush = flush or (waiting is not None and now - waiting > FLUSH_SECONDS)
+            try:
+                connection = connection or self._connect()
+                with translated(self.path):
+                    _commit_together(connection, batch, flush=flush)
+                waiting = None if flush else (waiting or now)
+            except (LightRAGError, sqlite3.Error) as error:
+                connection = self._recover(connection)
+                for work in batch:
+                    work.fail(error)
         if connection is not None:
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
             connection.close()
 
-    def _gather(self) -> tuple[list[_Work[Any]], bool]:
+    def _gather(self, timeout: float | None) -> tuple[list[_Work[Any]], bool]:
+        """The jobs that wait, none if none came in time; True once there will be no more."""
         batch: list[_Work[Any]] = []
-        work = self._jobs.get()
-        while work is not None:
-            batch.append(work)
-            if len(batch) >= GROUP_LIMIT:
-                return batch, False
-            try:
-                work = self._jobs.get_nowait()
-            except queue.Empty:
-                return batch, False
+        try:
+            work = self._jobs.get(timeout=timeout)
+            while work is not None:
+                batch.append(work)
+                if len(batch) >= GROUP_LIMIT:
+                    return batch, False
+                patient = not any(waiting.urgent for waiting in batch)
+                work = (
+                    self._jobs.get(timeout=COMPANY_SECONDS) if patient else self._jobs.get_nowait()
+                )
+        except queue.Empty:
+            return batch, False
         return batch, True
+
+    def _flush_log(self) -> None:
+        with contextlib.suppress(OSError):
+            descriptor = os.open(f"{self.path}-wal", os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
     def _recover(self, connection: sqlite3.Connection | None) -> sqlite3.Connection | None:
         if connection is None:
@@ -225,7 +256,9 @@ class Database:
 class _Work(Generic[Result]):
     """A job on its way to the writing thread."""
 
-    def __init__(self, job: Job[Result], future: Future[Result]) -> None:
+    def __init__(self, job: Job[Result], future: Future[Result], flush: bool, urgent: bool) -> None:
+        self.flush = flush
+        self.urgent = urgent
         self._job = job
         self._future = future
         self._finish: Callable[[], None] = lambda: None
@@ -257,7 +290,10 @@ class _Work(Generic[Result]):
             self._future.set_result(result)
 
 
-def _commit_together(connection: sqlite3.Connection, batch: list[_Work[Any]]) -> None:
+def _commit_together(
+    connection: sqlite3.Connection, batch: list[_Work[Any]], *, flush: bool
+) -> None:
+    connection.execute(f"PRAGMA synchronous = {'FULL' if flush else 'NORMAL'}")
     connection.execute("BEGIN IMMEDIATE")
     for work in batch:
         work.run(connection)

