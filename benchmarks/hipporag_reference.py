@@ -52,7 +52,9 @@ class Material:
             return [], []
         ids, scores = self.entities.search(embed(names), 1)
         found = [self.keys.get(name_key(name)) for name in names]
-        near = [1.0 if hit is not None else float(s) for hit, s in zip(found, scores, strict=True)]
+        near = [
+            1.0 if hit is not None else float(s[0]) for hit, s in zip(found, scores, strict=True)
+        ]
         best = [int(i[0]) if hit is None else hit for hit, i in zip(found, ids, strict=True)]
         return best, near
 
@@ -95,7 +97,9 @@ def hipporag(material: Material, *, embed: Embed | None = None) -> list[Ints]:
     from scipy import sparse
 
     size, split = len(material.keys) + len(material.dataset.passages), len(material.keys)
-    pairs = np.concatenate([material.mentions + [0, split], material.facts, material.synonyms])
+    pairs = np.concatenate(
+        [material.mentions + np.array((0, split)), material.facts, material.synonyms]
+    )
     weights = np.concatenate([np.ones(len(pairs) - len(material.synonyms)), material.similarities])
     half = sparse.coo_matrix((weights, (pairs[:, 0], pairs[:, 1])), shape=(size, size)).tocsr()
     matrix = half + half.T

@@ -1,8 +1,12 @@
-"""The knowledge graph's shape in memory: a networkx graph over row ids, derived from the database."""
+"""The knowledge graph's shape in memory, by row id; `to_networkx` and `rag.graph` give it to networkx.
+
+Plain dictionaries, as networkx keeps them inside: importing networkx takes longer than answering
+a first question, so only who asks for a networkx graph pays for it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,18 +14,17 @@ if TYPE_CHECKING:
 
 
 class KnowledgeGraph:
-    """Entities as nodes, relations as edges with an `id` and a `weight`; ids are row ids."""
+    """Entities and the relations between them; a pair of entities has one relation at most."""
 
     def __init__(self) -> None:
-        import networkx as nx
-
-        self._graph: nx.Graph = nx.Graph()
+        self._relations: dict[int, dict[int, int]] = {}  # entity → neighbour → relation
         self._ends: dict[int, tuple[int, int]] = {}
+        self._weights: dict[int, float] = {}
 
     @property
     def entity_count(self) -> int:
         """Number of entities."""
-        return int(self._graph.number_of_nodes())
+        return len(self._relations)
 
     @property
     def relation_count(self) -> int:
@@ -30,37 +33,42 @@ class KnowledgeGraph:
 
     def put_entities(self, ids: Iterable[int]) -> None:
         """Add entities; those already there stay as they are."""
-        self._graph.add_nodes_from(ids)
+        for entity in ids:
+            self._relations.setdefault(entity, {})
 
     def put_relations(self, rows: Iterable[tuple[int, int, int, float]]) -> None:
         """Add or renew relations, each as (id, low, high, weight)."""
+        relations = self._relations
         for relation, low, high, weight in rows:
             self._ends[relation] = (low, high)
-            self._graph.add_edge(low, high, id=relation, weight=weight)
+            self._weights[relation] = weight
+            relations.setdefault(low, {})[high] = relation
+            relations.setdefault(high, {})[low] = relation
 
     def drop_entities(self, ids: Iterable[int]) -> None:
-        """Remove entities; their relations are dropped with `drop_relations`."""
-        self._graph.remove_nodes_from(ids)
+        """Remove entities with all their relations; unknown ones are passed over."""
+        for entity in ids:
+            self.drop_relations(list(self._relations.get(entity, {}).values()))
+            self._relations.pop(entity, None)
 
     def drop_relations(self, ids: Iterable[int]) -> None:
         """Remove relations by their ids; unknown ones are passed over."""
         for relation in ids:
             ends = self._ends.pop(relation, None)
-            if ends is not None and self._graph.has_edge(*ends):
-                self._graph.remove_edge(*ends)
+            self._weights.pop(relation, None)
+            if ends is not None and self._relations.get(ends[0], {}).get(ends[1]) == relation:
+                del self._relations[ends[0]][ends[1]], self._relations[ends[1]][ends[0]]
 
     def __contains__(self, entity: int) -> bool:
-        return entity in self._graph
+        return entity in self._relations
 
     def degree(self, entity: int) -> int:
         """Number of relations of an entity; 0 where it is unknown."""
-        return len(self._graph.adj[entity]) if entity in self._graph else 0
+        return len(self._relations.get(entity, ()))
 
     def relations_of(self, entity: int) -> list[int]:
         """The ids of an entity's relations, ascending."""
-        if entity not in self._graph:
-            return []
-        return sorted(data["id"] for data in self._graph.adj[entity].values())
+        return sorted(self._relations.get(entity, {}).values())
 
     def ends(self, relation: int) -> tuple[int, int]:
         """The two entities of a relation, the lower id first."""
@@ -68,14 +76,23 @@ class KnowledgeGraph:
 
     def weight(self, relation: int) -> float:
         """A relation's weight: the sum of its mentions' strengths."""
-        return float(self._graph.edges[self._ends[relation]]["weight"])
+        return self._weights[relation]
 
-    def relation_rows(self) -> Iterable[tuple[int, int, int, float]]:
+    def relation_rows(self) -> Iterator[tuple[int, int, int, float]]:
         """All relations as (id, low, high, weight), in the order of their ids."""
         for relation in sorted(self._ends):
-            low, high = self._ends[relation]
-            yield relation, low, high, self.weight(relation)
+            yield (relation, *self._ends[relation], self._weights[relation])
 
     def entity_ids(self) -> list[int]:
         """All entities' ids, ascending."""
-        return sorted(self._graph.nodes)
+        return sorted(self._relations)
+
+    def to_networkx(self) -> nx.Graph:
+        """A networkx copy: nodes and edges in the order of their ids, edges with `id` and `weight`."""
+        import networkx as nx
+
+        graph = nx.Graph()
+        graph.add_nodes_from(self.entity_ids())
+        for relation, low, high, weight in self.relation_rows():
+            graph.add_edge(low, high, id=relation, weight=weight)
+        return graph

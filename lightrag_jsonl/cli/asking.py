@@ -230,7 +230,9 @@ def _show(context: Context) -> None:
         if number == 1:
             say("relations")
         what = f"{relation.source} — {relation.predicate} — {relation.target}"
-        _item(number, relation.score, f"{what} (weight {relation.weight:g}): {relation.description}")
+        _item(
+            number, relation.score, f"{what} (weight {relation.weight:g}): {relation.description}"
+        )
     for number, chunk in enumerate(context.chunks, 1):
         if number == 1:
             say("chunks")
@@ -240,8 +242,10 @@ def _show(context: Context) -> None:
     dropped = context.dropped
     if context.empty:
         say("nothing was found")
-    say(f"{context.tokens:,} tokens; left out for want of room: {dropped.entities} entities, "
-        f"{dropped.relations} relations, {dropped.chunks} chunks")
+    say(
+        f"{context.tokens:,} tokens; left out for want of room: {dropped.entities} entities, "
+        f"{dropped.relations} relations, {dropped.chunks} chunks"
+    )
 
 
 def _item(number: int, score: float, text: str) -> None:

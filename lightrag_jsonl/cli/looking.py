@@ -88,7 +88,15 @@ def _model(setup: Setup) -> str:
 
 def _document_row(one: DocumentStatus) -> tuple[object, ...]:
     failed = one.extraction.failed
-    return (one.id, one.state, one.chunks, failed, one.characters, one.title or "", one.source or "")
+    return (
+        one.id,
+        one.state,
+        one.chunks,
+        failed,
+        one.characters,
+        one.title or "",
+        one.source or "",
+    )
 
 
 def _status_rows(status: Status) -> list[tuple[str, str]]:

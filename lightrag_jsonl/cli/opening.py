@@ -117,9 +117,7 @@ def embedder_memories(spec: str, base_url: str | None) -> dict[str, str]:
     return {"cli.embedder": spec, "cli.embedder_base_url": base_url or ""}
 
 
-def _memories(
-    setup: Setup, known: Mapping[str, str], given: Mapping[str, Any]
-) -> dict[str, str]:
+def _memories(setup: Setup, known: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
     kept = {name: value for name, value in given.items() if name not in FORGOTTEN}
     return {
         **embedder_memories(embedder_spec(setup, known), embedder_url(setup, known)),

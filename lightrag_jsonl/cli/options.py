@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -116,26 +116,27 @@ MODEL_OPTIONS = (
     base_url,
     embedder_option(),
     embedder_base_url,
-    language, prompts)
+    language,
+    prompts,
+)
 
 
 def models(function: Command) -> Command:
     """Give a command the options of folder and models, as its first argument, a `Setup`."""
-    return _with_setup(function, MODEL_OPTIONS)
+    return _with_setup(function, MODEL_OPTIONS, [field.name for field in fields(Setup)])
 
 
 def folder(function: Command) -> Command:
     """Give a command the option of the folder alone, as its first argument, a `Setup`."""
-    return _with_setup(function, (working_dir,))
+    return _with_setup(function, (working_dir,), ["working_dir"])
 
 
-def _with_setup(function: Command, options: tuple[Callable[[Command], Command], ...]) -> Command:
-    names = [field.name for field in fields(Setup)]
-
+def _with_setup(
+    function: Command, options: Sequence[Callable[[Command], Command]], names: Sequence[str]
+) -> Command:
     @functools.wraps(function)
     def command(**given: Any) -> None:
-        setup = Setup(**{name: given.pop(name) for name in names if name in given})
-        function(setup, **given)
+        function(Setup(**{name: given.pop(name) for name in names}), **given)
 
     for option in reversed(options):
         command = option(command)

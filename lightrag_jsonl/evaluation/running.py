@@ -37,7 +37,9 @@ class Row:
     gains: Mapping[str, Interval] = field(default_factory=dict)
 
 
-def retrievers(rag: LightRAG, modes: Iterable[Mode], *, lexical: bool = True) -> dict[str, Retriever]:
+def retrievers(
+    rag: LightRAG, modes: Iterable[Mode], *, lexical: bool = True
+) -> dict[str, Retriever]:
     """Retrievers by name, one a mode; without `lexical` the name says so."""
     suffix = "" if lexical else " (dense only)"
     return {f"{mode}{suffix}": _asking(rag, mode, lexical) for mode in modes}
@@ -99,9 +101,7 @@ def _scored(system: Retriever, question: EvalQuestion, budget: int, warm: bool) 
 
 
 def _row(name: str, scores: Sequence[Score], base: Sequence[Score] | None, seed: int) -> Row:
-    metrics = {
-        metric: interval(values, seed=seed) for metric, values in _columns(scores).items()
-    }
+    metrics = {metric: interval(values, seed=seed) for metric, values in _columns(scores).items()}
     gains: dict[str, Interval] = {}
     if base is not None and base is not scores:
         before = _columns(base)

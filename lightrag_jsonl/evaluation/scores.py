@@ -39,9 +39,7 @@ class Interval:
     high: float
 
 
-def score(
-    question: EvalQuestion, chunks: Sequence[Chunk], *, budget: int, seconds: float
-) -> Score:
+def score(question: EvalQuestion, chunks: Sequence[Chunk], *, budget: int, seconds: float) -> Score:
     """How well ranked chunks serve a question; `budget` is in tokens."""
     values: dict[str, float] = {}
     for count in RECALL_AT:

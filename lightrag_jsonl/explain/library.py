@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+import sqlite3
 
 from lightrag_jsonl.explain.citations import Citable, Cited, markers, resolve_citations
 from lightrag_jsonl.explain.sources import SourceDocument
@@ -11,39 +12,53 @@ from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.types import Chunk, Context, Entity, Page, Relation
 
 CITED_CHUNKS = 5  # of an entity or relation: where it was first read
+REMEMBERED = 2_000  # chunks and documents that are kept at hand
+REMEMBERED_CHARACTERS = 50_000_000  # of pages
 
 
 class StoredLibrary:
-    """Looks ids up in the database (the `Library` protocol); each page and document once."""
+    """Looks ids up in one read transaction (the `Library` protocol), each mostly once."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._pages: dict[str, dict[int, Page]] = {}
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._chunks: dict[str, Chunk | None] = {}
+        self._pages: dict[tuple[str, int], Page | None] = {}
+        self._characters = 0
         self._documents: dict[str, SourceDocument | None] = {}
 
     def chunk(self, chunk_id: str) -> Chunk | None:
-        """The chunk as it is stored now, or None."""
-        with self._database.reading() as connection:
-            return documents.chunks_by_id(connection, [chunk_id]).get(chunk_id)
+        """The chunk as it is stored, or None."""
+        if chunk_id not in self._chunks:
+            if len(self._chunks) >= REMEMBERED:
+                self._chunks.clear()
+            found = documents.chunks_by_id(self._connection, [chunk_id])
+            self._chunks[chunk_id] = found.get(chunk_id)
+        return self._chunks[chunk_id]
 
     def page(self, document_id: str, number: int) -> Page | None:
         """A page of a document, or None."""
-        if document_id not in self._pages:
-            with self._database.reading() as connection:
-                found = documents.pages(connection, document_id)
-            self._pages[document_id] = {page.number: page for page in found}
-        return self._pages[document_id].get(number)
+        place = document_id, number
+        if place not in self._pages:
+            if self._characters > REMEMBERED_CHARACTERS:
+                self._pages.clear()
+                self._characters = 0
+            found = documents.page(self._connection, document_id, number)
+            self._pages[place] = found
+            self._characters += len(found.text) if found else 0
+        return self._pages[place]
 
     def document(self, document_id: str) -> SourceDocument | None:
         """What is known of a document, or None."""
         if document_id not in self._documents:
-            with self._database.reading() as connection:
-                found = documents.documents(connection, [document_id])
-            self._documents[document_id] = _described(found[0]) if found else None
+            if len(self._documents) >= REMEMBERED:
+                self._documents.clear()
+            found = documents.documents(self._connection, [document_id])
+            self._documents[document_id] = described(found[0]) if found else None
         return self._documents[document_id]
 
 
-def _described(stored: documents.StoredDocument) -> SourceDocument:
+def described(stored: documents.StoredDocument) -> SourceDocument:
+    """A stored document without its text."""
     kind = mimetypes.guess_type(stored.source)[0] if stored.source else None
     media_type = kind or "text/plain"
     return SourceDocument(stored.id, stored.title, stored.source, stored.date, media_type)

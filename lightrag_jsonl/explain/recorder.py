@@ -162,8 +162,10 @@ class Recorder:
             shown.append(Shown(number, "relation", edge.id, label, edge.chunk_ids, text))
         for chunk in context.chunks:
             label = context.documents.get(chunk.document_id, chunk.document_id)
-            span = {"start": chunk.start, "end": chunk.end}
-            shown.append(Shown(len(shown) + 1, "chunk", chunk.id, label, (chunk.id,), **span))
+            number, names = len(shown) + 1, (chunk.id,)
+            shown.append(
+                Shown(number, "chunk", chunk.id, label, names, start=chunk.start, end=chunk.end)
+            )
         return tuple(shown)
 
     async def _add(self, event: Event) -> None:

@@ -9,19 +9,24 @@ from lightrag_jsonl.explain.edges import edge_id
 from lightrag_jsonl.explain.events import Stage
 from lightrag_jsonl.explain.sources import Library
 from lightrag_jsonl.explain.trace import Trace
-from lightrag_jsonl.types import Chunk, Citation
+from lightrag_jsonl.types import Chunk, Citation, Page
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A fault of one trace: which check found it, and what it found."""
+    """A fault: which check found it, and what it found.
+
+    It is a trace's, or (`trace_id` is "") one of the texts of a document.
+    """
 
     trace_id: str
     check: str
     detail: str
+    document_id: str = ""
 
     def __str__(self) -> str:
-        return f"{self.trace_id}: {self.check}: {self.detail}"
+        where = self.trace_id or f"document {self.document_id}"
+        return f"{where}: {self.check}: {self.detail}"
 
 
 def verify(trace: Trace, library: Library) -> tuple[Problem, ...]:
@@ -37,14 +42,14 @@ Check = Callable[[Trace, Library], Iterator[str]]
 
 _ORDER: tuple[Stage, ...] = ("session", "keywords", "retrieval", "selection", "answer", "end")
 _NEEDED: tuple[Stage, ...] = ("session", "retrieval", "selection", "answer", "end")
+_NEEDED_WITHOUT_SEARCH: tuple[Stage, ...] = ("session", "answer", "end")
 
 
 def _chain(trace: Trace, library: Library) -> Iterator[str]:
     """The stages come in order; a complete query has them all, a failed one its error."""
     if list(trace.stages) != [stage for stage in _ORDER if stage in trace.stages]:
         yield f"stages out of order: {', '.join(trace.stages)}"
-    if trace.status == "complete":
-        yield from (f"no {stage} on record" for stage in _missing(trace))
+    yield from (f"no {stage} on record" for stage in _missing(trace))
     if trace.status == "complete" and trace.error is not None:
         yield "complete, but with an error"
     if trace.status == "failed" and not trace.error:
@@ -52,8 +57,12 @@ def _chain(trace: Trace, library: Library) -> Iterator[str]:
 
 
 def _missing(trace: Trace) -> list[Stage]:
-    needed = _NEEDED if trace.mode != "bypass" else ("session", "answer", "end")
-    return [stage for stage in needed if stage not in trace.stages]
+    """The stages that must come before the last one reached, but for those of a failed query."""
+    needed = _NEEDED if trace.mode != "bypass" else _NEEDED_WITHOUT_SEARCH
+    reached = [stage for stage in trace.stages if stage != "end"]
+    last = "end" if trace.status == "complete" else (reached or ["session"])[-1]
+    before = _ORDER[: _ORDER.index(last) + 1]
+    return [stage for stage in needed if stage in before and stage not in trace.stages]
 
 
 def _edges(trace: Trace, library: Library) -> Iterator[str]:
@@ -85,6 +94,9 @@ def _shown(trace: Trace, library: Library) -> Iterator[str]:
             yield f"shown item [{item.number}] has no chunk"
         if item.kind == "relation" and item.id not in candidates:
             yield f"shown item [{item.number}] is the edge {item.id}, which was no candidate"
+        chunk = library.chunk(item.id) if item.kind == "chunk" else None
+        if chunk is not None and not chunk.start <= item.start < item.end <= chunk.end:
+            yield f"shown item [{item.number}] reaches outside its chunk"
 
 
 def _offsets(trace: Trace, library: Library) -> Iterator[str]:
@@ -96,15 +108,19 @@ def _offsets(trace: Trace, library: Library) -> Iterator[str]:
             yield f"chunk {name} {fault}"
 
 
+def chunk_fault(chunk: Chunk, page: Page | None) -> str:
+    """What is wrong with a chunk's place: "" where it is exactly its slice of its page."""
+    if page is None:
+        return f"is on page {chunk.page} of {chunk.document_id}, which is not stored"
+    if page.text[chunk.start : chunk.end] != chunk.text or not chunk.text:
+        return f"is not characters {chunk.start}–{chunk.end} of its page"
+    return ""
+
+
 def _offset_fault(chunk: Chunk, library: Library) -> str:
     if library.document(chunk.document_id) is None:
         return f"belongs to the document {chunk.document_id}, which is not stored"
-    page = library.page(chunk.document_id, chunk.page)
-    if page is None:
-        return f"is on page {chunk.page} of {chunk.document_id}, which is not stored"
-    if page.text[chunk.start : chunk.end] != chunk.text:
-        return f"is not characters {chunk.start}–{chunk.end} of its page"
-    return ""
+    return chunk_fault(chunk, library.page(chunk.document_id, chunk.page))
 
 
 def _citations(trace: Trace, library: Library) -> Iterator[str]:

@@ -267,7 +267,9 @@ class QueryPipeline:
     async def _selected(
         self, question: str, findings: Findings, param: QueryParam
     ) -> tuple[EdgeSelection, Findings]:
-        """The relations to answer from; where a model chose them, only what belongs to them."""
+        """The relations to answer from; where a model chose them, only what belongs to them
+        (specification 2, section 1: from the selected edges and chunks only).
+        """
         if param.selection != "llm" or self._book is None or not self._ask.has_model:
             count = len(findings.relations) if param.selection == "all" else param.top_k
             method: Selection = "all" if param.selection == "all" else "score"
@@ -282,12 +284,14 @@ class QueryPipeline:
     def _narrowed(
         self, selection: EdgeSelection, findings: Findings, param: QueryParam
     ) -> Findings:
-        """The ends of the chosen relations, and the chunks that tell of them or were hit by text."""
-        ends = {
-            end for relation in selection.relations for end in (relation.source, relation.target)
-        }
-        sources = {name for relation in selection.relations for name in relation.chunk_ids}
-        kept = [c for c in findings.chunks if c.id in sources or c.id in findings.direct]
+        """The chunks behind the chosen relations, and those hit by text that the choice passed no
+        judgment on, since they state none of the candidates; no entity, whose description may say
+        what was not chosen.
+        """
+        chosen = {name for relation in selection.relations for name in relation.chunk_ids}
+        judged = {name for relation in findings.relations for name in relation.chunk_ids}
+        wanted = chosen | (findings.direct - judged)
+        kept = [chunk for chunk in findings.chunks if chunk.id in wanted]
         with self._keeper.snapshot() as snapshot:
             loaded = load_sources(snapshot, selection.relations)
             known = {chunk.id for chunk in kept}
@@ -297,7 +301,7 @@ class QueryPipeline:
             )
         return replace(
             findings,
-            entities=tuple(entity for entity in findings.entities if entity.name in ends),
+            entities=(),
             chunks=chunks[: param.chunk_top_k],
             documents=labels,
         )

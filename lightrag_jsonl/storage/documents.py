@@ -192,6 +192,16 @@ def pages(connection: sqlite3.Connection, document: str) -> tuple[Page, ...]:
     return tuple(Page(*row) for row in rows)
 
 
+def page(connection: sqlite3.Connection, document: str, number: int) -> Page | None:
+    """One page of a document, or None."""
+    row = connection.execute(
+        "SELECT d.name, p.number, p.text FROM documents d JOIN pages p ON p.document = d.id "
+        "WHERE d.name = ? AND p.number = ?",
+        (document, number),
+    ).fetchone()
+    return None if row is None else Page(*row)
+
+
 # ── chunks ──────────────────────────────────────────────────────────────────────
 
 

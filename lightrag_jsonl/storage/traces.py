@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Iterable
 
 
 def begin(
@@ -26,10 +28,35 @@ def end(connection: sqlite3.Connection, id: str, position: int, event: str, stat
     connection.execute("UPDATE traces SET status = ? WHERE id = ?", (status, id))
 
 
-def events(connection: sqlite3.Connection, id: str) -> list[str]:
-    """A query's events, in order; none where the id is unknown."""
+def events(connection: sqlite3.Connection, id: str) -> list[tuple[int, str]]:
+    """A query's events with their positions, in order; none where the id is unknown."""
+    return connection.execute(
+        "SELECT position, event FROM trace_events WHERE trace = ? ORDER BY position", (id,)
+    ).fetchall()
+
+
+def summary(connection: sqlite3.Connection, id: str) -> tuple[str, str, str]:
+    """(status, mode, question) of a query."""
+    query = "SELECT status, mode, question FROM traces WHERE id = ?"
+    status, mode, question = connection.execute(query, (id,)).fetchone()
+    return status, mode, question
+
+
+def strays(connection: sqlite3.Connection) -> list[str]:
+    """The ids of events that belong to no query on record."""
     rows = connection.execute(
-        "SELECT event FROM trace_events WHERE trace = ? ORDER BY position", (id,)
+        "SELECT DISTINCT trace FROM trace_events "
+        "WHERE trace NOT IN (SELECT id FROM traces) ORDER BY trace"
+    )
+    return [row[0] for row in rows]
+
+
+def naming(connection: sqlite3.Connection, words: Iterable[str]) -> list[str]:
+    """The ids, newest first, of queries with an event whose text has one of the words in it."""
+    rows = connection.execute(
+        "SELECT id FROM traces t WHERE EXISTS (SELECT 1 FROM trace_events e, json_each(?) w "
+        "WHERE e.trace = t.id AND instr(e.event, w.value)) ORDER BY started_at DESC, rowid DESC",
+        (json.dumps(sorted(words), ensure_ascii=False),),
     )
     return [row[0] for row in rows]
 
@@ -40,7 +67,7 @@ def listed(
     """(id, status, mode, question, started at) of every query, the newest first."""
     return connection.execute(
         "SELECT id, status, mode, question, started_at FROM traces "
-        "ORDER BY started_at DESC, id LIMIT ?",
+        "ORDER BY started_at DESC, rowid DESC LIMIT ?",
         (limit,),
     ).fetchall()
 
@@ -56,6 +83,6 @@ def found(connection: sqlite3.Connection, prefix: str) -> list[str]:
 
 def keep_newest(connection: sqlite3.Connection, number: int) -> int:
     """Delete all but the newest traces; tells how many went."""
-    old = f"SELECT id FROM traces ORDER BY started_at DESC, id LIMIT -1 OFFSET {max(number, 0)}"
+    old = f"SELECT id FROM traces ORDER BY started_at DESC, rowid DESC LIMIT -1 OFFSET {max(number, 0)}"
     connection.execute(f"DELETE FROM trace_events WHERE trace IN ({old})")
     return connection.execute(f"DELETE FROM traces WHERE id IN ({old})").rowcount

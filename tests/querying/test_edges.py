@@ -42,14 +42,15 @@ def choosing(lines: str) -> ScriptedLLM:
 
 
 async def test_only_what_was_chosen_is_answered_from(carol: Path, pipelines: Pipelines) -> None:
-    """Relations, their ends and their passages stay; the rest of the subgraph is not shown."""
+    """The relation and its passage stay; no entity, whose description may say what was not chosen."""
     llm = choosing(
         f'{{"id":"{PARTNER}","reasoning":"Names the partner"}}\n{{"id":"00000000"}}\n{{"id"'
     )
     watching = Watching()
     answer = await pipelines(carol, llm=llm).answer(QUESTION, LLM_CHOICE, observer=watching)
     assert [r.predicate for r in answer.context.relations] == ["business partner"]
-    assert {e.name for e in answer.context.entities} == {"Scrooge", "Marley"}
+    assert answer.context.entities == ()
+    assert [c.document_id for c in answer.context.chunks] == ["partners"]
     assert "Tiny Tim" not in llm.requests[-1].text
     assert watching.selection.reasons == ("Names the partner",)
     assert [r.reason for r in watching.selection.rejections] == ["unknown_id", "truncated"]

@@ -1,0 +1,198 @@
+"""`doctor`: what is installed, what will be used, and whether the folder is sound."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import click
+
+from lightrag_jsonl.cli.opening import (
+    NO_MODEL,
+    embedder_spec,
+    embedder_url,
+    going_on,
+    has_index,
+    make_embedder,
+    recorded,
+)
+from lightrag_jsonl.cli.options import Setup, as_json, models
+from lightrag_jsonl.cli.output import emit_json, say, table
+from lightrag_jsonl.errors import StorageError
+
+CORE = (
+    "click",
+    "faiss-cpu",
+    "jinja2",
+    "json-repair",
+    "jsonschema-rs",
+    "networkx",
+    "numpy",
+    "openai",
+    "PyYAML",
+    "rjieba",
+    "scipy",
+    "sentence-transformers",
+    "textblob",
+    "tiktoken",
+    "tqdm",
+)
+EXTRAS: Mapping[str, tuple[str, ...]] = {"rdf": ("pyoxigraph",)}
+KEY = "OPENAI_API_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What `doctor` found; packages that are missing have no version."""
+
+    version: str
+    python: str
+    packages: Mapping[str, str | None]
+    extras: Mapping[str, Mapping[str, str | None]]
+    tokenizer: str
+    tokenizer_error: float
+    embedder: str
+    llm: str
+    key: bool
+    working_dir: Path
+    index: bool
+    repaired: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+@click.command()
+@models
+@click.option("--repair", is_flag=True, help="Rebuild what is derived from texts and records.")
+@as_json
+@click.pass_context
+def doctor(context: click.Context, setup: Setup, repair: bool, as_json: bool) -> None:
+    """Show what is installed and what will be used, and check the index; exit 1 on problems.
+
+    The check reads the whole index: every reference, every count, the full text, and the
+    graph against the records it was merged from. --repair merges the graph anew and rebuilds
+    full text and vectors; the texts and what was read from them stay, no model is asked.
+    """
+    found = diagnose(setup, repair=repair)
+    if as_json:
+        emit_json(found)
+    else:
+        _tell(found)
+    context.exit(1 if found.problems else 0)
+
+
+def diagnose(setup: Setup, *, repair: bool = False) -> Diagnosis:
+    """Look at everything; what cannot be opened is a problem like the others."""
+    from lightrag_jsonl.defaults import tokenizer_for
+
+    problems: list[str] = []
+    repaired: list[str] = []
+    known: dict[str, str] = {}
+    try:
+        known = recorded(setup.working_dir)
+        if repair and has_index(setup.working_dir):
+            with going_on(setup, {}) as rag:
+                repaired = rag.repair()
+        problems += check_index(setup.working_dir)
+    except StorageError as error:
+        problems.append(str(error))
+    packages = {name: _version_of(name) for name in CORE}
+    problems += [f"{name} is not installed" for name, found in packages.items() if found is None]
+    tokenizer = tokenizer_for(known.get("tokenizer"))
+    return Diagnosis(
+        version=own_version(),
+        python=platform.python_version(),
+        packages={**packages, "SQLite": sqlite3.sqlite_version},
+        extras={extra: {n: _version_of(n) for n in names} for extra, names in EXTRAS.items()},
+        tokenizer=tokenizer.name,
+        tokenizer_error=getattr(tokenizer, "error", 0.0),
+        embedder=_embedder_name(setup, known),
+        llm=setup.llm or known.get("cli.llm") or NO_MODEL,
+        key=bool(os.environ.get(KEY)),
+        working_dir=setup.working_dir,
+        index=has_index(setup.working_dir),
+        repaired=tuple(repaired),
+        problems=tuple(problems),
+    )
+
+
+def check_index(working_dir: Path) -> list[str]:
+    """All problems of a folder's index; none where there is no index."""
+    from lightrag_jsonl.indexing.checking import fold_problems
+    from lightrag_jsonl.storage.checks import derived_problems, problems
+    from lightrag_jsonl.storage.database import Database
+    from lightrag_jsonl.storage.snapshot import SnapshotKeeper
+
+    if not has_index(working_dir):
+        return []
+    with contextlib.closing(Database(working_dir)) as database:
+        with database.reading() as connection:
+            found = problems(connection)
+            if not found:
+                found += fold_problems(connection)
+        if not found:
+            with SnapshotKeeper(database).snapshot() as snapshot:
+                found += derived_problems(snapshot)
+    return found
+
+
+def own_version() -> str:
+    """This package's version."""
+    from lightrag_jsonl import __version__
+
+    return __version__
+
+
+def _version_of(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _embedder_name(setup: Setup, known: Mapping[str, str]) -> str:
+    """The embedder that a command would use, or the recorded one where a program brought it."""
+    if setup.embedder is None and "cli.embedder" not in known and "embedder" in known:
+        return known["embedder"]
+    return make_embedder(embedder_spec(setup, known), embedder_url(setup, known)).name
+
+
+# ── for people ──────────────────────────────────────────────────────────────────
+
+
+def _tell(found: Diagnosis) -> None:
+    rows = [("lightrag-jsonl", found.version), ("Python", found.python)]
+    rows += [(name, version or "missing") for name, version in found.packages.items()]
+    for extra, packages in found.extras.items():
+        for name, version in packages.items():
+            rows.append((name, f"{version or 'missing'} (extra: {extra})"))
+    say(table(rows))
+    say()
+    about = f"±{found.tokenizer_error:.0%}" if found.tokenizer_error else "exact"
+    model = "none: language rules" if found.llm == NO_MODEL else found.llm
+    say(
+        table(
+            [
+                ("tokenizer", f"{found.tokenizer} ({about})"),
+                ("embedder", found.embedder),
+                ("model", model),
+                (KEY, "set" if found.key else "not set"),
+                ("index", _index_line(found)),
+            ]
+        )
+    )
+    for line in found.repaired:
+        say(f"repaired: {line}")
+    for problem in found.problems:
+        say(f"problem: {problem}")
+
+
+def _index_line(found: Diagnosis) -> str:
+    if found.problems:
+        return f"{found.working_dir}: see below"
+    return f"{found.working_dir}: " + ("sound" if found.index else "none yet")

@@ -1,0 +1,60 @@
+"""The traces that one database holds: found, read, shown and exported, with what they rest on."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from lightrag_jsonl.errors import CorruptError, NotFoundError
+from lightrag_jsonl.explain.export import export
+from lightrag_jsonl.explain.html import trace_page
+from lightrag_jsonl.explain.library import StoredLibrary
+from lightrag_jsonl.explain.rdf import Format, Version
+from lightrag_jsonl.explain.sources import Sources, gather
+from lightrag_jsonl.explain.trace import Trace, event_from_json, fold
+from lightrag_jsonl.storage import traces
+from lightrag_jsonl.types import Language
+
+
+def find(connection: sqlite3.Connection, prefix: str) -> str:
+    """The one trace id that begins so, or is it; `NotFoundError` where none or several do."""
+    ids = traces.found(connection, prefix)
+    if prefix in ids:
+        return prefix
+    if len(ids) != 1:
+        problem = "no trace" if not ids else "more than one trace"
+        raise NotFoundError(f"{problem} begins with {prefix!r}")
+    return ids[0]
+
+
+def load(connection: sqlite3.Connection, trace_id: str) -> Trace:
+    """The stored trace; `CorruptError` where its events cannot be read."""
+    stored = traces.events(connection, trace_id)
+    try:
+        return fold(event_from_json(text) for _, text in stored)
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptError(f"trace {trace_id} cannot be read: {error}") from error
+
+
+def sources(connection: sqlite3.Connection, trace: Trace) -> Sources:
+    """The stored texts behind a trace."""
+    return gather(trace, StoredLibrary(connection))
+
+
+def exported(
+    connection: sqlite3.Connection,
+    trace_id: str,
+    *,
+    format: Format = "nquads",
+    rdf: Version = "1.2",
+    with_source: bool = False,
+) -> str:
+    """A trace as RDF; see `export`."""
+    trace = load(connection, trace_id)
+    behind = sources(connection, trace) if with_source else None
+    return export(trace, format=format, rdf=rdf, with_source=with_source, sources=behind)
+
+
+def page(connection: sqlite3.Connection, trace_id: str, *, language: Language = "en") -> str:
+    """A trace as one self-contained web page."""
+    trace = load(connection, trace_id)
+    return trace_page(trace, sources(connection, trace), language=language)
