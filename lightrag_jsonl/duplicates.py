@@ -105,17 +105,20 @@ def _variants(known: Known) -> Iterator[Proposal]:
 
 
 def _acronyms(known: Known) -> Iterator[Proposal]:
-    """A short name that is spelled by the first letters, or characters, of a longer one."""
+    """A short name that is spelled by the first letters of a longer one; the fewer such, the surer."""
     short: dict[str, list[int]] = {}
     for row, one in known.items():
         if is_acronym(one.name):
             short.setdefault(one.name.core, []).append(row)
+    meant: dict[int, dict[int, None]] = {}
     for row, one in known.items():
-        for letters in initials(one.name):
-            for other in short.get(letters, ())[:CROWD]:
-                if other != row and abbreviates(known[other].name, one.name):
-                    detail = f"“{known[other].name.text}” stands for “{one.name.text}”"
-                    yield _pair(row, other), Evidence("acronym", detail, ACRONYM)
+        for other in (found for letters in initials(one.name) for found in short.get(letters, ())):
+            if other != row and abbreviates(known[other].name, one.name):
+                meant.setdefault(other, {})[row] = None
+    for row, longer in meant.items():
+        for other in list(longer)[:CROWD]:
+            detail = f"“{known[row].name.text}” stands for “{known[other].name.text}”"
+            yield _pair(row, other), Evidence("acronym", detail, round(ACRONYM / len(longer), 4))
 
 
 def _alike(snapshot: Snapshot, known: Known) -> Iterator[Proposal]:

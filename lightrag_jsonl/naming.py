@@ -13,12 +13,14 @@ SPELLED = range(5, 41)  # letters of a name in which one wrong letter may be a s
 ACRONYM = range(2, 8)  # letters of an acronym
 CJK_ACRONYM = range(2, 5)
 
-_LEGAL = frozenset(
+_LEGAL_FORMS = (
     "inc incorporated ltd limited llc llp plc corp corporation co company gmbh ag sa spa bv nv "
-    "oy ab kg pte pty group holdings".split()
+    "oy ab kg pte pty group holdings"
 )
-_TITLES = frozenset("mr mrs ms miss dr prof professor sir dame lady lord st saint the".split())
-_SMALL = frozenset("a an and at by de del der des di du for in la le of on the to van von".split())
+_TITLES = "mr mrs ms miss dr prof professor sir dame lady lord st saint the"
+_SMALL_WORDS = "a an and at by de del der des di du for in la le of on the to van von"
+_PASSED_OVER = frozenset(f"{_LEGAL_FORMS} {_TITLES}".split())
+_SMALL = frozenset(_SMALL_WORDS.split())
 _CJK_LEGAL = re.compile(r"(?:股份)?有限(?:责任)?公司$|集团$|公司$")
 _ROMAN = re.compile(r"[ivxlc]+")
 _NUMBER = re.compile(r"\d+")
@@ -114,7 +116,7 @@ def _core(text: str, cjk: bool) -> str:
         folded = "".join(char for char in name_key(text) if char.isalnum())
         return _CJK_LEGAL.sub("", folded) or folded
     words = search_terms(_unaccented(_TURNED.sub(r"\2 \1", text)))
-    kept = [word for word in words if word not in _LEGAL and word not in _TITLES]
+    kept = [word for word in words if word not in _PASSED_OVER]
     return "".join(kept or words)
 
 

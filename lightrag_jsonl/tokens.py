@@ -187,8 +187,8 @@ def _is_flag_letter(char: str) -> bool:
 
 # ── tiktoken ────────────────────────────────────────────────────────────────────
 
-# tiktoken takes time quadratic in a run without boundaries (before 0.12) and panics on a
-# megabyte of spaces; between a word and what begins a new token a text can be cut exactly.
+# tiktoken is slow on long runs without boundaries and panics on a megabyte of spaces; between
+# a word and what begins a new token a text can be cut without changing any token.
 _PIECE = 4_000
 _SEARCH = 1_000
 _BREAK = re.compile(r"(?<=[^\W_])[ \n，。、；：！？“”《》（）]")

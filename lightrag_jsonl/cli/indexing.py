@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,9 +119,9 @@ def retry(setup: Setup, as_json: bool, **given: Any) -> None:
 
     Model and options are those of the insert before, unless others are given.
     """
-    with _patiently(setup.working_dir), going_on(setup, _given(given)) as rag:
-        with progress_bar() as watcher:
-            report = rag.retry(watcher=watcher)
+    folder, options = setup.working_dir, _given(given)
+    with _patiently(folder), going_on(setup, options) as rag, progress_bar() as watcher:
+        report = rag.retry(watcher=watcher)
     _tell(setup.working_dir, report, as_json=as_json, nothing="nothing has failed")
 
 
@@ -134,9 +135,9 @@ def resume(setup: Setup, as_json: bool, **given: Any) -> None:
     Answers that a model gave before are kept and not asked for again. Model and options
     are those of that insert, unless others are given.
     """
-    with _patiently(setup.working_dir), going_on(setup, _given(given)) as rag:
-        with progress_bar() as watcher:
-            report = rag.resume(watcher=watcher)
+    folder, options = setup.working_dir, _given(given)
+    with _patiently(folder), going_on(setup, options) as rag, progress_bar() as watcher:
+        report = rag.resume(watcher=watcher)
     _tell(setup.working_dir, report, as_json=as_json, nothing="nothing is waiting")
 
 
@@ -173,7 +174,7 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     return {n: v.resolve() if isinstance(v, Path) else v for n, v in given.items()}
 
 
-def _patiently(working_dir: Path) -> Any:
+def _patiently(working_dir: Path) -> AbstractContextManager[None]:
     return interruptible(
         f"what was read is kept; go on with: lightrag-jsonl resume -w {working_dir}"
     )

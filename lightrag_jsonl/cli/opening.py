@@ -169,8 +169,10 @@ def index_options(given: Mapping[str, Any]) -> IndexOptions:
     """`IndexOptions` with those fields that were given."""
     from lightrag_jsonl.options import IndexOptions
 
-    values = {name: value for name, value in given.items() if value is not None}
-    return IndexOptions(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+    values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if "entity_types" in values:
+        values["entity_types"] = tuple(values["entity_types"])
+    return IndexOptions(**values)
 
 
 def make_llm(model: str | None, base_url: str | None) -> LLM | None:

@@ -135,9 +135,10 @@ def _with_setup(
     function: Command, options: Sequence[Callable[[Command], Command]], names: Sequence[str]
 ) -> Command:
     @functools.wraps(function)
-    def command(**given: Any) -> None:
+    def with_setup(**given: Any) -> None:
         function(Setup(**{name: given.pop(name) for name in names}), **given)
 
+    command: Command = with_setup
     for option in reversed(options):
         command = option(command)
     return command

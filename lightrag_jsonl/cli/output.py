@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -21,8 +22,7 @@ KEPT_CONTROLS = frozenset("\n\t")
 
 def emit_json(value: object, *, indent: int | None = 2) -> None:
     """One JSON value on stdout; with `indent=None` on one line, as JSONL wants it."""
-    encoding = click.get_text_stream("stdout").encoding or ""
-    plain = "utf" not in encoding.lower()
+    plain = "utf" not in (sys.stdout.encoding or "").lower()
     click.echo(json.dumps(to_json(value), ensure_ascii=plain, indent=indent, allow_nan=False))
 
 
@@ -67,21 +67,21 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 # ── tables ──────────────────────────────────────────────────────────────────────
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Columns padded to the width they have on screen; numbers stand at the right."""
-    cells = [[one_line(str(cell)) for cell in row] for row in (shown := list(rows))]
+def table(rows: Iterable[Sequence[object]], header: Sequence[str] = ()) -> str:
+    """Columns padded to the width they have on screen; columns of numbers stand at the right."""
+    values = list(rows)
+    lines = [[one_line(str(cell)) for cell in row] for row in values]
+    if header:
+        lines.insert(0, list(header))
+    widths = [max(map(width, column)) for column in zip(*lines, strict=True)]
     right = [
-        bool(shown) and all(isinstance(row[i], int | float) for row in shown)
-        for i in range(len(header))
+        bool(values) and all(isinstance(row[column], int | float) for row in values)
+        for column in range(len(widths))
     ]
-    widths = [max(width(row[i]) for row in [header, *cells]) for i in range(len(header))]
-    lines = [
-        GAP.join(
-            pad(cell, wide, right=at) for cell, wide, at in zip(row, widths, right, strict=True)
-        )
-        for row in [header, *cells]
-    ]
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join(
+        GAP.join(pad(cell, widths[i], right=right[i]) for i, cell in enumerate(line)).rstrip()
+        for line in lines
+    )
 
 
 def width(text: str) -> int:

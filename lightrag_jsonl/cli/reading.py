@@ -16,7 +16,7 @@ from lightrag_jsonl.cli.output import emit_json, one_line, say
 from lightrag_jsonl.errors import ConfigError
 
 if TYPE_CHECKING:
-    from lightrag_jsonl.types import JsonlResult, Rejection
+    from lightrag_jsonl.types import Json, JsonlResult, Rejection
 
 TEXT_COLUMNS = 100
 NOTE = "repaired"  # the record was kept
@@ -101,7 +101,7 @@ def extract(
         emit_json(record, indent=None)
 
 
-def _schema(path: Path) -> dict[str, object]:
+def _schema(path: Path) -> dict[str, Json]:
     try:
         value = json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import glob
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import click
 
 from lightrag_jsonl.errors import ConfigError
 
@@ -45,7 +44,7 @@ def with_id(sources: Path | Document | list[Path | Document], id: str) -> Docume
 def read_stdin() -> str:
     """All of stdin as UTF-8 text."""
     try:
-        return click.get_binary_stream("stdin").read().decode("utf-8-sig")
+        return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(
             f"stdin is no UTF-8 text ({error.reason} at byte {error.start})"
@@ -59,7 +58,8 @@ def _from_stdin() -> Document:
 
 
 def _matching(pattern: str) -> list[Path | Document]:
-    paths = sorted(Path(name) for name in glob.glob(pattern, recursive=True))
+    names = glob.iglob(pattern, recursive=True)  # noqa: PTH207 (a pattern may be absolute)
+    paths = sorted(map(Path, names))
     files: list[Path | Document] = [path for path in paths if not path.is_dir()]
     if not files:
         raise ConfigError(f"no file matches {pattern}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -58,7 +58,12 @@ class Sources:
 
 def gather(trace: Trace, library: Library) -> Sources:
     """Look up everything that stands behind the trace."""
-    found = [library.chunk(name) for name in trace.chunk_ids]
+    return look_up(trace.chunk_ids, library)
+
+
+def look_up(chunk_ids: Iterable[str], library: Library) -> Sources:
+    """Look up chunks with their pages and documents."""
+    found = [library.chunk(name) for name in chunk_ids]
     chunks = {chunk.id: chunk for chunk in found if chunk is not None}
     pages, documents = {}, {}
     for document_id, number in dict.fromkeys((c.document_id, c.page) for c in chunks.values()):

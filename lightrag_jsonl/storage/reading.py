@@ -84,6 +84,14 @@ def entity_ids(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str,
     return dict(rows.fetchall())
 
 
+def relation_between(connection: sqlite3.Connection, one: int, other: int) -> int | None:
+    """The row id of the relation of two entities (row ids), or None."""
+    row = connection.execute(
+        "SELECT id FROM relations WHERE low = ? AND high = ?", (min(one, other), max(one, other))
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
 def mention_chunks(
     connection: sqlite3.Connection, kind: Kind, ids: Iterable[int]
 ) -> list[tuple[int, int]]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 
 def begin(
@@ -51,14 +50,12 @@ def strays(connection: sqlite3.Connection) -> list[str]:
     return [row[0] for row in rows]
 
 
-def naming(connection: sqlite3.Connection, words: Iterable[str]) -> list[str]:
-    """The ids, newest first, of queries with an event whose text has one of the words in it."""
-    rows = connection.execute(
-        "SELECT id FROM traces t WHERE EXISTS (SELECT 1 FROM trace_events e, json_each(?) w "
-        "WHERE e.trace = t.id AND instr(e.event, w.value)) ORDER BY started_at DESC, rowid DESC",
-        (json.dumps(sorted(words), ensure_ascii=False),),
+def selections(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    """(id, selection event) of every query that came so far, the newest first."""
+    yield from connection.execute(
+        "SELECT t.id, e.event FROM traces t JOIN trace_events e ON e.trace = t.id "
+        "WHERE e.event LIKE '{\"stage\":\"selection\"%' ORDER BY t.started_at DESC, t.rowid DESC"
     )
-    return [row[0] for row in rows]
 
 
 def listed(
