@@ -70,7 +70,10 @@ class Spending:
 
 
 class Ask:
-    """Asks one model with one set of prompts; at most `max_concurrent_calls` are in flight."""
+    """Asks one model with one set of prompts; at most `max_concurrent_calls` are in flight.
+
+    Without `keep` the cache is read but never written: a rehearsal with a model that only pretends.
+    """
 
     def __init__(
         self,
@@ -80,8 +83,10 @@ class Ask:
         *,
         max_concurrent_calls: int,
         clock: Callable[[], float] = time.time,
+        keep: bool = True,
     ) -> None:
         self._llm = llm
+        self._keeps = keep
         self.prompts = prompts
         self._database = database
         self._slots = asyncio.Semaphore(max_concurrent_calls)
@@ -304,13 +309,7 @@ class Ask:
     def _key(
         self, messages: Sequence[Message], response_type: ResponseType, max_tokens: int | None
     ) -> bytes:
-        request = [
-            self.llm.name,
-            response_type,
-            max_tokens,
-            [[message.role, message.content] for message in messages],
-        ]
-        return hashlib.sha256(json.dumps(request, ensure_ascii=False).encode()).digest()
+        return request_key(self.llm.name, messages, response_type, max_tokens)
 
     async def _cached(self, key: bytes) -> Completion | None:
         with self._database.reading() as connection:  # one look-up by key: under 0.1 ms
@@ -324,4 +323,14 @@ class Ask:
         )
 
     async def _write(self, job: Callable[..., object]) -> None:
-        await asyncio.wrap_future(self._database.submit(job, flush=False, urgent=False))
+        if self._keeps:
+            await asyncio.wrap_future(self._database.submit(job, flush=False, urgent=False))
+
+
+def request_key(
+    model: str, messages: Sequence[Message], response_type: ResponseType, max_tokens: int | None
+) -> bytes:
+    """What a completion is kept under: the model's name and all of the request, hashed."""
+    turns = [[message.role, message.content] for message in messages]
+    request = [model, response_type, max_tokens, turns]
+    return hashlib.sha256(json.dumps(request, ensure_ascii=False).encode()).digest()

@@ -17,9 +17,10 @@ from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.indexing.pipeline import IndexPipeline
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.prompts import PromptManager
-from lightrag_jsonl.protocols import Extractor, Reranker, Tokenizer
+from lightrag_jsonl.protocols import LLM, Reranker, Tokenizer
 from lightrag_jsonl.querying.edges import EdgeBook
 from lightrag_jsonl.querying.pipeline import QueryPipeline
+from lightrag_jsonl.reuse import Reuse
 from lightrag_jsonl.storage import settings
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
@@ -49,6 +50,7 @@ class Engine:
     keeper: SnapshotKeeper
     indexing: IndexPipeline
     querying: QueryPipeline
+    reuse: Reuse
 
     @property
     def model_name(self) -> str:
@@ -93,7 +95,21 @@ def connect(database: Database, setup: Setup) -> Engine:
         cite=cited,
         book=EdgeBook(candidate_edges, resolve_selection),
     )
-    return Engine(setup, tokenizer, ask, keeper, indexing, querying)
+    reuse = Reuse(database, ask, parts.embedder)
+    return Engine(setup, tokenizer, ask, keeper, indexing, querying, reuse)
+
+
+def rehearsal(database: Database, setup: Setup, llm: LLM) -> LLMExtractor:
+    """An extractor that finds kept answers, asks `llm` for the others, and keeps nothing itself."""
+    ask = Ask(
+        llm,
+        setup.prompts,
+        database,
+        max_concurrent_calls=setup.options.max_concurrent_calls,
+        clock=setup.clock,
+        keep=False,
+    )
+    return _model_extractor(ask, setup)
 
 
 def _fitting_tokenizer(database: Database, setup: Setup) -> Tokenizer:
@@ -117,7 +133,7 @@ def _recorded(setup: Setup, tokenizer: Tokenizer) -> Mapping[str, str]:
     }
 
 
-def _model_extractor(ask: Ask, setup: Setup) -> Extractor:
+def _model_extractor(ask: Ask, setup: Setup) -> LLMExtractor:
     options = setup.options
     ontology = None if options.ontology is None else Ontology.load(options.ontology)
     if options.extraction == "extract-with-ontologies" and ontology is None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import sqlite3
 import time
+import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,17 +15,19 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.assembly import Setup, connect
-from lightrag_jsonl.defaults import complete, wrapped_embedder
-from lightrag_jsonl.errors import ConfigError, LightRAGError, NotFoundError
+from lightrag_jsonl.defaults import complete, rules_language, wrapped_embedder
+from lightrag_jsonl.duplicates import Duplicate, find_duplicates
+from lightrag_jsonl.errors import ConfigError, NotFoundError
+from lightrag_jsonl.explain import archive, auditing, origins
 from lightrag_jsonl.explain.events import End, Event, new_session
-from lightrag_jsonl.explain.export import export
-from lightrag_jsonl.explain.library import StoredLibrary
+from lightrag_jsonl.explain.origins import DocumentOrigins, EdgeOrigins
 from lightrag_jsonl.explain.rdf import Format, Version
 from lightrag_jsonl.explain.recorder import Listener, Recorder
-from lightrag_jsonl.explain.sources import Sources, gather
-from lightrag_jsonl.explain.trace import Trace, event_from_json, fold
-from lightrag_jsonl.explain.verify import Problem, verify
+from lightrag_jsonl.explain.sources import Sources
+from lightrag_jsonl.explain.trace import Trace
+from lightrag_jsonl.explain.verify import Problem
 from lightrag_jsonl.files import Given, read_all
+from lightrag_jsonl.importing import ImportReport, import_folder
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.pipeline import Watcher
 from lightrag_jsonl.indexing.repairing import Told
@@ -62,6 +65,7 @@ from lightrag_jsonl.types import (
     DocumentStatus,
     Failure,
     InsertReport,
+    Language,
     Message,
     Mode,
     Page,
@@ -84,7 +88,8 @@ class AsyncLightRAG:
     With no model (`llm=None`) entities, keywords and answers come from language rules, and with
     no embedder from hashed words: neither needs a key or a network. `language` ("en", "zh", or
     one that `prompts` brings) is the language of prompts and of the rules. Raises `StorageError`
-    where the folder cannot be used, `SettingsError` where it was built with other settings.
+    where the folder cannot be used, `SettingsError` where it was built with other settings. `clock`
+    (seconds since 1970) and `new_id` (of traces) can be fixed, for results equal to the byte.
     """
 
     def __init__(
@@ -102,10 +107,12 @@ class AsyncLightRAG:
         keyword_extractor: KeywordExtractor | None = None,
         answerer: Answerer | None = None,
         clock: Callable[[], float] = time.time,
+        new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
     ) -> None:
         self.options = options or IndexOptions()
         self.language = language
         self._clock = clock
+        self._new_id = new_id
         self._view: tuple[int, nx.Graph] | None = None
         self._prompts = (
             prompts if isinstance(prompts, PromptManager) else PromptManager.load(language, prompts)
@@ -183,6 +190,17 @@ class AsyncLightRAG:
         """Remove documents by id; `NotFoundError` names unknown ids (then none is removed)."""
         return await self._engine.indexing.delete(ids)
 
+    async def import_index(
+        self, folder: str | Path, *, watcher: Watcher | None = None
+    ) -> ImportReport:
+        """Take over a working directory of LightRAG or nano-graphrag; no model is asked.
+
+        Its documents, chunks, entities and relations become ours, embedded anew.
+        """
+        return await import_folder(
+            Path(folder), self._engine.indexing, self._database, clock=self._clock, watcher=watcher
+        )
+
     # ── questions ───────────────────────────────────────────────────────────────
 
     async def query(
@@ -203,7 +221,13 @@ class AsyncLightRAG:
         asked = self._param(param, mode, history, explain)
         recorder = self._recorder(question, asked, listener)
         await recorder.begin()
-        answer = await self._engine.querying.answer(question, asked, observer=recorder)
+        reuse = self._engine.reuse
+        answer = await reuse.find(question, asked)
+        if answer is not None:
+            await reuse.replay(answer, recorder)
+        else:
+            answer = await self._engine.querying.answer(question, asked, observer=recorder)
+            await reuse.keep(question, asked, answer, recorder.generation)
         return replace(answer, trace_id=recorder.trace_id)
 
     async def retrieve(
@@ -224,10 +248,12 @@ class AsyncLightRAG:
         *,
         mode: Mode | None = None,
         history: Sequence[Message] = (),
+        explain: bool = False,
+        listener: Listener | None = None,
     ) -> AsyncStream:
-        """The answer in pieces; `.answer` is whole once they are exhausted."""
-        asked = self._param(param, mode, history)
-        recorder = self._recorder(question, asked, None)
+        """The answer in pieces; `.answer` is whole once they are exhausted. The rest as in `query`."""
+        asked = self._param(param, mode, history, explain)
+        recorder = self._recorder(question, asked, listener)
         return AsyncStream(recorder, self._engine.querying.stream(question, asked, recorder))
 
     async def events(
@@ -243,27 +269,25 @@ class AsyncLightRAG:
 
         The last one is always `End`; where the query failed, it carries the error.
         """
-        told: asyncio.Queue[Event] = asyncio.Queue()
+        told: asyncio.Queue[Event | None] = asyncio.Queue()
         asked = self._param(param, mode, history, explain)
         recorder = self._recorder(question, asked, told.put_nowait)
         asking = asyncio.create_task(self._ask_aloud(question, asked, recorder))
+        asking.add_done_callback(lambda _: told.put_nowait(None))
         try:
-            event = await told.get()
-            while not isinstance(event, End):
+            while (event := await told.get()) is not None:
                 yield event
-                event = await told.get()
-            yield event
+                if isinstance(event, End):
+                    return
+            await asking  # it ended without an end: the trace could not be stored
         finally:
             asking.cancel()
-            await asyncio.wait([asking])
+            await asyncio.gather(asking, return_exceptions=True)
 
     async def _ask_aloud(self, question: str, param: QueryParam, recorder: Recorder) -> None:
         await recorder.begin()
-        try:
-            async for _ in self._engine.querying.stream(question, param, recorder):
-                pass
-        except LightRAGError as error:  # already told, as the last event
-            log.debug("query %s failed: %s", recorder.trace_id, error)
+        async for _ in self._engine.querying.stream(question, param, recorder):
+            pass
 
     def _recorder(self, question: str, param: QueryParam, listener: Listener | None) -> Recorder:
         def now() -> datetime:
@@ -271,7 +295,9 @@ class AsyncLightRAG:
 
         with self._database.reading() as connection:
             generation = snapshot.generation(connection)
-        session = new_session(question, param.mode, generation=generation, clock=now)
+        session = new_session(
+            question, param.mode, generation=generation, new_id=self._new_id, clock=now
+        )
         return Recorder(self._database, session, listener=listener, clock=now)
 
     def _param(
@@ -308,16 +334,28 @@ class AsyncLightRAG:
     async def trace(self, trace_id: str) -> Trace:
         """How an answer came about; the id may be shortened while it stays unambiguous."""
         with self._database.reading() as connection:
-            ids = traces.found(connection, trace_id)
-            if len(ids) != 1:
-                problem = "no trace" if not ids else "more than one trace"
-                raise NotFoundError(f"{problem} begins with {trace_id!r}")
-            stored = traces.events(connection, ids[0])
-        return fold(event_from_json(text) for text in stored)
+            return archive.load(connection, archive.find(connection, trace_id))
+
+    async def trace_html(self, trace_id: str, *, language: Language | None = None) -> str:
+        """A trace as one self-contained web page, in the index's language if none is named."""
+        spoken = language or rules_language(self.language)
+        with self._database.reading() as connection:
+            return archive.page(connection, archive.find(connection, trace_id), language=spoken)
 
     async def sources(self, trace: Trace) -> Sources:
         """The stored texts behind a trace."""
-        return gather(trace, StoredLibrary(self._database))
+        with self._database.reading() as connection:
+            return archive.sources(connection, trace)
+
+    async def edge_origins(self, source: str, predicate: str, target: str) -> EdgeOrigins:
+        """Where an edge was read: every chunk, page and document, and the queries that chose it."""
+        with self._database.reading() as connection:
+            return origins.edge_origins(connection, source, predicate, target)
+
+    async def document_origins(self, document_id: str) -> DocumentOrigins:
+        """A document's pages and chunks with the edges they state, and the queries that used it."""
+        with self._database.reading() as connection:
+            return origins.document_origins(connection, document_id)
 
     async def export_trace(
         self,
@@ -328,18 +366,23 @@ class AsyncLightRAG:
         with_source: bool = False,
     ) -> str:
         """A trace as RDF, with the chain from its edges to their documents if asked."""
-        trace = await self.trace(trace_id)
-        sources = await self.sources(trace) if with_source else None
-        return export(trace, format=format, rdf=rdf, with_source=with_source, sources=sources)
+        with self._database.reading() as connection:
+            found = archive.find(connection, trace_id)
+            return archive.exported(
+                connection, found, format=format, rdf=rdf, with_source=with_source
+            )
 
     async def verify(self, *trace_ids: str) -> tuple[Problem, ...]:
-        """What is wrong with stored traces (all, or those named): nothing, if all is well."""
-        ids = trace_ids or tuple(one.id for one in await self.traces(limit=-1))
-        library = StoredLibrary(self._database)
-        problems: list[Problem] = []
-        for one in ids:
-            problems += verify(await self.trace(one), library)
-        return tuple(problems)
+        """What is wrong with the named traces, or with all of them and the texts they rest on."""
+
+        def audited() -> tuple[Problem, ...]:
+            with self._database.reading() as connection:
+                if not trace_ids:
+                    return tuple(auditing.audit(connection))
+                ids = [archive.find(connection, one) for one in trace_ids]
+                return tuple(auditing.audit_traces(connection, ids))
+
+        return await asyncio.to_thread(audited)
 
     async def forget_traces(self, *, keep: int) -> int:
         """Delete all but the newest traces; tells how many went."""
@@ -348,6 +391,15 @@ class AsyncLightRAG:
         )
 
     # ── upkeep ──────────────────────────────────────────────────────────────────
+
+    async def duplicates(self, *, limit: int = 100) -> tuple[Duplicate, ...]:
+        """Pairs of entities that may be one, likeliest first, with what speaks for it; none is merged."""
+
+        def search() -> tuple[Duplicate, ...]:  # with a keeper of its own, so that no query waits
+            with snapshot.SnapshotKeeper(self._database).snapshot() as moment:
+                return find_duplicates(moment, limit=limit)
+
+        return await asyncio.to_thread(search)
 
     async def merge_entities(self, names: Iterable[str], *, into: str) -> None:
         """Make several names one entity called `into`; `unmerge` undoes it, and both outlive inserts."""
@@ -489,6 +541,10 @@ class AsyncStream:
             self._begun = True
             await self._recorder.begin()
         return await anext(self._pieces)
+
+    async def aclose(self) -> None:
+        """Stop before the end: no answer will come of it."""
+        await self._pieces.aclose()
 
     @property
     def answer(self) -> Answer:

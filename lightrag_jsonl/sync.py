@@ -6,19 +6,32 @@ import asyncio
 import concurrent.futures
 import queue
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+import time
+import uuid
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lightrag_jsonl.duplicates import Duplicate
 from lightrag_jsonl.errors import StorageError
 from lightrag_jsonl.explain.events import Event
+from lightrag_jsonl.explain.origins import DocumentOrigins, EdgeOrigins
 from lightrag_jsonl.explain.rdf import Format, Version
 from lightrag_jsonl.explain.recorder import Listener
 from lightrag_jsonl.explain.sources import Sources
 from lightrag_jsonl.explain.trace import Trace
 from lightrag_jsonl.explain.verify import Problem
 from lightrag_jsonl.files import Given
+from lightrag_jsonl.importing import ImportReport
 from lightrag_jsonl.indexing.pipeline import Watcher
 from lightrag_jsonl.indexing.repairing import Told
 from lightrag_jsonl.options import IndexOptions, QueryParam
@@ -41,6 +54,7 @@ from lightrag_jsonl.types import (
     Document,
     DocumentStatus,
     InsertReport,
+    Language,
     Message,
     Mode,
     Page,
@@ -80,6 +94,8 @@ class LightRAG:
         extractor: Extractor | None = None,
         keyword_extractor: KeywordExtractor | None = None,
         answerer: Answerer | None = None,
+        clock: Callable[[], float] = time.time,
+        new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
     ) -> None:
         self._rag = AsyncLightRAG(
             working_dir,
@@ -93,6 +109,8 @@ class LightRAG:
             extractor=extractor,
             keyword_extractor=keyword_extractor,
             answerer=answerer,
+            clock=clock,
+            new_id=new_id,
         )
         self._loop = _LoopThread()
 
@@ -139,6 +157,10 @@ class LightRAG:
         """Remove documents by id."""
         return self._loop.run(self._rag.delete(*ids))
 
+    def import_index(self, folder: str | Path, *, watcher: Watcher | None = None) -> ImportReport:
+        """Take over a working directory of LightRAG or nano-graphrag; no model is asked."""
+        return self._loop.run(self._rag.import_index(folder, watcher=watcher))
+
     # ── questions ───────────────────────────────────────────────────────────────
 
     def query(
@@ -176,9 +198,14 @@ class LightRAG:
         *,
         mode: Mode | None = None,
         history: Sequence[Message] = (),
+        explain: bool = False,
+        listener: Listener | None = None,
     ) -> Stream:
         """The answer in pieces; the returned iterator's `.answer` is whole once it is exhausted."""
-        return Stream(self._loop, self._rag.stream(question, param, mode=mode, history=history))
+        pieces = self._rag.stream(
+            question, param, mode=mode, history=history, explain=explain, listener=listener
+        )
+        return Stream(self._loop, pieces)
 
     def events(
         self,
@@ -208,9 +235,21 @@ class LightRAG:
         """How an answer came about; the id may be shortened while it stays unambiguous."""
         return self._loop.run(self._rag.trace(trace_id))
 
+    def trace_html(self, trace_id: str, *, language: Language | None = None) -> str:
+        """A trace as one self-contained web page, in the index's language if none is named."""
+        return self._loop.run(self._rag.trace_html(trace_id, language=language))
+
     def sources(self, trace: Trace) -> Sources:
         """The stored texts behind a trace."""
         return self._loop.run(self._rag.sources(trace))
+
+    def edge_origins(self, source: str, predicate: str, target: str) -> EdgeOrigins:
+        """Where an edge was read: every chunk, page and document, and the queries that chose it."""
+        return self._loop.run(self._rag.edge_origins(source, predicate, target))
+
+    def document_origins(self, document_id: str) -> DocumentOrigins:
+        """A document's pages and chunks with the edges they state, and the queries that used it."""
+        return self._loop.run(self._rag.document_origins(document_id))
 
     def export_trace(
         self,
@@ -226,7 +265,7 @@ class LightRAG:
         )
 
     def verify(self, *trace_ids: str) -> tuple[Problem, ...]:
-        """What is wrong with stored traces (all, or those named): nothing, if all is well."""
+        """What is wrong with the named traces, or with all of them and the texts they rest on."""
         return self._loop.run(self._rag.verify(*trace_ids))
 
     def forget_traces(self, *, keep: int) -> int:
@@ -234,6 +273,10 @@ class LightRAG:
         return self._loop.run(self._rag.forget_traces(keep=keep))
 
     # ── upkeep ──────────────────────────────────────────────────────────────────
+
+    def duplicates(self, *, limit: int = 100) -> tuple[Duplicate, ...]:
+        """Pairs of entities that may be one, likeliest first, with what speaks for it; none is merged."""
+        return self._loop.run(self._rag.duplicates(limit=limit))
 
     def merge_entities(self, names: Iterable[str], *, into: str) -> None:
         """Make several names one entity called `into`; `unmerge` undoes it."""
@@ -341,6 +384,11 @@ class _LoopThread:
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine there and wait; Ctrl-C cancels it, and waits until it has stopped."""
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise RuntimeError(
+                "a listener cannot call the LightRAG that it listens to and waits for"
+            )
         try:
             future = asyncio.run_coroutine_threadsafe(work, self._started())
         except BaseException:
@@ -355,11 +403,14 @@ class _LoopThread:
 
     def iterate(self, source: AsyncIterator[Item]) -> Iterator[Item]:
         """Pull the items of an async iterator, each when it is asked for."""
-        while True:
-            try:
+        try:
+            while True:
                 yield self.run(_next(source))
-            except StopAsyncIteration:
-                return
+        except StopAsyncIteration:
+            return
+        finally:
+            if not self.closed:
+                self.run(_closed(source))
 
     def close(self) -> None:
         with self._guard:
@@ -399,3 +450,9 @@ def _serve(ready: queue.SimpleQueue[asyncio.AbstractEventLoop]) -> None:
 
 async def _next(source: AsyncIterator[Item]) -> Item:
     return await anext(source)
+
+
+async def _closed(source: AsyncIterator[Item]) -> None:
+    """Let an iterator that was left before its end stop what it does."""
+    if isinstance(source, AsyncGenerator | AsyncStream):
+        await source.aclose()

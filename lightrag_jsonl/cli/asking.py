@@ -136,9 +136,9 @@ def _question_options(function: Command) -> Command:
 def query(
     setup: Setup, question: tuple[str, ...], stream: bool | None, as_json: bool, **given: Any
 ) -> None:
-    """Answer a QUESTION (or one from stdin), with the places that the answer rests on.
+    """Answer a QUESTION, with the places that it rests on.
 
-    Without --llm the answer is put together from sentences of the texts.
+    No QUESTION, or -, means stdin. Without --llm the answer is put together from sentences of the texts.
 
     \b
     Examples:
@@ -170,7 +170,7 @@ def query(
 def retrieve(
     setup: Setup, question: tuple[str, ...], prompt: bool, as_json: bool, **given: Any
 ) -> None:
-    """Show what is found for a QUESTION, best first, without answering it.
+    """Show what is found for a QUESTION, best first.
 
     \b
     Examples:

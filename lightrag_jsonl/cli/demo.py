@@ -61,9 +61,9 @@ class Tour:
 )
 @as_json
 def demo(working_dir: Path | None, as_json: bool) -> None:
-    """Index two small collections, English and Chinese, and ask them questions.
+    """Index two small collections and ask them questions.
 
-    Needs no key and no network: no model is asked. Takes a few seconds.
+    One is English, one Chinese. Needs no key and no network: no model is asked. Takes a few seconds.
     """
     folder = working_dir or Path(tempfile.mkdtemp(prefix="lightrag-jsonl-demo-"))
     started = time.monotonic()

@@ -72,9 +72,9 @@ class Diagnosis:
 @as_json
 @click.pass_context
 def doctor(context: click.Context, setup: Setup, repair: bool, as_json: bool) -> None:
-    """Show what is installed and what will be used, and check the index; exit 1 on problems.
+    """Show what will be used, and check the index.
 
-    The check reads the whole index: every reference, every count, the full text, and the
+    Exit 1 where there is a problem. The check reads the whole index: every reference, every count, the full text, and the
     graph against the records it was merged from. --repair merges the graph anew and rebuilds
     full text and vectors; the texts and what was read from them stay, no model is asked.
     """

@@ -146,7 +146,9 @@ def resume(setup: Setup, as_json: bool, **given: Any) -> None:
 @models
 @as_json
 def delete(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
-    """Remove documents by ID, as if they had never been read; no model is asked.
+    """Remove documents, as if they had never been read.
+
+    No model is asked. Where one of the IDS is unknown, nothing is removed.
 
     \b
     Example:

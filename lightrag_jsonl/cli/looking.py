@@ -21,7 +21,7 @@ LINE_COLUMNS = 60
 @folder
 @as_json
 def status(setup: Setup, as_json: bool) -> None:
-    """Show what the index holds, what it was built with, and how reading went."""
+    """Show what the index holds and how reading went."""
     with looking(setup) as rag:
         found = replace(rag.status(), llm=_model(setup))
     if as_json:
@@ -53,9 +53,9 @@ def documents(setup: Setup, as_json: bool) -> None:
 @folder
 @as_json
 def rejections(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
-    """List the lines of a model's answers that were refused, of all documents or those with IDS.
+    """List the lines of a model's answers that were refused.
 
-    Read it before a large corpus is paid for: it tells what the model gets wrong.
+    Of all documents, or of those with IDS. Read it before a large corpus is paid for: it tells what the model gets wrong.
     """
     with looking(setup) as rag:
         known = {one.id for one in rag.documents()}

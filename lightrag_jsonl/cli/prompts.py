@@ -22,7 +22,7 @@ language = click.option(
 
 @click.group()
 def prompts() -> None:
-    """Look at the prompts, and check a folder of one's own.
+    """Look at the prompts; check a folder of your own.
 
     To change a prompt: `show` it into a file of the same name in a folder, edit it, `check`
     the folder, and give it to other commands with --prompts.

@@ -28,9 +28,9 @@ NOTE = "repaired"  # the record was kept
 @click.option("--strict", is_flag=True, help="Exit 1 where a line was refused.")
 @as_json
 def parse(file: BinaryIO, schema: Path | None, strict: bool, as_json: bool) -> None:
-    """Read a model's JSONL answer from FILE or stdin: records to stdout, refused lines to stderr.
+    """Read a model's JSONL answer from FILE or stdin.
 
-    Copes with code fences, arrays, pretty-printed objects and remarks in between; half a
+    Records go to stdout, one a line, what was refused to stderr. Copes with code fences, arrays, pretty-printed objects and remarks in between; half a
     record is never completed into a whole one.
 
     \b
@@ -71,9 +71,10 @@ def extract(
     variables: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Ask a model for records with the prompt ID about the text in FILE (or stdin).
+    """Ask a model for records about a text, with one prompt.
 
-    Prints the records as JSONL; nothing is stored. `prompts list` names the prompts.
+    ID is the prompt (`prompts list` names them), FILE the text (else stdin). Prints the
+    records as JSONL; nothing is stored.
 
     \b
     Examples:

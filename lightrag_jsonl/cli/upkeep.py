@@ -30,7 +30,7 @@ Told = Callable[[int, int], None]
 
 @click.group()
 def cache() -> None:
-    """What models were paid for is kept in the index; see how much, or forget it."""
+    """See or forget what the index keeps of models' answers."""
 
 
 @cache.command()
@@ -89,9 +89,9 @@ def vacuum(setup: Setup, as_json: bool) -> None:
 @embedder_base_url
 @as_json
 def reembed(setup: Setup, embedder: str, embedder_base_url: str | None, as_json: bool) -> None:
-    """Move the index to another embedder; no model reads the texts again.
+    """Move the index to another embedder.
 
-    The old vectors serve until all of the new ones are stored.
+    No model reads the texts again. The old vectors serve until all of the new ones are stored.
 
     \b
     Example:

@@ -15,6 +15,13 @@ from lightrag_jsonl.text import digest
 from lightrag_jsonl.types import Chunk
 
 
+def audit(connection: sqlite3.Connection) -> Iterator[Problem]:
+    """Everything that is wrong with stored traces, and with the documents, pages and chunks."""
+    yield from audit_traces(connection, [row[0] for row in traces.listed(connection)])
+    yield from _strays(connection)
+    yield from _texts(connection)
+
+
 def audit_traces(connection: sqlite3.Connection, ids: Iterable[str]) -> Iterator[Problem]:
     """What is wrong with these traces, as they are stored."""
     library = StoredLibrary(connection)
@@ -35,13 +42,12 @@ def audit_traces(connection: sqlite3.Connection, ids: Iterable[str]) -> Iterator
         yield from verify(trace, library)
 
 
-def audit_strays(connection: sqlite3.Connection) -> Iterator[Problem]:
-    """Events of traces that are in no list."""
+def _strays(connection: sqlite3.Connection) -> Iterator[Problem]:
     for id in traces.strays(connection):
         yield Problem(id, "events", "they belong to no trace")
 
 
-def audit_texts(connection: sqlite3.Connection) -> Iterator[Problem]:
+def _texts(connection: sqlite3.Connection) -> Iterator[Problem]:
     """Documents whose pages are not all there, or whose chunks are not their slices of a page."""
     for document in documents.documents(connection):
         for detail in _document_faults(connection, document):

@@ -64,6 +64,11 @@ class Recorder:
         """The id under which the trace is stored."""
         return self._session.trace_id
 
+    @property
+    def generation(self) -> int:
+        """How many changes the index had seen when the question was asked."""
+        return self._session.generation
+
     async def begin(self) -> None:
         """Record that the question was asked."""
         session = self._session

@@ -96,6 +96,7 @@ class _Run:
 
     spending: Budget
     watcher: Watcher | None
+    summarize: bool = True
     documents: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -145,11 +146,18 @@ class IndexPipeline:
     # ── what callers do ─────────────────────────────────────────────────────────
 
     async def insert(
-        self, given: Iterable[PendingDocument], *, watcher: Watcher | None = None
+        self,
+        given: Iterable[PendingDocument],
+        *,
+        watcher: Watcher | None = None,
+        summarize: bool = True,
     ) -> InsertReport:
-        """Index documents; those known by id and content are passed over, changed ones replaced."""
+        """Index documents; those known by id and content are passed over, changed ones replaced.
+
+        Without `summarize` no summary is asked for: descriptions stand as they are.
+        """
         async with self._writing():
-            return await self._insert(given, watcher)
+            return await self._insert(given, watcher, summarize)
 
     async def resume(self, *, watcher: Watcher | None = None) -> InsertReport:
         """Go on with the documents that an interrupted insert left waiting."""
@@ -240,9 +248,12 @@ class IndexPipeline:
     # ── inserting ───────────────────────────────────────────────────────────────
 
     async def _insert(
-        self, given: Iterable[PendingDocument], watcher: Watcher | None
+        self,
+        given: Iterable[PendingDocument],
+        watcher: Watcher | None,
+        summarize: bool = True,
     ) -> InsertReport:
-        run = _Run(Budget(self._options), watcher)
+        run = _Run(Budget(self._options), watcher, summarize)
         await self._all(run, (self._take_in(run, waiting) for waiting in given))
         report = self._report(run)
         log.info(
@@ -295,7 +306,9 @@ class IndexPipeline:
 
     async def _commit(self, run: _Run, batch: Sequence[Ready]) -> Committed:
         try:
-            return await self._committer.commit(batch, spending=run.spending)
+            return await self._committer.commit(
+                batch, spending=run.spending, summarize=run.summarize
+            )
         except BudgetError as error:  # no money left for summaries: fragments stand in
             run.stopped = str(error)
             return await self._committer.commit(batch, summarize=False)

@@ -92,9 +92,7 @@ def read_folder(folder: Path) -> ForeignIndex:
     entity_chunks = _store(folder, "kv_store_entity_chunks.json")
     relation_chunks = _store(folder, "kv_store_relation_chunks.json")
     chunks = dict(_chunks(_store(folder, "kv_store_text_chunks.json")))
-    nodes = tuple(
-        _node(str(name), data, entity_chunks) for name, data in graph.nodes(data=True)
-    )
+    nodes = tuple(_node(str(name), data, entity_chunks) for name, data in graph.nodes(data=True))
     edges = tuple(
         _edge(str(source), str(target), data, relation_chunks)
         for source, target, data in graph.edges(data=True)

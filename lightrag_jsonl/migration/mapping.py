@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from lightrag_jsonl.migration.answers import Pairing, Subject, pair, subject
-from lightrag_jsonl.migration.folder import ForeignEdge, ForeignIndex, ForeignNode
+from lightrag_jsonl.migration.folder import ForeignEdge, ForeignIndex, ForeignNode, unquoted
 from lightrag_jsonl.migration.placing import Placed, Unmapped, place
 from lightrag_jsonl.storage.documents import PendingDocument
 from lightrag_jsonl.text import clean_name, digest, name_key, search_terms
@@ -40,6 +40,7 @@ class Mapped:
     read: Counts
     unmapped: tuple[Unmapped, ...]
     kept_apart: tuple[tuple[str, str], ...]
+    without_source: int
 
 
 def map_index(index: ForeignIndex, *, at: float) -> Mapped:
@@ -54,10 +55,14 @@ def map_index(index: ForeignIndex, *, at: float) -> Mapped:
         work.odd.append(
             Unmapped("reports", f"{index.reports} community reports", "there are none here")
         )
-    read = Counts(
-        len(index.documents), len(index.chunks), len(index.nodes), len(index.edges)
+    read = Counts(len(index.documents), len(index.chunks), len(index.nodes), len(index.edges))
+    return Mapped(
+        tuple(work.pending(at)),
+        read,
+        tuple(work.odd),
+        tuple(work.apart),
+        len({text for text, _ in work.homeless}),
     )
-    return Mapped(tuple(work.pending(at)), read, tuple(work.odd), tuple(work.apart))
 
 
 @dataclass(slots=True)
@@ -70,11 +75,11 @@ class _Mapping:
     odd: list[Unmapped]
     names: dict[str, str] = field(default_factory=dict)
     apart: list[tuple[str, str]] = field(default_factory=list)
+    homeless: list[tuple[str, Record]] = field(default_factory=list)
     _keys: set[str] = field(default_factory=set)
     _where: dict[str, int] = field(default_factory=dict)
     _records: list[list[Record]] = field(default_factory=list)
     _terms: dict[str, frozenset[str]] = field(default_factory=dict)
-    _homeless: list[tuple[str, Record]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._records = [[] for _ in self.placed]
@@ -88,60 +93,121 @@ class _Mapping:
         if name is None:
             self.odd.append(Unmapped("entity", node.name, "nothing is left of its name"))
             return
-
-        def record(description: str, chunk: str | None = None) -> Record:
-            kind = clean_name(node.kind) or UNKNOWN_TYPE
-            return {
-                "type": "entity",
-                "name": name,
-                "entity_type": kind,
-                "description": description,
-            }
-
-        self._say(name, subject(node.name), node, record)
+        kind = clean_name(node.kind) or UNKNOWN_TYPE
+        for chunk, text in self._claims(subject(node.name), node):
+            self._say(
+                chunk,
+                {"type": "entity", "name": name, "entity_type": kind, "description": text},
+                f"{name}: {' '.join(node.descriptions)}",
+            )
 
     def edge(self, edge: ForeignEdge) -> None:
         """One claim for each chunk that states the relation; its weight is shared among them."""
-        ends = [self.names.get(edge.source), self.names.get(edge.target)]
-        title = f"{edge.source} — {edge.target}"
-        if None in ends or edge.source == edge.target:
-            reason = "an end has no name" if None in ends else "it joins an entity with itself"
-            self.odd.append(Unmapped("relation", title, reason))
+        source, target = self.names.get(edge.source), self.names.get(edge.target)
+        if source is None or target is None or source == target:
+            reason = "it joins an entity with itself" if source else "an end has no name"
+            self.odd.append(Unmapped("relation", f"{edge.source} — {edge.target}", reason))
             return
-        about = subject(edge.source, edge.target)
-        claims = self._claims(about, edge.descriptions, self._known(edge.chunks))
-        share = edge.weight / max(len(claims), 1)
-        strength = min(max(share, STRENGTHS[0]), STRENGTHS[1])
-        if abs(strength - share) > 1e-6:
-            kept = strength * max(len(claims), 1)
-            reason = f"its weight {edge.weight:g} became {kept:g}: a claim weighs 1 to 10"
-            self.odd.append(Unmapped("weight", title, reason))
-
-        def record(description: str, chunk: str | None = None) -> Record:
-            words: list[str] = list(_keywords(edge.keywords))
-            if chunk is not None:
-                words = self.pairing.keywords(about, chunk, words)
-            listed: list[Json] = list(words)
-            return {
-                "type": "relationship",
-                "source": ends[0],
-                "target": ends[1],
-                "keywords": listed,
-                "description": description,
-                "strength": strength,
-            }
-
-        self._say(f"{ends[0]} — {ends[1]}", about, edge, record)
+        about, words = subject(edge.source, edge.target), _keywords(edge.keywords)
+        claims = self._claims(about, edge)
+        strength = self._strength(edge, len(claims))
+        for chunk, text in claims:
+            given: list[Json] = [*(self.pairing.keywords(about, chunk, words) if chunk else words)]
+            self._say(
+                chunk,
+                {
+                    "type": "relationship",
+                    "source": source,
+                    "target": target,
+                    "keywords": given,
+                    "description": text,
+                    "strength": strength,
+                },
+                f"{source} — {target}: {' '.join(edge.descriptions)}",
+            )
 
     def pending(self, at: float) -> Iterable[PendingDocument]:
         """The documents, ready to be taken in."""
         for one, records in zip(self.placed, self._records, strict=True):
             yield PendingDocument(one.document, tuple(records), tuple(one.pieces), at)
-        if self._homeless:
-            pages = tuple(dict.fromkeys(text for text, _ in self._homeless))
+        if self.homeless:
+            pages = tuple(dict.fromkeys(text for text, _ in self.homeless))
             number = {text: index for index, text in enumerate(pages)}
-            document = Document(
-                "", id="doc-" + digest(*pages), title=NO_SOURCE_TITLE, pages=pages
-            )
-            records = tuple({**record, "chunk": number[text]} for text, record in self._homeless)
+            document = Document("", id="doc-" + digest(*pages), title=NO_SOURCE_TITLE, pages=pages)
+            records = tuple({**record, "chunk": number[text]} for text, record in self.homeless)
             yield PendingDocument(document, records, pages, at)
+
+    # ── parts ───────────────────────────────────────────────────────────────────
+
+    def _name(self, raw: str) -> str | None:
+        """A node's name here; a number tells it from an earlier node that folds to the same."""
+        name = clean_name(raw)
+        if not name:
+            return None
+        number = 2
+        while name_key(name) in self._keys:
+            name = f"{clean_name(raw)} ({number})"
+            number += 1
+        if number > 2:
+            self.apart.append((raw, name))
+        self._keys.add(name_key(name))
+        self.names[raw] = name
+        return name
+
+    def _claims(
+        self, about: Subject, one: ForeignNode | ForeignEdge
+    ) -> list[tuple[str | None, str]]:
+        """(chunk, description) pairs; every chunk has one, if only an empty one.
+
+        Where no cached answer tells, a description goes to the chunk that shares most words with
+        it, of those that have none yet.
+        """
+        held: dict[str, list[str]] = {chunk: [] for chunk in one.chunks if chunk in self._where}
+        if not held:
+            return [(None, text) for text in one.descriptions or ("",)]
+        left: list[tuple[int, str]] = []
+        for position, text in enumerate(one.descriptions):
+            told = [chunk for chunk in self.pairing.of(about, text) if chunk in held]
+            for chunk in told:
+                held[chunk].append(text)
+            if not told:
+                left.append((position, text))
+        for position, text in left:
+            held[self._likeliest(text, position, held)].append(text)
+        return [(chunk, text) for chunk, texts in held.items() for text in texts or [""]]
+
+    def _likeliest(self, text: str, position: int, held: Mapping[str, Sequence[str]]) -> str:
+        free = [chunk for chunk, texts in held.items() if not texts] or list(held)
+        if len(free) == 1:
+            return free[0]
+        at = list(held)[position] if position < len(held) else free[0]
+        terms = frozenset(search_terms(text))
+        return max(free, key=lambda chunk: (len(terms & self._words_of(chunk)), chunk == at))
+
+    def _words_of(self, chunk: str) -> frozenset[str]:
+        if chunk not in self._terms:
+            self._terms[chunk] = frozenset(search_terms(self.index.chunks[chunk].text))
+        return self._terms[chunk]
+
+    def _strength(self, edge: ForeignEdge, claims: int) -> float:
+        """What each claim weighs, so that all add up to the edge's weight where that can be."""
+        share = edge.weight / claims
+        strength = min(max(share, STRENGTHS[0]), STRENGTHS[1])
+        if strength != share:
+            reason = f"its weight {edge.weight:g} became {strength * claims:g}"
+            self.odd.append(Unmapped("weight", f"{edge.source} — {edge.target}", reason))
+        return strength
+
+    def _say(self, chunk: str | None, record: Record, text: str) -> None:
+        """Write a record to its chunk; without one it gets a page that says the same."""
+        if chunk is None:
+            self.homeless.append((text, record))
+            return
+        number = self._where[chunk]
+        self._records[number].append({**record, "chunk": self.placed[number].index[chunk]})
+
+
+def _keywords(parts: Iterable[str]) -> list[str]:
+    """Keywords, which were joined by commas (and, in old versions, again by a separator)."""
+    words = [unquoted(word) for part in parts for word in re.split(r"[,，、;；]", part)]
+    return list(dict.fromkeys(word for word in words if word))

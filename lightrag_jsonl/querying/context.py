@@ -82,20 +82,23 @@ def _fitted(
     found: Found, writer: Writer, room: _Room, tokenizer: Tokenizer
 ) -> tuple[Found, str, int]:
     """What of the ranked items fits, the text of it, and its tokens, counted as a whole."""
-    prompt = writer.prompt(found)
-    if len(prompt) <= HOPELESS * room.total:
-        tokens = tokenizer.count(prompt)
-        if tokens <= min(room.entities, room.relations, room.total):  # then every part fits too
-            return found, prompt, tokens
-    kept = _chosen(found, writer, room, tokenizer)
+    kept = _chosen(found, writer, room, tokenizer) if _hopeless(found, room) else found
     while not kept.empty:
-        prompt = writer.prompt(kept)
+        sections = writer.sections(kept)
+        prompt = writer.prompt(kept, sections)
         tokens = tokenizer.count(prompt)
-        over = _overfull(kept, writer, room, tokenizer, tokens)
+        over = _overfull(kept, sections, room, tokenizer, tokens)
         if over is None:
             return kept, prompt, tokens
-        kept = _shortened(kept, over)
+        kept = _chosen(found, writer, room, tokenizer) if kept is found else _shortened(kept, over)
     return Found(), "", 0
+
+
+def _hopeless(found: Found, room: _Room) -> bool:
+    """Whether the whole is so long that counting it would be a waste."""
+    told = [item.description for item in (*found.entities, *found.relations)]
+    texts = [chunk.text for chunk in found.chunks]
+    return sum(map(len, [*told, *texts])) > HOPELESS * room.total
 
 
 def _chosen(found: Found, writer: Writer, room: _Room, tokenizer: Tokenizer) -> Found:
@@ -157,10 +160,16 @@ def _beginning(chunk: Chunk, limit: int, tokenizer: Tokenizer) -> tuple[Chunk, .
 
 
 def _overfull(
-    kept: Found, writer: Writer, room: _Room, tokenizer: Tokenizer, tokens: int
+    kept: Found,
+    sections: tuple[str, str, str],
+    room: _Room,
+    tokenizer: Tokenizer,
+    tokens: int,
 ) -> Part | None:
     """The part that must give something up, if any must."""
-    entities, relations, passages = writer.sections(kept)
+    if tokens <= min(room.entities, room.relations, room.total):  # then every part fits too
+        return None
+    entities, relations, passages = sections
     if kept.entities and tokenizer.count(entities) > room.entities:
         return "entities"
     if kept.relations and tokenizer.count(relations) > room.relations:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from lightrag_jsonl.querying import walk
-from lightrag_jsonl.querying.hits import Hit, Ids, Scope, Subgraph
+from lightrag_jsonl.querying.hits import Ids, Scope, Seeds, Subgraph
 from lightrag_jsonl.querying.walk import Edges, WalkGraph
 from lightrag_jsonl.storage import reading
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.vectors import VectorIndex
 
+EVERYWHERE = 200  # mentions: above, an entity leads only to chunks that the text found as well
 EXACT_SYNONYMS = 10_000  # entities: above, synonyms are looked for in the nearest lists only
 LISTS_READ = 8
 NEAREST = 2 * walk.SYNONYMS + 2  # neighbours looked at for an entity's synonyms, itself included
@@ -38,16 +39,25 @@ class Ground:
 
 
 def subgraph_ground(
-    snapshot: Snapshot, subgraph: Subgraph, extra: Sequence[Hit], scope: Scope | None
+    snapshot: Snapshot, subgraph: Subgraph, seeds: Seeds, direct: bool, scope: Scope | None
 ) -> Ground:
-    """The entities found, the relations found, all chunks that mention them, and `extra` chunks."""
+    """The entities and relations found, and the chunks that mention them.
+
+    `direct` lets in all chunks that the question's text found. Of entities that are mentioned
+    everywhere only those chunks count.
+    """
     ends = [snapshot.graph.ends(hit.id) for hit in subgraph.relations]
     rows = {hit.id for hit in subgraph.entities}.union(*ends)
     entities = np.array(sorted(rows), np.int64)
-    mentions = _pairs(reading.mention_chunks(snapshot.connection, "entity", entities.tolist()))
+    near = np.array([hit.id for lane in seeds.chunks for hit in lane], np.int64)
+    mentions = _pairs(
+        reading.telling_mentions(
+            snapshot.connection, entities.tolist(), near.tolist(), limit=EVERYWHERE
+        )
+    )
     if scope is not None:
         mentions = mentions[np.isin(mentions[:, 1], scope.chunks)]
-    chunks = np.unique(np.concatenate([mentions[:, 1], _rows(extra)]))
+    chunks = np.unique(np.concatenate([mentions[:, 1], near if direct else near[:0]]))
     edges = Edges(
         mentions=_placed(mentions, entities, chunks),
         relations=np.searchsorted(entities, _pairs(ends)),
@@ -118,7 +128,3 @@ def _placed(mentions: Ids, entities: Ids, chunks: Ids) -> Ids:
 
 def _pairs(pairs: Sequence[tuple[int, int]]) -> Ids:
     return np.array(pairs, np.int64).reshape(-1, 2)
-
-
-def _rows(hits: Sequence[Hit]) -> Ids:
-    return np.array([hit.id for hit in hits], np.int64)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +15,7 @@ from lightrag_jsonl.protocols import Vectors
 Ids = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A row that was found, with its score (higher is better) and why in words."""
 
     id: int

@@ -15,7 +15,7 @@ from lightrag_jsonl.storage.claims import EntityClaim, RelationClaim
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.types import Chunk, Entity, Json, Kind, Relation
 
-SOURCE_LIMIT = 100  # chunks named as sources of one entity or relation
+SOURCE_LIMIT = 50  # chunks named as sources of one entity or relation, the first ones
 
 
 def find_scope(snapshot: Snapshot, where: Mapping[str, Json]) -> Scope | None:

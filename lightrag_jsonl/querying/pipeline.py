@@ -47,6 +47,7 @@ from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Answer, Citation, Context, Keywords, Usage
 
 SEARCH_TOKENS = 500  # of a question that are searched with: embedders read about as many
+RERANKED = 2  # times `chunk_top_k` chunks are found for a reranker to choose from
 LONGEST_TOKEN = 64  # characters a token at most, for cutting a huge question before counting it
 
 Cite = Callable[[str, Context], tuple[tuple[Citation, ...], tuple[int, ...]]]
@@ -248,7 +249,18 @@ class QueryPipeline:
         recipe = RECIPES[param.mode]
         wide = param.selection != "score"
         with self._keeper.snapshot() as snapshot:
-            return find(snapshot, probe, recipe, param, whole=self._whole, wide=wide)
+            return find(
+                snapshot,
+                probe,
+                recipe,
+                param,
+                whole=self._whole,
+                wide=wide,
+                chunk_limit=param.chunk_top_k * (RERANKED if self._reranks(param) else 1),
+            )
+
+    def _reranks(self, param: QueryParam) -> bool:
+        return self._reranker is not None and param.enable_rerank
 
     async def _reranked(self, question: str, findings: Findings, param: QueryParam) -> Findings:
         """The best `chunk_top_k` chunks, judged by the reranker where there is one."""

@@ -19,8 +19,6 @@ from lightrag_jsonl.storage import documents, reading
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.types import Chunk, Entity, Relation
 
-CHUNK_CANDIDATES = 2  # times `chunk_top_k` chunks are handed on, for a reranker to choose from
-
 
 @dataclass(frozen=True, slots=True)
 class Findings:
@@ -45,8 +43,14 @@ def find(
     *,
     whole: WholeGround,
     wide: bool = False,
+    chunk_limit: int | None = None,
 ) -> Findings:
-    """Search the lanes of a mode. `wide` hands on more relations than `top_k`, to choose from."""
+    """Search the lanes of a mode.
+
+    `wide` hands on more relations than `top_k`, `chunk_limit` more chunks than `chunk_top_k`,
+    to choose from.
+    """
+    chunk_limit = param.chunk_top_k if chunk_limit is None else chunk_limit
     scope = find_scope(snapshot, param.where)
     seeds = find_seeds(
         snapshot,
@@ -54,10 +58,9 @@ def find(
         recipe,
         scope=scope,
         top_k=param.top_k,
-        chunk_top_k=param.chunk_top_k,
+        chunk_limit=chunk_limit,
         lexical=param.lexical,
     )
-    chunk_limit = CHUNK_CANDIDATES * param.chunk_top_k
     if not recipe.facts:
         hits = fuse(seeds.chunks, how=param.fusion)[:chunk_limit]
         return _findings(snapshot, Subgraph(), hits, hits, scope)
@@ -73,7 +76,7 @@ def find(
     direct = tuple(hit for lane in seeds.chunks for hit in lane) if recipe.chunks else ()
     walked = walk_over(
         snapshot,
-        whole.at(snapshot) if recipe.walk else subgraph_ground(snapshot, subgraph, direct, scope),
+        whole.at(snapshot) if recipe.walk else subgraph_ground(snapshot, subgraph, seeds, recipe.chunks, scope)
         subgraph,
         seeds,
         probe,

@@ -35,13 +35,13 @@ def find_seeds(
     *,
     scope: Scope | None,
     top_k: int,
-    chunk_top_k: int,
+    chunk_limit: int,
     lexical: bool,
 ) -> Seeds:
     """What the question and its keywords hit, each lane best first."""
     entities, named = _entity_hits(snapshot, probe, scope, top_k)
     relations = _relation_hits(snapshot, probe, scope, top_k) if recipe.relations else ()
-    limit = max(TEXT_HITS, 2 * chunk_top_k)
+    limit = max(TEXT_HITS, chunk_limit)
     dense = _dense_hits(snapshot, probe, scope, limit)
     by_words = lexical or probe.vectors is None
     words = _lexical_hits(snapshot, probe.question, scope, limit) if by_words else ()
@@ -61,28 +61,20 @@ def _entity_hits(
     if not probe.low:
         return (), {}
     allowed = None if scope is None else scope.entities
+    spelled = _names_in(snapshot, probe.question, allowed)
+    named = dict.fromkeys(spelled, 1.0)
+    lists = [[Hit(row, 1.0, f"named “{name}”") for row, name in spelled.items()]]
     exact = _exact(snapshot, [name_key(text) for text in probe.low], allowed)
-    near = _nearest(snapshot, "entity", probe.low_vectors, limit, allowed)
-    near = near or [()] * len(probe.low)
-    lists: list[list[Hit]] = []
-    named: dict[int, float] = {}
-    for text, found in zip(probe.low, near, strict=True):
+    reasons = [f"near “{text}”" for text in probe.low]
+    near = _nearest(snapshot, "entity", probe.low_vectors, limit, allowed, reasons)
+    for text, found in zip(probe.low, near or [[]] * len(probe.low), strict=True):
         same = exact.get(name_key(text))
         if same is not None:
-            lists.append([Hit(same, 1.0), *(hit for hit in found if hit.id != same)])
             named[same] = 1.0
-        else:
-            lists.append(list(found))
-            named |= {
-                hit.id: hit.score for hit in found[:1] if hit.score >= SURE and hit.id not in named
-            }
-        lists[-1] = [
-            _explained(hit, f"near “{text}”" if hit.id != same else f"named “{text}”")
-            for hit in lists[-1]
-        ]
-    spelled = _names_in(snapshot, probe.question, allowed)
-    named |= dict.fromkeys(spelled, 1.0)
-    lists.append([Hit(row, 1.0, f"named “{name}”") for row, name in spelled.items()])
+            found = [Hit(same, 1.0, f"named “{text}”"), *(hit for hit in found if hit.id != same)]
+        elif found and found[0].score >= SURE:
+            named.setdefault(found[0].id, found[0].score)
+        lists.append(found)
     return _best_rank_first(lists)[:limit], named
 
 
@@ -161,13 +153,9 @@ def _relation_hits(
         return ()
     allowed = None if scope is None else scope.relations
     vectors = np.concatenate([probe.vectors[:1], probe.vectors[1 + len(probe.low) :]])
-    near = _nearest(snapshot, "relation", vectors, limit, allowed)
     reasons = ["near the question", *(f"near “{text}”" for text in probe.high)]
-    lists = [
-        [_explained(hit, reason) for hit in found]
-        for found, reason in zip(near, reasons, strict=False)
-    ]
-    weights = [QUESTION_WEIGHT, *[1.0] * (len(lists) - 1)][: len(lists)]
+    lists = _nearest(snapshot, "relation", vectors, limit, allowed, reasons)
+    weights = [QUESTION_WEIGHT, *[1.0] * len(probe.high)][: len(lists)]
     return fuse(lists, weights=weights)[:limit]
 
 
@@ -176,8 +164,8 @@ def _dense_hits(
 ) -> tuple[Hit, ...]:
     vectors = None if probe.vectors is None else probe.vectors[:1]
     allowed = None if scope is None else scope.chunks
-    near = _nearest(snapshot, "chunk", vectors, limit, allowed)
-    return tuple(_explained(hit, "near the question") for hit in near[0]) if near else ()
+    near = _nearest(snapshot, "chunk", vectors, limit, allowed, ["near the question"])
+    return tuple(near[0]) if near else ()
 
 
 def _lexical_hits(
@@ -203,21 +191,22 @@ def _mentioned(
 
 
 def _nearest(
-    snapshot: Snapshot, kind: Kind, vectors: Vectors | None, limit: int, allowed: Ids | None
-) -> list[tuple[Hit, ...]]:
-    """The nearest rows of each vector; an empty list where there is nothing to search."""
+    snapshot: Snapshot,
+    kind: Kind,
+    vectors: Vectors | None,
+    limit: int,
+    allowed: Ids | None,
+    reasons: Sequence[str],
+) -> list[list[Hit]]:
+    """The nearest rows of each vector, with its reason; no list where there is nothing to search."""
     index = snapshot.vectors[kind]
     if vectors is None or not len(vectors) or not len(index):
         return []
     ids, scores = index.search(vectors, limit, allowed=allowed)
     return [
-        tuple(Hit(row, score) for row, score in zip(*pair, strict=True) if row >= 0)
-        for pair in zip(ids.tolist(), scores.tolist(), strict=True)
+        [Hit(row, score, why) for row, score in zip(rows, near, strict=True) if row >= 0]
+        for rows, near, why in zip(ids.tolist(), scores.tolist(), reasons, strict=True)
     ]
-
-
-def _explained(hit: Hit, why: str) -> Hit:
-    return Hit(hit.id, hit.score, why)
 
 
 def _contains(allowed: Ids | None, row: int) -> bool:

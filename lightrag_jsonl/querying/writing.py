@@ -105,8 +105,9 @@ class Writer:
         ]
         return "\n".join([f"{self.words.sources}:", *lines]) if lines else ""
 
-    def prompt(self, found: Found) -> str:
-        parts = [*self.sections(found), self.sources(found)]
+    def prompt(self, found: Found, sections: tuple[str, str, str]) -> str:
+        """The whole text: the sections that `sections` wrote, and the sources."""
+        parts = [*sections, self.sources(found)]
         return "\n\n".join(part for part in parts if part)
 
 
@@ -121,7 +122,8 @@ def _section(
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())
+    """A text without line breaks."""
+    return text if text.isprintable() else " ".join(text.split())
 
 
 def _told(description: str) -> str:

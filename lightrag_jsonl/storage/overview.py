@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +17,24 @@ def counts(connection: sqlite3.Connection) -> dict[str, int]:
     query = "SELECT count(*) FROM "
     tables = ("chunks", "entities", "relations")
     return {table: int(connection.execute(query + table).fetchone()[0]) for table in tables}
+
+
+def counts_of(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, int]:
+    """Documents among `ids`, their chunks, and the entities and relations that these name."""
+    wanted = "SELECT id FROM documents WHERE name IN (SELECT value FROM json_each(?))"
+    chunks = f"SELECT id FROM chunks WHERE document IN ({wanted})"
+    queries = {
+        "documents": f"SELECT count(*) FROM ({wanted})",
+        "chunks": f"SELECT count(*) FROM ({chunks})",
+        "entities": f"SELECT count(DISTINCT entity) FROM entity_mentions WHERE chunk IN ({chunks})",
+        "relations": "SELECT count(DISTINCT relation) FROM relation_mentions "
+        f"WHERE relation <> 0 AND chunk IN ({chunks})",
+    }
+    listed = dump(sorted(ids))
+    return {
+        name: int(connection.execute(query, (listed,)).fetchone()[0])
+        for name, query in queries.items()
+    }
 
 
 def document_counts(connection: sqlite3.Connection) -> dict[str, int]:

@@ -104,6 +104,30 @@ def mention_chunks(
     return list(dict.fromkeys(rows.fetchall()))
 
 
+def telling_mentions(
+    connection: sqlite3.Connection, entities: Iterable[int], chunks: Iterable[int], *, limit: int
+) -> list[tuple[int, int]]:
+    """(entity, chunk) row ids, some repeated; of entities with over `limit` mentions only those in `chunks`."""
+    counts = connection.execute(
+        "SELECT id, mentions <= ? FROM entities WHERE id IN (SELECT value FROM json_each(?))",
+        (limit, json.dumps(list(entities))),
+    ).fetchall()
+    few = connection.execute(
+        "SELECT m.entity, m.chunk FROM json_each(?) AS wanted "
+        "JOIN entity_mentions m ON m.entity = wanted.value",
+        (json.dumps([row for row, rare in counts if rare]),),
+    ).fetchall()
+    common = {row for row, rare in counts if not rare}
+    if not common:
+        return few
+    near = connection.execute(
+        "SELECT m.entity, m.chunk FROM json_each(?) AS wanted "
+        "JOIN entity_mentions m ON m.chunk = wanted.value",
+        (json.dumps(list(chunks)),),
+    )
+    return few + [pair for pair in near if pair[0] in common]
+
+
 def mentioned(connection: sqlite3.Connection, kind: Kind, chunks: Iterable[int]) -> list[int]:
     """Row ids of the entities or relations that these chunks mention, in the order of the chunks."""
     rows = connection.execute(
@@ -218,11 +242,12 @@ def _chunk_names(
 ) -> dict[int, tuple[str, ...]]:
     names: dict[int, tuple[str, ...]] = {}
     query = (
-        f"SELECT DISTINCT c.name FROM {TABLES[kind]} m JOIN chunks c ON c.id = m.chunk "
+        f"SELECT c.name FROM {TABLES[kind]} m JOIN chunks c ON c.id = m.chunk "
         f"WHERE m.{kind} = ? ORDER BY m.place LIMIT ?"
     )
     for owner in ids:
-        names[owner] = tuple(row[0] for row in connection.execute(query, (owner, limit)))
+        found = connection.execute(query, (owner, limit)).fetchall()
+        names[owner] = tuple(dict.fromkeys(row[0] for row in found))
     return names
 
 

@@ -54,7 +54,7 @@ def selections(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
     """(id, selection event) of every query that came so far, the newest first."""
     yield from connection.execute(
         "SELECT t.id, e.event FROM traces t JOIN trace_events e ON e.trace = t.id "
-        "WHERE e.event LIKE '{\"stage\":\"selection\"%' ORDER BY t.started_at DESC, t.rowid DESC"
+        'WHERE e.event LIKE \'{"stage":"selection"%\' ORDER BY t.started_at DESC, t.rowid DESC'
     )
 
 

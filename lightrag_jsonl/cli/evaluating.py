@@ -1,0 +1,130 @@
+"""`eval`: does retrieval find what supports the answers, and does the graph pay on this corpus?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lightrag_jsonl.cli.opening import asking
+from lightrag_jsonl.cli.options import FILE, Setup, as_json, models
+from lightrag_jsonl.cli.output import counted, emit_json, say, table
+from lightrag_jsonl.options import MODES
+from lightrag_jsonl.types import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lightrag_jsonl.evaluation import EvalQuestion, GraphHealth, Lookup, Row
+    from lightrag_jsonl.sync import LightRAG
+
+ASKABLE = tuple(mode for mode in MODES if mode not in ("bypass", "naive"))  # naive is always there
+FEW = 20  # questions: below, an average says little
+
+
+@click.command("eval")
+@click.argument("questions", type=FILE, required=False)
+@click.option(
+    "--generate",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Make N questions over two chunks each from the graph itself; no model is needed.",
+)
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the generated questions to a file, to look at and to ask again.",
+)
+@click.option(
+    "-m",
+    "--mode",
+    "modes",
+    multiple=True,
+    type=click.Choice(ASKABLE),
+    help="A mode to try; may be repeated. All of them where none is named.",
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    default=1_000,
+    show_default=True,
+    metavar="N",
+    help="Tokens of the best chunks in which the answer is looked for.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="For choosing and resampling.")
+@models
+@as_json
+def evaluate(
+    setup: Setup,
+    questions: Path | None,
+    generate: int | None,
+    save: Path | None,
+    modes: tuple[Mode, ...],
+    budget: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Ask the QUESTIONS of a JSONL file of every mode, and tell how much of what supports them is found.
+
+    A line is {"question": …, "supporting": [ids of documents or chunks], "answer": …}. "dense" and
+    "bm25" are the chunks' vectors and words alone, without a graph.
+
+    \b
+    Examples:
+      lightrag-jsonl eval questions.jsonl -w kb
+      lightrag-jsonl eval --generate 100 -w kb --save made.jsonl
+    """
+    from lightrag_jsonl import evaluation
+
+    if (questions is None) == (generate is None):
+        raise click.UsageError("give a file of QUESTIONS or --generate N, one of the two")
+    with asking(setup) as rag, evaluation.Lookup(setup.working_dir) as lookup:
+        if questions is not None:
+            asked = evaluation.read_questions(questions)
+        else:
+            count = generate or 0
+            language = rag.status().language
+            asked = evaluation.generate_questions(lookup, count, language=language, seed=seed)
+        if save is not None:
+            evaluation.write_questions(save, asked)
+        health = evaluation.graph_health(lookup, asked)
+        rows = _rows(rag, lookup, asked, modes or ASKABLE, budget, seed)
+    if as_json:
+        emit_json({"questions": len(asked), "rows": rows, "graph": health})
+    else:
+        _tell(asked, rows, health)
+
+
+def _rows(
+    rag: LightRAG,
+    lookup: Lookup,
+    questions: Sequence[EvalQuestion],
+    modes: Sequence[Mode],
+    budget: int,
+    seed: int,
+) -> tuple[Row, ...]:
+    from lightrag_jsonl import evaluation
+
+    if not questions:
+        return ()
+    systems = {
+        **evaluation.rank_retrievers(rag, lookup),
+        **evaluation.retrievers(rag, modes),
+    }
+    return evaluation.evaluate(systems, questions, budget=budget, seed=seed)
+
+
+def _tell(questions: Sequence[EvalQuestion], rows: Sequence[Row], health: GraphHealth) -> None:
+    from lightrag_jsonl.evaluation import report
+
+    if not questions:
+        say("the graph has no two steps that lie in two chunks: nothing to ask")
+    else:
+        say(f"{counted(len(questions), 'question')}; in percent, ± half of the 95% interval")
+        say(table(report.cells(rows), report.header(rows)))
+    if 0 < len(questions) < FEW:
+        say("so few questions say little about the next one", err=True)
+    say()
+    say(table(report.health_rows(health)))

@@ -1,0 +1,61 @@
+"""Takes over a working directory of LightRAG or nano-graphrag: no model is asked, all is embedded anew."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lightrag_jsonl.indexing.pipeline import IndexPipeline, Watcher
+from lightrag_jsonl.migration.folder import read_folder
+from lightrag_jsonl.migration.mapping import Counts, map_index
+from lightrag_jsonl.migration.placing import Unmapped
+from lightrag_jsonl.storage import overview
+from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.types import Failure
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What was read there, what is stored here, and what is not as it was.
+
+    `unmapped` lists what has no counterpart, or not quite the same one. `kept_apart` are (name
+    there, name here) of entities that were two there though we would fold their names into one;
+    `merge_entities` makes them one. `without_source` counts entities and relations that named no
+    known chunk: they stand in a document of their own.
+    """
+
+    documents: tuple[str, ...]
+    read: Counts
+    stored: Counts
+    unmapped: tuple[Unmapped, ...] = ()
+    kept_apart: tuple[tuple[str, str], ...] = ()
+    without_source: int = 0
+    failures: tuple[Failure, ...] = ()
+
+
+async def import_folder(
+    folder: Path,
+    pipeline: IndexPipeline,
+    database: Database,
+    *,
+    clock: Callable[[], float],
+    watcher: Watcher | None = None,
+) -> ImportReport:
+    """Read the folder, map it, and index what it held as if its claims had just been made."""
+    index = await asyncio.to_thread(read_folder, folder)
+    mapped = await asyncio.to_thread(map_index, index, at=clock())
+    report = await pipeline.insert(mapped.documents, watcher=watcher, summarize=False)
+    ids = tuple(one.document.id or "" for one in mapped.documents)
+    with database.reading() as connection:
+        stored = Counts(**overview.counts_of(connection, ids))
+    return ImportReport(
+        ids,
+        mapped.read,
+        stored,
+        mapped.unmapped,
+        mapped.kept_apart,
+        mapped.without_source,
+        report.failures,
+    )

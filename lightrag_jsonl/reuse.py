@@ -1,0 +1,114 @@
+"""Answers of nearly the same question over the same generation of the index, given again if asked for.
+
+Off unless `QueryParam.similarity_reuse` is set: two questions may be near each other and still
+want different answers. `similarity_check` also asks the model whether they mean the same.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.explain.codec import from_json, to_json
+from lightrag_jsonl.explain.recorder import Recorder
+from lightrag_jsonl.options import QueryParam
+from lightrag_jsonl.protocols import Embedder, Vectors
+from lightrag_jsonl.querying.edges import ranked
+from lightrag_jsonl.storage import snapshot
+from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.text import digest
+from lightrag_jsonl.types import Answer, Usage
+
+SURE = 0.5  # what the model's own judgment of two questions must reach
+CANDIDATES = 3  # similar questions the model is asked about at the most
+KEPT = 1_000  # answers kept for reuse; older ones go
+NUMBER = re.compile(r"\d*\.?\d+")
+
+
+class Reuse:
+    """Looks for an answer that may be given again, and keeps new ones."""
+
+    def __init__(self, database: Database, ask: Ask, embedder: Embedder) -> None:
+        self._database = database
+        self._ask = ask
+        self._embedder = embedder
+
+    async def find(self, question: str, param: QueryParam) -> Answer | None:
+        """The stored answer of the most similar question over the threshold, if there is one."""
+        threshold = param.similarity_reuse
+        if threshold is None:
+            return None
+        vector = await self._vector(question)
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT question, vector, answer FROM answers "
+                "WHERE signature = ? AND generation = ? ORDER BY id",
+                (self._signature(param), snapshot.generation(connection)),
+            ).fetchall()
+        if not rows:
+            return None
+        matrix = np.frombuffer(b"".join(row[1] for row in rows), np.float32)
+        scores = matrix.reshape(len(rows), -1) @ vector
+        for place in np.argsort(-scores, kind="stable")[:CANDIDATES]:
+            if scores[place] < threshold:
+                break
+            if not param.similarity_check or await self._same(question, rows[place][0]):
+                return replace(from_json(Answer, rows[place][2]), usage=Usage())
+        return None
+
+    async def keep(self, question: str, param: QueryParam, answer: Answer, at: int) -> None:
+        """Store an answer for reuse, written over generation `at` of the index."""
+        if param.similarity_reuse is None:
+            return
+        vector, text, signature = (
+            await self._vector(question),
+            to_json(answer),
+            self._signature(param),
+        )
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM answers WHERE generation <> ?", (at,))
+            connection.execute(
+                "INSERT INTO answers (generation, signature, question, vector, answer) "
+                "VALUES (?, ?, ?, ?, ?)",
+                (at, signature, question, vector.tobytes(), text),
+            )
+            connection.execute(
+                "DELETE FROM answers WHERE id <= (SELECT max(id) FROM answers) - ?", (KEPT,)
+            )
+
+        self._database.submit(write, flush=False)
+
+    async def replay(self, answer: Answer, recorder: Recorder) -> None:
+        """Record a reused answer's trace: what it once rested on, which is still what is stored."""
+        context = answer.context
+        await recorder.keywords_found(context.keywords)
+        await recorder.retrieved(context.relations, context.chunks)
+        chosen = ranked("all", context.relations, len(context.relations))
+        await recorder.selected(chosen, context)
+        await recorder.piece(answer.text)
+        await recorder.answered(answer)
+
+    async def _vector(self, question: str) -> Vectors:
+        rows = await self._embedder.embed([question], kind="query")
+        return np.ascontiguousarray(rows[0], np.float32)
+
+    async def _same(self, question: str, other: str) -> bool:
+        """Whether the model takes two questions for the same; without a model nothing is."""
+        if not self._ask.has_model:
+            return False
+        reply = await self._ask.text(
+            "similarity-check", {"question_a": question, "question_b": other}
+        )
+        found: Sequence[str] = NUMBER.findall(reply.text)
+        return bool(found) and float(found[0]) >= SURE
+
+    def _signature(self, param: QueryParam) -> str:
+        """Everything but the question that an answer depends on."""
+        name = self._ask.llm.name if self._ask.has_model else "none"
+        return digest(to_json(param), name, self._embedder.name)
