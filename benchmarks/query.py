@@ -53,7 +53,7 @@ def _size(size: int, root: Path) -> dict[str, Any]:
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     rng = np.random.default_rng(3)
     with LightRAG(folder, embedder=FastEmbedder()) as rag:
-        names = [name_of(int(rank)) for rank in rng.zipf(1.35, QUESTIONS * 2) % 50_000]
+        names = [name_of(int(rank)) for rank in rng.zipf(1.35, QUESTIONS * 2) % 5_000]
         status = rag.status()
         modes = {mode: _mode(rag, mode, names) for mode in MODES if mode != "bypass"}
     return {"entities": status.entities, "relations": status.relations, "modes": modes}

@@ -37,10 +37,10 @@ class Corpus:
             yield Document("", id=f"document-{first:06d}", title=f"Document {first}", pages=pages)
 
     def _chunk(self, number: int, rng: np.random.Generator) -> str:
-        ranks = np.unique(np.minimum(rng.zipf(1.35, ENTITIES * 3), 400_000))
+        ranks = np.unique(np.minimum(rng.zipf(1.08, ENTITIES * 3), 10_000_000))
         names = [name_of(int(rank)) for rank in rng.permutation(ranks)[:ENTITIES]]
         while len(names) < ENTITIES:
-            names.append(name_of(1_000_000 + number * ENTITIES + len(names)))
+            names.append(name_of(100_000_000 + number * ENTITIES + len(names)))
         body = []
         for row in rng.integers(0, 12, (SENTENCES, WORDS, 2)):
             words = " ".join(SYLLABLES[i] + SYLLABLES[j] for i, j in row)

@@ -18,6 +18,8 @@ Mask = npt.NDArray[np.bool_]
 LayoutKind = Literal["flat", "fp16", "ivf-sq8"]
 
 _BLOCK: Final = 16_384  # rows handled at a time where a whole copy would cost memory
+_FEW_ROWS: Final = 2_000  # sketched at once; more only where there were _FEW_QUERIES before
+_FEW_QUERIES: Final = 16
 _SPARE: Final = 8  # candidates beyond k, so that equals of the last one are seen
 _HALF_BITS: Final = np.uint32(0x8FFFE000).astype(np.int32)  # sign, exponent, mantissa once shifted
 
@@ -104,12 +106,7 @@ class Half(Flat):
         self._sketch: Any = faiss().IndexPQFastScan(width, width // 2, 4, metric)
         faiss().copy_array_to_vector(centroids, self._sketch.pq.centroids)
         self._sketch.is_trained = True
-
-    def add(self, rows: Floats) -> None:
-        for start in range(0, len(rows), _BLOCK):
-            block = rows[start : start + _BLOCK]
-            self._index.add(block)
-            self._sketch.add(self._rotation(block))
+        self._asked = 0
 
     def decode(self, rows: Ids) -> Floats:
         """FAISS's own decoding, but several times as fast: exponents moved by shift and scale."""
@@ -124,7 +121,7 @@ class Half(Flat):
 
     def candidates(self, queries: Floats, k: int, mask: Mask | None, available: int) -> list[Ids]:
         total, wanted = self._index.ntotal, min(max(500, 25 * k), available)
-        if available * 16 < total:
+        if available * 16 < total or not self._sketched(len(queries)):
             return super().candidates(queries, k, mask, available)
         pool = min(total, wanted * total // available + 1)
         found = self._sketch.search(self._rotation(queries), pool)[1]
@@ -136,9 +133,20 @@ class Half(Flat):
             result.append(rows)
         return result
 
+    def _sketched(self, asked: int) -> bool:
+        """Whether the sketch holds every row; many new rows wait until it will pay."""
+        start, end = self._sketch.ntotal, self._index.ntotal
+        self._asked += asked
+        if end - start > _FEW_ROWS and self._asked < _FEW_QUERIES:
+            return False
+        for rows in blocks(np.arange(start, end)):
+            self._sketch.add(self._rotation(self.decode(rows)))
+        self._asked = 0
+        return True
+
 
 class Lists(Flat):
-    """Bytes in inverted lists, a quarter of which is read; trained anew at four times the size.
+    """Bytes in inverted lists, half of which is read; trained anew at four times the size.
 
     The bytes measure the rotated difference from the list's centre, all coordinates on one
     scale, so that a vector unlike those trained on is still stored well. Half a byte more
@@ -154,14 +162,15 @@ class Lists(Flat):
 
     def train(self, source: Source) -> None:
         self._trained_for = len(source)
-        count = max(1, min(4096, round(2 * len(source) ** 0.5), len(source) // 40))
+        count = max(1, min(4096, round(len(source) ** 0.5), len(source) // 40))
         width, metric = self._rotation.width, faiss().METRIC_INNER_PRODUCT
         quantizer = faiss().ScalarQuantizer.QT_8bit
         self._coarse: Any = faiss().IndexFlatIP(width)
         self._index = faiss().IndexIVFScalarQuantizer(self._coarse, width, count, quantizer, metric)
         self._index.cp.spherical = True
+        self._index.cp.niter = 8
         self._index.cp.min_points_per_centroid = 1
-        sample = self._rotation(source.sample(count * 64))
+        sample = self._rotation(source.sample(count * 40))
         self._index.train(sample)
         nearest = self._coarse.search(sample, 1)[0]
         distance = np.sqrt(np.quantile(np.maximum(2 - 2 * nearest, 1e-4), 0.99))
@@ -173,7 +182,7 @@ class Lists(Flat):
         _scale(self._lost.sq, width, reach / 255)
         self._lost.is_trained = True
         self._index.set_direct_map_type(faiss().DirectMap.Array)
-        self._index.nprobe = max(count // 4, min(count, 32))
+        self._index.nprobe = max(count // 2, min(count, 16))
 
     def outgrown(self, count: int) -> bool:
         return count > 4 * self._trained_for

@@ -14,10 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from lightrag_jsonl.assembly import Setup, connect
+from lightrag_jsonl.assembly import Setup, connect, rehearsal
+from lightrag_jsonl.batching import Batch, BatchExport, BatchImport
 from lightrag_jsonl.defaults import complete, rules_language, wrapped_embedder
 from lightrag_jsonl.duplicates import Duplicate, find_duplicates
 from lightrag_jsonl.errors import ConfigError, NotFoundError
+from lightrag_jsonl.estimating import Estimate, Foreseen, estimate
 from lightrag_jsonl.explain import archive, auditing, origins
 from lightrag_jsonl.explain.events import End, Event, new_session
 from lightrag_jsonl.explain.origins import DocumentOrigins, EdgeOrigins
@@ -141,6 +143,14 @@ class AsyncLightRAG:
         A document with a known id and content is passed over, one with a known id and another
         content takes the old one's place. `watcher` is told of progress.
         """
+        waiting, unreadable = self._pending(documents)
+        report = await self._engine.indexing.insert(waiting, watcher=watcher)
+        return replace(report, failures=(*unreadable, *report.failures))
+
+    def _pending(
+        self, documents: Given | Iterable[Given]
+    ) -> tuple[Iterator[PendingDocument], list[Failure]]:
+        """The documents as they are read, and a list that fills with those that cannot be."""
         unreadable: list[Failure] = []
 
         def waiting() -> Iterator[PendingDocument]:
@@ -150,8 +160,7 @@ class AsyncLightRAG:
                 else:
                     yield PendingDocument(one, None, None, self._clock())
 
-        report = await self._engine.indexing.insert(waiting(), watcher=watcher)
-        return replace(report, failures=(*unreadable, *report.failures))
+        return waiting(), unreadable
 
     async def insert_records(
         self,
@@ -190,6 +199,35 @@ class AsyncLightRAG:
         """Remove documents by id; `NotFoundError` names unknown ids (then none is removed)."""
         return await self._engine.indexing.delete(ids)
 
+    async def estimate(self, documents: Given | Iterable[Given]) -> Estimate:
+        """What `insert` would cost with a model: calls and tokens; nothing is asked or stored."""
+        setup, tokenizer = self._engine.setup, self._engine.tokenizer
+        foreseen = Foreseen(self._engine.model_name, self.options.extraction, tokenizer.count)
+        extractor = rehearsal(self._database, setup, foreseen)
+        return await estimate(read_all(documents), extractor, foreseen, tokenizer, self.options)
+
+    async def export_batch(
+        self, path: str | Path, documents: Given | Iterable[Given] = (), *, reasoning: bool = False
+    ) -> BatchExport:
+        """Write what the model is to be asked, as a file in OpenAI's batch format.
+
+        The documents wait until `import_batch` has brought all answers. Call it again after each
+        import, for the next round. `reasoning`: the model takes no temperature.
+        """
+        given, unreadable = self._pending(documents)
+        done = await Batch(self._database, self._engine.setup).export(
+            given, Path(path), reasoning=reasoning
+        )
+        return replace(done, failures=(*unreadable, *done.failures))
+
+    async def import_batch(self, *paths: str | Path, finish: bool = False) -> BatchImport:
+        """Read the results of a batch; documents whose answers are all there become visible.
+
+        With `finish` chunks without an answer count as failed, and nothing waits any longer.
+        """
+        batch = Batch(self._database, self._engine.setup)
+        return await batch.take_back([Path(path) for path in paths], finish=finish)
+
     async def import_index(
         self, folder: str | Path, *, watcher: Watcher | None = None
     ) -> ImportReport:
@@ -221,14 +259,22 @@ class AsyncLightRAG:
         asked = self._param(param, mode, history, explain)
         recorder = self._recorder(question, asked, listener)
         await recorder.begin()
+        try:
+            answer = await self._answered(question, asked, recorder)
+        except BaseException as error:  # what the pipeline has told already is told once
+            await recorder.failed(error)
+            raise
+        return replace(answer, trace_id=recorder.trace_id)
+
+    async def _answered(self, question: str, param: QueryParam, recorder: Recorder) -> Answer:
         reuse = self._engine.reuse
-        answer = await reuse.find(question, asked)
+        answer = await reuse.find(question, param)
         if answer is not None:
             await reuse.replay(answer, recorder)
         else:
-            answer = await self._engine.querying.answer(question, asked, observer=recorder)
-            await reuse.keep(question, asked, answer, recorder.generation)
-        return replace(answer, trace_id=recorder.trace_id)
+            answer = await self._engine.querying.answer(question, param, observer=recorder)
+            await reuse.keep(question, param, answer, recorder.generation)
+        return answer
 
     async def retrieve(
         self,

@@ -92,7 +92,7 @@ class Reuse:
         chosen = ranked("all", context.relations, len(context.relations))
         await recorder.selected(chosen, context)
         await recorder.piece(answer.text)
-        await recorder.answered(answer)
+        await recorder.answered(answer, reused=True)
 
     async def _vector(self, question: str) -> Vectors:
         rows = await self._embedder.embed([question], kind="query")

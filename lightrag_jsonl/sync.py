@@ -21,8 +21,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lightrag_jsonl.batching import BatchExport, BatchImport
 from lightrag_jsonl.duplicates import Duplicate
 from lightrag_jsonl.errors import StorageError
+from lightrag_jsonl.estimating import Estimate
 from lightrag_jsonl.explain.events import Event
 from lightrag_jsonl.explain.origins import DocumentOrigins, EdgeOrigins
 from lightrag_jsonl.explain.rdf import Format, Version
@@ -156,6 +158,20 @@ class LightRAG:
     def delete(self, *ids: str) -> DeleteReport:
         """Remove documents by id."""
         return self._loop.run(self._rag.delete(*ids))
+
+    def estimate(self, documents: Given | Iterable[Given]) -> Estimate:
+        """What `insert` would cost with a model: calls and tokens; nothing is asked or stored."""
+        return self._loop.run(self._rag.estimate(documents))
+
+    def export_batch(
+        self, path: str | Path, documents: Given | Iterable[Given] = (), *, reasoning: bool = False
+    ) -> BatchExport:
+        """Write what the model is to be asked, as a file in OpenAI's batch format."""
+        return self._loop.run(self._rag.export_batch(path, documents, reasoning=reasoning))
+
+    def import_batch(self, *paths: str | Path, finish: bool = False) -> BatchImport:
+        """Read the results of a batch; documents whose answers are all there become visible."""
+        return self._loop.run(self._rag.import_batch(*paths, finish=finish))
 
     def import_index(self, folder: str | Path, *, watcher: Watcher | None = None) -> ImportReport:
         """Take over a working directory of LightRAG or nano-graphrag; no model is asked."""

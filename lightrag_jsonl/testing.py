@@ -96,12 +96,17 @@ class ScriptedLLM:
             yield word if number == 0 else " " + word
 
 
+def _words(text: str) -> int:
+    return len(text.split())
+
+
 @dataclass
 class ReplayLLM:
     """A model that repeats recorded answers: for each text, what was said in turn about it.
 
     A request belongs to the text that ends its first question; its turn is the number of answers
-    already in the conversation. Past the last answer it says that nothing is missing.
+    already in the conversation. Past the last answer it says that nothing is missing. Tokens are
+    counted by `count`, as words where none is given.
     """
 
     answers: Mapping[str, Sequence[str]]
@@ -109,6 +114,7 @@ class ReplayLLM:
     nothing_more: str = '{"type":"done","entities":0,"relationships":0}'
     otherwise: Callable[[Request], str] | None = None
     requests: list[Request] = field(default_factory=list)
+    count: Callable[[str], int] = _words
 
     async def complete(
         self,
@@ -121,7 +127,7 @@ class ReplayLLM:
         request = Request(tuple(messages), response_type, max_tokens)
         self.requests.append(request)
         text = self._say(request)
-        return Completion(text, usage=Usage(len(request.text.split()), len(text.split())))
+        return Completion(text, usage=Usage(self.count(request.text), self.count(text)))
 
     def _say(self, request: Request) -> str:
         asked = next(m.content for m in request.messages if m.role == "user")

@@ -231,7 +231,7 @@ class VectorIndex:
         if rows.ndim != 2 or rows.shape[1] != self.dim or count not in (None, len(rows)):
             wanted = f"({'n' if count is None else count}, {self.dim})"
             raise EmbeddingError(f"vectors have the shape {rows.shape}, not {wanted}")
-        if not np.isfinite(rows).all():
+        if not np.isfinite(rows.sum(axis=1)).all():
             raise EmbeddingError("vectors hold values that are not finite")
         return rows
 

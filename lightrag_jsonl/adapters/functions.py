@@ -124,7 +124,10 @@ def as_embedder(embedder: object) -> Embedder:
 
     The latter has `embedding_dim`, and `func` or a call of its own. Raises `ConfigError`.
     """
-    if callable(getattr(embedder, "embed", None)) and hasattr(embedder, "dim"):
+    has_dim = (
+        inspect.getattr_static(embedder, "dim", None) is not None
+    )  # reading it may load a model
+    if has_dim and callable(getattr(embedder, "embed", None)):
         return cast("Embedder", embedder)
     dim = getattr(embedder, "embedding_dim", None)
     function = embedder if callable(embedder) else getattr(embedder, "func", None)

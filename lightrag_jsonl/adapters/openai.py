@@ -11,7 +11,7 @@ from lightrag_jsonl.adapters.constrain import Means, constraint, has_grammars, m
 from lightrag_jsonl.adapters.endpoint import Endpoint, JsonObject
 from lightrag_jsonl.adapters.faults import EndpointError
 from lightrag_jsonl.adapters.openai_embedder import OpenAIEmbedder
-from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.errors import ConfigError, LLMError
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Completion, Json, Message, ResponseType, Usage
 
@@ -163,6 +163,19 @@ class OpenAILLM:
                 log.warning("%s takes no grammar: entity names stay free", self._endpoint.host)
         return self._means
 
+    def request_body(
+        self,
+        messages: Sequence[Message],
+        *,
+        response_type: ResponseType = "text",
+        max_tokens: int | None = None,
+    ) -> JsonObject:
+        """What `complete` would send, for those who send it in another way (a batch file)."""
+        body = self._body(messages, max_tokens)
+        if self._json_mode and response_type == "json":
+            body["response_format"] = {"type": "json_object"}
+        return self._accepted(body)
+
     def _body(self, messages: Sequence[Message], max_tokens: int | None) -> JsonObject:
         turns: list[Json] = [
             {"role": message.role, "content": sanitize(message.content)} for message in messages
@@ -206,17 +219,10 @@ class OpenAILLM:
         return False
 
     def _completion(self, answer: JsonObject) -> Completion:
-        choice = _first(answer.get("choices"))
-        if choice is None:
-            raise self._endpoint.unusable("the answer has no choices", transient=True)
-        message, reason = choice.get("message"), choice.get("finish_reason")
-        content = _text(message.get("content")) if isinstance(message, dict) else None
-        cut = reason in LENGTH
-        if content is None and not cut:
-            refusal = message.get("refusal") if isinstance(message, dict) else None
-            why = f": {refusal}" if refusal else f" (finish reason {reason!r})"
-            raise self._endpoint.unusable(f"the model gave no text{why}")
-        return Completion(content or "", "length" if cut else "stop", _usage(answer.get("usage")))
+        try:
+            return read_completion(answer)
+        except LLMError as error:
+            raise self._endpoint.unusable(str(error), transient=error.transient) from error
 
     async def _pieces(self, body: JsonObject) -> AsyncGenerator[str, None]:
         ended = False
@@ -230,6 +236,21 @@ class OpenAILLM:
                 ended = ended or choice.get("finish_reason") is not None
         if not ended:
             raise self._endpoint.unusable("the stream ended before the answer", transient=True)
+
+
+def read_completion(answer: JsonObject) -> Completion:
+    """What an answer in the form of `/chat/completions` says; `LLMError` where that is nothing."""
+    choice = _first(answer.get("choices"))
+    if choice is None:
+        raise LLMError("the answer has no choices", transient=True)
+    message, reason = choice.get("message"), choice.get("finish_reason")
+    content = _text(message.get("content")) if isinstance(message, dict) else None
+    cut = reason in LENGTH
+    if content is None and not cut:
+        refusal = message.get("refusal") if isinstance(message, dict) else None
+        why = f": {refusal}" if refusal else f" (finish reason {reason!r})"
+        raise LLMError(f"the model gave no text{why}")
+    return Completion(content or "", "length" if cut else "stop", _usage(answer.get("usage")))
 
 
 def _first(items: Json) -> JsonObject | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from lightrag_jsonl.cli import (
     doctor,
     entities,
     evaluating,
+    explaining,
     exporting,
     indexing,
     looking,
@@ -88,21 +90,36 @@ def _print_version(context: click.Context, option: click.Parameter, value: bool)
     callback=_print_version,
     help="Show the version and end.",
 )
-def main(debug: bool) -> None:
+@click.pass_context
+def main(context: click.Context, debug: bool) -> None:
     """Turn texts into a knowledge graph, and questions into answers with their sources.
 
     Without --llm nothing leaves this machine: language rules read the texts and
     answers are put together from cited sentences. With --llm a model does both.
     """
-    import logging
-
-    level = logging.DEBUG if debug else logging.WARNING
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    logging.getLogger("lightrag_jsonl").setLevel(level)
+    context.with_resource(_log(debug))
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(io.UnsupportedOperation):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
+
+
+@contextlib.contextmanager
+def _log(debug: bool) -> Iterator[None]:
+    """Warnings of this package to stderr, everything with --debug; other packages stay quiet."""
+    import logging
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+    logger = logging.getLogger("lightrag_jsonl")
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG if debug else logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
 
 
 for command in (
@@ -110,6 +127,7 @@ for command in (
     indexing.insert,
     asking.query,
     asking.retrieve,
+    explaining.explain,
     looking.status,
     looking.documents,
     looking.rejections,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lightrag_jsonl.cli.explaining import Live
 from lightrag_jsonl.cli.opening import asking
 from lightrag_jsonl.cli.options import FILE, Command, Setup, as_json, mode, models
 from lightrag_jsonl.cli.output import emit_json, one_line, printable, say
@@ -19,7 +20,7 @@ from lightrag_jsonl.types import Json, Message
 
 if TYPE_CHECKING:
     from lightrag_jsonl.options import QueryParam
-    from lightrag_jsonl.sync import LightRAG
+    from lightrag_jsonl.sync import Stream
     from lightrag_jsonl.types import Answer, Context
 
 DESCRIPTION_COLUMNS = 100
@@ -132,9 +133,19 @@ def _question_options(function: Command) -> Command:
     default=None,
     help="Print the answer as it is written (the default on a terminal).",
 )
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Have the model choose the facts and say why; tell it on stderr as it happens.",
+)
 @as_json
 def query(
-    setup: Setup, question: tuple[str, ...], stream: bool | None, as_json: bool, **given: Any
+    setup: Setup,
+    question: tuple[str, ...],
+    stream: bool | None,
+    explain: bool,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Answer a QUESTION, with the places that it rests on.
 
@@ -151,10 +162,11 @@ def query(
     if stream is None:
         stream = sys.stdout.isatty()
     with asking(setup) as rag:
+        listener = Live(setup.working_dir) if explain else None
         if stream and not as_json:
-            _stream(rag, text, param)
+            _stream(rag.stream(text, param, explain=explain, listener=listener))
             return
-        answer = rag.query(text, param)
+        answer = rag.query(text, param, explain=explain, listener=listener)
     if as_json:
         emit_json(answer)
     else:
@@ -208,8 +220,7 @@ def _param(given: dict[str, Any]) -> QueryParam:
 # ── for people ──────────────────────────────────────────────────────────────────
 
 
-def _stream(rag: LightRAG, question: str, param: QueryParam) -> None:
-    pieces = rag.stream(question, param)
+def _stream(pieces: Stream) -> None:
     for piece in pieces:
         click.echo(printable(piece), nl=False)
         sys.stdout.flush()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def entities() -> None:
-    """Find names that mean one thing, merge them, and take that back.
+    """Find names that mean one thing, and merge them.
 
     \b
     Examples:
@@ -49,10 +49,14 @@ def duplicates(setup: Setup, limit: int, as_json: bool) -> None:
 @click.argument("names", nargs=-1, required=True)
 @click.option("--into", required=True, metavar="NAME", help="What they are all to be called.")
 @folder
-def merge(setup: Setup, names: tuple[str, ...], into: str) -> None:
+@as_json
+def merge(setup: Setup, names: tuple[str, ...], into: str, as_json: bool) -> None:
     """Make the entities NAMES one. What the texts say stays as it is, so this can be undone."""
     with asking(setup) as rag:
         rag.merge_entities(names, into=into)
+    if as_json:
+        emit_json({"merged": names, "into": into})
+        return
     undo = " ".join(f'"{name}"' for name in names)
     say(f"{counted(len(names), 'name')} now mean{'s' * (len(names) == 1)} {into}")
     say(f"to undo: lightrag-jsonl entities unmerge -w {setup.working_dir} {undo}")
@@ -61,10 +65,14 @@ def merge(setup: Setup, names: tuple[str, ...], into: str) -> None:
 @entities.command()
 @click.argument("names", nargs=-1, required=True)
 @folder
-def unmerge(setup: Setup, names: tuple[str, ...]) -> None:
+@as_json
+def unmerge(setup: Setup, names: tuple[str, ...], as_json: bool) -> None:
     """Make merged NAMES entities of their own again."""
     with asking(setup) as rag:
         rag.unmerge(*names)
+    if as_json:
+        emit_json({"unmerged": names})
+        return
     say(f"{counted(len(names), 'name')} on {'its' if len(names) == 1 else 'their'} own again")
 
 

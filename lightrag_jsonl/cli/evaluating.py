@@ -66,9 +66,9 @@ def evaluate(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Ask the QUESTIONS of a JSONL file of every mode, and tell how much of what supports them is found.
+    """Measure how well each mode finds what supports the answers.
 
-    A line is {"question": …, "supporting": [ids of documents or chunks], "answer": …}. "dense" and
+    The QUESTIONS are a JSONL file. A line is {"question": …, "supporting": [ids of documents or chunks], "answer": …}. "dense" and
     "bm25" are the chunks' vectors and words alone, without a graph.
 
     \b

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,12 +17,13 @@ from lightrag_jsonl.types import Json
 if TYPE_CHECKING:
     from lightrag_jsonl.sync import LightRAG
 
-STDOUT = ("-", "<stdout>")
+STDOUT = "-"
+UTF_8 = "utf-8"
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @click.command()
-@click.argument("file", type=click.File("w", encoding="utf-8", atomic=True), default="-")
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True), default=STDOUT)
 @folder
 @click.option(
     "-f",
@@ -34,7 +35,7 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
     help="graphml or json: the merged graph; jsonl: what each chunk said, one record a line.",
 )
 @as_json
-def export(setup: Setup, file: TextIO, format_: str, as_json: bool) -> None:
+def export(setup: Setup, file: str, format_: str, as_json: bool) -> None:
     """Write the graph, or the records behind it, to FILE or stdout.
 
     The records are those of the prompt extract-graph, with the id of their document and the
@@ -46,14 +47,15 @@ def export(setup: Setup, file: TextIO, format_: str, as_json: bool) -> None:
       lightrag-jsonl export -w kb graph.graphml
       lightrag-jsonl export -w kb --format jsonl > records.jsonl
     """
-    on_stdout = file.name in STDOUT
+    if as_json and file == STDOUT:
+        format_ = "json"
     written = 0
-    with looking(setup) as rag:
-        for line in FORMATS["json" if as_json and on_stdout else format_](rag):
-            click.echo(line, file=file)
+    with looking(setup) as rag, click.open_file(file, "w", encoding=UTF_8, atomic=True) as out:
+        for line in FORMATS[format_](rag):
+            click.echo(line, file=out)
             written += 1
-    if as_json and not on_stdout:
-        emit_json({"file": file.name, "format": format_, "lines": written})
+    if as_json and file != STDOUT:
+        emit_json({"file": file, "format": format_, "lines": written})
 
 
 def graphml_lines(rag: LightRAG) -> Iterator[str]:

@@ -155,13 +155,17 @@ class AnswerChunk(_Event):
 
 @dataclass(frozen=True, slots=True)
 class Answered(_Event):
-    """The whole answer, its citations resolved; `invented` are cited numbers that were not shown."""
+    """The whole answer, its citations resolved; `invented` are cited numbers that were not shown.
+
+    `reused` tells that it was written for an earlier question, from what is shown here.
+    """
 
     stage: ClassVar[Stage] = "answer"
     text: str
     citations: tuple[Citation, ...] = ()
     invented: tuple[int, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    reused: bool = False
 
     @property
     def triples(self) -> tuple[Triple, ...]:

@@ -124,12 +124,11 @@ class Recorder:
         """A piece of the answer: told, not stored (the whole answer is)."""
         await self._tell(AnswerChunk(self.trace_id, text))
 
-    async def answered(self, answer: Answer) -> None:
+    async def answered(self, answer: Answer, *, reused: bool = False) -> None:
         """The whole answer, and the end."""
         await self._tell(AnswerChunk(self.trace_id, "", end_of_stream=True))
-        await self._add(
-            Answered(self.trace_id, answer.text, answer.citations, answer.invented, answer.usage)
-        )
+        told = answer.text, answer.citations, answer.invented, answer.usage
+        await self._add(Answered(self.trace_id, *told, reused))
         cited = tuple(dict.fromkeys(citation.document for citation in answer.citations))
         await self._end(End(self.trace_id, self._clock(), cited or self._sources))
 
@@ -155,15 +154,14 @@ class Recorder:
         for entity in context.entities:
             number = len(shown) + 1
             names = entity.chunk_ids
-            shown.append(
-                Shown(number, "entity", entity.name, entity.name, names, entity.description)
-            )
+            text = _line(entity.description)
+            shown.append(Shown(number, "entity", entity.name, entity.name, names, text))
         for relation in context.relations:
             number = len(shown) + 1
             labels = (relation.source, relation.predicate, relation.target)
             edge = self._by_labels[labels]
             label = f"{labels[0]} — {labels[1]} → {labels[2]}"
-            text = relation.description
+            text = _line(relation.description)
             shown.append(Shown(number, "relation", edge.id, label, edge.chunk_ids, text))
         for chunk in context.chunks:
             label = context.documents.get(chunk.document_id, chunk.document_id)
@@ -212,3 +210,8 @@ class Recorder:
                 "a listener of trace %s failed and is no longer told", self.trace_id, exc_info=True
             )
             self._listener = None
+
+
+def _line(text: str) -> str:
+    """A description as the prompt shows it: on one line."""
+    return " ".join(text.split())

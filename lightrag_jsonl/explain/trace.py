@@ -33,7 +33,8 @@ class Trace:
     `stages` are the steps that were reached: a query that was killed keeps what it had.
     `candidates` and `retrieved_chunks` are what was found, `selected` and `selected_chunks`
     what was chosen, `shown` what the answer's prompt held. `selection_error` is why the model
-    could not choose. `answer` is None until it is whole.
+    could not choose. `answer` is None until it is whole; `reused`, it was written for an earlier
+    question.
     """
 
     id: str
@@ -59,6 +60,7 @@ class Trace:
     citations: tuple[Citation, ...] = ()
     invented: tuple[int, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    reused: bool = False
     sources: tuple[str, ...] = ()
     ended_at: datetime | None = None
 
@@ -103,6 +105,7 @@ def apply(trace: Trace, event: Event) -> Trace:
                 citations=event.citations,
                 invented=event.invented,
                 usage=event.usage,
+                reused=event.reused,
             )
         case End():
             return replace(
@@ -127,6 +130,21 @@ def fold(events: Iterable[Event]) -> Trace:
     for event in remaining:
         trace = apply(trace, event)
     return trace
+
+
+def selection_of(trace: Trace) -> Selection:
+    """The event that told of the trace's selection."""
+    return Selection(
+        trace.id,
+        trace.method or "score",
+        trace.selected,
+        trace.selected_chunks,
+        trace.shown,
+        trace.rejections,
+        trace.fallback,
+        trace.bases,
+        trace.selection_error,
+    )
 
 
 def trace_to_json(trace: Trace) -> str:

@@ -99,6 +99,7 @@ class LLMExtractor:
             if await self._nothing_is_missing(talk):
                 return
             talk.say(talk.last, self._ask.prompts.render("glean-extract", {}))
+            talk.begin_round()
             asked = await self._turn(talk)
             brought = self._take(talk, asked)
             await self._resume(talk, asked)
@@ -108,8 +109,7 @@ class LLMExtractor:
 
     async def _nothing_is_missing(self, talk: _Talk) -> bool:
         """The counts the model declared match what was read, and asked, it says no."""
-        found = talk.mentions
-        if found.declared != (len(found.entities), len(found.relations)):
+        if talk.mentions.declared != talk.new_claims():
             return False
         then = [*talk.then, Message("assistant", talk.last)]
         then += self._ask.prompts.render("glean-check", {})
@@ -155,6 +155,7 @@ class _Talk:
     names: Sequence[str] | None = None
     then: list[Message] = field(default_factory=list)
     last: str = ""
+    before: tuple[int, int] = (0, 0)
     records: int = 0
     rejections: list[Rejection] = field(default_factory=list)
     truncated: int = 0
@@ -166,6 +167,16 @@ class _Talk:
     def say(self, answer: str, question: Sequence[Message]) -> None:
         """Add the model's turn and the next question."""
         self.then += [Message("assistant", answer), *question]
+
+    def begin_round(self) -> None:
+        """What is declared from now on counts the claims from now on."""
+        self.before = len(self.mentions.entities), len(self.mentions.relations)
+        self.mentions.declared = None
+
+    def new_claims(self) -> tuple[int, int]:
+        """The entity and relation claims since the round began."""
+        found = len(self.mentions.entities), len(self.mentions.relations)
+        return found[0] - self.before[0], found[1] - self.before[1]
 
     def extraction(self) -> Extraction:
         found = self.mentions
@@ -195,7 +206,7 @@ class _Talk:
 
 def _unreadable(asked: Records) -> bool:
     refused = any(refused.reason != "repaired" for refused in asked.result.rejections)
-    return refused and not asked.result.records
+    return (refused or _cut(asked)) and not asked.result.records
 
 
 def _cut(asked: Records) -> bool:
@@ -215,7 +226,9 @@ def from_records(
     found.add(records, ADAPTERS["extract-graph"])
     found.finish()
     refused = (*rejections, *found.rejections)
-    state: ChunkState = "ok" if found.entities else ("failed" if refused else "empty")
+    state: ChunkState = "ok" if found.entities else "empty"
+    if any(one.reason != "repaired" for one in refused):
+        state = "partial" if found.entities else "failed"
     return Extraction(
         entities=tuple(found.entities),
         relations=tuple(found.relations),

@@ -65,6 +65,7 @@ class Plan:
     entity_claims: list[EntityClaim] = field(default_factory=list)
     relation_claims: list[RelationClaim] = field(default_factory=list)
     removed: frozenset[int] = frozenset()
+    removed_claims: Counter[tuple[Kind, int]] = field(default_factory=Counter)
     fragments: dict[tuple[Kind, int], list[Fragment]] = field(default_factory=dict)
 
     def touched(self, kind: Kind) -> Sequence[EntityRow | RelationRow]:
@@ -74,6 +75,12 @@ class Plan:
     def alive(self, kind: Kind) -> list[EntityRow | RelationRow]:
         """The touched rows of a kind that still have a mention."""
         return [row for row in self.touched(kind) if row.mentions]
+
+    def last_claim(self, kind: Kind, owner: int) -> int:
+        """The row id of the last new claim about an entity or relation; 0 where there is none."""
+        if kind == "entity":
+            return max((c.id for c in self.entity_claims if c.entity == owner), default=0)
+        return max((c.id for c in self.relation_claims if c.relation == owner), default=0)
 
     def gone(self, kind: Kind) -> list[int]:
         """The touched rows of a kind that lost their last mention."""
@@ -155,10 +162,12 @@ def _take_out(connection: sqlite3.Connection, plan: Plan) -> None:
     for claim in gone_entities:
         count_entity(plan.entities[claim.entity], claim.mention, -1)
         _uncover(plan.entities[claim.entity], claim.id)
+        plan.removed_claims["entity", claim.entity] += 1
     for relation_claim in gone_relations:
         row = plan.relations[relation_claim.relation]
         count_relation(row, relation_claim.mention, -1, forward=relation_claim.forward)
         _uncover(row, relation_claim.id)
+        plan.removed_claims["relation", row.id] += 1
     times = set(chunk_times(connection, plan.removed).values())
     kinds: tuple[Kind, ...] = ("entity", "relation")
     for kind in kinds:

@@ -16,17 +16,18 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from lightrag_jsonl.ask import Ask, Spending
 from lightrag_jsonl.concurrency import both, first, together
 from lightrag_jsonl.errors import BudgetError, NotFoundError
 from lightrag_jsonl.indexing import repairing
-from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages, rechunk
 from lightrag_jsonl.indexing.committing import Committed, Committer, Ready
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.extraction import LLMExtractor, from_records
-from lightrag_jsonl.indexing.given import given_chunks, given_records
+from lightrag_jsonl.indexing.given import given_records
+from lightrag_jsonl.indexing.intake import UNDONE, Intake, as_stored, content_of, identified
 from lightrag_jsonl.indexing.repairing import Told
 from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.options import IndexOptions
@@ -36,7 +37,7 @@ from lightrag_jsonl.storage import aliases, documents, reading
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.documents import PendingDocument, StoredDocument
 from lightrag_jsonl.storage.lock import writing
-from lightrag_jsonl.text import digest, name_key
+from lightrag_jsonl.text import name_key
 from lightrag_jsonl.types import (
     Chunk,
     DeleteReport,
@@ -49,6 +50,7 @@ from lightrag_jsonl.types import (
 )
 
 DOCUMENTS_AHEAD = 128  # documents in memory between reading and commit
+NO_TEXT = "the document has no text"
 LINGER_SECONDS = 0.05  # a commit waits so long for more documents, so that they share its pages
 
 log = logging.getLogger(__name__)
@@ -107,11 +109,24 @@ class _Run:
     known: int = 0
     done: int = 0
     preparing: int = 0
+    under_way: dict[str, asyncio.Event] = field(default_factory=dict)
     stopped: str = ""
 
     def tell(self) -> None:
         if self.watcher is not None:
             self.watcher(Progress(self.done, self.known, len(self.documents)))
+
+    async def begin(self, id: str) -> None:
+        """Wait until no other document of this id is under way."""
+        while id in self.under_way:
+            await self.under_way[id].wait()
+        self.under_way[id] = asyncio.Event()
+
+    def end(self, id: str) -> None:
+        """The document is committed, or will not be."""
+        done = self.under_way.pop(id, None)
+        if done is not None:
+            done.set()
 
 
 class IndexPipeline:
@@ -141,6 +156,7 @@ class IndexPipeline:
         self._committer = Committer(
             database, ask, embeddings, tokenizer, options, language=language, settings=settings
         )
+        self.intake = Intake(database, tokenizer, options)
         self._turn = asyncio.Lock()
 
     # ── what callers do ─────────────────────────────────────────────────────────
@@ -159,22 +175,44 @@ class IndexPipeline:
         async with self._writing():
             return await self._insert(given, watcher, summarize)
 
-    async def resume(self, *, watcher: Watcher | None = None) -> InsertReport:
+    async def resume(
+        self, *, watcher: Watcher | None = None, summarize: bool = True
+    ) -> InsertReport:
         """Go on with the documents that an interrupted insert left waiting."""
         async with self._writing():
             with self._database.reading() as connection:
                 waiting = documents.pending_documents(connection)
-            return await self._insert(waiting, watcher)
+            return await self._insert(waiting, watcher, summarize)
 
-    async def retry(self, *, watcher: Watcher | None = None) -> InsertReport:
+    async def postpone(self, given: Iterable[PendingDocument]) -> tuple[list[str], list[Failure]]:
+        """Remember new and changed documents as waiting, without reading them.
+
+        Tells which are known already, and which have no text.
+        """
+        unchanged: list[str] = []
+        failures: list[Failure] = []
+        async with self._writing():
+            for waiting in given:
+                document, pages = identified(waiting.document)
+                waiting, id = replace(waiting, document=document), document.id or ""
+                old = self.intake.stored(id)
+                if not any(page.text.strip() for page in pages):
+                    failures.append(Failure(id, None, NO_TEXT))
+                elif old is not None and old.content == content_of(document, pages, waiting):
+                    unchanged.append(id)
+                else:
+                    await self._write(partial(documents.put_pending, waiting=waiting))
+        return unchanged, failures
+
+    async def retry(
+        self, *, watcher: Watcher | None = None, summarize: bool = True
+    ) -> InsertReport:
         """Ask again for every chunk that failed, and for no other."""
         async with self._writing():
-            run = _Run(Budget(self._options), watcher)
+            run = _Run(Budget(self._options), watcher, summarize)
             with self._database.reading() as connection:
                 failed = [
-                    stored
-                    for stored in documents.documents(connection)
-                    if stored.state in ("partial", "failed")
+                    stored for stored in documents.documents(connection) if stored.state in UNDONE
                 ]
             await self._all(run, (self._retry(run, stored) for stored in failed))
             return self._report(run)
@@ -314,24 +352,39 @@ class IndexPipeline:
             return await self._committer.commit(batch, summarize=False)
 
     async def _take_in(self, run: _Run, waiting: PendingDocument) -> Ready | None:
-        document, pages = _identified(waiting.document)
-        waiting = replace(waiting, document=document)
+        """Prepare a document, once an earlier one of the same id is committed."""
+        document, pages = identified(waiting.document)
         id = document.id or ""
+        await run.begin(id)
+        ready = None
+        try:
+            records = None if waiting.records is None else tuple(map(as_stored, waiting.records))
+            waiting = replace(waiting, document=document, records=records)
+            ready = await self._prepare(run, waiting, pages)
+        finally:
+            if ready is None:
+                run.end(id)
+        return ready
+
+    async def _prepare(
+        self, run: _Run, waiting: PendingDocument, pages: tuple[Page, ...]
+    ) -> Ready | None:
+        document, id = waiting.document, waiting.document.id or ""
         if not any(page.text.strip() for page in pages):
-            run.failures.append(Failure(id, None, "the document has no text"))
+            run.failures.append(Failure(id, None, NO_TEXT))
             return None
-        content = _content(document, pages, waiting)
-        with self._database.reading() as connection:
-            found = documents.documents(connection, [id])
-        if found and found[0].content == content:
-            if found[0].state == "done" or waiting.records is not None:
+        content = content_of(document, pages, waiting)
+        old = self.intake.stored(id)
+        if old is not None and old.content == content:
+            if old.state == "done" or waiting.records is not None:
                 run.unchanged.append(id)
                 await self._write(lambda connection: documents.drop_pending(connection, [id]))
                 return None
-            return await self._retry(run, found[0])
+            return await self._retry(run, old)
+        chunks = self.intake.cut(pages, waiting, old)
+        given = self._given(waiting, chunks)
         await self._write(lambda connection: documents.put_pending(connection, waiting))
-        chunks = self._cut(pages, waiting, found)
-        extractions, vectors = await self._read(run, waiting, chunks)
+        extractions, vectors = await self._read(run, chunks, given)
         return Ready(
             document=document,
             content=content,
@@ -343,35 +396,25 @@ class IndexPipeline:
             vectors=vectors,
         )
 
-    def _cut(
-        self, pages: tuple[Page, ...], waiting: PendingDocument, found: Sequence[StoredDocument]
-    ) -> tuple[Chunk, ...]:
-        if waiting.chunks is not None:
-            return given_chunks(pages, waiting.chunks, self._tokenizer)
-        size, overlap = self._options.chunk_tokens, self._options.chunk_overlap
-        if not found:
-            return chunk_pages(pages, tokenizer=self._tokenizer, size=size, overlap=overlap)
-        with self._database.reading() as connection:
-            old_pages = documents.pages(connection, found[0].id)
-            old_chunks = tuple(documents.chunks_of(connection, [found[0].row]).values())
-        return rechunk(
-            pages, old_pages, old_chunks, tokenizer=self._tokenizer, size=size, overlap=overlap
-        )
+    def _given(
+        self, waiting: PendingDocument, chunks: Sequence[Chunk]
+    ) -> tuple[Extraction, ...] | None:
+        """What ready-made records amount to, where the caller brought them."""
+        if waiting.records is None:
+            return None
+        parts = given_records(waiting.records, self._record_schema, len(chunks))
+        return tuple(from_records(chunk, *part) for chunk, part in zip(chunks, parts, strict=True))
 
     async def _read(
-        self, run: _Run, waiting: PendingDocument, chunks: Sequence[Chunk]
+        self, run: _Run, chunks: Sequence[Chunk], given: tuple[Extraction, ...] | None
     ) -> tuple[tuple[Extraction, ...], dict[bytes, Vectors]]:
         """Extract and embed a document's chunks, both at once."""
         run.known += len(chunks)
         run.tell()
         embedding = self._embeddings.missing(self._embeddings.clip(c.text) for c in chunks)
-        if waiting.records is not None:
-            parts = given_records(waiting.records, self._record_schema, len(chunks))
-            extractions = [
-                from_records(chunk, *part) for chunk, part in zip(chunks, parts, strict=True)
-            ]
+        if given is not None:
             run.done += len(chunks)
-            return tuple(extractions), await embedding
+            return given, await embedding
         return await both(self._extract_all(run, chunks), embedding)
 
     async def _extract_all(self, run: _Run, chunks: Iterable[Chunk]) -> tuple[Extraction, ...]:
@@ -420,6 +463,7 @@ class IndexPipeline:
         run.usage += done.usage
         for one in batch:
             run.documents.append(one.document.id or "")
+            run.end(one.document.id or "")
             for chunk, extraction in zip(one.chunks, one.extractions, strict=True):
                 run.usage += extraction.usage
                 run.reports.append((extraction.state, documents.report_json(extraction)))
@@ -466,17 +510,3 @@ async def _drain(
     while not queue.empty():
         found.append(queue.get_nowait())
     return [one for one in found if one is not None], None in found
-
-
-def _identified(document: Document) -> tuple[Document, tuple[Page, ...]]:
-    """A document with its id (from its content where none was given) and its pages."""
-    pages = document_pages(document.id or "", document)
-    id = document.id or "doc-" + digest(*(page.text for page in pages))
-    return replace(document, id=id), tuple(replace(page, document_id=id) for page in pages)
-
-
-def _content(document: Document, pages: Sequence[Page], waiting: PendingDocument) -> str:
-    """What must be equal for a document to be the same: texts, records and what is shown of it."""
-    shown = (document.title, document.source, document.date, sorted(document.metadata.items()))
-    given = repr((waiting.records, waiting.chunks)) if waiting.records is not None else ""
-    return digest(*(page.text for page in pages), repr(shown), given)

@@ -156,9 +156,10 @@ def read_strength(value: Json) -> Json:
             value = float(unicodedata.normalize("NFKC", value).strip())
         except ValueError:
             return value
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return value
-    return min(max(float(value), STRENGTHS[0]), STRENGTHS[1])
+    low, high = STRENGTHS
+    return float(min(value, high)) if value > low else low  # so is what is no number
 
 
 # ── mentions ────────────────────────────────────────────────────────────────────
@@ -194,13 +195,18 @@ class Mentions:
         return len(self._keys) + len(self._pairs) - before
 
     def finish(self) -> None:
-        """Name the ends of relations that nothing named: entities of an unknown type."""
+        """Name the ends of relations that nothing named, as of an unknown type; order all claims.
+
+        The order is that of the names in the text, so that it does not matter which came first.
+        """
+        self.relations = dict.fromkeys(sorted(self.relations, key=self._relation_order))
         named = {name_key(mention.name) for mention in self.entities}
-        for relation in list(self.relations):
+        for relation in self.relations:
             for end in (relation.source, relation.target):
                 if name_key(end) not in named:
                     named.add(name_key(end))
                     self.entities[EntityMention(end, UNKNOWN_TYPE, "", self._grounded(end))] = None
+        self.entities = dict.fromkeys(sorted(self.entities, key=self._entity_order))
 
     def entity(
         self,
@@ -281,9 +287,28 @@ class Mentions:
         )
 
     def _grounded(self, name: str) -> bool:
+        folded = self._folded_text()
+        return _fold(name) in folded or name_key(name) in folded
+
+    def _entity_order(self, mention: EntityMention) -> tuple[object, ...]:
+        said = (mention.name, mention.type, mention.description, mention.attributes)
+        return self._where(mention.name), *said
+
+    def _relation_order(self, mention: RelationMention) -> tuple[object, ...]:
+        ends = (mention.source, mention.target)
+        said = (mention.keywords, mention.description, mention.strength)
+        return max(map(self._where, ends)), *ends, *said
+
+    def _where(self, name: str) -> int:
+        """Where a name first stands in the text; behind all of it where it does not occur."""
+        folded = self._folded_text()
+        at = folded.find(_fold(name))
+        return at if at >= 0 else len(folded)
+
+    def _folded_text(self) -> str:
         if not self._folded:
             self._folded = _fold(self.text)
-        return _fold(name) in self._folded or name_key(name) in self._folded
+        return self._folded
 
 
 def _fold(text: str) -> str:

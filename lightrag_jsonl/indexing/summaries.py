@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from lightrag_jsonl.ask import Ask, Spending
+from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.merging import Fragment, Plan, winner
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Tokenizer
@@ -67,13 +68,14 @@ class Describer:
         self, connection: sqlite3.Connection, plan: Plan, kind: Kind, row: Row
     ) -> list[str]:
         """The first distinct descriptions in order of place that no summary covers."""
-        limit = (self._options.summarize_fragments + 1) * LOOK_AHEAD + len(plan.removed)
+        limit = (self._options.summarize_fragments + 1) * LOOK_AHEAD
         fragments = list(plan.fragments.get((kind, row.id), ()))
         if row.mentions > len(fragments):
+            going = plan.removed_claims[kind, row.id]
             fragments += claims.first_fragments(
-                connection, kind, row.id, after=row.covered, limit=limit
+                connection, kind, row.id, after=row.covered, limit=limit + going
             )
-        return _distinct(fragments, plan)
+        return _distinct(fragments, plan, limit=limit)
 
     def _is_due(
         self,
@@ -93,9 +95,8 @@ class Describer:
     def _due(self, connection: sqlite3.Connection, plan: Plan, kind: Kind, row: Row) -> Due:
         stored = claims.first_fragments(connection, kind, row.id, after=0, limit=-1)
         new = plan.fragments.get((kind, row.id), [])
-        listed = plan.entity_claims if kind == "entity" else plan.relation_claims
-        covered = max((claim.id for claim in listed), default=0)
-        covered = covered or claims.last_claim(connection, kind, row.id)
+        covered = plan.last_claim(kind, row.id)
+        covered = covered or claims.last_claim(connection, kind, row.id, without=plan.removed)
         return Due(kind, row, title(row), tuple(_distinct([*stored, *new], plan)), covered)
 
     def _are_long(self, texts: Sequence[str]) -> bool:
@@ -143,6 +144,9 @@ async def summarize(
                 continue
             variables = {"name": due.name, "descriptions": group, "language": language}
             reply = await ask.text("summarize-descriptions", variables, spending=spending)
+            if not reply.text.strip():
+                await ask.forget(reply)
+                raise LLMError(f"the model wrote an empty summary of {due.name!r}")
             written.append(reply.text.strip())
             usage += reply.usage
         if len(written) >= len(texts):  # fragments too long to be grouped
@@ -173,6 +177,6 @@ def _is_border(text: str) -> bool:
     return int.from_bytes(sha256(text.encode()).digest()[:4], "big") % CUT_EVERY == 0
 
 
-def _distinct(fragments: Iterable[Fragment], plan: Plan) -> list[str]:
-    kept = (f for f in sorted(fragments) if f[1] not in plan.removed)
-    return list(dict.fromkeys(text for _, _, text in kept))
+def _distinct(fragments: Iterable[Fragment], plan: Plan, *, limit: int | None = None) -> list[str]:
+    kept = [f for f in sorted(fragments) if f[1] not in plan.removed]
+    return list(dict.fromkeys(text for _, _, text in kept[:limit]))

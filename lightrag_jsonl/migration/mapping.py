@@ -134,8 +134,8 @@ class _Mapping:
             pages = tuple(dict.fromkeys(text for text, _ in self.homeless))
             number = {text: index for index, text in enumerate(pages)}
             document = Document("", id="doc-" + digest(*pages), title=NO_SOURCE_TITLE, pages=pages)
-            records = tuple({**record, "chunk": number[text]} for text, record in self.homeless)
-            yield PendingDocument(document, records, pages, at)
+            said = tuple({**record, "chunk": number[text]} for text, record in self.homeless)
+            yield PendingDocument(document, said, pages, at)
 
     # ── parts ───────────────────────────────────────────────────────────────────
 

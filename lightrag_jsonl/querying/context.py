@@ -96,7 +96,8 @@ def _fitted(
 
 def _hopeless(found: Found, room: _Room) -> bool:
     """Whether the whole is so long that counting it would be a waste."""
-    told = [item.description for item in (*found.entities, *found.relations)]
+    told = [item.description for item in found.entities]
+    told += [item.description for item in found.relations]
     texts = [chunk.text for chunk in found.chunks]
     return sum(map(len, [*told, *texts])) > HOPELESS * room.total
 

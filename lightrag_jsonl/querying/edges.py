@@ -102,10 +102,12 @@ async def chosen(
     So it is where the model cannot be asked, too: the answer is worth more than the choice.
     """
     if not relations:
-        return EdgeSelection("llm")
+        return EdgeSelection("score")
     edges = book.candidates(relations)
     lines = [
-        json.dumps(dict(zip("spo", edge.labels, strict=True), id=edge.id), ensure_ascii=False)
+        json.dumps(
+            dict(zip(("id", *"spo"), (edge.id, *edge.labels), strict=True)), ensure_ascii=False
+        )
         for edge in edges
     ]
     try:

@@ -37,7 +37,14 @@ def expand(
         ids, named_ends = ids[inside], named_ends[inside]
     score = RANKINGS[ranking]
     around = _ranked(ids, score(snapshot, probe, ids, named_ends), limit)
-    relations = fuse([around, seeds.relations], how=fusion)[:limit]
+    if ranking == "relevance":
+        asked = frozenset(ids[named_ends > 1].tolist())
+        relations = _first(asked, fuse([around, seeds.relations], how=fusion))
+    else:
+        direct = np.array([hit.id for hit in seeds.relations], np.int64)
+        by_rank = _ranked(direct, score(snapshot, probe, direct, np.zeros(len(direct))), limit)
+        relations = fuse([around, by_rank], how=fusion)
+    relations = relations[:limit]
     return Subgraph(_entities(snapshot, seeds, relations, fusion)[:limit], relations)
 
 
@@ -80,7 +87,9 @@ def _likeness(snapshot: Snapshot, probe: Probe, ids: Ids) -> Floats:
     index = snapshot.vectors["relation"]
     if probe.vectors is None or not len(ids) or not len(index):
         return np.zeros(len(ids))
-    known = np.array([row in index for row in ids.tolist()], np.bool_)
+    known = np.ones(len(ids), np.bool_)
+    if len(index) < snapshot.graph.relation_count:  # some were not embedded
+        known = np.array([row in index for row in ids.tolist()], np.bool_)
     scores = np.zeros(len(ids))
     cosines = index.scores(probe.vectors, ids[known]).astype(np.float64)
     scores[known] = cosines[0]
@@ -105,6 +114,12 @@ def _entities(
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────
+
+
+def _first(asked: frozenset[int], hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """The hits in `asked` before all others."""
+    raised = [hit._replace(score=hit.score + BOTH_ENDS) for hit in hits if hit.id in asked]
+    return (*raised, *(hit for hit in hits if hit.id not in asked))
 
 
 def _ranked(ids: Ids, scores: Floats, limit: int) -> tuple[Hit, ...]:

@@ -24,7 +24,7 @@ def fuse(
     scores = FUSIONS[how](full)
     reasons = _reasons(lists)
     order = sorted(scores, key=lambda row: (-scores[row], row))
-    return tuple(Hit(row, scores[row], "; ".join(reasons[row])) for row in order)
+    return tuple(Hit(row, scores[row], reasons[row]) for row in order)
 
 
 def reciprocal_ranks(lists: Iterable[tuple[Sequence[Hit], float]]) -> dict[int, float]:
@@ -53,11 +53,12 @@ FUSIONS: Mapping[Fusion, Callable[[Iterable[tuple[Sequence[Hit], float]]], dict[
 }
 
 
-def _reasons(lists: Lists) -> dict[int, dict[str, None]]:
-    reasons: dict[int, dict[str, None]] = {}
+def _reasons(lists: Lists) -> dict[int, str]:
+    """Why each row is there: every list's reason, each once."""
+    reasons: dict[int, str] = {}
     for ranked in lists:
-        for hit in ranked:
-            found = reasons.setdefault(hit.id, {})
-            if hit.why:
-                found[hit.why] = None
+        for row, _, why in ranked:
+            before = reasons.setdefault(row, why)
+            if why and why not in before.split("; "):
+                reasons[row] = f"{before}; {why}" if before else why
     return reasons

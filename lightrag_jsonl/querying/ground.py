@@ -39,7 +39,7 @@ class Ground:
 
 
 def subgraph_ground(
-    snapshot: Snapshot, subgraph: Subgraph, seeds: Seeds, direct: bool, scope: Scope | None
+    snapshot: Snapshot, subgraph: Subgraph, seeds: Seeds, *, direct: bool, scope: Scope | None
 ) -> Ground:
     """The entities and relations found, and the chunks that mention them.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt

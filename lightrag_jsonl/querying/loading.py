@@ -15,7 +15,8 @@ from lightrag_jsonl.storage.claims import EntityClaim, RelationClaim
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.types import Chunk, Entity, Json, Kind, Relation
 
-SOURCE_LIMIT = 50  # chunks named as sources of one entity or relation, the first ones
+SOURCE_LIMIT = 50  # chunks named as sources of one relation, the first ones
+ENTITY_SOURCES = 20  # likewise of one entity
 
 
 def find_scope(snapshot: Snapshot, where: Mapping[str, Json]) -> Scope | None:
@@ -38,9 +39,12 @@ def load_facts(
     Under a filter each is told anew from the mentions in the documents that are left.
     """
     if scope is None:
-        connection, limit = snapshot.connection, SOURCE_LIMIT
-        entities = reading.entities(connection, _rows(subgraph.entities), chunk_limit=limit)
-        relations = reading.relations(connection, _rows(subgraph.relations), chunk_limit=limit)
+        entities = reading.entities(
+            snapshot.connection, _rows(subgraph.entities), chunk_limit=ENTITY_SOURCES
+        )
+        relations = reading.relations(
+            snapshot.connection, _rows(subgraph.relations), chunk_limit=SOURCE_LIMIT
+        )
     else:
         entities, relations = _told_by(snapshot, subgraph, scope)
     return (

@@ -74,9 +74,13 @@ def find(
         limit=CANDIDATES * param.top_k,
     )
     direct = tuple(hit for lane in seeds.chunks for hit in lane) if recipe.chunks else ()
+    if recipe.walk:
+        ground = whole.at(snapshot)
+    else:
+        ground = subgraph_ground(snapshot, subgraph, seeds, direct=recipe.chunks, scope=scope)
     walked = walk_over(
         snapshot,
-        whole.at(snapshot) if recipe.walk else subgraph_ground(snapshot, subgraph, seeds, recipe.chunks, scope)
+        ground,
         subgraph,
         seeds,
         probe,

@@ -156,10 +156,16 @@ def count_claims(connection: sqlite3.Connection, kind: Kind, owner: int, *, afte
     return int(connection.execute(query, (owner, after)).fetchone()[0])
 
 
-def last_claim(connection: sqlite3.Connection, kind: Kind, owner: int) -> int:
-    """The highest row id among the mentions of one entity or relation; 0 where there is none."""
-    query = f"SELECT coalesce(max(id), 0) FROM {TABLES[kind]} WHERE {kind} = ?"
-    return int(connection.execute(query, (owner,)).fetchone()[0])
+def last_claim(
+    connection: sqlite3.Connection, kind: Kind, owner: int, *, without: Iterable[int]
+) -> int:
+    """The highest row id among an owner's mentions, leaving out some chunks; 0 where there is none."""
+    row = connection.execute(
+        f"SELECT coalesce(max(id), 0) FROM {TABLES[kind]} WHERE {kind} = ? "
+        "AND chunk NOT IN (SELECT value FROM json_each(?))",
+        (owner, json.dumps(sorted(without))),
+    ).fetchone()
+    return int(row[0])
 
 
 def first_seen(

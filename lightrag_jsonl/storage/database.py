@@ -89,6 +89,7 @@ class Database:
         for company, since jobs that are committed together share the pages they change.
         """
         future: Future[Result] = Future()
+        future.set_running_or_notify_cancel()  # whoever stops waiting does not stop the writing
         with self._guard:
             if self._closed:
                 raise StorageError(f"{self.working_dir} was closed", path=self.working_dir)
@@ -97,7 +98,7 @@ class Database:
                     target=self._write_forever, name="lightrag-jsonl-writer", daemon=True
                 )
                 self._thread.start()
-            self._jobs.put(_Work(job, future, flush, urgent))
+            self._jobs.put(_Work(job, future, self.path, flush, urgent))
         return future
 
     def write(self, job: Job[Result]) -> Result:
@@ -141,11 +142,11 @@ class Database:
             flush = any(work.flush for work in batch)
             flush = flush or (waiting is not None and now - waiting > FLUSH_SECONDS)
             try:
-                connection = connection or self._connect()
                 with translated(self.path):
+                    connection = connection or self._connect()
                     _commit_together(connection, batch, flush=flush)
                 waiting = None if flush else (waiting or now)
-            except (LightRAGError, sqlite3.Error) as error:
+            except LightRAGError as error:
                 connection = self._recover(connection)
                 for work in batch:
                     work.fail(error)
@@ -182,11 +183,13 @@ class Database:
     def _recover(self, connection: sqlite3.Connection | None) -> sqlite3.Connection | None:
         if connection is None:
             return None
-        with contextlib.suppress(sqlite3.Error):
+        try:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            return connection
-        return None
+        except sqlite3.Error:
+            connection.close()
+            return None
+        return connection
 
     # ── opening ─────────────────────────────────────────────────────────────────
 
@@ -256,20 +259,26 @@ class Database:
 class _Work(Generic[Result]):
     """A job on its way to the writing thread."""
 
-    def __init__(self, job: Job[Result], future: Future[Result], flush: bool, urgent: bool) -> None:
+    def __init__(
+        self, job: Job[Result], future: Future[Result], path: Path, flush: bool, urgent: bool
+    ) -> None:
         self.flush = flush
         self.urgent = urgent
         self._job = job
         self._future = future
+        self._path = path
         self._finish: Callable[[], None] = lambda: None
 
     def run(self, connection: sqlite3.Connection) -> None:
         connection.execute("SAVEPOINT job")
         try:
-            result = self._job(connection)
+            with translated(self._path):
+                result = self._job(connection)
         except Exception as error:  # it belongs to the caller
-            if not connection.in_transaction:  # the whole transaction is gone (disk full)
-                raise
+            if not connection.in_transaction:  # SQLite undid it all, the neighbours' work too
+                if isinstance(error, StorageError):
+                    raise
+                raise StorageError(f"{self._path}: {error}", path=self._path) from error
             connection.execute("ROLLBACK TO job")
             connection.execute("RELEASE job")
             failure = error
@@ -282,12 +291,10 @@ class _Work(Generic[Result]):
         self._finish()
 
     def fail(self, error: BaseException) -> None:
-        if not self._future.done():
-            self._future.set_exception(error)
+        self._future.set_exception(error)
 
     def _resolve(self, result: Result) -> None:
-        if not self._future.done():
-            self._future.set_result(result)
+        self._future.set_result(result)
 
 
 def _commit_together(

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lightrag_jsonl.storage.rows import dump
+from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import (
     Chunk,
     ChunkState,
@@ -60,7 +61,7 @@ def put_pending(connection: sqlite3.Connection, waiting: PendingDocument) -> Non
     given = None if waiting.records is None else dump([waiting.records, waiting.chunks])
     connection.execute(
         "INSERT OR REPLACE INTO pending VALUES (?, ?, ?, ?)",
-        (waiting.document.id, dump(_plain(waiting.document)), given, waiting.created_at),
+        (waiting.document.id, sanitize(dump(_plain(waiting.document))), given, waiting.created_at),
     )
 
 

@@ -56,7 +56,7 @@ def search(
 POSTINGS = 5_000  # rows scored for a question: about 5 ms; commoner terms hardly weigh in BM25
 TERM_LIMIT = 256  # of a question: more is a text, not a question
 
-_WORDS = (
+_WORDS = (  # too common in a large index to be kept anyway; not even counted there
     "a an and are as at be been but by can could did do does for from had has have he her his how "
     "i if in into is it its me my of on or our she so such than that the their them then there "
     "these they this those to us was we were what when where which who whom whose why will with "
@@ -68,7 +68,9 @@ FUNCTION_WORDS = frozenset(_WORDS.split())
 def _telling_terms(connection: sqlite3.Connection, question: str) -> list[str]:
     """The question's terms, the rarest first, as many as `POSTINGS` rows allow; one at least."""
     terms = list(dict.fromkeys(search_terms(question)))[:TERM_LIMIT]
-    telling = [term for term in terms if term not in FUNCTION_WORDS] or terms
+    telling = terms
+    if connection.execute("SELECT max(id) > ? FROM chunks", (POSTINGS,)).fetchone()[0]:
+        telling = [term for term in terms if term not in FUNCTION_WORDS] or terms
     counts: dict[str, int] = dict(
         connection.execute(
             "SELECT term, doc FROM chunk_vocabulary WHERE term IN (SELECT value FROM json_each(?))",

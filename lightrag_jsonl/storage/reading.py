@@ -117,15 +117,16 @@ def telling_mentions(
         "JOIN entity_mentions m ON m.entity = wanted.value",
         (json.dumps([row for row, rare in counts if rare]),),
     ).fetchall()
-    common = {row for row, rare in counts if not rare}
+    common = [row for row, rare in counts if not rare]
     if not common:
         return few
     near = connection.execute(
         "SELECT m.entity, m.chunk FROM json_each(?) AS wanted "
-        "JOIN entity_mentions m ON m.chunk = wanted.value",
-        (json.dumps(list(chunks)),),
+        "CROSS JOIN entity_mentions m ON m.chunk = wanted.value "
+        "WHERE m.entity IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(chunks)), json.dumps(common)),
     )
-    return few + [pair for pair in near if pair[0] in common]
+    return few + near.fetchall()
 
 
 def mentioned(connection: sqlite3.Connection, kind: Kind, chunks: Iterable[int]) -> list[int]:
@@ -240,18 +241,22 @@ def _plain(value: Json) -> object:
 def _chunk_names(
     connection: sqlite3.Connection, kind: Kind, ids: list[int], limit: int
 ) -> dict[int, tuple[str, ...]]:
-    names: dict[int, tuple[str, ...]] = {}
-    query = (
-        f"SELECT c.name FROM {TABLES[kind]} m JOIN chunks c ON c.id = m.chunk "
-        f"WHERE m.{kind} = ? ORDER BY m.place LIMIT ?"
+    table = TABLES[kind]
+    rows = connection.execute(
+        f"SELECT wanted.value, c.name FROM json_each(?) AS wanted CROSS JOIN {table} m ON m.id IN "
+        f"(SELECT id FROM {table} WHERE {kind} = wanted.value ORDER BY place LIMIT ?) "
+        "JOIN chunks c ON c.id = m.chunk ORDER BY wanted.key, m.place, m.id",
+        (json.dumps(ids), limit),
     )
-    for owner in ids:
-        found = connection.execute(query, (owner, limit)).fetchall()
-        names[owner] = tuple(dict.fromkeys(row[0] for row in found))
-    return names
+    names: dict[int, dict[str, None]] = {}
+    for owner, name in rows:
+        names.setdefault(owner, {})[name] = None
+    return {owner: tuple(found) for owner, found in names.items()}
 
 
 def _attributes(tally: str) -> tuple[tuple[str, str], ...]:
+    if tally.endswith(",{}]"):
+        return ()
     attributes = json.loads(tally)[2]
     return tuple(
         sorted((name, value) for name, _, value in (a.partition("\0") for a in attributes))

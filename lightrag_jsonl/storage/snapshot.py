@@ -6,7 +6,7 @@ import contextlib
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -113,16 +113,11 @@ class SnapshotKeeper:
         if dim != self._dim:
             self._load(connection)
             return
-        _apply_rows(
-            connection,
-            touched["relation"],
-            "relations",
-            graph.drop_relations,
-            lambda ids: graph.put_relations(_relation_rows(connection, ids)),
-        )
-        _apply_rows(
-            connection, touched["entity"], "entities", graph.drop_entities, graph.put_entities
-        )
+        graph.drop_relations(touched["relation"])  # a row id may have been given to another pair
+        graph.put_relations(_relation_rows(connection, touched["relation"]))
+        alive = _alive(connection, touched["entity"])
+        graph.drop_entities(touched["entity"] - alive)
+        graph.put_entities(sorted(alive))
         for kind, ids in touched.items():
             if ids and dim:
                 found, matrix = load_vectors(connection, kind, dim, ids)
@@ -175,28 +170,19 @@ def load_vectors(
     return np.array(found, np.int64), matrix
 
 
-def _apply_rows(
-    connection: sqlite3.Connection,
-    ids: set[int],
-    table: str,
-    drop: Callable[[list[int]], None],
-    put: Callable[[list[int]], None],
-) -> None:
-    if not ids:
-        return
+def _alive(connection: sqlite3.Connection, ids: set[int]) -> set[int]:
+    """Those entities that are still there."""
     rows = connection.execute(
-        f"SELECT id FROM {table} WHERE id IN (SELECT value FROM json_each(?))",
+        "SELECT id FROM entities WHERE id IN (SELECT value FROM json_each(?))",
         (json.dumps(sorted(ids)),),
     )
-    alive = sorted(row[0] for row in rows)
-    drop(sorted(ids - set(alive)))
-    put(alive)
+    return {row[0] for row in rows}
 
 
 def _relation_rows(
-    connection: sqlite3.Connection, ids: list[int]
+    connection: sqlite3.Connection, ids: set[int]
 ) -> list[tuple[int, int, int, float]]:
     return connection.execute(
         "SELECT id, low, high, weight FROM relations WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(ids),),
+        (json.dumps(sorted(ids)),),
     ).fetchall()

@@ -1,0 +1,322 @@
+"""Extraction by batch files: what a model would be asked, written to a file; its answers, read back.
+
+The real extraction leads the conversation, with a stand-in model that answers from the cache and
+notes what is not there yet. So every round asks for just what the rounds before have not answered:
+first turns, then resumptions and gleanings, and in the end summaries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+from lightrag_jsonl.ask import request_key
+from lightrag_jsonl.assembly import Engine, Setup, connect, rehearsal
+from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError
+from lightrag_jsonl.protocols import LLM
+from lightrag_jsonl.results import Results
+from lightrag_jsonl.storage import cache
+from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.storage.documents import PendingDocument
+from lightrag_jsonl.types import (
+    Completion,
+    Failure,
+    InsertReport,
+    Json,
+    Message,
+    Record,
+    ResponseType,
+    Usage,
+)
+
+Round = Literal["extraction", "summaries", "done"]
+
+URL = "/v1/chat/completions"
+MOST = 50_000  # requests a provider takes in one file
+SUMMARIZE = "summarize-descriptions"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchExport:
+    """What was written: `requests` in `files`; `waiting` documents are not visible yet.
+
+    `round` says what is asked for; "done" that nothing is. `unchanged` documents were known.
+    """
+
+    round: Round
+    requests: int
+    files: tuple[str, ...]
+    waiting: int
+    unchanged: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchImport:
+    """What the results brought, and what `insert` says of the documents that became visible.
+
+    `missing` requests have no usable result, `failed` (request, reason) among them. `doubled`
+    results came more than once, `known` ones were kept before, `unknown` ones belong to no
+    request of this index, `unreadable` lines are no results. `requests` are there to export next.
+    """
+
+    answered: int
+    missing: int
+    failed: tuple[tuple[str, str], ...]
+    doubled: int
+    known: int
+    unknown: int
+    unreadable: int
+    usage: Usage
+    inserted: InsertReport
+    waiting: int
+    round: Round
+    requests: int
+
+
+class NotYetAnswered(BudgetError):
+    """A request whose answer is not in the cache; what was answered is kept, as with any limit."""
+
+
+class Abandoned(LLMError):
+    """A request that is not waited for any longer: its chunk fails, its summary is put off."""
+
+
+@runtime_checkable
+class BatchLLM(LLM, Protocol):
+    """A model that can say what it would send."""
+
+    def request_body(
+        self,
+        messages: Sequence[Message],
+        *,
+        response_type: ResponseType = "text",
+        max_tokens: int | None = None,
+    ) -> dict[str, Json]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    messages: tuple[Message, ...]
+    response_type: ResponseType
+    max_tokens: int | None
+
+
+@dataclass
+class _Collector:
+    """Stands in for a model: notes each request and refuses it with `refusal`."""
+
+    name: str
+    refusal: Callable[[str], Exception]
+    requests: dict[str, _Request] = field(default_factory=dict)
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        response_type: ResponseType = "text",
+        max_tokens: int | None = None,
+    ) -> Completion:
+        key = request_key(self.name, messages, response_type, max_tokens)
+        self.requests[key.hex()] = _Request(tuple(messages), response_type, max_tokens)
+        raise self.refusal("not answered yet")
+
+
+@dataclass(slots=True)
+class _Survey:
+    """What is asked for now, and the waiting documents whose answers are all there."""
+
+    round: Round = "done"
+    requests: dict[str, _Request] = field(default_factory=dict)
+    whole: list[PendingDocument] = field(default_factory=list)
+    waiting: int = 0
+
+
+class Batch:
+    """The batch files of one index; `ConfigError` where no model is named or none would be asked."""
+
+    def __init__(self, database: Database, setup: Setup) -> None:
+        if setup.parts.llm is None or setup.parts.extractor is not None:
+            raise ConfigError("batch files need a model (llm=…, or --llm) that reads the texts")
+        unlimited = replace(
+            setup.options, max_calls=None, max_input_tokens=None, max_output_tokens=None
+        )
+        self._database = database
+        self._setup = replace(setup, options=unlimited)
+        self._llm: LLM = setup.parts.llm
+
+    # ── what callers do ─────────────────────────────────────────────────────────
+
+    async def export(
+        self, given: Iterable[PendingDocument], path: Path, *, reasoning: bool = False
+    ) -> BatchExport:
+        """Put documents on the waiting list, and write the requests of the next round.
+
+        `reasoning`: without temperature, and with the token limit such models take.
+        """
+        unchanged, failures = await self._engine(NotYetAnswered).indexing.postpone(given)
+        survey = await self._survey()
+        if survey.whole:
+            await self._settle(survey, finish=False)
+            survey = await self._survey()
+        lines = (self._line(id, one, reasoning) for id, one in survey.requests.items())
+        files = await asyncio.to_thread(_write, lines, path)
+        return BatchExport(
+            survey.round,
+            len(survey.requests),
+            tuple(str(file) for file in files),
+            survey.waiting,
+            tuple(unchanged),
+            tuple(failures),
+        )
+
+    async def take_back(self, paths: Sequence[Path], *, finish: bool = False) -> BatchImport:
+        """Keep the results, and make every document visible whose answers are all there.
+
+        With `finish` nothing is waited for any longer: chunks without an answer count as failed,
+        for `retry`, and their documents become visible without them.
+        """
+        asked = await self._survey()
+        results = await asyncio.to_thread(Results.read, paths, asked.requests.keys())
+        strangers = [key for key in results.others if not self._is_kept(key)]
+        await self._keep(asked.round, results.answers)
+        inserted = await self._settle(await self._survey(), finish=finish)
+        left = await self._survey()
+        return BatchImport(
+            answered=len(results.answers),
+            missing=len(asked.requests) - len(results.answers),
+            failed=tuple(sorted(results.failed.items())),
+            doubled=results.doubled,
+            known=len(results.others) - len(strangers),
+            unknown=len(strangers),
+            unreadable=results.unreadable,
+            usage=sum((done.usage for done in results.answers.values()), Usage()),
+            inserted=inserted,
+            waiting=left.waiting,
+            round=left.round,
+            requests=len(left.requests),
+        )
+
+    # ── what is to be asked ─────────────────────────────────────────────────────
+
+    async def _survey(self) -> _Survey:
+        """Go through every waiting chunk as an insert would, and note what has no answer yet."""
+        survey = _Survey()
+        model = _Collector(self._llm.name, NotYetAnswered, survey.requests)
+        extractor = rehearsal(self._database, self._setup, model)
+        for document, chunks in self._engine(NotYetAnswered).indexing.intake.waiting():
+            answered = 0
+            for chunk in chunks:
+                try:
+                    await extractor.extract(chunk)
+                    answered += 1
+                except NotYetAnswered:
+                    continue
+            if isinstance(document, PendingDocument):
+                survey.waiting += 1
+                if answered == len(chunks):
+                    survey.whole.append(document)
+        if survey.requests:
+            survey.round = "extraction"
+        elif not survey.waiting:
+            await self._survey_summaries(survey)
+        return survey
+
+    async def _survey_summaries(self, survey: _Survey) -> None:
+        model = _Collector(self._llm.name, Abandoned, survey.requests)
+        await self._connect(model).indexing.summarize()
+        survey.round = "summaries" if survey.requests else "done"
+
+    # ── what was answered ───────────────────────────────────────────────────────
+
+    async def _keep(self, round: Round, answers: Mapping[str, Completion]) -> None:
+        prompt = SUMMARIZE if round == "summaries" else self._setup.options.extraction
+        at = self._setup.clock()
+
+        def put(connection: sqlite3.Connection) -> None:
+            for key, done in answers.items():
+                cache.put_completion(
+                    connection, bytes.fromhex(key), done, model=self._llm.name, prompt=prompt, at=at
+                )
+
+        await asyncio.wrap_future(self._database.submit(put))
+
+    def _is_kept(self, key: str) -> bool:
+        try:
+            digest = bytes.fromhex(key)
+        except ValueError:
+            return False
+        with self._database.reading() as connection:
+            return cache.completion(connection, digest) is not None
+
+    async def _settle(self, survey: _Survey, *, finish: bool) -> InsertReport:
+        """Insert the documents that are whole (with `finish` all), and renew chunks that had failed."""
+        indexing = self._engine(Abandoned if finish else NotYetAnswered).indexing
+        if finish:
+            return await indexing.resume(summarize=False)
+        inserted = await indexing.insert(survey.whole, summarize=False)
+        renewed = await indexing.retry(summarize=False)
+        return replace(
+            inserted,
+            documents=tuple(sorted({*inserted.documents, *renewed.documents})),
+            chunks=inserted.chunks + renewed.chunks,
+            failures=(*inserted.failures, *renewed.failures),
+        )
+
+    # ── parts ───────────────────────────────────────────────────────────────────
+
+    def _engine(self, refusal: Callable[[str], Exception]) -> Engine:
+        return self._connect(_Collector(self._llm.name, refusal))
+
+    def _connect(self, model: _Collector) -> Engine:
+        parts = replace(self._setup.parts, llm=model)
+        return connect(self._database, replace(self._setup, parts=parts))
+
+    def _line(self, id: str, request: _Request, reasoning: bool) -> Record:
+        body = self._body(request)
+        if reasoning:
+            body.pop("temperature", None)
+            if "max_tokens" in body:
+                body["max_completion_tokens"] = body.pop("max_tokens")
+        return {"custom_id": id, "method": "POST", "url": URL, "body": body}
+
+    def _body(self, request: _Request) -> dict[str, Json]:
+        if isinstance(self._llm, BatchLLM):
+            return self._llm.request_body(
+                request.messages,
+                response_type=request.response_type,
+                max_tokens=request.max_tokens,
+            )
+        turns: list[Json] = [{"role": m.role, "content": m.content} for m in request.messages]
+        body: dict[str, Json] = {"model": self._llm.name, "messages": turns}
+        return body if request.max_tokens is None else {**body, "max_tokens": request.max_tokens}
+
+
+def _write(lines: Iterable[Record], path: Path) -> list[Path]:
+    """One line a request, in as many files as a provider's limit makes necessary; none for none."""
+    written: list[Path] = []
+    for part in _parts(lines):
+        number = len(written) + 1
+        target = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
+        fresh = target.with_name(target.name + ".part")
+        with fresh.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in part)
+        fresh.replace(target)
+        written.append(target)
+    return written
+
+
+def _parts(lines: Iterable[Record]) -> Iterator[list[Record]]:
+    part: list[Record] = []
+    for line in lines:
+        part.append(line)
+        if len(part) == MOST:
+            yield part
+            part = []
+    if part:
+        yield part

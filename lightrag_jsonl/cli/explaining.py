@@ -1,0 +1,360 @@
+"""`explain`: how answers came about, and `query --explain`, which tells it as it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+import click
+
+from lightrag_jsonl.cli.opening import looking
+from lightrag_jsonl.cli.options import Setup, as_json, folder
+from lightrag_jsonl.cli.output import counted, emit_json, one_line, say, table
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.explain.events import Event, Selection
+    from lightrag_jsonl.explain.origins import DocumentOrigins
+    from lightrag_jsonl.explain.sources import Sources
+    from lightrag_jsonl.explain.trace import Trace
+    from lightrag_jsonl.types import TraceSummary
+
+QUESTION_COLUMNS = 60
+FORMATS = ("nquads", "turtle", "trig", "jsonld")
+VERSIONS = ("1.2", "star", "1.1")
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.group()
+def explain() -> None:
+    """Look at how answers came about, and at their sources.
+
+    What was found, what was chosen and why, and where the texts say so. Every query leaves a trace; an id may be shortened while it stays unambiguous.
+    `query --explain` tells the same while it happens.
+    """
+
+
+@explain.command("list")
+@folder
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@as_json
+def list_(setup: Setup, limit: int, as_json: bool) -> None:
+    """List the newest queries: id, how it went, when, mode and question.
+
+    A query is complete, failed, or incomplete: still running, or killed before its end.
+    """
+    with looking(setup) as rag:
+        found = rag.traces(limit=limit)
+    if as_json:
+        emit_json(found)
+        return
+    header = ("id", "status", "asked at", "mode", "question")
+    rows = list(map(_row, found))
+    say(table(rows, header) if rows else "no query is on record")
+
+
+@explain.command()
+@click.argument("id")
+@folder
+@click.option("--html", type=FILE, metavar="FILE", help="Write a page with a drawing to FILE.")
+@as_json
+def show(setup: Setup, id: str, html: Path | None, as_json: bool) -> None:
+    """Show how the answer ID came about, or write it as a web page.
+
+    The page stands alone: it needs no network, and a click on a citation opens its passage.
+
+    \b
+    Example:
+      lightrag-jsonl explain show 3f2a --html answer.html
+    """
+    with looking(setup) as rag:
+        trace = rag.trace(id)
+        sources = rag.sources(trace)
+        page = rag.trace_html(trace.id) if html else ""
+    if html:
+        html.write_text(page, encoding="utf-8")
+    if as_json:
+        emit_json({"trace": trace, "sources": _places(trace.chunk_ids, sources)})
+    elif html:
+        say(f"{html}: {len(page):,} characters")
+    else:
+        say("\n".join(_told(trace, sources)))
+
+
+@explain.command()
+@click.argument("subject")
+@click.argument("predicate")
+@click.argument("object")
+@folder
+@as_json
+def edge(setup: Setup, subject: str, predicate: str, object: str, as_json: bool) -> None:
+    """Show where the edge SUBJECT PREDICATE OBJECT was read, and which queries chose it.
+
+    Any spelling of the ends will do, and any keyword of the predicate.
+
+    \b
+    Example:
+      lightrag-jsonl explain edge "Marie Curie" discovered radium
+    """
+    with looking(setup) as rag:
+        found = rag.edge_origins(subject, predicate, object)
+    if as_json:
+        places = _places(found.edge.chunk_ids, found.sources)
+        emit_json({"edge": found.edge, "sources": places, "traces": found.traces})
+        return
+    say(f"Edge: ({', '.join(found.edge.labels)})  {found.edge.id}")
+    for name in found.edge.chunk_ids:
+        chunk = found.sources.chunks[name]
+        say(f"  Source: {found.sources.where(name)}, characters {chunk.start}–{chunk.end}")
+    _say_traces(found.traces, "chosen by")
+
+
+@explain.command()
+@click.argument("id")
+@folder
+@click.option(
+    "--format", "format_", type=click.Choice(FORMATS), default="nquads", show_default=True
+)
+@click.option(
+    "--rdf",
+    type=click.Choice(VERSIONS),
+    help="1.2 has triple terms <<( s p o )>>, star the older << s p o >>, 1.1 rdf:Statement nodes. "
+    "Default 1.2; for jsonld 1.1, the only one it can carry.",
+)
+@click.option("--with-source", is_flag=True, help="Also the chain to chunks, pages and documents.")
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="Write to FILE, not to stdout.")
+@as_json
+def export(
+    setup: Setup,
+    id: str,
+    format_: str,
+    rdf: str | None,
+    with_source: bool,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Write the trace ID as RDF (PROV-O), sorted, so that equal traces are equal to the byte.
+
+    Formats other than nquads are written by pyoxigraph: pip install 'lightrag-jsonl[rdf]'.
+
+    \b
+    Example:
+      lightrag-jsonl explain export 3f2a --format trig --with-source -o answer.trig
+    """
+    from lightrag_jsonl.explain.rdf import Format, Version
+
+    form = next(one for one in get_args(Format) if one == format_)
+    wanted = rdf or ("1.1" if form == "jsonld" else "1.2")
+    version = next(one for one in get_args(Version) if one == wanted)
+    with looking(setup) as rag:
+        name = rag.trace(id).id
+        text = rag.export_trace(name, format=form, rdf=version, with_source=with_source)
+    if output:
+        output.write_text(text, encoding="utf-8", newline="\n")
+    if as_json:
+        told = {"file": output} if output else {"text": text}
+        emit_json({"id": name, "format": form, "rdf": version, **told})
+    elif not output:
+        say(text, newline=not text.endswith("\n"))
+
+
+@explain.command()
+@click.argument("ids", nargs=-1)
+@folder
+@as_json
+@click.pass_context
+def verify(context: click.Context, setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
+    """Check the traces IDS again, or all of them with all texts; exit 1 where something is wrong.
+
+    The chain is complete, every edge has a chunk, every chunk is exactly its slice of its page,
+    every citation points at something that was shown, the answer is stored. No model is asked.
+    """
+    with looking(setup) as rag:
+        problems = rag.verify(*ids)
+        number = len(ids) or len(rag.traces(limit=-1))
+    if as_json:
+        emit_json({"traces": number, "problems": problems})
+    else:
+        for problem in problems:
+            say(problem)
+        say(f"{counted(number, 'trace')} checked: {_verdict(len(problems))}")
+    context.exit(1 if problems else 0)
+
+
+@explain.command()
+@click.argument("document")
+@folder
+@as_json
+def documents(setup: Setup, document: str, as_json: bool) -> None:
+    """Show what was read from DOCUMENT: its pages, their chunks, and the edges each one states."""
+    with looking(setup) as rag:
+        found = rag.document_origins(document)
+    if as_json:
+        emit_json(found)
+        return
+    say("\n".join(_tree(found)))
+    _say_traces(found.traces, "shown to")
+
+
+@explain.command()
+@folder
+@click.option(
+    "--keep", type=click.IntRange(min=0), required=True, metavar="N", help="The newest N stay."
+)
+@as_json
+def gc(setup: Setup, keep: int, as_json: bool) -> None:
+    """Forget all but the newest traces."""
+    with looking(setup) as rag:
+        gone = rag.forget_traces(keep=keep)
+    if as_json:
+        emit_json({"forgotten": gone})
+    else:
+        say(f"{counted(gone, 'trace')} forgotten")
+
+
+# ── as it happens ───────────────────────────────────────────────────────────────
+
+
+class Live:
+    """Prints each event of a query to stderr once it is stored (a `Listener`)."""
+
+    def __init__(self, working_dir: Path) -> None:
+        self._working_dir = working_dir
+
+    def __call__(self, event: Event) -> None:
+        """Tell one event."""
+        from lightrag_jsonl.explain.events import AnswerChunk, End, KeywordsFound, Selection
+
+        if isinstance(event, AnswerChunk):
+            return
+        if isinstance(event, End):
+            if event.error:
+                say(f"[failed] {one_line(event.error)}", err=True)
+            return
+        say(f"[{event.stage}] {event.uri}", err=True)
+        if isinstance(event, KeywordsFound):
+            words = (*event.keywords.high_level, *event.keywords.low_level)
+            say(f"    {', '.join(words) or 'none'}", err=True)
+        if isinstance(event, Selection):
+            for line in _selection(event, self._sources(event)):
+                say(f"    {line}", err=True)
+
+    def _sources(self, event: Selection) -> Sources:
+        from contextlib import closing
+
+        from lightrag_jsonl.explain.library import StoredLibrary
+        from lightrag_jsonl.explain.sources import look_up
+        from lightrag_jsonl.storage.database import Database
+
+        names = [name for chosen in event.edges for name in chosen.edge.chunk_ids]
+        with closing(Database(self._working_dir)) as database, database.reading() as connection:
+            return look_up([*names, *event.chunk_ids], StoredLibrary(connection))
+
+
+# ── for people ──────────────────────────────────────────────────────────────────
+
+
+def _selection(event: Selection, sources: Sources) -> Iterator[str]:
+    """What was chosen, why, and where it was read."""
+    if event.edges or not event.chunk_ids:
+        yield f"Selected {len(event.edges)} edge(s)"
+    for chosen in event.edges:
+        yield f"Edge: ({', '.join(chosen.edge.labels)})"
+        if chosen.reasoning is not None:
+            yield f"Reason: {one_line(chosen.reasoning)}"
+        elif chosen.score is not None:
+            yield f"Score: {chosen.score:.3g}"
+        yield from (f"Source: {sources.where(name)}" for name in chosen.edge.chunk_ids)
+    if event.chunk_ids:
+        yield f"Selected {len(event.chunk_ids)} chunk(s)"
+        yield from (f"Source: {sources.where(name)}" for name in event.chunk_ids)
+    for rejection in event.rejections:
+        detail = f" ({rejection.detail})" if rejection.detail else ""
+        yield f"Refused: line {rejection.line}: {rejection.reason}{detail}"
+    if event.fallback:
+        yield f"The best by rank were taken: {event.error or 'the model chose none'}"
+
+
+def _told(trace: Trace, sources: Sources) -> Iterator[str]:
+    """A trace in lines."""
+    from lightrag_jsonl.explain.prov import prov_uri, session_uri
+    from lightrag_jsonl.explain.trace import selection_of
+
+    yield f"[session] {session_uri(trace.id)}"
+    yield f"    {trace.question}"
+    ended = f" – {_time(trace.ended_at)}" if trace.ended_at else ""
+    yield f"    {trace.status}, mode {trace.mode}, {_time(trace.started_at)}{ended}"
+    if "keywords" in trace.stages:
+        words = (*trace.keywords.high_level, *trace.keywords.low_level)
+        yield from (f"[keywords] {prov_uri('keywords', trace.id)}", f"    {', '.join(words)}")
+    if "retrieval" in trace.stages:
+        yield f"[retrieval] {prov_uri('retrieval', trace.id)}"
+        yield f"    {len(trace.candidates)} edge(s), {len(trace.retrieved_chunks)} chunk(s)"
+    if "selection" in trace.stages:
+        yield f"[selection] {prov_uri('selection', trace.id)}"
+        yield from (f"    {line}" for line in _selection(selection_of(trace), sources))
+    if trace.answer is not None:
+        yield f"[answer] {prov_uri('answer', trace.id)}"
+        if trace.reused:
+            yield "    (written for an earlier, similar question)"
+        yield from (f"    {line}" for line in trace.answer.split("\n"))
+        yield from (f"    {line}" for line in _citations(trace, sources))
+    if trace.error:
+        yield f"[failed] {one_line(trace.error)}"
+
+
+def _citations(trace: Trace, sources: Sources) -> Iterator[str]:
+    for citation in trace.citations:
+        place = sources.where(citation.chunk_id)
+        yield f"[{citation.number}] {place}, characters {citation.start}–{citation.end}"
+    for number in trace.invented:
+        yield f"[{number}] was cited, but never shown"
+
+
+def _places(chunk_ids: Iterable[str], sources: Sources) -> list[dict[str, object]]:
+    """Where chunks stand, for programs; a deleted one has no place."""
+    found: list[dict[str, object]] = []
+    for name in dict.fromkeys(chunk_ids):
+        chunk = sources.chunks.get(name)
+        place = {"chunk_id": name, "where": sources.where(name), "deleted": chunk is None}
+        if chunk is not None:
+            span = {"page": chunk.page, "start": chunk.start, "end": chunk.end}
+            place |= {"document_id": chunk.document_id, **span}
+        found.append(place)
+    return found
+
+
+def _tree(found: DocumentOrigins) -> Iterator[str]:
+    from lightrag_jsonl.explain.export import document_uri, page_uri
+    from lightrag_jsonl.explain.prov import chunk_uri
+
+    yield f"{one_line(found.document.name)}  {document_uri(found.document.id)}"
+    for page in found.pages:
+        yield f"  Page {page.number}  {page_uri(page)}  ({counted(len(page.text), 'character')})"
+        for facts in found.chunks:
+            chunk = facts.chunk
+            if chunk.page != page.number:
+                continue
+            yield f"    Chunk {chunk.index + 1}  {chunk_uri(chunk.id)}  characters {chunk.start}–{chunk.end}"
+            for edge in facts.edges:
+                yield f"      Edge: ({', '.join(edge.labels)})  {edge.id}"
+
+
+def _say_traces(traces: tuple[TraceSummary, ...], how: str) -> None:
+    for one in traces:
+        question = one_line(one.question, QUESTION_COLUMNS)
+        say(f"  {how} {one.id}  {one.status}  {question}")
+
+
+def _row(one: TraceSummary) -> tuple[str, ...]:
+    asked = _time(datetime.fromtimestamp(one.started_at, UTC))
+    return (one.id, one.status, asked, one.mode, one_line(one.question, QUESTION_COLUMNS))
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _verdict(problems: int) -> str:
+    return counted(problems, "problem") if problems else "all is well"

@@ -1,0 +1,288 @@
+"""insert, retry, resume, delete: what goes in, what is told, and what is remembered."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lightrag_jsonl.cli.opening import recorded
+from tests.cli.conftest import CHINESE, ENGLISH, Run
+from tests.servers import Reply, Request, ScriptedServer, chat_reply, error_reply
+
+ANSWER = "\n".join(
+    [
+        '{"type":"entity","name":"Marie Curie","entity_type":"person","description":"A physicist."}',
+        '{"type":"entity","name":"Warsaw","entity_type":"place","description":"Her birthplace."}',
+        '{"type":"relationship","source":"Marie Curie","target":"Warsaw","keywords":["birth"],'
+        '"description":"She was born there.","strength":8}',
+        "That was all!",
+        '{"type":"done","entities":2,"relationships":1}',
+    ]
+)
+
+
+def write(folder: Path, **texts: str) -> Path:
+    """A folder of text files; `a__md` becomes a.md."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / name.replace("__", ".")).write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_a_report_for_people(run: Run, tmp_path: Path) -> None:
+    """The report counts documents, chunks, entities and relations."""
+    texts = write(tmp_path / "texts", a__txt=ENGLISH, b__md=CHINESE)
+    result = run("insert", "-w", tmp_path / "kb", texts)
+
+    assert result.exit_code == 0
+    assert "read 2 documents (2 chunks)" in result.stdout
+    assert "entities" in result.stdout and "relation" in result.stdout
+
+
+def test_the_same_again_is_known(run: Run, tmp_path: Path) -> None:
+    """Texts that are there already are not read again, and the report says so."""
+    texts = write(tmp_path / "texts", a__txt=ENGLISH)
+    run("insert", "-w", tmp_path / "kb", texts)
+    result = run("insert", "-w", tmp_path / "kb", texts)
+
+    assert result.exit_code == 0
+    assert "1 document known already" in result.stdout
+
+
+def test_folders_patterns_and_several_files(run_json: Callable[..., Any], tmp_path: Path) -> None:
+    """Folders are read whole, quoted patterns are expanded, ** goes into folders."""
+    write(tmp_path / "one" / "deep", a__txt=ENGLISH)
+    write(tmp_path / "two", b__md=CHINESE, c__txt="Isaac Newton lived in England.")
+    kb = tmp_path / "kb"
+
+    assert len(run_json("insert", "-w", kb, tmp_path / "one")["documents"]) == 1
+    assert len(run_json("insert", "-w", kb, f"{tmp_path}/two/*.md")["documents"]) == 1
+    assert len(run_json("insert", "-w", kb, f"{tmp_path}/**/*.txt")["documents"]) == 1
+
+
+def test_a_file_whose_name_looks_like_a_pattern(run: Run, tmp_path: Path) -> None:
+    """A file that exists is that file, whatever characters its name has."""
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "[a].txt").write_text(ENGLISH, encoding="utf-8")
+
+    assert run("insert", "-w", tmp_path / "kb", folder / "[a].txt").exit_code == 0
+
+
+def test_a_pattern_without_a_match(run: Run, tmp_path: Path) -> None:
+    """A pattern that matches nothing is an error that names it."""
+    result = run("insert", "-w", tmp_path / "kb", f"{tmp_path}/*.txt")
+
+    assert result.exit_code == 1
+    assert f"no file matches {tmp_path}/*.txt" in result.stderr
+
+
+def test_stdin_with_an_id_and_its_new_version(
+    run: Run, run_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    """A text from stdin gets the id it is given; another text with this id takes its place."""
+    kb = tmp_path / "kb"
+    assert run("insert", "-w", kb, "--id", "note", "-", stdin=ENGLISH).exit_code == 0
+    assert run("insert", "-w", kb, "--id", "note", "-", stdin=CHINESE).exit_code == 0
+    (document,) = run_json("documents", "-w", kb)
+
+    assert document["id"] == "note"
+    assert document["characters"] == len(CHINESE)
+
+
+def test_an_id_for_two_texts(run: Run, tmp_path: Path) -> None:
+    """One id cannot name two documents."""
+    texts = write(tmp_path / "texts", a__txt=ENGLISH, b__txt=CHINESE)
+    result = run("insert", "-w", tmp_path / "kb", "--id", "x", texts)
+
+    assert result.exit_code == 1
+    assert "--id names one document, but 2 were given" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["none.txt", "binary.txt", "empty"])
+def test_one_unreadable_thing_alone_is_an_error(run: Run, tmp_path: Path, name: str) -> None:
+    """A single file or folder that cannot be read ends the command with 1."""
+    (tmp_path / "binary.txt").write_bytes(bytes(range(256)))
+    (tmp_path / "empty").mkdir()
+    result = run("insert", "-w", tmp_path / "kb", tmp_path / name)
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+
+
+def test_one_unreadable_file_of_several(run: Run, tmp_path: Path) -> None:
+    """The others are read; the status is 3 and the failure is told with its reason."""
+    texts = write(tmp_path / "texts", a__txt=ENGLISH)
+    (texts / "b.txt").write_bytes(b"\0\1\2" * 100)
+    result = run("insert", "-w", tmp_path / "kb", texts)
+
+    assert result.exit_code == 3
+    assert "read 1 document" in result.stdout
+    assert "1 failure:" in result.stderr and "b.txt" in result.stderr
+
+
+def test_chunk_sizes_are_taken(run_json: Callable[..., Any], tmp_path: Path) -> None:
+    """Options of cutting reach the index."""
+    text = " ".join(f"Person{i} met Person{i + 1} in London." for i in range(60))
+    texts = write(tmp_path / "texts", a__txt=text)
+    options = ("--chunk-tokens", "60", "--chunk-overlap", "0")
+
+    assert run_json("insert", "-w", tmp_path / "kb", *options, texts)["chunks"] > 4
+
+
+def test_nonsense_options_are_a_clear_error(run: Run, tmp_path: Path) -> None:
+    """An overlap as large as a chunk is refused."""
+    texts = write(tmp_path / "texts", a__txt=ENGLISH)
+    options = ("--chunk-tokens", "50", "--chunk-overlap", "50")
+    result = run("insert", "-w", tmp_path / "kb", *options, texts)
+
+    assert result.exit_code == 1
+    assert "chunk_overlap" in result.stderr
+
+
+def test_delete(run: Run, run_json: Callable[..., Any], kb: Path) -> None:
+    """A deleted document is gone with all that only it said; an unknown id removes nothing."""
+    assert run("delete", "-w", kb, "curie", "nobody").exit_code == 1
+    assert len(run_json("documents", "-w", kb)) == 2
+
+    result = run("delete", "-w", kb, "curie")
+    assert result.exit_code == 0 and "removed 1 document (1 chunk)" in result.stdout
+    assert [one["id"] for one in run_json("documents", "-w", kb)] == ["张骞"]
+
+
+def test_retry_and_resume_with_nothing_to_do(run: Run, kb: Path) -> None:
+    """They say so, and end well."""
+    assert "nothing has failed" in run("retry", "-w", kb).stdout
+    assert "nothing is waiting" in run("resume", "-w", kb).stdout
+
+
+# ── with a model ────────────────────────────────────────────────────────────────
+
+
+def test_a_model_reads_and_is_remembered(
+    run: Run, run_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Tokens and refused lines are told; the model's name and endpoint are kept, never a key."""
+    texts, kb = write(tmp_path / "texts", a__txt=ENGLISH), tmp_path / "kb"
+    with ScriptedServer(respond=lambda request: chat_reply(ANSWER)) as server:
+        result = run("insert", "-w", kb, "--llm", "m", "--base-url", server.base_url, texts)
+
+    assert result.exit_code == 0, result.output
+    assert "2 entities, 1 relation" in result.stdout
+    assert "model: 1 call, 7 tokens in, 5 out" in result.stdout
+    assert "refused: not_json 1" in result.stdout
+    (rejection,) = run_json("rejections", "-w", kb)
+    assert rejection["text"] == "That was all!" and rejection["line"] == 4
+    assert run_json("status", "-w", kb)["llm"] == "m"
+    assert recorded(kb)["cli.base_url"] == server.base_url
+
+
+def test_without_a_model_where_one_read_before(run: Run, tmp_path: Path) -> None:
+    """An index that a model read is not silently filled up by rules."""
+    texts, kb = write(tmp_path / "texts", a__txt=ENGLISH), tmp_path / "kb"
+    with ScriptedServer(respond=lambda request: chat_reply(ANSWER)) as server:
+        run("insert", "-w", kb, "--llm", "m", "--base-url", server.base_url, texts)
+    more = write(tmp_path / "more", b__txt=CHINESE)
+    refused = run("insert", "-w", kb, more)
+    allowed = run("insert", "-w", kb, "--llm", "none", more)
+
+    assert refused.exit_code == 1 and "--llm none" in refused.stderr
+    assert allowed.exit_code == 0
+
+
+def test_a_failed_chunk_is_told_and_retried(run: Run, tmp_path: Path) -> None:
+    """Status 3 and the way on; `retry` knows the model, and asks for the failed chunk alone."""
+    texts, kb = write(tmp_path / "texts", a__txt=ENGLISH, b__txt=CHINESE), tmp_path / "kb"
+    broken = True
+
+    def respond(request: Request) -> Reply:
+        if broken and "张骞" in json.dumps(request.json, ensure_ascii=False):
+            return error_reply(400, "no such thing")
+        return chat_reply(ANSWER)
+
+    with ScriptedServer(respond=respond) as server:
+        first = run("insert", "-w", kb, "--llm", "m", "--base-url", server.base_url, texts)
+        broken = False
+        asked = len(server.requests)
+        second = run("retry", "-w", kb)
+        asked = len(server.requests) - asked
+
+    assert first.exit_code == 3
+    assert f"lightrag-jsonl retry -w {kb}" in first.stderr
+    assert "no such thing" in first.stderr
+    assert second.exit_code == 0, second.output
+    assert asked == 1
+
+
+def test_resume_reads_what_was_left_waiting(
+    run: Run, run_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    """After a stop, `resume` goes on with the model, endpoint and cutting of the insert."""
+    texts, kb = write(tmp_path / "texts", a__txt=ENGLISH, b__txt=CHINESE), tmp_path / "kb"
+    cut = ("--chunk-tokens", "200", "--chunk-overlap", "0", "--max-calls", "1")
+    with ScriptedServer(respond=lambda request: chat_reply(ANSWER)) as server:
+        first = run("insert", "-w", kb, "--llm", "m", "--base-url", server.base_url, *cut, texts)
+        waiting = [one for one in run_json("documents", "-w", kb) if one["state"] == "pending"]
+        second = run("resume", "-w", kb)
+
+    assert first.exit_code == 3 and "stopped" in first.stderr
+    assert len(waiting) == 1
+    assert second.exit_code == 0, second.output
+    assert json.loads(recorded(kb)["cli.options"]) == {"chunk_overlap": 0, "chunk_tokens": 200}
+    assert {one["state"] for one in run_json("documents", "-w", kb)} == {"done"}
+
+
+# ── what an index remembers ─────────────────────────────────────────────────────
+
+
+def test_language_and_embedder_are_remembered(run: Run, tmp_path: Path) -> None:
+    """Later commands need not repeat them; a contradiction is the settings error."""
+    texts, kb = write(tmp_path / "texts", a__txt=CHINESE), tmp_path / "kb"
+    run("insert", "-w", kb, "--language", "zh", texts)
+
+    assert run("query", "-w", kb, "张骞是谁？").exit_code == 0
+    other = run("query", "-w", kb, "--language", "en", "张骞是谁？")
+    assert other.exit_code == 1 and "was built with language 'zh', not 'en'" in other.stderr
+    wrong = run("query", "-w", kb, "--embedder", "st:some/model", "张骞是谁？")
+    assert wrong.exit_code == 1 and "was built with embedder 'hash" in wrong.stderr
+
+
+def test_an_embedder_behind_an_endpoint_is_remembered(run: Run, tmp_path: Path) -> None:
+    """`openai:NAME` and its URL are kept, so that `query -w kb` finds the same vectors."""
+    texts, kb = write(tmp_path / "texts", a__txt=ENGLISH), tmp_path / "kb"
+
+    def embed(request: Request) -> Reply:
+        rows = [
+            {"object": "embedding", "index": at, "embedding": [1.0, float(len(text)), 0.5]}
+            for at, text in enumerate(request.json["input"])
+        ]
+        return Reply({"object": "list", "data": rows, "usage": {"prompt_tokens": 1}})
+
+    with ScriptedServer(respond=embed) as server:
+        url = ("--embedder-base-url", server.base_url)
+        first = run("insert", "-w", kb, "--embedder", "openai:tiny", *url, texts)
+        asked = len(server.requests)
+        second = run("query", "-w", kb, "Who was born in Warsaw?")
+
+    assert first.exit_code == 0, first.output
+    assert second.exit_code == 0, second.output
+    assert "Warsaw" in second.stdout
+    assert len(server.requests) > asked
+
+
+def test_looking_needs_no_embedder(run: Run, kb: Path) -> None:
+    """status, documents and export work where the embedder of the index is not known here."""
+    with sqlite3.connect(kb / "index.sqlite") as connection:
+        connection.execute("DELETE FROM settings WHERE key LIKE 'cli.%'")
+        connection.execute("UPDATE settings SET value = 'my own' WHERE key = 'embedder'")
+    connection.close()
+
+    for command in ("status", "documents", "rejections", "export"):
+        assert run(command, "-w", kb).exit_code == 0
+    assert "my own" in run("status", "-w", kb).stdout
+    assert "was built with embedder 'my own'" in run("query", "-w", kb, "Who?").stderr

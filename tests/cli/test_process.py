@@ -1,0 +1,150 @@
+"""The real command in a real process: start-up, pipes, terminals, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import CHINESE, ENGLISH, command
+from tests.servers import Reply, Request, ScriptedServer, chat_reply
+
+HEAVY = (
+    "faiss",
+    "jinja2",
+    "networkx",
+    "numpy",
+    "openai",
+    "rjieba",
+    "scipy",
+    "sentence_transformers",
+    "textblob",
+    "tiktoken",
+    "torch",
+    "tqdm",
+    "lightrag_jsonl.rag",
+)
+
+
+def test_help_loads_nothing_heavy(environment: dict[str, str], tmp_path: Path) -> None:
+    """--help needs click and our own light modules, nothing that takes long to import."""
+    code = (
+        "import sys; from lightrag_jsonl.cli import main\n"
+        "main(['--help'], standalone_mode=False)\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip().endswith("[]")
+
+
+def test_answers_on_stdout_everything_else_on_stderr(process: Callable[..., Any], kb: Path) -> None:
+    """A pipe gets the answer alone, in UTF-8, with no bar and no escape sequence."""
+    done = process("query", "-w", kb, stdin="谁联络大月氏？".encode())
+
+    assert done.returncode == 0, done.stderr
+    assert "张骞" in done.stdout.decode("utf-8")
+    assert done.stderr == b"" and b"\x1b" not in done.stdout
+
+
+def test_exit_statuses(process: Callable[..., Any], kb: Path) -> None:
+    """2 for wrong usage, 1 for an error in one line without a traceback."""
+    usage = process("query", "-w", kb, "--mode", "deep", "x")
+    error = process("status", "-w", "nowhere")
+
+    assert (usage.returncode, error.returncode) == (2, 1)
+    assert error.stderr.decode().strip().split("\n") == [
+        "error: no index in nowhere; make one with: lightrag-jsonl insert -w nowhere FILES"
+    ]
+
+
+def test_a_reader_that_leaves_is_no_error(
+    environment: dict[str, str], kb: Path, tmp_path: Path
+) -> None:
+    """`export | head -1` ends quietly."""
+    with subprocess.Popen(
+        command(["parse"]),
+        env=environment,
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as child:
+        assert child.stdin and child.stdout and child.stderr
+        child.stdout.close()
+        child.stdin.write(b'{"a":1}\n' * 20_000)
+        child.stdin.close()
+        assert child.stderr.read() == b""
+
+
+def test_a_terminal_that_is_not_utf8_gets_ascii_json(environment: dict[str, str], kb: Path) -> None:
+    """JSON stays readable where the terminal's encoding has no Chinese."""
+    done = subprocess.run(
+        command(["documents", "-w", kb, "--json"]),
+        env={**environment, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"},
+        capture_output=True,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.decode("ascii"))[1]["id"] == "张骞"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are another matter there")
+def test_ctrl_c_keeps_what_was_read(
+    environment: dict[str, str], process: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Status 130, one line that tells how to go on; `resume` asks only for what was in flight."""
+    (tmp_path / "a.txt").write_text(ENGLISH, encoding="utf-8")
+    (tmp_path / "b.txt").write_text(CHINESE, encoding="utf-8")
+    asked, stuck = threading.Event(), True
+
+    def respond(request: Request) -> Reply:
+        if stuck and "张骞" in json.dumps(request.json, ensure_ascii=False):
+            asked.set()
+            return Reply(chat_reply("").body, delay=60)
+        return chat_reply('{"type":"done","entities":0,"relationships":0}')
+
+    with ScriptedServer(respond=respond) as server:
+        words = (
+            "insert",
+            "-w",
+            "kb",
+            "--llm",
+            "m",
+            "--base-url",
+            server.base_url,
+            "a.txt",
+            "b.txt",
+        )
+        child = subprocess.Popen(
+            command(words),
+            env=environment,
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert asked.wait(60)
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=60)
+        stuck = False
+        before = len(server.requests)
+        resumed = process("resume", "-w", "kb")
+        after = len(server.requests)
+
+    assert child.returncode == 130
+    assert errors.decode() == (
+        "interrupted; what was read is kept; go on with: lightrag-jsonl resume -w kb\n"
+    )
+    assert resumed.returncode == 0, resumed.stderr
+    assert after - before <= 2

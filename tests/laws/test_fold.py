@@ -1,0 +1,97 @@
+"""Law `fold`: the graph is a function of the set of mentions, whatever the order, batches or repetition."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import tempfile
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl.storage.documents import PendingDocument
+from lightrag_jsonl.types import Chunk, Document, EntityMention, Extraction, Record, RelationMention
+from tests.indexing.kit import View, entity, index, problems, view
+from tests.indexing.libraries import libraries, slow, waiting
+
+
+async def fold_in_batches(batches: Sequence[Sequence[PendingDocument]]) -> View:
+    with tempfile.TemporaryDirectory() as folder:
+        async with index(folder) as rag:
+            for batch in batches:
+                await rag._engine.indexing.insert(batch)
+        assert problems(folder) == []
+        return view(folder)
+
+
+@slow
+@given(libraries, st.randoms(use_true_random=False))
+def test_order_batches_and_repetition_do_not_matter(
+    library: list[list[Record]], chance: random.Random
+) -> None:
+    """Entities, relations, vectors and full text depend on the set of mentions alone."""
+    one_by_one = [[waiting(number, records)] for number, records in enumerate(library)]
+    doubled = []
+    for number, records in enumerate(library):
+        mixed = records * 2
+        chance.shuffle(mixed)
+        doubled.append(waiting(number, mixed))
+    chance.shuffle(doubled)
+    cut = chance.randint(0, len(doubled))
+
+    first = asyncio.run(fold_in_batches(one_by_one))
+    second = asyncio.run(fold_in_batches([doubled[:cut], doubled[cut:]]))
+
+    assert (first.entities, first.relations) == (second.entities, second.relations)
+    assert (first.vectors, first.terms, first.hits) == (second.vectors, second.terms, second.hits)
+
+
+def test_a_hub_of_many_equal_descriptions_is_folded_alike_in_any_order() -> None:
+    """What is shown of an entity with more mentions than are looked at does not depend on the order."""
+    library = [[entity("Hub", "The same words.")] for _ in range(45)]
+    library += [[entity("Hub", f"Something else, {number}.")] for number in range(3)]
+    documents = [waiting(number, records) for number, records in enumerate(library)]
+
+    at_once = asyncio.run(fold_in_batches([documents]))
+    in_turn = asyncio.run(fold_in_batches([documents[i::6] for i in range(6)]))
+    backwards = asyncio.run(fold_in_batches([documents[40:], documents[:40][::-1]]))
+
+    assert at_once.entities == in_turn.entities == backwards.entities
+
+
+class Scripted:
+    """An extractor whose answers arrive in an order of their own."""
+
+    name = "scripted"
+
+    def __init__(self, pauses: Sequence[int]) -> None:
+        self._pauses = iter(pauses)
+
+    async def extract(self, chunk: Chunk) -> Extraction:
+        for _ in range(next(self._pauses, 0)):
+            await asyncio.sleep(0)
+        names = sorted({word.strip(".") for word in chunk.text.split() if word[0].isupper()})
+        return Extraction(
+            tuple(EntityMention(name, "person", f"In {chunk.document_id}.") for name in names),
+            tuple(
+                RelationMention(a, b, ("by",), "Near.")
+                for a, b in zip(names, names[1:], strict=False)
+            ),
+        )
+
+
+@slow
+@given(st.lists(st.integers(0, 30), max_size=12), st.permutations(range(6)))
+def test_concurrency_does_not_matter(pauses: list[int], order: list[int]) -> None:
+    """Documents that overtake each other leave the same graph."""
+    texts = [f"Ann met Bob. Person{n} met Person{n + 1}. Cid met Ann." for n in range(6)]
+
+    async def build(numbers: Sequence[int], extractor: Scripted) -> View:
+        with tempfile.TemporaryDirectory() as folder:
+            async with index(folder, extractor=extractor) as rag:
+                await rag.insert([Document(texts[n], id=f"d{n}") for n in numbers])
+            assert problems(folder) == []
+            return view(folder)
+
+    assert asyncio.run(build(order, Scripted(pauses))) == asyncio.run(build(range(6), Scripted(())))

@@ -1,0 +1,89 @@
+"""Law `undo`: deleting what was inserted leaves what was there before, and asks nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl import IndexOptions
+from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.storage.snapshot import SnapshotKeeper
+from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.types import Document, Record
+from tests.indexing.kit import entity, index, problems, read_names, stored, view
+from tests.indexing.libraries import libraries, slow, waiting
+
+
+@slow
+@given(libraries, libraries, st.booleans())
+def test_deleting_what_was_inserted_leaves_what_was_there(
+    kept: list[list[Record]], passing: list[list[Record]], one_by_one: bool
+) -> None:
+    """Entities, relations, first mentions, vectors and full text are as before."""
+
+    async def run(folder: str) -> None:
+        async with index(folder) as rag:
+            await rag._engine.indexing.insert(waiting(n, r) for n, r in enumerate(kept))
+            before = view(folder, times=True)
+            ids = [f"d{100 + n}" for n in range(len(passing))]
+            # they come from an earlier time, so that first mentions move there and back
+            early = [waiting(100 + n, records) for n, records in enumerate(passing)]
+            await rag._engine.indexing.insert(early)
+            for group in [[id] for id in ids] if one_by_one else [ids]:
+                await rag.delete(*group)
+            assert view(folder, times=True) == before
+            assert problems(folder) == []
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(run(folder))
+
+
+@slow
+@given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from("idu"), libraries), max_size=8))
+def test_derived_indexes_follow_any_series_of_changes(
+    steps: list[tuple[int, str, list[list[Record]]]],
+) -> None:
+    """A graph and vectors caught up commit by commit, or two commits at once, equal those loaded anew."""
+
+    async def run(folder: str, database: Database) -> None:
+        keeper, lazy = SnapshotKeeper(database), SnapshotKeeper(database)
+        async with index(folder) as rag:
+            for count, (number, action, library) in enumerate(steps):
+                known = {status.id for status in await rag.documents()}
+                if action == "d" and f"d{number}" in known:
+                    await rag.delete(f"d{number}")
+                else:
+                    await rag._engine.indexing.insert([waiting(number, library[0])])
+                assert problems(folder, keeper) == []
+                if count % 2:
+                    assert problems(folder, lazy) == []
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.closing(Database(folder)) as database:
+        asyncio.run(run(folder, database))
+
+
+def test_deletion_asks_no_model_and_drops_summaries_with_their_inputs(tmp_path: Path) -> None:
+    """A summary that speaks of what is gone goes too; fragments stand in; no call is made."""
+    llm = ScriptedLLM(read_names)
+
+    async def run() -> None:
+        async with index(tmp_path, llm, options=IndexOptions(max_gleanings=0)) as rag:
+            texts = [f"Hub is here in place number {n}." for n in range(9)]
+            for number, text in enumerate(texts):
+                await rag.insert_records(Document(text, id=f"d{number}"), [entity("Hub", text)])
+            assert stored(tmp_path, "SELECT summary IS NOT NULL FROM entities") == [(1,)]
+            calls = len(llm.requests)
+            await rag.delete("d3")
+            assert len(llm.requests) == calls
+            ((description, summary),) = stored(
+                tmp_path, "SELECT description, summary FROM entities"
+            )
+            assert summary is None and "number 3" not in description and "number 4" in description
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
