@@ -273,7 +273,7 @@ class Ask:
             )
             if spending is not None:
                 spending.add(replace(done.usage, calls=1))
-        await self._keep(prompt, key, done)
+            await self._keep(prompt, key, done)  # so no more than the slots can be lost
         return done
 
     async def _call(

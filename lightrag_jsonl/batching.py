@@ -257,15 +257,16 @@ class Batch:
     async def _settle(self, survey: _Survey, *, finish: bool) -> InsertReport:
         """Insert the documents that are whole (with `finish` all), and renew chunks that had failed."""
         indexing = self._engine(Abandoned if finish else NotYetAnswered).indexing
-        if finish:
-            return await indexing.resume(summarize=False)
-        inserted = await indexing.insert(survey.whole, summarize=False)
         renewed = await indexing.retry(summarize=False)
+        if finish:
+            inserted = await indexing.resume(summarize=False)
+        else:
+            inserted = await indexing.insert(survey.whole, summarize=False)
         return replace(
             inserted,
             documents=tuple(sorted({*inserted.documents, *renewed.documents})),
             chunks=inserted.chunks + renewed.chunks,
-            failures=(*inserted.failures, *renewed.failures),
+            failures=(*renewed.failures, *inserted.failures),
         )
 
     # ── parts ───────────────────────────────────────────────────────────────────

@@ -103,5 +103,6 @@ class _Renamed:
     def __init__(self, tokenizer: Tokenizer, name: str) -> None:
         self.name = name
         self.error = getattr(tokenizer, "error", 0.0)
+        self.additive = getattr(tokenizer, "additive", False)
         self.count = tokenizer.count
         self.truncate = tokenizer.truncate

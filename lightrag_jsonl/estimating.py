@@ -16,9 +16,11 @@ from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.types import Completion, Document, Failure, Message, Record, ResponseType, Usage
 
 # Fitted on recorded answers of gpt-4o and gpt-4o-mini about A Christmas Carol (three runs, 42
-# chunks of 1,200 tokens): written tokens = BASE + RATE * tokens read, first turn and later ones.
+# chunks of 1,200 tokens): written tokens = BASE + RATE * tokens of text, first turn and later ones.
+# That is prose. Of notes that are all facts the same models wrote three to five times as much.
 BASE = 40
 RATES = (0.52, 0.62)
+ENOUGH = 3  # chunks that must have been read for their own measure to count
 MESSAGE_TOKENS = 4  # what the chat format adds to a message
 SUMMARY_EVERY = 7_500  # tokens of text for each summary, and what one reads and writes
 SUMMARY = Usage(input_tokens=550, output_tokens=250, calls=1)
@@ -39,7 +41,9 @@ class Estimate:
 
     A token is cacheable where its message and all before it were in an earlier request already.
     Each gleaning round is counted as one call that is made; answers that are kept cost nothing.
-    `summaries` is a rule of thumb: they depend on how often the same names recur.
+    Output is what models wrote about prose, times `scale`: what they wrote in this index compared
+    with that, or 1 where it has read too little yet. `summaries` is a rule of thumb: they depend
+    on how often the same names recur.
     """
 
     documents: int = 0
@@ -47,6 +51,7 @@ class Estimate:
     text_tokens: int = 0
     extraction: Usage = Usage()
     summaries: Usage = Usage()
+    scale: float = 1.0
     failures: tuple[Failure, ...] = ()
 
     @property
@@ -62,11 +67,28 @@ class Estimate:
         return (fresh * input + known + total.output_tokens * output) / PER
 
 
+def scale_of(chunks: int, text_tokens: int, used: Usage) -> float:
+    """How much more (or less) a model has written about texts than the rule expects."""
+    if chunks < ENOUGH:
+        return 1.0
+    later = (used.calls - chunks) / chunks
+    expected = used.calls * BASE + text_tokens * (RATES[0] + RATES[1] * later)
+    return used.output_tokens / expected
+
+
 class Foreseen:
     """A model that answers with as many records as are to be expected, and counts what it is asked."""
 
-    def __init__(self, name: str, extraction: Extraction, count: Callable[[str], int]) -> None:
+    def __init__(
+        self,
+        name: str,
+        extraction: Extraction,
+        count: Callable[[str], int],
+        *,
+        scale: float = 1.0,
+    ) -> None:
         self.name = name
+        self.scale = scale
         self.usage = Usage()
         self._extraction = extraction
         self._count = count
@@ -96,7 +118,7 @@ class Foreseen:
     def _expected(self, messages: Sequence[Message], max_tokens: int | None) -> int:
         text = next(message.content for message in messages if message.role == "user")
         later = any(message.role == "assistant" for message in messages)
-        written = round(BASE + RATES[later] * self._size(text))
+        written = round((BASE + RATES[later] * self._size(text)) * self.scale)
         return written if max_tokens is None else min(written, max_tokens)
 
     def _read(self, messages: Sequence[Message]) -> tuple[int, int]:
@@ -161,6 +183,7 @@ async def estimate(
         tally.text_tokens,
         foreseen.usage,
         _summaries(tally.text_tokens if foreseen.usage.calls else 0),
+        foreseen.scale,
         tuple(tally.failures),
     )
 

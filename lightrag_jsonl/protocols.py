@@ -78,7 +78,12 @@ class Embedder(Protocol):
 
 
 class Tokenizer(Protocol):
-    """Counts tokens and cuts texts; `truncate` returns a prefix of at most `limit` tokens."""
+    """Counts tokens and cuts texts; `truncate` returns a prefix of at most `limit` tokens.
+
+    Two attributes are optional: `error` (the share by which counts may be off, default 0) and
+    `additive` (True: a text never has more tokens than its parts and a line break between them
+    together, so that the parts of a prompt need not be counted anew as a whole).
+    """
 
     @property
     def name(self) -> str: ...

@@ -19,7 +19,7 @@ from lightrag_jsonl.batching import Batch, BatchExport, BatchImport
 from lightrag_jsonl.defaults import complete, rules_language, wrapped_embedder
 from lightrag_jsonl.duplicates import Duplicate, find_duplicates
 from lightrag_jsonl.errors import ConfigError, NotFoundError
-from lightrag_jsonl.estimating import Estimate, Foreseen, estimate
+from lightrag_jsonl.estimating import Estimate, Foreseen, estimate, scale_of
 from lightrag_jsonl.explain import archive, auditing, origins
 from lightrag_jsonl.explain.events import End, Event, new_session
 from lightrag_jsonl.explain.origins import DocumentOrigins, EdgeOrigins
@@ -202,7 +202,11 @@ class AsyncLightRAG:
     async def estimate(self, documents: Given | Iterable[Given]) -> Estimate:
         """What `insert` would cost with a model: calls and tokens; nothing is asked or stored."""
         setup, tokenizer = self._engine.setup, self._engine.tokenizer
-        foreseen = Foreseen(self._engine.model_name, self.options.extraction, tokenizer.count)
+        with self._database.reading() as connection:
+            scale = scale_of(*overview.measured(connection))
+        foreseen = Foreseen(
+            self._engine.model_name, self.options.extraction, tokenizer.count, scale=scale
+        )
         extractor = rehearsal(self._database, setup, foreseen)
         return await estimate(read_all(documents), extractor, foreseen, tokenizer, self.options)
 

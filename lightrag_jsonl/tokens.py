@@ -46,6 +46,7 @@ class TiktokenTokenizer:
     """
 
     error = 0.0
+    additive = True
 
     def __init__(
         self, encoding: str = DEFAULT_ENCODING, *, ranks: Path | str | None = None
@@ -102,6 +103,7 @@ class FittedTokenizer:
 
     name = "o200k_fitted_1"
     error = 0.15
+    additive = True
 
     def count(self, text: str) -> int:
         """The estimated number of tokens, in linear time."""

@@ -254,7 +254,8 @@ class Dropped:
 class Context:
     """What was retrieved for a question, best first, and the text the model reads.
 
-    `tokens` counts `prompt` by the index's tokenizer. `documents` maps document ids to
+    `tokens` is what `prompt` has by the index's tokenizer, or a little more where the tokens of
+    its parts were added up. `documents` maps document ids to
     titles (or sources), for showing.
     """
 

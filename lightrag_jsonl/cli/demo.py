@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -65,6 +64,8 @@ def demo(working_dir: Path | None, as_json: bool) -> None:
 
     One is English, one Chinese. Needs no key and no network: no model is asked. Takes a few seconds.
     """
+    import tempfile
+
     folder = working_dir or Path(tempfile.mkdtemp(prefix="lightrag-jsonl-demo-"))
     started = time.monotonic()
     if not as_json:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 import click
@@ -88,6 +85,9 @@ def doctor(context: click.Context, setup: Setup, repair: bool, as_json: bool) ->
 
 def diagnose(setup: Setup, *, repair: bool = False) -> Diagnosis:
     """Look at everything; what cannot be opened is a problem like the others."""
+    import platform
+    import sqlite3
+
     from lightrag_jsonl.defaults import tokenizer_for
 
     problems: list[str] = []
@@ -149,6 +149,8 @@ def own_version() -> str:
 
 
 def _version_of(package: str) -> str | None:
+    from importlib import metadata
+
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -156,7 +156,7 @@ def export(
         told = {"file": output} if output else {"text": text}
         emit_json({"id": name, "format": form, "rdf": version, **told})
     elif not output:
-        say(text, newline=not text.endswith("\n"))
+        say(text, newline=False)
 
 
 @explain.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from lightrag_jsonl.cli.progress import interruptible, progress_bar
 from lightrag_jsonl.cli.sources import find_sources, with_id
 
 if TYPE_CHECKING:
-    from lightrag_jsonl.types import InsertReport
+    from lightrag_jsonl.types import Failure, InsertReport
 
 INCOMPLETE = 3
 SHOWN_FAILURES = 20
@@ -48,7 +48,7 @@ cutting_options = (
         help="A kind of thing to look for; may be repeated.",
     ),
 )
-running_options = (
+gleaning_options = (
     click.option(
         "--gleanings",
         "max_gleanings",
@@ -56,6 +56,9 @@ running_options = (
         metavar="N",
         help="How often a model is asked again for what it missed (default 1).",
     ),
+)
+running_options = (
+    *gleaning_options,
     click.option(
         "--concurrency",
         "max_concurrent_calls",
@@ -66,10 +69,18 @@ running_options = (
     click.option(
         "--max-calls", type=COUNT, metavar="N", help="Stop after so many model calls, all kept."
     ),
+    click.option(
+        "--max-input-tokens", type=COUNT, metavar="N", help="Stop after so many tokens read."
+    ),
+    click.option(
+        "--max-output-tokens", type=COUNT, metavar="N", help="Stop after so many tokens written."
+    ),
 )
 
 
-def _options(*groups: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
+def with_options(*groups: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
+    """Give a command groups of options, in their order."""
+
     def decorate(function: Command) -> Command:
         for option in reversed([one for group in groups for one in group]):
             function = option(function)
@@ -81,7 +92,7 @@ def _options(*groups: tuple[Callable[[Command], Command], ...]) -> Callable[[Com
 @click.command()
 @click.argument("files", nargs=-1, required=True)
 @models
-@_options(cutting_options, running_options)
+@with_options(cutting_options, running_options)
 @click.option("--id", "id", metavar="ID", help="The document's id (for one text).")
 @as_json
 def insert(
@@ -103,7 +114,7 @@ def insert(
       lightrag-jsonl insert -w kb --llm gpt-4o-mini --embedder st:BAAI/bge-m3 book.txt
     """
     sources = find_sources(files)
-    options = _given(given)
+    options = given_options(given)
     with _patiently(setup.working_dir), inserting(setup, options) as rag, progress_bar() as watcher:
         documents = sources if id is None else with_id(sources, id)
         report = rag.insert(documents, watcher=watcher)
@@ -112,14 +123,14 @@ def insert(
 
 @click.command()
 @models
-@_options(running_options)
+@with_options(running_options)
 @as_json
 def retry(setup: Setup, as_json: bool, **given: Any) -> None:
     """Read the chunks again that failed, and no other.
 
     Model and options are those of the insert before, unless others are given.
     """
-    folder, options = setup.working_dir, _given(given)
+    folder, options = setup.working_dir, given_options(given)
     with _patiently(folder), going_on(setup, options) as rag, progress_bar() as watcher:
         report = rag.retry(watcher=watcher)
     _tell(setup.working_dir, report, as_json=as_json, nothing="nothing has failed")
@@ -127,7 +138,7 @@ def retry(setup: Setup, as_json: bool, **given: Any) -> None:
 
 @click.command()
 @models
-@_options(running_options)
+@with_options(running_options)
 @as_json
 def resume(setup: Setup, as_json: bool, **given: Any) -> None:
     """Go on with the documents of an insert that was interrupted.
@@ -135,7 +146,7 @@ def resume(setup: Setup, as_json: bool, **given: Any) -> None:
     Answers that a model gave before are kept and not asked for again. Model and options
     are those of that insert, unless others are given.
     """
-    folder, options = setup.working_dir, _given(given)
+    folder, options = setup.working_dir, given_options(given)
     with _patiently(folder), going_on(setup, options) as rag, progress_bar() as watcher:
         report = rag.resume(watcher=watcher)
     _tell(setup.working_dir, report, as_json=as_json, nothing="nothing is waiting")
@@ -170,7 +181,7 @@ def delete(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
 # ── the report ──────────────────────────────────────────────────────────────────
 
 
-def _given(options: dict[str, Any]) -> dict[str, Any]:
+def given_options(options: dict[str, Any]) -> dict[str, Any]:
     """Those options that were really given, by their names in `IndexOptions`."""
     given = {name: value for name, value in options.items() if value not in (None, ())}
     return {n: v.resolve() if isinstance(v, Path) else v for n, v in given.items()}
@@ -221,14 +232,15 @@ def _tell_people(working_dir: Path, report: InsertReport, nothing: str) -> None:
         say(f"refused: {reasons} (see: lightrag-jsonl rejections -w {working_dir})")
     if report.stopped:
         say(report.stopped, err=True)
-    _tell_failures(working_dir, report)
+    tell_failures(working_dir, report.failures)
 
 
-def _tell_failures(working_dir: Path, report: InsertReport) -> None:
-    if not report.failures:
+def tell_failures(working_dir: Path, failures: Sequence[Failure]) -> None:
+    """Name the first failures, and what can be done about them."""
+    if not failures:
         return
-    say(f"{counted(len(report.failures), 'failure')}:", err=True)
-    for failure in report.failures[:SHOWN_FAILURES]:
+    say(f"{counted(len(failures), 'failure')}:", err=True)
+    for failure in failures[:SHOWN_FAILURES]:
         where = (
             f"{failure.document_id}, {failure.chunk_id}"
             if failure.chunk_id
@@ -236,7 +248,7 @@ def _tell_failures(working_dir: Path, report: InsertReport) -> None:
         )
         reason = failure.reason.removeprefix(f"{failure.document_id}: ")
         say(f"  {one_line(where)}: {one_line(reason)}", err=True)
-    if len(report.failures) > SHOWN_FAILURES:
-        say(f"  … and {len(report.failures) - SHOWN_FAILURES:,} more (--json shows all)", err=True)
-    if any(failure.chunk_id for failure in report.failures):
+    if len(failures) > SHOWN_FAILURES:
+        say(f"  … and {len(failures) - SHOWN_FAILURES:,} more (--json shows all)", err=True)
+    if any(failure.chunk_id for failure in failures):
         say(f"ask again for the chunks: lightrag-jsonl retry -w {working_dir}", err=True)

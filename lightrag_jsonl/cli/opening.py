@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from lightrag_jsonl.sync import LightRAG
 
 NO_MODEL = "none"
-FORGOTTEN = ("max_calls", "max_concurrent_calls")  # options of one run, not of the index
+FORGOTTEN = (  # options of one run, not of the index
+    "max_calls",
+    "max_concurrent_calls",
+    "max_input_tokens",
+    "max_output_tokens",
+)
 
 
 @contextlib.contextmanager

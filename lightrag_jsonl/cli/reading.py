@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -81,6 +80,8 @@ def extract(
       lightrag-jsonl extract extract-topics notes.txt --llm gpt-4o-mini
       lightrag-jsonl extract extract-rows bill.txt --set schema=@table.json --llm gpt-4o-mini
     """
+    import tempfile
+
     from lightrag_jsonl.cli.sources import read_stdin
     from lightrag_jsonl.files import read_text
     from lightrag_jsonl.sync import LightRAG

@@ -76,9 +76,10 @@ def edge_ids(triples: Sequence[tuple[str, str, str]]) -> tuple[str, ...]:
     short = [edge_id(*triple) for triple in triples]
     for name, triple in zip(short, triples, strict=True):
         alike[name].add(triple)
-    lengths = {name: _distinct_length(group) for name, group in alike.items()}
+    lengths = {name: _distinct_length(group) for name, group in alike.items() if len(group) > 1}
     return tuple(
-        edge_id(*triple, length=lengths[name]) for name, triple in zip(short, triples, strict=True)
+        edge_id(*triple, length=lengths[name]) if name in lengths else name
+        for name, triple in zip(short, triples, strict=True)
     )
 
 

@@ -148,7 +148,8 @@ def _by_pyoxigraph(nquads: str, format: Format, prefixes: Mapping[str, str]) -> 
         format=names[format],
         prefixes=dict(sorted(prefixes.items())),
     )
-    return (written or b"").decode("utf-8")
+    text = (written or b"").decode("utf-8")
+    return text if text.endswith("\n") else text + "\n"
 
 
 def _starred(text: str) -> str:

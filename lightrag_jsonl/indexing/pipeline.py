@@ -74,12 +74,11 @@ class Budget(Spending):
 
     def __init__(self, options: IndexOptions) -> None:
         self._limits = (options.max_calls, options.max_input_tokens, options.max_output_tokens)
-        self._spent = Usage()
+        self.spent = Usage()
         self._asked = 0
 
     def check(self) -> None:
-        self._asked += 1
-        spent = (self._asked - 1, self._spent.input_tokens, self._spent.output_tokens)
+        spent = (self._asked, self.spent.input_tokens, self.spent.output_tokens)
         names = ("calls", "input tokens", "output tokens")
         for name, limit, used in zip(names, self._limits, spent, strict=True):
             if limit is not None and used >= limit:
@@ -87,9 +86,10 @@ class Budget(Spending):
                     f"stopped: {used} of {limit} {name} are used; what was read is kept, raise the "
                     "limit and insert again to go on"
                 )
+        self._asked += 1
 
     def add(self, usage: Usage) -> None:
-        self._spent += usage
+        self.spent += usage
 
 
 @dataclass(slots=True)
@@ -480,7 +480,7 @@ class IndexPipeline:
             entities=len(run.entities),
             relations=len(run.relations),
             failures=tuple(sorted(run.failures, key=lambda f: (f.document_id, f.chunk_id or ""))),
-            usage=run.usage,
+            usage=run.spending.spent if run.stopped else run.usage,
             extraction=documents.sum_reports(run.reports),  # type: ignore[arg-type]
             stopped=run.stopped,
         )

@@ -13,6 +13,8 @@ from lightrag_jsonl.types import Chunk, Context, Dropped, Entity, Keywords, Rela
 
 CLIP_SHARE = 0.25  # of its section's budget that one description may take
 LEAST_PASSAGE = 16  # tokens: a shorter beginning of a passage is not worth its heading
+JOINT = 2  # tokens that joining one more item to a text may cost beside its own
+LONGEST_CODE = 4  # bytes of a character, and so tokens of it at the most
 HOPELESS = 40  # characters a token: a longer text is cut before it is counted
 
 Fact = TypeVar("Fact", Entity, Relation)
@@ -81,8 +83,16 @@ class _Room:
 def _fitted(
     found: Found, writer: Writer, room: _Room, tokenizer: Tokenizer
 ) -> tuple[Found, str, int]:
-    """What of the ranked items fits, the text of it, and its tokens, counted as a whole."""
-    kept = _chosen(found, writer, room, tokenizer) if _hopeless(found, room) else found
+    """What of the ranked items fits, the text of it, and its tokens.
+
+    The tokens of the parts are added up where the tokenizer promises that this is never too few
+    (`additive`): a chunk's are known, and counting 30,000 anew takes longer than finding them.
+    Any other tokenizer counts the whole.
+    """
+    if getattr(tokenizer, "additive", False):
+        kept, tokens = _chosen(found, writer, room, tokenizer)
+        return kept, writer.prompt(kept, writer.sections(kept)), tokens
+    kept = _chosen(found, writer, room, tokenizer)[0] if _hopeless(found, room) else found
     while not kept.empty:
         sections = writer.sections(kept)
         prompt = writer.prompt(kept, sections)
@@ -90,7 +100,10 @@ def _fitted(
         over = _overfull(kept, sections, room, tokenizer, tokens)
         if over is None:
             return kept, prompt, tokens
-        kept = _chosen(found, writer, room, tokenizer) if kept is found else _shortened(kept, over)
+        if kept is found:
+            kept = _chosen(found, writer, room, tokenizer)[0]
+        else:
+            kept = _shortened(kept, over)
     return Found(), "", 0
 
 
@@ -102,18 +115,21 @@ def _hopeless(found: Found, room: _Room) -> bool:
     return sum(map(len, [*told, *texts])) > HOPELESS * room.total
 
 
-def _chosen(found: Found, writer: Writer, room: _Room, tokenizer: Tokenizer) -> Found:
-    """A first choice by the tokens of single items; joined they may still be a little too many."""
+def _chosen(found: Found, writer: Writer, room: _Room, tokenizer: Tokenizer) -> tuple[Found, int]:
+    """The choice by the tokens of single items, and their sum."""
     entities = _clipped(found.entities, int(room.entities * CLIP_SHARE), tokenizer)
     relations = _clipped(found.relations, int(room.relations * CLIP_SHARE), tokenizer)
-    entity_costs = [tokenizer.count(writer.entity(99, entity)) + 1 for entity in entities]
-    relation_costs = [tokenizer.count(writer.relation(99, relation)) + 1 for relation in relations]
-    frames = [tokenizer.count(writer.frame(chunk)) + 1 for chunk in found.chunks]
+    entity_costs = [tokenizer.count(writer.entity(99, entity)) + JOINT for entity in entities]
+    relation_costs = [
+        tokenizer.count(writer.relation(99, relation)) + JOINT for relation in relations
+    ]
+    frames = [tokenizer.count(writer.frame(chunk)) + 2 * JOINT for chunk in found.chunks]
     chunk_costs = [
         frame + (chunk.tokens or tokenizer.count(chunk.text))
         for frame, chunk in zip(frames, found.chunks, strict=True)
     ]
-    total = room.total - tokenizer.count(writer.headings())
+    headings = tokenizer.count(writer.headings())
+    total = room.total - headings
     facts = total - min(room.chunks, sum(chunk_costs))
     need = min(sum(relation_costs), room.relations)
     fair = facts * room.entities // max(room.entities + room.relations, 1)
@@ -122,10 +138,12 @@ def _chosen(found: Found, writer: Writer, room: _Room, tokenizer: Tokenizer) -> 
     for_relations = min(room.relations, facts - used)
     some_relations, more = _greedy(relations, relation_costs, for_relations)
     spare = total - used - more
-    chunks, _ = _greedy(found.chunks, chunk_costs, spare)
+    chunks, rest = _greedy(found.chunks, chunk_costs, spare)
     if found.chunks and not chunks:
         chunks = _beginning(found.chunks[0], spare - frames[0], tokenizer)
-    return Found(some_entities, some_relations, chunks, found.documents)
+        rest = sum(frames[0] + chunk.tokens for chunk in chunks)
+    kept = Found(some_entities, some_relations, chunks, found.documents)
+    return kept, 0 if kept.empty else headings + used + more + rest
 
 
 def _greedy(
@@ -145,7 +163,8 @@ def _clipped(items: Sequence[Fact], limit: int, tokenizer: Tokenizer) -> tuple[F
     """The facts with long descriptions cut, so that one hub does not fill a section."""
     return tuple(
         replace(item, description=tokenizer.truncate(item.description, limit).rstrip() + "…")
-        if tokenizer.count(item.description) > limit
+        if len(item.description) * LONGEST_CODE > limit
+        and tokenizer.count(item.description) > limit
         else item
         for item in items
     )

@@ -59,6 +59,7 @@ class Seeds:
     """First hits, best first: `dense` and `lexical` are the chunks that the question's text found.
 
     `named` are the entities that the question names beyond doubt, with how alike the names are.
+    `asked` is the relation that the whole question matches best, where one was looked for.
     """
 
     entities: tuple[Hit, ...] = ()
@@ -66,6 +67,7 @@ class Seeds:
     relations: tuple[Hit, ...] = ()
     dense: tuple[Hit, ...] = ()
     lexical: tuple[Hit, ...] = ()
+    asked: Hit | None = None
 
     @property
     def chunks(self) -> tuple[tuple[Hit, ...], ...]:

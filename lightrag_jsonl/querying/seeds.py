@@ -40,7 +40,9 @@ def find_seeds(
 ) -> Seeds:
     """What the question and its keywords hit, each lane best first."""
     entities, named = _entity_hits(snapshot, probe, scope, top_k)
-    relations = _relation_hits(snapshot, probe, scope, top_k) if recipe.relations else ()
+    relations, asked = (
+        _relation_hits(snapshot, probe, scope, top_k) if recipe.relations else ((), None)
+    )
     limit = max(TEXT_HITS, chunk_limit)
     dense = _dense_hits(snapshot, probe, scope, limit)
     by_words = lexical or probe.vectors is None
@@ -48,7 +50,7 @@ def find_seeds(
     if probe.vectors is None and recipe.facts:  # then only passages know what is asked about
         relations = _mentioned(snapshot, "relation", words, top_k)
         entities = entities or _mentioned(snapshot, "entity", words, top_k)
-    return Seeds(entities, named, relations, dense, words)
+    return Seeds(entities, named, relations, dense, words, asked)
 
 
 # ── entities ────────────────────────────────────────────────────────────────────
@@ -147,16 +149,17 @@ def _word_spans(text: str) -> list[tuple[int, int, bool]]:
 
 def _relation_hits(
     snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: int
-) -> tuple[Hit, ...]:
-    """Relations near the whole question and near each text for relations."""
+) -> tuple[tuple[Hit, ...], Hit | None]:
+    """Relations near the whole question and near each text for relations; the nearest to the first."""
     if probe.vectors is None:
-        return ()
+        return (), None
     allowed = None if scope is None else scope.relations
     vectors = np.concatenate([probe.vectors[:1], probe.vectors[1 + len(probe.low) :]])
     reasons = ["near the question", *(f"near “{text}”" for text in probe.high)]
     lists = _nearest(snapshot, "relation", vectors, limit, allowed, reasons)
     weights = [QUESTION_WEIGHT, *[1.0] * len(probe.high)][: len(lists)]
-    return fuse(lists, weights=weights)[:limit]
+    asked = lists[0][0] if lists and lists[0] else None
+    return fuse(lists, weights=weights)[:limit], asked
 
 
 def _dense_hits(

@@ -49,7 +49,7 @@ def walk_over(
     found point at it, by how telling they are, and by likeness. `name_of` an entity (by
     row id) is for saying why.
     """
-    starts = _starts(snapshot, ground, subgraph, seeds, probe, name_of)
+    starts = _starts(snapshot, ground, seeds, name_of)
     reset = walk.reset_vector(ground.graph, starts, *_near_chunks(snapshot, ground, seeds, probe))
     shares = ground.graph.walk(reset)
     guide = _Guide(
@@ -132,19 +132,16 @@ class _Guide:
 def _starts(
     snapshot: Snapshot,
     ground: Ground,
-    subgraph: Subgraph,
     seeds: Seeds,
-    probe: Probe,
     name_of: Callable[[int], str],
 ) -> list[walk.Seed]:
     """The relation first, so that an entity that is named too is said to be named."""
     starts: list[walk.Seed] = []
-    for hit in subgraph.relations[:1]:
-        low, high = snapshot.graph.ends(hit.id)
-        near = float(_cosines(snapshot, "relation", probe, np.array([hit.id], np.int64))[0])
+    if seeds.asked is not None:
+        low, high = snapshot.graph.ends(seeds.asked.id)
         label = f"{name_of(low)} — {name_of(high)}"
         source, target = ground.entity_places((low, high))
-        starts += walk.relation_seeds(ground.graph, (source, target), near, label)
+        starts += walk.relation_seeds(ground.graph, (source, target), seeds.asked.score, label)
     named = sorted(seeds.named)
     alike = [seeds.named[row] for row in named]
     names = [name_of(row) for row in named]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from lightrag_jsonl.storage import documents
 from lightrag_jsonl.storage.rows import dump
-from lightrag_jsonl.types import DocumentStatus, ExtractionReport, Failure, Rejection
+from lightrag_jsonl.types import DocumentStatus, ExtractionReport, Failure, Rejection, Usage
 
 
 def counts(connection: sqlite3.Connection) -> dict[str, int]:
@@ -35,6 +36,17 @@ def counts_of(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, i
         name: int(connection.execute(query, (listed,)).fetchone()[0])
         for name, query in queries.items()
     }
+
+
+def measured(connection: sqlite3.Connection) -> tuple[int, int, Usage]:
+    """Chunks that a model was paid to read, their tokens, and what that took."""
+    chunks = tokens = 0
+    total = Usage()
+    for size, text in connection.execute("SELECT tokens, report FROM chunks"):
+        used = Usage(*json.loads(text).get("usage", ()))
+        if used.calls and used.output_tokens:
+            chunks, tokens, total = chunks + 1, tokens + size, total + used
+    return chunks, tokens, total
 
 
 def document_counts(connection: sqlite3.Connection) -> dict[str, int]:
@@ -96,8 +108,6 @@ def document_statuses(connection: sqlite3.Connection) -> tuple[DocumentStatus, .
 
 
 def _failures(document: str, rows: list[tuple[str, str, str]]) -> Iterator[Failure]:
-    import json
-
     for state, report, name in rows:
         if state == "failed":
             error = json.loads(report).get("error") or "every line of the answer was refused"

@@ -71,7 +71,7 @@ def kb(_kb: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def environment() -> dict[str, str]:
     """What a child process gets: this checkout, and a proxy that refuses at once."""
-    nowhere = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}
+    nowhere = {"https_proxy": "http://127.0.0.1:9", "no_proxy": "127.0.0.1,localhost"}
     path = os.pathsep.join([str(CHECKOUT), os.environ.get("PYTHONPATH", "")])
     return {**os.environ, **nowhere, "PYTHONPATH": path.strip(os.pathsep)}
 

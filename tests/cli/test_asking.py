@@ -11,7 +11,7 @@ import pytest
 
 from lightrag_jsonl.options import MODES
 from tests.cli.conftest import Run
-from tests.servers import ScriptedServer, chat_reply, stream_reply
+from tests.servers import ScriptedServer, chat_reply, error_reply, stream_reply
 
 
 def test_an_answer_with_its_sources(run: Run, kb: Path) -> None:
@@ -57,9 +57,8 @@ def test_streaming_prints_the_same_as_waiting(run: Run, kb: Path) -> None:
 
 def test_streaming_with_a_model(run: Run, kb: Path) -> None:
     """The pieces of a model's answer are printed, then the sources of what it cites."""
-    keywords = chat_reply('{"high_level_keywords":[],"low_level_keywords":["Marie Curie"]}')
     pieces = stream_reply(["In Warsaw ", "[1]", "."])
-    with ScriptedServer([keywords, pieces]) as server:
+    with ScriptedServer([pieces]) as server:
         words = ("--llm", "m", "--base-url", server.base_url, "--mode", "naive", "--stream")
         result = run("query", "-w", kb, *words, "Where was Marie Curie born?")
         bodies = server.bodies
@@ -153,9 +152,9 @@ def test_a_budget_is_kept(run_json: Callable[..., Any], kb: Path) -> None:
 
 def test_an_endpoint_that_fails_is_one_line(run: Run, kb: Path) -> None:
     """A model that cannot be reached is an error, not a traceback."""
-    with ScriptedServer() as server:
-        url = server.base_url
-    result = run("query", "-w", kb, "--llm", "m", "--base-url", url, "--mode", "bypass", "Hi?")
+    with ScriptedServer([error_reply(400, "no such model")]) as server:
+        words = ("--llm", "m", "--base-url", server.base_url, "--mode", "bypass")
+        result = run("query", "-w", kb, *words, "Hi?")
 
     assert result.exit_code == 1
     assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1

@@ -97,7 +97,7 @@ def test_a_terminal_that_is_not_utf8_gets_ascii_json(environment: dict[str, str]
     )
 
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.decode("ascii"))[1]["id"] == "张骞"
+    assert "张骞" in {one["id"] for one in json.loads(done.stdout.decode("ascii"))}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are another matter there")
@@ -134,7 +134,7 @@ def test_ctrl_c_keeps_what_was_read(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        assert asked.wait(60)
+        heard = asked.wait(60)
         child.send_signal(signal.SIGINT)
         _, errors = child.communicate(timeout=60)
         stuck = False
@@ -142,7 +142,7 @@ def test_ctrl_c_keeps_what_was_read(
         resumed = process("resume", "-w", "kb")
         after = len(server.requests)
 
-    assert child.returncode == 130
+    assert heard and child.returncode == 130
     assert errors.decode() == (
         "interrupted; what was read is kept; go on with: lightrag-jsonl resume -w kb\n"
     )

@@ -11,7 +11,7 @@ from typing import Literal
 
 import pytest
 
-from lightrag_jsonl import Document, LightRAG, QueryParam
+from lightrag_jsonl import AsyncLightRAG, Document, LightRAG, QueryParam
 from lightrag_jsonl.adapters.openai import OpenAILLM
 from lightrag_jsonl.errors import ConfigError, EmbeddingError, LLMError, StorageError
 from lightrag_jsonl.explain.events import End, Event
@@ -97,7 +97,7 @@ def test_the_prompt_contains_exactly_what_the_trace_says(
 
     def respond(request: servers.Request) -> servers.Reply:
         messages = request.json["messages"]
-        kind = {"Candidates": "jsonl", "候选项": "jsonl", "Context": "text", "上下文": "text"}
+        kind = {"Candidates": "jsonl", "候选项": "jsonl", "Context": "text", "资料": "text"}
         found = next((k for word, k in kind.items() if word in messages[-1]["content"]), "json")
         said = script(Request((), found, None))  # type: ignore[arg-type]
         assert isinstance(said, str)

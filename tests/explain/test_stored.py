@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sqlite3
 import subprocess
@@ -116,7 +117,21 @@ def sql(statement: str) -> Plant:
     return lambda connection: connection.execute(statement)
 
 
-STAGE = 'event LIKE \'{{"stage":"{}"%\''
+def lost(stage: str) -> Plant:
+    """Delete the event of a stage."""
+    return sql(f'DELETE FROM trace_events WHERE event LIKE \'{{"stage":"{stage}"%\'')
+
+
+def without_chunks(connection: sqlite3.Connection) -> None:
+    """Take the chunks from the second candidate."""
+    ((text,),) = connection.execute(
+        'SELECT event FROM trace_events WHERE event LIKE \'{"stage":"retrieval"%\''
+    ).fetchall()
+    changed = json.loads(text)
+    changed["event"]["edges"][1]["chunk_ids"] = []
+    plain = json.dumps(changed, ensure_ascii=False, separators=(",", ":"))
+    connection.execute("UPDATE trace_events SET event = ? WHERE event = ?", (plain, text))
+
 
 FAULTS: dict[str, tuple[str, Plant]] = {
     "a chunk moved": ("offsets", sql("UPDATE chunks SET start = start + 1 WHERE position = 0")),
@@ -136,25 +151,25 @@ FAULTS: dict[str, tuple[str, Plant]] = {
     "the pages lost": ("offsets", sql("DELETE FROM pages")),
     "the answer's event lost": (
         "events",
-        sql(f"DELETE FROM trace_events WHERE {STAGE}".format("answer")),
+        lost("answer"),
     ),
     "the answer emptied": (
         "answer",
-        lambda connection: event("answer", ENGLISH.answer, "")(connection),
+        event("answer", ENGLISH.answer, ""),
     ),
     "the selection lost": (
         "events",
-        sql(f"DELETE FROM trace_events WHERE {STAGE}".format("selection")),
+        lost("selection"),
     ),
     "the retrieval lost": (
         "events",
-        sql(f"DELETE FROM trace_events WHERE {STAGE}".format("retrieval")),
+        lost("retrieval"),
     ),
     "the session lost": (
         "events",
-        sql(f"DELETE FROM trace_events WHERE {STAGE}".format("session")),
+        lost("session"),
     ),
-    "the end lost": ("events", sql(f"DELETE FROM trace_events WHERE {STAGE}".format("end"))),
+    "the end lost": ("events", lost("end")),
     "all events lost": ("events", sql("DELETE FROM trace_events")),
     "the trace lost, its events kept": ("events", sql("DELETE FROM traces")),
     "another status": ("events", sql("UPDATE traces SET status = 'failed'")),
@@ -169,13 +184,7 @@ FAULTS: dict[str, tuple[str, Plant]] = {
             "UPDATE trace_events SET position = 3 WHERE position = 99;"
         ),
     ),
-    "an edge without a chunk": (
-        "edges",
-        lambda connection: connection.execute(
-            "UPDATE trace_events SET event = json_set(event, '$.event.edges[1].chunk_ids', "
-            f"json('[]')) WHERE {STAGE}".format("retrieval")
-        ),
-    ),
+    "an edge without a chunk": ("edges", without_chunks),
     "an edge renamed": ("edges", event("retrieval", "Warsaw", "Paris")),
     "an edge that was no candidate": (
         "edges",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -102,7 +103,7 @@ def read_names(request: Request) -> str:
         return f"A summary of {request.question.count(chr(10) + '- ')} notes."
     names = list(dict.fromkeys(NAMES.findall(text_of(request))))
     found: list[Record] = [entity(name, f"{name} is in the text.") for name in names]
-    found += [relation(a, b) for a, b in zip(names, names[1:], strict=False)]
+    found += [relation(a, b) for a, b in itertools.pairwise(names)]
     return jsonl(*found, {"type": "done", "entities": len(names), "relationships": len(names) - 1})
 
 

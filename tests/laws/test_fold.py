@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 import tempfile
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.storage.documents import PendingDocument
+from lightrag_jsonl.text import digest
 from lightrag_jsonl.types import Chunk, Document, EntityMention, Extraction, Record, RelationMention
 from tests.indexing.kit import View, entity, index, problems, view
 from tests.indexing.libraries import libraries, slow, waiting
@@ -49,9 +51,11 @@ def test_order_batches_and_repetition_do_not_matter(
 
 def test_a_hub_of_many_equal_descriptions_is_folded_alike_in_any_order() -> None:
     """What is shown of an entity with more mentions than are looked at does not depend on the order."""
-    library = [[entity("Hub", "The same words.")] for _ in range(45)]
-    library += [[entity("Hub", f"Something else, {number}.")] for number in range(3)]
-    documents = [waiting(number, records) for number, records in enumerate(library)]
+    placed = sorted(range(48), key=lambda number: digest(f"d{number}"))
+    texts = ["The same words."] * 45 + [f"Something else, {number}." for number in range(3)]
+    documents = [
+        waiting(number, [entity("Hub", text)]) for number, text in zip(placed, texts, strict=True)
+    ]
 
     at_once = asyncio.run(fold_in_batches([documents]))
     in_turn = asyncio.run(fold_in_batches([documents[i::6] for i in range(6)]))
@@ -74,10 +78,7 @@ class Scripted:
         names = sorted({word.strip(".") for word in chunk.text.split() if word[0].isupper()})
         return Extraction(
             tuple(EntityMention(name, "person", f"In {chunk.document_id}.") for name in names),
-            tuple(
-                RelationMention(a, b, ("by",), "Near.")
-                for a, b in zip(names, names[1:], strict=False)
-            ),
+            tuple(RelationMention(a, b, ("by",), "Near.") for a, b in itertools.pairwise(names)),
         )
 
 

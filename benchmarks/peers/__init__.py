@@ -1,0 +1,1 @@
+"""The same texts, fake model and fake embedder through other libraries and through this one."""

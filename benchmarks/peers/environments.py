@@ -1,0 +1,63 @@
+"""A virtual environment for each measured library, made once and kept."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A library on PyPI at one version, and what must be held back for it to be imported today."""
+
+    project: str
+    version: str
+    title: str
+    also: tuple[str, ...] = ()
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        """What is handed to the installer."""
+        return (f"{self.project}=={self.version}", *self.also)
+
+
+PEERS = (
+    Peer("lightrag-hku", "1.5.7", "LightRAG"),
+    Peer("nano-graphrag", "0.0.8.2", "nano-graphrag"),
+    # Newer sentencepiece wants a protobuf that fast-graphrag's own requirements exclude.
+    Peer("fast-graphrag", "0.0.5", "fast-graphrag", also=("sentencepiece<0.2.1",)),
+)
+
+
+class InstallError(Exception):
+    """A library could not be installed; the installer's last words."""
+
+
+def python_of(peer: Peer, cache: Path) -> Path:
+    """The interpreter of the environment in which `peer` is installed; makes it where it is not."""
+    home = cache / f"{peer.project}-{peer.version}"
+    python, done = home / "bin" / "python", home / ".installed"
+    wanted = "\n".join(peer.requirements)
+    if done.is_file() and done.read_text(encoding="utf-8") == wanted:
+        return python
+    shutil.rmtree(home, ignore_errors=True)
+    _run([sys.executable, "-m", "venv", str(home)])
+    _run([*_installer(python), *peer.requirements])
+    done.write_text(wanted, encoding="utf-8")
+    return python
+
+
+def _installer(python: Path) -> list[str]:
+    if importlib.util.find_spec("uv"):
+        return [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", str(python)]
+    return [str(python), "-m", "pip", "install", "--quiet"]
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise InstallError(done.stderr.strip()[-600:] or f"exit status {done.returncode}")

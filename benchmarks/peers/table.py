@@ -1,0 +1,102 @@
+"""The figures as a table, put between two marks of a README."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+BEGIN, END = "<!-- peers:begin -->", "<!-- peers:end -->"
+
+Figures = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the table: its words in each language, the figure it shows, and how."""
+
+    en: str
+    zh: str
+    key: str
+    show: Callable[[float], str]
+
+
+def _milliseconds(value: float) -> str:
+    return f"{value:,.0f} ms" if value >= 100 else f"{value:.1f} ms"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f} s"
+
+
+def _bytes(value: float) -> str:
+    return f"{value / 1e6:,.0f} MB" if value >= 1e8 else f"{value / 1e6:.1f} MB"
+
+
+ROWS = (
+    Row("indexing, CPU a chunk", "建索引：每块 CPU", "cpu_ms_per_chunk", _milliseconds),
+    Row("indexing, written to disk", "建索引：写入磁盘", "bytes_written", _bytes),
+    Row("the index on disk", "索引大小", "bytes_on_disk", _bytes),
+    Row("one more document, CPU", "再加一篇：CPU", "one_more_cpu_ms", _milliseconds),
+    Row("one more document, written", "再加一篇：写入", "one_more_bytes_written", _bytes),
+    Row("one document deleted, CPU", "删除一篇：CPU", "delete_cpu_ms", _milliseconds),
+    Row("one document deleted, written", "删除一篇：写入", "delete_bytes_written", _bytes),
+    Row("first context, new process", "新进程到首个上下文", "cold_first_context_s", _seconds),
+    Row("warm context, fullest mode", "热检索（最全的模式）", "full_mode_p50_ms", _milliseconds),
+)
+LANGUAGES = {
+    "en": {"chunks": "{} chunks", "ours": "here", "none": "not offered", "failed": "failed"},
+    "zh": {"chunks": "{} 块", "ours": "本项目", "none": "不提供", "failed": "失败"},
+}
+
+
+def table(sizes: Mapping[str, Mapping[str, Figures]], titles: Mapping[str, str], language: str) -> str:
+    """A Markdown table for each corpus size, and a line for everything that failed."""
+    words = LANGUAGES[language]
+    parts = [
+        "\n".join(_lines(size, systems, titles, words, language)) for size, systems in sizes.items()
+    ]
+    failures = [
+        f"- {titles[name]}, {words['chunks'].format(size)}: {figures['error']}"
+        for size, systems in sizes.items()
+        for name, figures in systems.items()
+        if "error" in figures
+    ]
+    return "\n\n".join([*parts, "\n".join(failures)]).strip()
+
+
+def put(readme: Path, text: str) -> None:
+    """Replace what stands between the marks of a README."""
+    before, begin, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{readme}: no {BEGIN} … {END}")
+    readme.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+
+
+def _lines(
+    size: str,
+    systems: Mapping[str, Figures],
+    titles: Mapping[str, str],
+    words: Mapping[str, str],
+    language: str,
+) -> Iterator[str]:
+    names = sorted(systems, key=lambda name: (name != "ours", list(systems).index(name)))
+    heads = [words["chunks"].format(f"{int(size):,}")]
+    heads += [words["ours"] if name == "ours" else titles[name] for name in names]
+    yield _line(heads)
+    yield _line(["---"] + ["---:"] * len(names))
+    for row in ROWS:
+        cells = [_cell(row, systems[name], words) for name in names]
+        yield _line([row.zh if language == "zh" else row.en, *cells])
+
+
+def _cell(row: Row, figures: Figures, words: Mapping[str, str]) -> str:
+    if row.key in figures:
+        return row.show(figures[row.key])
+    return words["failed"] if "error" in figures else words["none"]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,144 @@
+"""One library, one part of the measurement, one process: started by `benchmarks.peers`.
+
+The figures go to a file, since some libraries print while they work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+
+from benchmarks.peers.material import read
+from benchmarks.peers.system import Material, System
+from benchmarks.usage import Usage, Used, on_disk, peak_mb
+
+ADAPTERS = {
+    "ours": ("benchmarks.peers.ours", "Ours"),
+    "lightrag-hku": ("benchmarks.peers.light", "Light"),
+    "nano-graphrag": ("benchmarks.peers.nano", "Nano"),
+    "fast-graphrag": ("benchmarks.peers.fast", "Fast"),
+}
+
+Open = Callable[[Path, Material], System]
+Figures = dict[str, Any]
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("system", choices=list(ADAPTERS))
+    parser.add_argument("part", choices=list(PARTS))
+    for name in ("folder", "corpus", "out"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    given = parser.parse_args()
+    figures = PARTS[given.part](given.system, given.folder, read(given.corpus))
+    given.out.write_text(json.dumps(figures), encoding="utf-8")
+
+
+def build(name: str, folder: Path, material: Material) -> Figures:
+    """Index the corpus, after one small document that pays for late imports."""
+    system = _adapter(name)(folder, material)
+    system.insert(material.extra[:1])
+    clock, before = material.clock, Usage()
+    clock.reset()
+    system.insert(material.papers)
+    used = before.until_now()
+    entities, relations = system.counts()
+    system.close()
+    if not entities:
+        raise SystemExit("nothing was extracted")
+    stored = on_disk(folder)
+    return {
+        "cpu_ms_per_chunk": round(1000 * (used.cpu - clock.seconds) / material.chunks, 3),
+        "wall_ms_per_chunk": round(1000 * (used.wall - clock.seconds) / material.chunks, 3),
+        "bytes_written": used.written,
+        "bytes_on_disk": stored,
+        "written_per_stored": round(used.written / stored, 2),
+        "model_calls": clock.calls,
+        "texts_embedded": clock.texts,
+        "entities": entities,
+        "relations": relations,
+        "peak_rss_mb": peak_mb(),
+    }
+
+
+def change(name: str, folder: Path, material: Material) -> Figures:
+    """One document of one piece more, the second of two; then one of ten pieces less."""
+    system = _adapter(name)(folder, material)
+    _, first, second = material.extra
+    system.insert([first])
+    figures = _spent("one_more", lambda: system.insert([second]), material)
+    if system.can_delete:
+        target = material.papers[len(material.papers) // 2].id
+        figures |= _spent("delete", lambda: system.delete(target), material)
+    system.close()
+    return figures
+
+
+def ask(name: str, folder: Path, material: Material) -> Figures:
+    """A first context in a fresh process, then every way to retrieve, warm."""
+    began = time.perf_counter()
+    system = _adapter(name)(folder, material)
+    first = system.context(material.questions[0], system.modes[0])
+    cold = time.perf_counter() - began
+    modes = {mode: _mode(system, mode, material) for mode in system.modes}
+    system.close()
+    return {
+        "cold_first_context_s": round(cold, 3),
+        "cold_context_chars": first,
+        "modes": modes,
+        "full_mode": system.modes[0],
+        "full_mode_p50_ms": modes[system.modes[0]]["p50_ms"],
+        "ask_peak_rss_mb": peak_mb(),
+    }
+
+
+PARTS: dict[str, Callable[[str, Path, Material], Figures]] = {
+    "build": build,
+    "change": change,
+    "ask": ask,
+}
+
+
+def _adapter(name: str) -> Open:
+    module, attribute = ADAPTERS[name]
+    found: Open = getattr(import_module(module), attribute)
+    return found
+
+
+def _spent(label: str, work: Callable[[], None], material: Material) -> Figures:
+    fakes, before = material.clock.seconds, Usage()
+    work()
+    used: Used = before.until_now()
+    fakes = material.clock.seconds - fakes
+    return {
+        f"{label}_cpu_ms": round(1000 * (used.cpu - fakes), 1),
+        f"{label}_wall_ms": round(1000 * (used.wall - fakes), 1),
+        f"{label}_bytes_written": used.written,
+    }
+
+
+def _mode(system: System, mode: str, material: Material) -> Figures:
+    """The first two questions warm up and are not counted."""
+    times, sizes = [], []
+    for asked in material.questions:
+        fakes, started = material.clock.seconds, time.perf_counter()
+        sizes.append(system.context(asked, mode))
+        times.append(time.perf_counter() - started - (material.clock.seconds - fakes))
+    counted = sorted(times[2:])
+    return {
+        "p50_ms": round(1000 * median(counted), 2),
+        "p95_ms": round(1000 * counted[int(0.95 * len(counted))], 2),
+        "context_chars": int(median(sizes)),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""`import`: takes over a working directory of LightRAG or nano-graphrag."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lightrag_jsonl.cli.indexing import INCOMPLETE, tell_failures
+from lightrag_jsonl.cli.opening import going_on, has_index, inserting
+from lightrag_jsonl.cli.options import Setup, as_json, models
+from lightrag_jsonl.cli.output import counted, emit_json, one_line, say, table
+from lightrag_jsonl.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.importing import ImportReport
+    from lightrag_jsonl.migration.placing import Unmapped
+
+SHOWN = 20
+WIDTH = 100
+
+
+@click.command("import")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@models
+@as_json
+def import_folder(setup: Setup, folder: Path, as_json: bool) -> None:
+    """Take over an index of LightRAG or nano-graphrag.
+
+    FOLDER is its working directory. Its documents, chunks, entities and relations come over
+    with their descriptions and sources; no model is asked. Vectors are made anew by
+    --embedder. What has no counterpart is listed. LightRAG 0.x and 1.x and nano-graphrag with
+    their file storages (GraphML and JSON, gzipped or not) can be read.
+
+    \b
+    Examples:
+      lightrag-jsonl import ./rag_storage -w kb
+      lightrag-jsonl import ./dickens -w kb --embedder st:BAAI/bge-m3
+      lightrag-jsonl import ./recipes -w kb --language zh
+    """
+    opened = going_on(setup, {}) if has_index(setup.working_dir) else inserting(setup, {})
+    with opened as rag, progress_bar() as watcher:
+        report = rag.import_index(folder, watcher=watcher)
+    if as_json:
+        emit_json(report)
+    else:
+        _tell(setup.working_dir, report)
+    if report.failures:
+        raise click.exceptions.Exit(INCOMPLETE)
+
+
+def _tell(working_dir: Path, report: ImportReport) -> None:
+    names = [field.name for field in fields(report.read)]
+    rows = [(name, getattr(report.read, name), getattr(report.stored, name)) for name in names]
+    say(table(rows, ("", "read", "stored")))
+    if report.without_source:
+        say(
+            f"{counted(report.without_source, 'entity or relation', 'entities and relations')} "
+            "named no known chunk: they stand in a document of their own"
+        )
+    for there, here in report.kept_apart[:SHOWN]:
+        say(f"kept apart: {one_line(there)} is {here!r} here; merge them if they are one")
+    _list(report.unmapped)
+    tell_failures(working_dir, report.failures)
+
+
+def _list(unmapped: Sequence[Unmapped]) -> None:
+    if unmapped:
+        say(f"{counted(len(unmapped), 'thing')} not as there:")
+    for one in unmapped[:SHOWN]:
+        say(f"  {one.kind} {one_line(one.name, WIDTH)}: {one.reason}")
+    if len(unmapped) > SHOWN:
+        say(f"  … and {len(unmapped) - SHOWN:,} more (--json shows all)")

@@ -1,0 +1,103 @@
+"""A process that indexes and can be killed: it waits, all imported, and forks a child for each order.
+
+An order is a line of JSON, {"folder", "log"}; the child says "started PID" before it begins, and
+its parent "ended STATUS" when it is gone. Every model call is noted in the log when it begins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.options import IndexOptions
+from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.types import Completion, Document, Message, ResponseType
+from tests.indexing.kit import index, prompts, read_names
+
+SLOTS = 4
+SECONDS = 0.004
+OPTIONS = IndexOptions(
+    chunk_tokens=70, chunk_overlap=0, max_concurrent_calls=SLOTS, glean_min_tokens=1
+)
+
+
+def text(number: int) -> str:
+    """A text of three chunks."""
+    parts = []
+    for part in range(3):
+        who = f"Person{number}{part}"
+        parts.append(
+            f"{who} met Ann on a cold day in the town of Bern and they walked for hours by the "
+            f"river. Later {who} wrote a long letter about the walk, which nobody but Ann ever "
+            f"saw, and gave it to Cid{part}, a friend of many years who could keep a secret well."
+        )
+    return "\n\n".join(parts)
+
+
+DOCUMENTS = [Document(text(number), id=f"d{number}") for number in range(6)]
+EDITED = Document(text(0).replace("a cold day", "a warm day", 1), id="d0")
+
+
+class Noting(ScriptedLLM):
+    """A slow model that notes every call in a file before it answers."""
+
+    def __init__(self, log: Path) -> None:
+        super().__init__(read_names, seconds=SECONDS)
+        self._log = log
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        response_type: ResponseType = "text",
+        max_tokens: int | None = None,
+    ) -> Completion:
+        asking = cast(Any, SimpleNamespace(llm=self))
+        key = Ask._key(asking, messages, response_type, max_tokens)
+        with self._log.open("a", encoding="utf-8") as file:
+            file.write(key.hex() + "\n")
+        return await super().complete(
+            messages, response_type=response_type, max_tokens=max_tokens
+        )
+
+
+async def work(folder: Path, log: Path) -> None:
+    """Insert six documents, change one, delete one."""
+    async with index(folder, Noting(log), options=OPTIONS) as rag:
+        await rag.insert(DOCUMENTS)
+        await rag.insert(EDITED)
+        await rag.delete("d1")
+
+
+def serve() -> None:
+    """Fork a child for each order; the children do not outlive their kill."""
+    prompts()
+    for line in sys.stdin:
+        order = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                say(f"started {os.getpid()}")
+                asyncio.run(work(Path(order["folder"]), Path(order["log"])))
+                status = 0
+            finally:
+                os._exit(status)
+        _, status = os.waitpid(child, 0)
+        say(f"ended {status}")
+
+
+def say(line: str) -> None:
+    """One whole line to whoever gave the order."""
+    os.write(1, (line + "\n").encode())
+
+
+if __name__ == "__main__":
+    serve()
