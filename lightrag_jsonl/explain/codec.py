@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 def to_json(value: object) -> str:
     """The value as one line of JSON: dataclasses as objects, tuples as arrays, times as ISO text."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+    return _ENCODER.encode(value)
 
 
 def from_json(kind: type[T], text: str) -> T:
@@ -25,11 +25,16 @@ def from_json(kind: type[T], text: str) -> T:
 
 
 def _plain(value: object) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
         return {name: getattr(value, name) for name in _names(type(value))}
     if isinstance(value, datetime):
         return value.isoformat()
     raise TypeError(f"{type(value).__name__} has no place in a trace")
+
+
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, separators=(",", ":"), default=_plain
+)
 
 
 @cache

@@ -22,9 +22,9 @@ from lightrag_jsonl.adapters.offline.reading import Phrase, Sentence, renamed
 from lightrag_jsonl.text import sentence_spans
 
 
-def read_english(text: str) -> tuple[Sentence, ...]:
+def read_english(text: str, *, quick: bool = False) -> tuple[Sentence, ...]:
     """The sentences of an English text with their phrases and content words."""
-    tagger = the_tagger()
+    tagger = the_tagger(quick=quick)
     spans = sentence_spans(text)
     tokens = [tokenized(text, start, end, tagger) for start, end in spans]
     known = capitalized_inside(tokens)

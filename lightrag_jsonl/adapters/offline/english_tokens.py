@@ -7,6 +7,10 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
 
 from lightrag_jsonl.adapters.offline import english_words as tables
 
@@ -44,7 +48,15 @@ class Token:
         return "'" not in self.low or self.low.partition("'")[0] not in tables.STOP_WORDS
 
 
-class Tagger:
+class Tagger(Protocol):
+    """Tells the parts of speech of a sentence's words; `lexicon` has the usual one of each word."""
+
+    lexicon: Mapping[str, str]
+
+    def tags(self, words: list[str]) -> Iterable[tuple[str, str | None]]: ...
+
+
+class PatternTagger:
     """TextBlob's pattern tagger; the lexicon comes with the package, nothing is downloaded."""
 
     def __init__(self) -> None:
@@ -58,10 +70,55 @@ class Tagger:
 _loading = threading.Lock()  # the lexicon fills in place, and a half-filled one tags wrongly
 
 
-def the_tagger() -> Tagger:
-    """The tagger, its lexicon read."""
+class LexiconTagger:
+    """TextBlob's lexicon alone, read as a file, with a guess by form for words it does not have.
+
+    For questions: importing TextBlob brings NLTK and scikit-learn with it, which takes longer
+    than answering.
+    """
+
+    def __init__(self) -> None:
+        self.lexicon = _lexicon()
+
+    def tags(self, words: list[str]) -> Iterable[tuple[str, str | None]]:
+        """Each word with its usual part of speech, whatever stands around it."""
+        return [(word, self._tag(word)) for word in words]
+
+    def _tag(self, word: str) -> str:
+        known = self.lexicon.get(word) or self.lexicon.get(word.lower())
+        return known or next((tag for form, tag in _FORMS if form.search(word)), "NN")
+
+
+_FORMS = tuple(
+    (re.compile(form), tag)
+    for form, tag in (
+        (r"^\W+$", "."),
+        (r"^[\d.,:%]+$", "CD"),
+        (r"^[A-Z]", "NNP"),
+        (r"ly$", "RB"),
+        (r"ing$", "VBG"),
+        (r"ed$", "VBN"),
+        (r"(?:ous|ful|ible|able|al|ic|ish|ive|less)$", "JJ"),
+        (r"[^s]s$", "NNS"),
+    )
+)
+
+
+@cache
+def _lexicon() -> Mapping[str, str]:
+    found = find_spec("textblob")
+    folder = Path((found.submodule_search_locations or [""])[0]) if found else Path()
+    text = (folder / "en" / "en-lexicon.txt").read_text(encoding="utf-8")
+    lines = (line.partition(" ") for line in text.split("\n") if line and line[:3] != ";;;")
+    return {word: tag for word, _, tag in lines}
+
+
+def the_tagger(*, quick: bool = False) -> Tagger:
+    """The tagger, its lexicon read; `quick` takes the lexicon alone."""
+    if quick:
+        return LexiconTagger()
     with _loading:
-        return Tagger()
+        return PatternTagger()
 
 
 def tokenized(text: str, start: int, end: int, tagger: Tagger) -> list[Token]:

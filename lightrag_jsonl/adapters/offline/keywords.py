@@ -42,7 +42,7 @@ def find_keywords(
 
 
 def _names_and_words(text: str, language: Language) -> tuple[list[str], list[str]]:
-    sentences = read(text, language)
+    sentences = read(text, language, quick=True)
     phrases = [phrase for sentence in sentences for phrase in sentence.phrases]
     names = _distinct(phrase.name for phrase in phrases if _names_something(phrase))
     words = (word for sentence in sentences for _, word in sentence.words)

@@ -63,15 +63,15 @@ def written_in(text: str, default: Language) -> Language:
     return "zh" if wide * 5 >= len(letters) else "en"
 
 
-def read(text: str, language: Language) -> tuple[Sentence, ...]:
-    """The sentences of a text in the language it is written in."""
+def read(text: str, language: Language, *, quick: bool = False) -> tuple[Sentence, ...]:
+    """The sentences of a text in the language it is written in; `quick` for a question."""
     if written_in(text, language) == "zh":
         from lightrag_jsonl.adapters.offline.chinese import read_chinese
 
         return read_chinese(text)
     from lightrag_jsonl.adapters.offline.english import read_english
 
-    return read_english(text)
+    return read_english(text, quick=quick)
 
 
 def type_name(sort: Sort, language: Language) -> str:

@@ -1,0 +1,252 @@
+"""Errors of the disk at every place: a clear `StorageError`, nothing lost, and the next try succeeds."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lightrag_jsonl.errors import StorageError
+from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.types import Document
+from tests.indexing.kit import index, problems, read_names, stored, view
+
+
+class Faults:
+    """Says which statement of the writing thread fails, and how."""
+
+    def __init__(self) -> None:
+        self.at = -1
+        self.undone = False
+        self.seen: list[str] = []
+        self.pages = 0
+        self.word = ""
+
+    def meet(self, connection: sqlite3.Connection, statement: str) -> None:
+        if threading.current_thread().name != "lightrag-jsonl-writer":
+            return
+        if self.word and self.word in statement:
+            raise sqlite3.OperationalError("database or disk is full")
+        if self.at < 0:
+            return
+        self.seen.append(statement)
+        if len(self.seen) - 1 == self.at:
+            if self.undone and connection.in_transaction:
+                sqlite3.Connection.execute(connection, "ROLLBACK")
+            raise sqlite3.OperationalError("database or disk is full")
+
+
+@pytest.fixture
+def faults(monkeypatch: pytest.MonkeyPatch) -> Iterator[Faults]:
+    """Every connection opened from now on obeys these faults."""
+    plan = Faults()
+
+    class Failing(sqlite3.Connection):
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            plan.meet(self, sql)
+            if plan.pages and sql == "BEGIN IMMEDIATE":
+                super().execute(f"PRAGMA max_page_count = {plan.pages}")
+            return super().execute(sql, *values)
+
+        def executemany(self, sql: str, rows: Any) -> sqlite3.Cursor:
+            plan.meet(self, sql)
+            return super().executemany(sql, rows)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, factory=Failing, **k))
+    yield plan
+    plan.at = -1
+
+
+DOCUMENTS = [
+    Document("Ann met Bob in Bern. They met Cid.", id="a", title="One"),
+    Document("Dora met Bob in Oslo.", id="b"),
+]
+
+
+async def attempt(folder: Path, faults: Faults, at: int, documents: Sequence[Document]) -> bool:
+    """Insert with the statement number `at` failing; whether it did."""
+    faults.seen = []
+    async with index(folder, ScriptedLLM(read_names)) as rag:
+        faults.at = at
+        try:
+            async with asyncio.timeout(60):
+                await rag.insert(documents)
+        except StorageError as error:
+            assert "disk" in str(error) and str(folder) in str(error)
+            return True
+        finally:
+            faults.at = -1
+        return False
+
+
+def test_an_error_in_any_statement_loses_nothing(tmp_path: Path, faults: Faults) -> None:
+    """Each write, BEGIN and COMMIT of an insert and of an update fails once: whole or absent, never else.
+
+    In turn the statement alone fails, or SQLite undoes the whole transaction with it.
+    """
+    edited = [Document("Ann met Bob in Rome. They left Cid.", id="a", title="One"), DOCUMENTS[1]]
+    for version, documents in enumerate((DOCUMENTS, edited)):
+        at = -1
+        failed = True
+        while failed:
+            at += 1
+            faults.undone = (at + version) % 2 == 1
+            before = view(tmp_path) if version else None
+            failed = asyncio.run(attempt(tmp_path, faults, at, documents))
+            if (tmp_path / "index.sqlite").exists():
+                assert problems(tmp_path) == []
+            if failed and before is not None:
+                assert view(tmp_path) == before
+        assert at > 30 and any("COMMIT" in one for one in faults.seen)
+
+    async def build(folder: Path) -> None:
+        async with index(folder, ScriptedLLM(read_names)) as rag:
+            await rag.insert(edited)
+
+    asyncio.run(build(tmp_path / "fresh"))
+    assert view(tmp_path) == view(tmp_path / "fresh")
+
+
+@pytest.mark.parametrize("word", ["INTO documents", "INTO entity_mentions", "INTO commits"])
+def test_what_was_paid_before_the_error_is_not_paid_again(
+    tmp_path: Path, faults: Faults, word: str
+) -> None:
+    """A commit that fails leaves the answers in the cache: the same insert then asks nobody."""
+    llm = ScriptedLLM(read_names)
+
+    async def run() -> None:
+        async with index(tmp_path, llm) as rag:
+            faults.word = word
+            with pytest.raises(StorageError, match="free some disk space"):
+                await rag.insert(DOCUMENTS)
+            faults.word = ""
+            assert [d.state for d in await rag.documents()] == ["pending", "pending"]
+            calls = len(llm.requests)
+            assert (await rag.resume()).documents == ("a", "b")
+            assert len(llm.requests) == calls == 2
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+def test_a_database_that_may_not_grow_gives_a_clear_error(tmp_path: Path, faults: Faults) -> None:
+    """SQLite's own full disk: the error says what to do, and the same instance goes on once there is room."""
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            await rag.insert(DOCUMENTS)
+            before = view(tmp_path)
+            ((used,),) = stored(tmp_path, "PRAGMA page_count")
+            many = [Document(f"Person{n} met Ann. " * 40, id=f"m{n}") for n in range(40)]
+            for more in (1, 2, 5, 9):
+                faults.pages = used + more
+                with pytest.raises(StorageError, match="free some disk space"):
+                    await rag.insert(many)
+                assert view(tmp_path) == before and problems(tmp_path) == []
+            faults.pages = 1_000_000
+            assert len((await rag.insert(many)).documents) == 40
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+def test_a_file_that_may_not_grow_gives_a_clear_error(tmp_path: Path) -> None:
+    """The system refuses to write further: a clear error, nothing torn, and the same insert goes on."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    many = [Document(f"Person{n} met Ann. " * 40, id=f"m{n}") for n in range(40)]
+
+    async def insert(*, limit: int) -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limits[1]))
+            try:
+                await rag.insert(many)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    asyncio.run(insert_few(tmp_path))
+    for limit in (60_000, 120_000):
+        with pytest.raises(StorageError, match="nothing that was stored is lost"):
+            asyncio.run(insert(limit=limit))
+        assert problems(tmp_path) == []
+        assert stored(tmp_path, "SELECT count(*) FROM documents WHERE name IN ('a', 'b')") == [(2,)]
+    asyncio.run(insert(limit=limits[0]))
+    assert stored(tmp_path, "SELECT count(*) FROM documents") == [(42,)]
+    assert problems(tmp_path) == []
+
+
+async def insert_few(folder: Path) -> None:
+    async with index(folder, ScriptedLLM(read_names)) as rag:
+        await rag.insert(DOCUMENTS)
+
+
+def test_one_bad_job_does_not_undo_its_neighbours(tmp_path: Path) -> None:
+    """Jobs committed together fail alone, whatever they raise, and the writer goes on."""
+    database = Database(tmp_path)
+    gate = threading.Event()
+
+    def put(key: str) -> Any:
+        return lambda c: c.execute("INSERT INTO settings VALUES (?, 'x')", (key,)).rowcount
+
+    def bad(connection: sqlite3.Connection) -> None:
+        put("never")(connection)
+        raise ValueError("mine")
+
+    first = database.submit(lambda connection: gate.wait(10))
+    jobs = [database.submit(job) for job in (put("a"), bad, put("b"), put("a"))]
+    gate.set()
+
+    assert first.result(10) and jobs[0].result(10) == jobs[2].result(10) == 1
+    assert isinstance(jobs[1].exception(10), ValueError)
+    assert isinstance(jobs[3].exception(10), StorageError)
+    assert database.write(put("c")) == 1
+    database.close()
+    assert stored(tmp_path, "SELECT key FROM settings ORDER BY key") == [("a",), ("b",), ("c",)]
+
+
+def test_a_job_that_ends_the_transaction_fails_with_all_its_neighbours(tmp_path: Path) -> None:
+    """Where SQLite undid everything, every waiting caller is told, none hangs, and the writer goes on."""
+    database = Database(tmp_path)
+    gate = threading.Event()
+
+    def ends(connection: sqlite3.Connection) -> None:
+        connection.execute("ROLLBACK")
+        raise KeyError("mine")
+
+    def put(connection: sqlite3.Connection) -> int:
+        return connection.execute("INSERT INTO settings VALUES ('k', 'v')").rowcount
+
+    database.submit(lambda connection: gate.wait(10))
+    jobs = [database.submit(job) for job in (put, ends, put)]
+    gate.set()
+
+    assert [isinstance(job.exception(10), StorageError) for job in jobs] == [True] * 3
+    assert database.write(put) == 1
+    database.close()
+
+
+def test_who_stops_waiting_does_not_stop_the_writing(tmp_path: Path) -> None:
+    """A cancelled caller leaves its job as it is, and the writer unharmed."""
+    database = Database(tmp_path)
+    gate = threading.Event()
+
+    async def run() -> None:
+        database.submit(lambda connection: gate.wait(10))
+        put = database.submit(lambda c: c.execute("INSERT INTO settings VALUES ('k', 'v')"))
+        task = asyncio.ensure_future(asyncio.wrap_future(put))
+        await asyncio.sleep(0)
+        task.cancel()
+        gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+    database.close()
+    assert stored(tmp_path, "SELECT value FROM settings") == [("v",)]
