@@ -21,6 +21,7 @@ _ROUNDS = 160
 _LABEL_WIDTH = 22  # in half-width letters; a Chinese character is two
 _LABEL_GAP = 30
 _DOT, _NAME_TOP, _NAME_BOTTOM = 8, 10, 26  # from a node's center: its rim, its name's two edges
+_MOST_PREDICATES = 16  # beside more lines they would cover each other; a pointer still shows them
 _MOST_EDGES = 48  # more cannot be read in one drawing; the chosen ones always come first
 
 
@@ -41,8 +42,9 @@ def draw(
     size = SMALL if len(names) <= _FEW else LARGE
     points = layout(len(names), pairs, size)
     chosen = {name for e in edges if e.id in selected for name in (e.source, e.target)}
+    spoken = selected if len(selected) <= _MOST_PREDICATES else frozenset[str]()
     lines = [
-        _edge(edge, points[a], points[b], edge.id in selected, numbers.get(edge.id))
+        _edge(edge, points[a], points[b], edge.id in selected, numbers.get(edge.id), spoken)
         for edge, (a, b) in reversed(list(zip(edges, pairs, strict=True)))
     ]
     nodes = [_node(name, points[place[name]], name in chosen) for name in names]
@@ -119,7 +121,14 @@ _ARROW = (
 _ARROWS = f"<defs>{_ARROW.format('arrow')}{_ARROW.format('arrow-on')}</defs>"
 
 
-def _edge(edge: Edge, start: Points, end: Points, chosen: bool, number: int | None) -> str:
+def _edge(
+    edge: Edge,
+    start: Points,
+    end: Points,
+    chosen: bool,
+    number: int | None,
+    spoken: frozenset[str],
+) -> str:
     along = end - start
     length = max(float(np.hypot(*along)), 1.0)
     ahead = along / length
@@ -133,7 +142,7 @@ def _edge(edge: Edge, start: Points, end: Points, chosen: bool, number: int | No
         f'<line x1="{first[0]:.1f}" y1="{first[1]:.1f}" x2="{last[0]:.1f}" y2="{last[1]:.1f}" '
         f'marker-end="url(#{arrow})"/>'
     )
-    if chosen:
+    if edge.id in spoken:
         x, y = (start + end) / 2
         drawn += f'<text x="{x:.1f}" y="{y - 5:.1f}">{escape(short(edge.predicate))}</text>'
     group = f'<g class="edge{" on" if chosen else ""}" data-edge="{edge.id}">{drawn}</g>'

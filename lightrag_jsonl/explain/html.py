@@ -27,7 +27,7 @@ PHRASES: Mapping[Language, Mapping[str, str]] = {
         "head": "How this answer came about",
         "answer": "Answer",
         "graph": "What was found",
-        "legend": "{drawn} of {all} edges drawn; the {chosen} highlighted were chosen for the answer.",
+        "legend": "{drawn} of {all} edges drawn; highlighted: {chosen} chosen for the answer.",
         "edges": "Chosen edges",
         "score": "chosen by rank, score {score}",
         "shown": "What the model was shown",
@@ -236,10 +236,12 @@ class _Page:
         if len(chunks) < len(item.chunk_ids):
             lost = [c.text for name in item.chunk_ids for c in self._lost(name, item.number)]
             note = "\n".join(filter(None, [note, self.words["deleted"], *lost]))
-        words = f"<p>{escape(item.label)}</p>"
+        placed = item.kind == "chunk" and item.id in self.cards
+        label = self._where(item.id) if placed else item.label
+        words = f"<p>{escape(label)}</p>"
         return (
             f'<li id="n{item.number}" data-number="{item.number}" data-chunks="{cards}" '
-            f'data-title="[{item.number}] {escape(item.label)}" data-note="{escape(note)}">'
+            f'data-title="[{item.number}] {escape(label)}" data-note="{escape(note)}">'
             f"{self._number(item.number)}{words}</li>"
         )
 

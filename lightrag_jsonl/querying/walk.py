@@ -19,6 +19,7 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 EdgeKind = Literal["seed", "mention", "relation", "synonym"]
 
+SMALL = 20_000  # entries up to which a matrix is multiplied without scipy
 DAMPING: Final = 0.7
 NAME_SIMILARITY: Final = 0.75  # a name's nearest entity counts from this cosine on
 RELATION_SIMILARITY: Final = 0.5  # likewise the relation that the whole question matches
@@ -270,13 +271,36 @@ def synonym_edges(
 
 def _transitions(ends: Ints, weights: Floats, size: int) -> tuple[Any, npt.NDArray[np.bool_]]:
     """The chance of each step, as columns that sum to 1; and the nodes that lead nowhere."""
-    from scipy import sparse
-
     rows, columns = np.concatenate([ends, ends[:, ::-1]]).astype(np.int32).T
     values = np.concatenate([weights, weights])
     total = np.bincount(columns, weights=values, minlength=size)
     values = (values / total[columns]).astype(np.float32)
+    if len(values) <= SMALL:
+        return _SmallMatrix(values, rows, columns, size), total == 0
+    from scipy import sparse
+
     return sparse.csr_matrix((values, (rows, columns)), shape=(size, size)), total == 0
+
+
+class _SmallMatrix:
+    """As much of a CSR matrix as a walk needs: a small one is used up before scipy is imported."""
+
+    def __init__(self, values: Floats, rows: Ints, columns: Ints, size: int) -> None:
+        order = np.lexsort((columns, rows))
+        rows, columns, values = rows[order], columns[order], values[order]
+        first = np.ones(len(rows), np.bool_)
+        first[1:] = (np.diff(rows) != 0) | (np.diff(columns) != 0)
+        starts = np.flatnonzero(first)
+        self._rows = rows[starts]
+        self.indices = columns[starts]
+        self.data: Floats = np.add.reduceat(values, starts) if len(starts) else values
+        self.indptr = np.searchsorted(self._rows, np.arange(size + 1))
+        self.nnz = len(starts)
+        self._size = size
+
+    def __matmul__(self, vector: Floats) -> Floats:
+        sent = self.data * vector[self.indices]
+        return np.bincount(self._rows, weights=sent, minlength=self._size).astype(np.float32)
 
 
 def _synonyms(edges: Edges, entities: int) -> tuple[Ints, Floats]:

@@ -1,0 +1,120 @@
+"""Opening a folder that cannot be used, or was made by something else: the error says what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import LightRAG
+from lightrag_jsonl.adapters.offline import HashEmbedder
+from lightrag_jsonl.errors import (
+    ConfigError,
+    CorruptError,
+    SettingsError,
+    StorageError,
+    VersionError,
+)
+from lightrag_jsonl.storage import schema
+from lightrag_jsonl.storage.database import FILE_NAME, Database
+from lightrag_jsonl.types import Document
+from tests.indexing.kit import index, stored
+
+
+def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
+    """A file is no folder, nor is what would lie in it."""
+    (tmp_path / "kb").write_text("x", encoding="utf-8")
+    with pytest.raises(StorageError, match="is a file; name a folder"):
+        Database(tmp_path / "kb")
+    with pytest.raises(StorageError, match="cannot make the folder"):
+        Database(tmp_path / "kb" / "deeper")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_to(tmp_path: Path) -> None:
+    """The error names the folder and the permissions."""
+    tmp_path.chmod(0o500)
+    with pytest.raises(StorageError, match="can be written to|permissions"):
+        Database(tmp_path)
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    """Something else under the name of the index is damaged, not empty, and stays as it is."""
+    (tmp_path / FILE_NAME).write_bytes(b"not a database at all" * 100)
+    with pytest.raises(CorruptError, match="damaged or no database"):
+        Database(tmp_path)
+    assert (tmp_path / FILE_NAME).read_bytes().startswith(b"not a database")
+
+
+def test_a_database_of_another_program(tmp_path: Path) -> None:
+    """Tables of somebody else are left alone."""
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as other:
+        other.execute("CREATE TABLE songs (title)")
+    with pytest.raises(CorruptError, match="another program"):
+        Database(tmp_path)
+
+
+def test_a_database_of_a_newer_version(tmp_path: Path) -> None:
+    """It is not touched, and the error says to upgrade."""
+    Database(tmp_path).close()
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as newer:
+        newer.execute(f"PRAGMA user_version = {schema.FORMAT + 1}")
+    with pytest.raises(VersionError, match="upgrade lightrag-jsonl") as caught:
+        Database(tmp_path)
+    assert caught.value.path == tmp_path / FILE_NAME
+
+
+def test_a_database_cut_short(tmp_path: Path) -> None:
+    """A truncated file is an error with the path, never an empty index."""
+
+    async def build() -> None:
+        async with index(tmp_path) as rag:
+            await rag.insert(Document("Ann met Bob in Bern. " * 30, id="x"))
+
+    asyncio.run(build())
+    path = tmp_path / FILE_NAME
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(StorageError), contextlib.closing(Database(tmp_path)) as database:
+        with database.reading() as connection:
+            connection.execute("SELECT count(*), sum(length(text)) FROM chunks").fetchall()
+            connection.execute("SELECT sum(length(vector)) FROM embeddings").fetchall()
+            connection.execute("SELECT count(*) FROM entity_mentions").fetchall()
+
+
+def test_settings_that_may_not_change(tmp_path: Path) -> None:
+    """Another embedder, dimension, tokenizer or language is refused, with what to do, before anything is written."""
+
+    async def build(language: str, dim: int) -> None:
+        async with index(tmp_path, language=language, embedder=HashEmbedder(dim=dim)) as rag:
+            await rag.insert(Document("Ann met Bob.", id="x"))
+
+    asyncio.run(build("en", 64))
+    for language, dim, advice in (("en", 128, "reembed"), ("zh", 64, "language")):
+        with pytest.raises(SettingsError, match=advice) as caught:
+            asyncio.run(build(language, dim))
+        assert isinstance(caught.value, ConfigError) and str(tmp_path) in str(caught.value)
+    assert stored(tmp_path, "SELECT value FROM settings WHERE key = 'language'") == [("en",)]
+    asyncio.run(build("en", 64))
+
+
+def test_a_closed_index_says_so(tmp_path: Path) -> None:
+    """Reading and writing after `close` is a `StorageError`; closing twice is fine."""
+    rag = LightRAG(tmp_path)
+    rag.insert("Ann met Bob.")
+    rag.close()
+    rag.close()
+    with pytest.raises(StorageError, match="was closed"):
+        rag.status()
+    database = Database(tmp_path)
+    database.close()
+    with pytest.raises(StorageError, match="was closed"):
+        database.submit(lambda connection: None)
+
+
+def test_no_migration_is_missing() -> None:
+    """From format 1 on each format has its step to the next one."""
+    assert sorted(schema.MIGRATIONS) == list(range(1, schema.FORMAT))

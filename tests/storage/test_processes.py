@@ -1,0 +1,196 @@
+"""One writer and many readers, between processes and threads."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import IndexOptions
+from lightrag_jsonl.errors import LightRAGError, LockedError
+from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.storage.lock import writing
+from lightrag_jsonl.storage.snapshot import SnapshotKeeper
+from lightrag_jsonl.types import Document
+from tests.conftest import CHECKOUT
+from tests.indexing.kit import entity, index, problems, relation, stored
+
+HOLD = """
+import sys
+from pathlib import Path
+from lightrag_jsonl.storage.lock import writing
+with writing(Path(sys.argv[1]), 0):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+WATCH = """
+import sys
+from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.storage.snapshot import SnapshotKeeper
+database = Database(sys.argv[1])
+keeper = SnapshotKeeper(database)
+for line in sys.stdin:
+    with keeper.snapshot() as seen:
+        names = [r[0] for r in seen.connection.execute("SELECT name FROM entities ORDER BY name")]
+        print(seen.graph.entity_count, len(seen.vectors["entity"]), ",".join(names), flush=True)
+"""
+
+
+@contextlib.contextmanager
+def process(script: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another Python that runs the script with the folder as its argument."""
+    other = subprocess.Popen(
+        [sys.executable, "-c", script, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=CHECKOUT,
+        text=True,
+        encoding="utf-8",
+    )
+    assert other.stdin is not None and other.stdout is not None
+    try:
+        yield other
+    finally:
+        other.stdin.close()
+        other.wait()
+        other.stdout.close()
+
+
+def line_of(other: subprocess.Popen[str]) -> str:
+    assert other.stdout is not None
+    return other.stdout.readline().strip()
+
+
+def test_a_second_writer_is_told_who_writes_and_readers_go_on(tmp_path: Path) -> None:
+    """`LockedError` names the process; looking and asking work meanwhile; a killed holder holds nothing."""
+
+    async def run() -> None:
+        options = IndexOptions(lock_timeout=0.1)
+        async with index(tmp_path, options=options) as rag:
+            await rag.insert(Document("Ann met Bob.", id="x"))
+            with process(HOLD, tmp_path) as other:
+                assert line_of(other) == "held"
+                with pytest.raises(LockedError, match=f"process {other.pid} on ") as caught:
+                    await rag.insert(Document("Cid left.", id="y"))
+                assert caught.value.path == tmp_path and "readers may go on" in str(caught.value)
+                assert (await rag.retrieve("Ann", mode="naive")).chunks
+                os.kill(other.pid, signal.SIGKILL)
+                other.wait()
+                assert (await rag.insert(Document("Cid left.", id="y"))).documents == ("y",)
+
+    asyncio.run(run())
+
+
+def test_a_writer_waits_for_the_one_before_it(tmp_path: Path) -> None:
+    """Within `lock_timeout` a second writer waits, and then writes."""
+    Database(tmp_path).close()
+    order: list[str] = []
+    held = threading.Event()
+
+    def other() -> None:
+        held.wait(10)
+        with writing(tmp_path, 20):
+            order.append("second")
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with writing(tmp_path, 0):
+        held.set()
+        with pytest.raises(LockedError), writing(tmp_path, 0.1):
+            pass
+        order.append("first")
+    thread.join(30)
+    assert order == ["first", "second"]
+
+
+def test_a_reader_in_another_process_sees_each_commit_at_its_next_look(tmp_path: Path) -> None:
+    """Graph and vectors of a process that only reads follow inserts, updates and deletions of another."""
+
+    async def run() -> None:
+        async with index(tmp_path) as rag:
+            with process(WATCH, tmp_path) as other:
+
+                def look() -> str:
+                    assert other.stdin is not None
+                    other.stdin.write("\n")
+                    other.stdin.flush()
+                    return line_of(other)
+
+                assert look() == "0 0"
+                await rag.insert_records(
+                    Document("x", id="x"), [entity("Ann"), entity("Bob"), relation("Ann", "Bob")]
+                )
+                assert look() == "2 2 Ann,Bob"
+                await rag.insert_records(Document("y", id="y"), [entity("Cid"), entity("Ann")])
+                await rag.delete("x")
+                assert look() == "2 2 Ann,Cid"
+                await rag.delete("y")
+                assert look() == "0 0"
+
+    asyncio.run(run())
+
+
+def test_many_processes_may_make_the_same_folder_at_once(tmp_path: Path) -> None:
+    """Whoever comes first makes the tables; the others find them."""
+    opening = [threading.Thread(target=open_often, args=(tmp_path,)) for _ in range(8)]
+    for thread in opening:
+        thread.start()
+    for thread in opening:
+        thread.join(60)
+    assert FAILED == [] and stored(tmp_path, "PRAGMA user_version") == [(1,)]
+
+
+FAILED: list[str] = []
+
+
+def open_often(folder: Path) -> None:
+    for number in range(6):
+        try:
+            Database(folder / str(number)).close()
+            Database(folder).close()
+        except LightRAGError as error:
+            FAILED.append(str(error))
+
+
+def test_a_snapshot_shows_one_moment_while_documents_come_and_go(tmp_path: Path) -> None:
+    """Readers in threads see whole documents only, and graph, vectors and rows that agree."""
+    torn: list[object] = []
+    done = threading.Event()
+    pair = [entity("Ann"), entity("Bob"), relation("Ann", "Bob")]
+
+    def read(database: Database) -> None:
+        keeper = SnapshotKeeper(database)
+        while not done.is_set():
+            with keeper.snapshot() as seen:
+                count = seen.connection.execute("SELECT count(*) FROM entities").fetchone()[0]
+                shown = (count, seen.graph.entity_count, len(seen.vectors["entity"]))
+                if len(set(shown)) > 1 or count not in (0, 2):
+                    torn.append(shown)
+
+    async def write() -> None:
+        async with index(tmp_path) as rag:
+            for _ in range(8):
+                await rag.insert_records(Document("x", id="x"), pair)
+                await rag.insert_records(Document("y", id="y"), pair)
+                await rag.delete("x")
+                await rag.delete("y")
+
+    with contextlib.closing(Database(tmp_path)) as database:
+        readers = [threading.Thread(target=read, args=(database,)) for _ in range(3)]
+        for reader in readers:
+            reader.start()
+        try:
+            asyncio.run(write())
+        finally:
+            done.set()
+            for reader in readers:
+                reader.join(30)
+    assert torn == [] and problems(tmp_path) == []
