@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import binascii
 import functools
 import hashlib
 import re
@@ -240,8 +240,8 @@ def _build(name: str, read: Callable[[str, str], bytes]) -> Encoding:
 
 
 def _parse_ranks(data: bytes) -> dict[bytes, int]:
-    lines = (line.split() for line in data.split(b"\n") if line)
-    return {base64.b64decode(token): int(rank) for token, rank in lines}
+    words = data.split()
+    return dict(zip(map(binascii.a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
 
 
 def _given_ranks(path: Path, url: str, expected_hash: str) -> bytes:

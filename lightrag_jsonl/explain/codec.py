@@ -25,11 +25,9 @@ def from_json(kind: type[T], text: str) -> T:
 
 
 def _plain(value: object) -> Any:
-    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
-        return {name: getattr(value, name) for name in _names(type(value))}
     if isinstance(value, datetime):
         return value.isoformat()
-    raise TypeError(f"{type(value).__name__} has no place in a trace")
+    return {name: getattr(value, name) for name in _names(type(value))}
 
 
 _ENCODER = json.JSONEncoder(
@@ -38,7 +36,9 @@ _ENCODER = json.JSONEncoder(
 
 
 @cache
-def _names(kind: Any) -> tuple[str, ...]:
+def _names(kind: type) -> tuple[str, ...]:
+    if not dataclasses.is_dataclass(kind):
+        raise TypeError(f"{kind.__name__} has no place in a trace")
     return tuple(field.name for field in dataclasses.fields(kind))
 
 

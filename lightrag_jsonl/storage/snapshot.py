@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lightrag_jsonl.storage.database import Database
 
 OWNERS: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
+COMMITS_KEPT = 1_000  # a reader that is further behind loads everything anew
 RELOAD_SHARE = 0.5  # catching up on more than this share of the index costs as much as loading it
 
 
@@ -136,9 +137,11 @@ def note_commit(connection: sqlite3.Connection, **touched: object) -> None:
         kind: True if ids is True else sorted(ids)  # type: ignore[call-overload]
         for kind, ids in touched.items()
     }
-    connection.execute(
+    written = connection.execute(
         "INSERT INTO commits (touched) VALUES (?)", (json.dumps(plain, separators=(",", ":")),)
     )
+    oldest = (written.lastrowid or 0) - COMMITS_KEPT
+    connection.execute("DELETE FROM commits WHERE generation <= ?", (oldest,))
 
 
 def dimension(connection: sqlite3.Connection) -> int:

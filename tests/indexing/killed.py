@@ -63,9 +63,7 @@ class Noting(ScriptedLLM):
         key = Ask._key(asking, messages, response_type, max_tokens)
         with self._log.open("a", encoding="utf-8") as file:
             file.write(key.hex() + "\n")
-        return await super().complete(
-            messages, response_type=response_type, max_tokens=max_tokens
-        )
+        return await super().complete(messages, response_type=response_type, max_tokens=max_tokens)
 
 
 async def work(folder: Path, log: Path) -> None:

@@ -134,7 +134,9 @@ def test_a_killed_process_loses_nothing(
             assert worker.status() == 0
         else:
             more = chance.randint(0, len(unbroken[1]) - len(paid))
-            worker.kill(child, log, (started + more) * LINE, chance.uniform(0, LONGEST) ** 2 / LONGEST)
+            worker.kill(
+                child, log, (started + more) * LINE, chance.uniform(0, LONGEST) ** 2 / LONGEST
+            )
         calls = log.read_text(encoding="utf-8").split()
         assert not paid & set(calls[started:]), "an answer that was kept is paid for again"
         assert len(set(calls[started:])) == len(calls) - started, "a call is made twice in one life"

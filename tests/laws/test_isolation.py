@@ -9,7 +9,7 @@ from lightrag_jsonl import IndexOptions, LightRAG, QueryParam
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.types import Document
-from tests.indexing.kit import index, problems, read_names, stored, view
+from tests.indexing.kit import entity, index, problems, read_names, stored, view
 
 
 def test_two_folders_share_no_document_and_no_paid_answer(tmp_path: Path) -> None:
@@ -53,7 +53,8 @@ def test_an_index_does_not_depend_on_its_neighbours(tmp_path: Path) -> None:
 
 def test_two_instances_on_one_folder_in_one_process_agree(tmp_path: Path) -> None:
     """A second instance sees what the first commits, in answers too, and can write after it."""
-    with LightRAG(tmp_path) as one, LightRAG(tmp_path) as other:
+    llm = ScriptedLLM(read_names)
+    with LightRAG(tmp_path, llm=llm) as one, LightRAG(tmp_path, llm=llm) as other:
         one.insert(Document("Ann met Bob in Bern.", id="x"))
         found = other.retrieve("Bern", QueryParam(mode="naive"))
         assert [chunk.document_id for chunk in found.chunks] == ["x"]
@@ -84,7 +85,7 @@ def test_the_keeper_of_one_folder_never_holds_rows_of_another(tmp_path: Path) ->
 
     async def run() -> None:
         async with index(tmp_path / "a") as one, index(tmp_path / "b") as other:
-            await one.insert([Document("Ann met Bob.", id="x")])
+            await one.insert_records(Document("Ann met Bob.", id="x"), [entity("Ann")])
             keepers = [SnapshotKeeper(rag._database) for rag in (one, other)]
             with keepers[0].snapshot() as first, keepers[1].snapshot() as second:
                 assert first.graph.entity_count > 0 and second.graph.entity_count == 0

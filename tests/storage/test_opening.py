@@ -21,8 +21,9 @@ from lightrag_jsonl.errors import (
 )
 from lightrag_jsonl.storage import schema
 from lightrag_jsonl.storage.database import FILE_NAME, Database
+from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.types import Document
-from tests.indexing.kit import index, stored
+from tests.indexing.kit import index, read_names, stored
 
 
 def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
@@ -38,7 +39,7 @@ def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
 def test_a_folder_that_may_not_be_written_to(tmp_path: Path) -> None:
     """The error names the folder and the permissions."""
     tmp_path.chmod(0o500)
-    with pytest.raises(StorageError, match="can be written to|permissions"):
+    with pytest.raises(StorageError, match=r"can be written to|permissions"):
         Database(tmp_path)
 
 
@@ -72,24 +73,24 @@ def test_a_database_cut_short(tmp_path: Path) -> None:
     """A truncated file is an error with the path, never an empty index."""
 
     async def build() -> None:
-        async with index(tmp_path) as rag:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
             await rag.insert(Document("Ann met Bob in Bern. " * 30, id="x"))
 
     asyncio.run(build())
     path = tmp_path / FILE_NAME
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(StorageError), contextlib.closing(Database(tmp_path)) as database:
-        with database.reading() as connection:
-            connection.execute("SELECT count(*), sum(length(text)) FROM chunks").fetchall()
-            connection.execute("SELECT sum(length(vector)) FROM embeddings").fetchall()
-            connection.execute("SELECT count(*) FROM entity_mentions").fetchall()
+    with pytest.raises(StorageError):
+        for table in ("chunks", "embeddings", "entity_mentions", "completions"):
+            stored(tmp_path, f"SELECT * FROM {table}")
 
 
 def test_settings_that_may_not_change(tmp_path: Path) -> None:
     """Another embedder, dimension, tokenizer or language is refused, with what to do, before anything is written."""
 
     async def build(language: str, dim: int) -> None:
-        async with index(tmp_path, language=language, embedder=HashEmbedder(dim=dim)) as rag:
+        async with index(
+            tmp_path, ScriptedLLM(read_names), language=language, embedder=HashEmbedder(dim=dim)
+        ) as rag:
             await rag.insert(Document("Ann met Bob.", id="x"))
 
     asyncio.run(build("en", 64))
@@ -103,7 +104,7 @@ def test_settings_that_may_not_change(tmp_path: Path) -> None:
 
 def test_a_closed_index_says_so(tmp_path: Path) -> None:
     """Reading and writing after `close` is a `StorageError`; closing twice is fine."""
-    rag = LightRAG(tmp_path)
+    rag = LightRAG(tmp_path, llm=ScriptedLLM(read_names))
     rag.insert("Ann met Bob.")
     rag.close()
     rag.close()

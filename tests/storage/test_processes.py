@@ -16,12 +16,14 @@ import pytest
 
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.errors import LightRAGError, LockedError
+from lightrag_jsonl.storage import schema
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.lock import writing
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
+from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.types import Document
 from tests.conftest import CHECKOUT
-from tests.indexing.kit import entity, index, problems, relation, stored
+from tests.indexing.kit import entity, index, problems, read_names, relation, stored
 
 HOLD = """
 import sys
@@ -33,6 +35,7 @@ with writing(Path(sys.argv[1]), 0):
 """
 WATCH = """
 import sys
+from lightrag_jsonl.storage import schema
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 database = Database(sys.argv[1])
@@ -74,7 +77,7 @@ def test_a_second_writer_is_told_who_writes_and_readers_go_on(tmp_path: Path) ->
 
     async def run() -> None:
         options = IndexOptions(lock_timeout=0.1)
-        async with index(tmp_path, options=options) as rag:
+        async with index(tmp_path, ScriptedLLM(read_names), options=options) as rag:
             await rag.insert(Document("Ann met Bob.", id="x"))
             with process(HOLD, tmp_path) as other:
                 assert line_of(other) == "held"
@@ -138,26 +141,23 @@ def test_a_reader_in_another_process_sees_each_commit_at_its_next_look(tmp_path:
     asyncio.run(run())
 
 
-def test_many_processes_may_make_the_same_folder_at_once(tmp_path: Path) -> None:
+def test_the_same_folder_may_be_made_by_many_at_once(tmp_path: Path) -> None:
     """Whoever comes first makes the tables; the others find them."""
-    opening = [threading.Thread(target=open_often, args=(tmp_path,)) for _ in range(8)]
+    failed: list[str] = []
+
+    def open_often() -> None:
+        for number in range(6):
+            try:
+                Database(tmp_path / str(number)).close()
+            except LightRAGError as error:
+                failed.append(str(error))
+
+    opening = [threading.Thread(target=open_often) for _ in range(8)]
     for thread in opening:
         thread.start()
     for thread in opening:
         thread.join(60)
-    assert FAILED == [] and stored(tmp_path, "PRAGMA user_version") == [(1,)]
-
-
-FAILED: list[str] = []
-
-
-def open_often(folder: Path) -> None:
-    for number in range(6):
-        try:
-            Database(folder / str(number)).close()
-            Database(folder).close()
-        except LightRAGError as error:
-            FAILED.append(str(error))
+    assert failed == [] and stored(tmp_path / "0", "PRAGMA user_version") == [(schema.FORMAT,)]
 
 
 def test_a_snapshot_shows_one_moment_while_documents_come_and_go(tmp_path: Path) -> None:

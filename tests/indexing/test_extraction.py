@@ -1,0 +1,306 @@
+"""Conversations about a chunk: what is asked when, and what an answer of each kind leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lightrag_jsonl import IndexOptions
+from lightrag_jsonl.errors import LLMError
+from lightrag_jsonl.testing import Request, Script, ScriptedLLM
+from lightrag_jsonl.types import Completion, Document, DocumentStatus, InsertReport, Message, Record
+from tests.indexing.kit import entity, index, jsonl, prompts, relation, stored, text_of
+
+TEXT = "Ann met Bob in Bern. Cid was there too."
+DONE = {"type": "done", "entities": 2, "relationships": 1}
+FIRST = jsonl(entity("Ann"), entity("Bob"), relation("Ann", "Bob"), DONE)
+NOTHING = jsonl({"type": "done", "entities": 0, "relationships": 0})
+GLEAN = prompts().render("glean-extract", {})[-1].content
+CHECK = prompts().render("glean-check", {})[-1].content
+RESUME = prompts().render("resume-extract", {})[-1].content
+
+
+def options(**more: Any) -> IndexOptions:
+    return IndexOptions(**{"max_gleanings": 0, "glean_min_tokens": 1, **more})
+
+
+def extract(
+    folder: Path, script: Script, given: IndexOptions, text: str = TEXT
+) -> tuple[ScriptedLLM, InsertReport, DocumentStatus]:
+    """Index one text with a scripted model."""
+    llm = ScriptedLLM(script)
+
+    async def run() -> tuple[InsertReport, DocumentStatus]:
+        async with index(folder, llm, options=given) as rag:
+            report = await rag.insert(Document(text, id="x"))
+            return report, (await rag.documents())[0]
+
+    return llm, *asyncio.run(run())
+
+
+def turns(llm: ScriptedLLM) -> list[str]:
+    """What each call asked for."""
+    names = {GLEAN: "glean", CHECK: "check", RESUME: "resume"}
+    return [names.get(request.question, "extract") for request in llm.requests]
+
+
+def names(folder: Path) -> set[str]:
+    return {row[0] for row in stored(folder, "SELECT name FROM entities")}
+
+
+# ── gleaning ────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_gleaning_makes_as_many_rounds_as_it_may(tmp_path: Path, rounds: int) -> None:
+    """Rounds that each bring something new go on to the limit: 0 means none, 3 means three."""
+    answers = [FIRST.replace("2", "9"), *(jsonl(entity(f"New{n}")) for n in range(9))]
+    llm, report, _ = extract(tmp_path, answers, options(max_gleanings=rounds))
+
+    assert turns(llm) == ["extract"] + ["glean"] * rounds
+    assert report.extraction.gleaned == (1,) * rounds
+    assert names(tmp_path) == {"Ann", "Bob", *(f"New{n}" for n in range(rounds))}
+
+
+def test_gleaning_ends_with_a_round_that_brings_nothing_new(tmp_path: Path) -> None:
+    """What was said before is nothing new, however it is spelled."""
+    answers = [jsonl(entity("Ann"), relation("Ann", "Bob")), jsonl(entity("ANN", "Again.")), FIRST]
+    llm, report, _ = extract(tmp_path, answers, options(max_gleanings=3))
+    assert turns(llm) == ["extract", "glean"] and report.extraction.gleaned == (0,)
+
+
+@pytest.mark.parametrize("no", ["NO", "No.", "no, nothing", "**No**", "否", "没有"])
+def test_declared_counts_that_match_are_checked_with_the_model(tmp_path: Path, no: str) -> None:
+    """Where as much was read as was declared, a short question replaces the round."""
+    llm, report, _ = extract(tmp_path, [FIRST, no], options(max_gleanings=1))
+    assert turns(llm) == ["extract", "check"] and report.extraction.gleaned == ()
+
+
+def test_a_check_that_says_yes_is_followed_by_the_round(tmp_path: Path) -> None:
+    """Also in later rounds, where the counts are those of the round alone."""
+    more = jsonl(entity("Cid"), {"type": "done", "entities": 1, "relationships": 0})
+    llm, report, _ = extract(tmp_path, [FIRST, "YES", more, "NO"], options(max_gleanings=3))
+    assert turns(llm) == ["extract", "check", "glean", "check"]
+    assert report.extraction.gleaned == (1,) and "Cid" in names(tmp_path)
+
+
+def test_declared_counts_that_do_not_match_need_no_check(tmp_path: Path) -> None:
+    """A line was lost, so there is something to glean."""
+    broken = FIRST.replace('"name": "Bob"', '"name": Bob')
+    llm, _, _ = extract(tmp_path, [broken, NOTHING], options(max_gleanings=2))
+    assert turns(llm) == ["extract", "glean"]
+
+
+def test_short_chunks_and_empty_answers_are_not_gleaned(tmp_path: Path) -> None:
+    """Below `glean_min_tokens`, or where there was nothing, no second look is paid."""
+    short, _, _ = extract(tmp_path / "a", [FIRST], options(max_gleanings=1, glean_min_tokens=50))
+    empty, _, status = extract(tmp_path / "b", [""], options(max_gleanings=1))
+    assert turns(short) == turns(empty) == ["extract"]
+    assert (status.state, status.extraction.empty, status.failures) == ("done", 1, ())
+
+
+def test_the_prefix_of_all_requests_is_the_same_byte_for_byte(tmp_path: Path) -> None:
+    """Over chunks, rounds, checks and resumed answers everything before the text is equal, and each turn adds."""
+    text = "\n\n".join(
+        f"Person{n} met Ann in the old town, and they talked. " * 3 for n in range(4)
+    )
+
+    def answer(request: Request) -> str | Completion:
+        name = text_of(request).split()[0]
+        said = len(request.messages)
+        if said == 2:
+            return Completion(jsonl(entity(name)) + '\n{"type": "ent', "length")
+        return jsonl(entity(f"{name}Turn{said}"))
+
+    given = options(max_gleanings=2, chunk_tokens=45, chunk_overlap=0)
+    llm, report, _ = extract(tmp_path, answer, given, text)
+
+    assert report.chunks == 4 and len(llm.requests) == 4 * (1 + 1 + 2)
+    heads = {
+        r.messages[0].content + r.messages[1].content.partition("Person")[0] for r in llm.requests
+    }
+    assert len(heads) == 1
+    for number in range(4):
+        talk = [r for r in llm.requests if text_of(r).startswith(f"Person{number} ")]
+        for before, after in zip(talk, talk[1:], strict=False):
+            assert after.messages[: len(before.messages)] == before.messages
+            assert [m.role for m in after.messages[len(before.messages) :]] == ["assistant", "user"]
+
+
+# ── cut answers ─────────────────────────────────────────────────────────────────
+
+CUT = jsonl(entity("Ann")) + '\n{"type": "entity", "name": "Bo'
+
+
+@pytest.mark.parametrize("cut", [Completion(jsonl(entity("Ann")), "length"), CUT])
+def test_a_cut_answer_is_resumed_after_its_last_whole_record(
+    tmp_path: Path, cut: Completion | str
+) -> None:
+    """Whether the model or the reader says that it was cut; the half record is not a fact."""
+    rest = jsonl(entity("Bob"), relation("Ann", "Bob"), DONE)
+    llm, report, status = extract(tmp_path, [cut, rest], options())
+
+    assert turns(llm) == ["extract", "resume"]
+    assert llm.requests[1].messages[-2] == Message("assistant", jsonl(entity("Ann")))
+    assert names(tmp_path) == {"Ann", "Bob"} and status.state == "done"
+    assert (report.extraction.truncated, report.extraction.resumed) == (1, 1)
+
+
+def test_resuming_ends_at_its_limit(tmp_path: Path) -> None:
+    """`max_resumes` answers that are cut again are enough; what was whole is kept."""
+    cuts = [Completion(jsonl(entity(f"Name{n}")), "length") for n in range(9)]
+    llm, report, _ = extract(tmp_path, cuts, options(max_resumes=2))
+    assert turns(llm) == ["extract", "resume", "resume"] and len(names(tmp_path)) == 3
+    assert (report.extraction.truncated, report.extraction.resumed) == (3, 2)
+
+
+def test_a_gleaning_round_is_resumed_too(tmp_path: Path) -> None:
+    """A cut in the second look is gone on with like one in the first."""
+    answers = [
+        jsonl(entity("Ann")),
+        Completion(jsonl(entity("Bob")), "length"),
+        jsonl(entity("Cid")),
+    ]
+    llm, _, _ = extract(tmp_path, answers, options(max_gleanings=1))
+    assert turns(llm) == ["extract", "glean", "resume"] and "Cid" in names(tmp_path)
+
+
+def test_an_answer_cut_before_its_first_record_is_not_an_empty_one(tmp_path: Path) -> None:
+    """Nothing whole within the limit: asked once more, then failed, never silently empty."""
+    cut = Completion("", "length")
+    llm, report, status = extract(tmp_path, [cut, cut], options())
+    assert turns(llm) == ["extract", "extract"]
+    assert status.state == "failed" and report.extraction.failed == 1 and report.failures
+
+
+# ── answers that fail ───────────────────────────────────────────────────────────
+
+GARBAGE = "I am sorry, but I cannot do that."
+
+
+def test_garbage_is_asked_for_once_more(tmp_path: Path) -> None:
+    """The second answer counts; both are paid and reported."""
+    llm, report, status = extract(tmp_path, [GARBAGE, FIRST], options())
+    assert turns(llm) == ["extract", "extract"] and status.state == "done"
+    assert report.usage.calls == 2 and report.extraction.records == 4
+
+
+def test_garbage_twice_makes_a_failed_chunk_with_its_text_kept(tmp_path: Path) -> None:
+    """The document is on record as failed, the text for review, and no answer is cached as good."""
+    _, report, status = extract(tmp_path, [GARBAGE, GARBAGE], options())
+    assert (status.state, len(status.failures)) == ("failed", 1)
+    assert "could be read" in report.failures[0].reason
+    assert stored(tmp_path, "SELECT text, reason FROM rejections") == [(GARBAGE, "not_json")]
+    assert stored(tmp_path, "SELECT count(*) FROM completions") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "error", [LLMError("no such model"), LLMError("busy", transient=True, retry_after=0.001)]
+)
+def test_an_error_of_the_model_makes_a_failed_chunk(tmp_path: Path, error: LLMError) -> None:
+    """Transient errors after three tries, others at once; the words of the error are the reason."""
+    llm, report, status = extract(tmp_path, lambda request: error, options())
+    assert len(llm.requests) == (3 if error.transient else 1)
+    assert status.state == "failed" and str(error) in status.failures[0].reason
+    assert report.failures == status.failures
+
+
+def test_an_error_while_gleaning_keeps_what_was_read(tmp_path: Path) -> None:
+    """The first answer stays, the error is on record."""
+    answers: Sequence[str | Exception] = [jsonl(entity("Ann")), LLMError("gone")]
+    _, report, status = extract(tmp_path, answers, options(max_gleanings=1))
+    assert names(tmp_path) == {"Ann"} and status.state == "done"
+    assert report.extraction.partial == 1
+    assert "gone" in stored(tmp_path, "SELECT report FROM chunks")[0][0]
+
+
+# ── other prompts ───────────────────────────────────────────────────────────────
+
+KITCHEN: dict[str, Any] = {
+    "classes": {"Recipe": {}, "Pastry": {"subclass_of": "Recipe"}, "Food": {}},
+    "object_properties": {"has_ingredient": {"domain": "Recipe", "range": "Food"}},
+    "datatype_properties": {"serves": {"domain": "Recipe", "range": "integer"}},
+}
+
+
+def typed(relation: str, subject: str, subject_type: str, target: str, object_type: str) -> Record:
+    return {
+        "type": "relationship",
+        "subject": subject,
+        "subject_type": subject_type,
+        "relation": relation,
+        "object": target,
+        "object_type": object_type,
+    }
+
+
+def test_an_ontology_is_kept_to(tmp_path: Path) -> None:
+    """`extract-with-ontologies`: what fits feeds the graph, what does not is a rejection with its reason."""
+    pasty = {"entity": "Cornish pasty", "entity_type": "Pastry"}
+    answer = jsonl(
+        {"type": "entity", **pasty},
+        {"type": "entity", "entity": "beef", "entity_type": "Food"},
+        typed("has_ingredient", "Cornish pasty", "Pastry", "beef", "Food"),
+        {"type": "attribute", **pasty, "attribute": "serves", "value": 4},
+        typed("has_ingredient", "beef", "Food", "Cornish pasty", "Pastry"),
+        {"type": "entity", "entity": "Cornwall", "entity_type": "County"},
+    )
+    llm = ScriptedLLM([answer])
+    given = options(extraction="extract-with-ontologies", ontology=KITCHEN)
+
+    async def run() -> None:
+        async with index(tmp_path, llm, options=given) as rag:
+            await rag.insert(Document("A Cornish pasty, with beef, serves 4.", id="x"))
+            graph = rag.graph
+            assert set(graph) == {"Cornish pasty", "beef"}
+            assert graph.nodes["Cornish pasty"]["attributes"] == (("serves", "4"),)
+            assert graph.nodes["Cornish pasty"]["entity_type"] == "pastry"
+            assert graph.edges["Cornish pasty", "beef"]["keywords"] == ("has_ingredient",)
+            refused = [rejection for _, _, rejection in await rag.rejections()]
+            assert [(one.line, one.reason) for one in refused] == [(5, "ontology"), (6, "ontology")]
+            assert "County" in refused[1].detail
+
+    asyncio.run(run())
+    assert "has_ingredient: Recipe -> Food" in llm.requests[0].messages[0].content
+
+
+def test_definitions_feed_the_graph(tmp_path: Path) -> None:
+    """`agent-kg-extract`: definitions are entities, values are attributes, the rest are relations."""
+    answer = jsonl(
+        {"type": "definition", "entity": "sextant", "definition": "An instrument."},
+        {
+            "type": "relationship",
+            "subject": "sextant",
+            "predicate": "was perfected by",
+            "object": "John Campbell",
+            "object-entity": True,
+        },
+        {
+            "type": "relationship",
+            "subject": "sextant",
+            "predicate": "made of",
+            "object": "brass",
+            "object-entity": False,
+        },
+        {"type": "relationship", "subject": "sextant", "predicate": "has", "object": "x"},
+    )
+    llm = ScriptedLLM([answer])
+
+    async def run() -> None:
+        async with index(tmp_path, llm, options=options(extraction="agent-kg-extract")) as rag:
+            await rag.insert(Document("A sextant, of brass, perfected by John Campbell.", id="x"))
+            graph = rag.graph
+            assert set(graph) == {"sextant", "John Campbell"}
+            assert graph.nodes["sextant"]["attributes"] == (("made of", "brass"),)
+            edge = graph.edges["sextant", "John Campbell"]
+            assert edge["keywords"] == ("was perfected by",) and edge["source"] == "sextant"
+            assert edge["description"] == "sextant was perfected by John Campbell"
+            assert [r.detail for _, _, r in await rag.rejections()] == [
+                "relationship: 'object-entity' is missing"
+            ]
+
+    asyncio.run(run())
