@@ -27,7 +27,8 @@ def from_json(kind: type[T], text: str) -> T:
 def _plain(value: object) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
-    return {name: getattr(value, name) for name in _names(type(value))}
+    kind: Any = type(value)
+    return {name: getattr(value, name) for name in _names(kind)}
 
 
 _ENCODER = json.JSONEncoder(

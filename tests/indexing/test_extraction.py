@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,7 @@ def test_the_prefix_of_all_requests_is_the_same_byte_for_byte(tmp_path: Path) ->
     assert len(heads) == 1
     for number in range(4):
         talk = [r for r in llm.requests if text_of(r).startswith(f"Person{number} ")]
-        for before, after in zip(talk, talk[1:], strict=False):
+        for before, after in itertools.pairwise(talk):
             assert after.messages[: len(before.messages)] == before.messages
             assert [m.role for m in after.messages[len(before.messages) :]] == ["assistant", "user"]
 

@@ -1,0 +1,388 @@
+"""Inserting, updating, retrying and deleting: what is asked, what is kept, what is said about it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import IndexOptions
+from lightrag_jsonl.errors import ConfigError, LLMError, NotFoundError
+from lightrag_jsonl.indexing.pipeline import Progress
+from lightrag_jsonl.testing import Request, ScriptedLLM
+from lightrag_jsonl.types import Document
+from tests.indexing.kit import (
+    Record,
+    entity,
+    index,
+    problems,
+    read_names,
+    relation,
+    stored,
+    text_of,
+    view,
+)
+
+PARTS = [
+    f"Person{n} walked with Ann along the river and told her a long story. " * 3 for n in range(6)
+]
+TEXT = "\n\n".join(PARTS)
+CHUNKED = IndexOptions(chunk_tokens=60, chunk_overlap=0, max_gleanings=0)
+
+
+# ── the same again ──────────────────────────────────────────────────────────────
+
+
+def test_the_same_document_twice_costs_and_changes_nothing(tmp_path: Path) -> None:
+    """Recognized by its text, in one insert or in two, under whatever title and source."""
+    llm = ScriptedLLM(read_names)
+
+    async def run() -> None:
+        async with index(tmp_path, llm, options=CHUNKED) as rag:
+            first = await rag.insert(
+                [TEXT, Document(TEXT, title="Again", source="elsewhere"), TEXT]
+            )
+            assert len(first.documents) == 1 and first.unchanged == first.documents * 2
+            calls, before = len(llm.requests), view(tmp_path, times=True)
+            second = await rag.insert([TEXT, Document(TEXT, title="Other")])
+            assert (second.documents, second.unchanged) == ((), first.documents * 2)
+            assert len(llm.requests) == calls == 6 and second.usage.calls == 0
+            assert view(tmp_path, times=True) == before
+
+    asyncio.run(run())
+
+
+def test_the_same_records_twice_double_nothing(tmp_path: Path) -> None:
+    """No weight, no mention and no description grows; also after an interrupted insert was resumed."""
+    records = [
+        entity("Ann"),
+        entity("Bob"),
+        relation("Ann", "Bob", keywords=("a", "b"), strength=2),
+    ]
+    document = Document("Ann met Bob.", id="x", metadata={"tags": ("a", "b")})
+
+    async def run() -> None:
+        async with index(tmp_path) as rag:
+            await rag.insert_records(document, records)
+            before = view(tmp_path, times=True)
+            again = await rag.insert_records(document, [*records])
+            assert again.unchanged == ("x",) and again.documents == ()
+            assert view(tmp_path, times=True) == before
+            await rag.insert_records(document, records + records)
+            after = view(tmp_path)
+            assert (after.entities, after.relations) == (before_less_times(before))
+
+    def before_less_times(seen: object) -> tuple[list[object], list[object]]:
+        return (
+            [row[:-1] for row in seen.entities],  # type: ignore[attr-defined]
+            [row[:-1] for row in seen.relations],  # type: ignore[attr-defined]
+        )
+
+    asyncio.run(run())
+
+
+def test_two_versions_of_a_document_in_one_insert_leave_the_last(tmp_path: Path) -> None:
+    """The same id with another text takes the earlier one's place, in the order given."""
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            versions = [Document(f"Person{n} met Ann.", id="x") for n in range(5)]
+            report = await rag.insert([*versions, Document("Cid left.", id="y")])
+            assert report.documents == ("x",) * 5 + ("y",)
+            assert set(rag.graph) == {"Person4", "Ann", "Cid"}
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+# ── update ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("place", [0, 2, 5])
+def test_an_update_asks_only_about_what_changed(tmp_path: Path, place: int) -> None:
+    """An edit near the beginning, in the middle or at the end leaves the other chunks alone."""
+    llm = ScriptedLLM(read_names)
+    parts = [*PARTS]
+    parts[place] = parts[place].replace("the river", "the old canal, which Dora had dug,", 1)
+    edited = "\n\n".join(parts)
+
+    async def run() -> None:
+        async with index(tmp_path / "kb", llm, options=CHUNKED) as rag:
+            await rag.insert(Document(TEXT, id="x"))
+            calls = len(llm.requests)
+            report = await rag.update(Document(edited, id="x"))
+            assert report.documents == ("x",) and 1 <= len(llm.requests) - calls <= 2
+            assert "Dora" in rag.graph and f"Person{place}" in rag.graph
+            back = await rag.update(Document(TEXT, id="x"))
+            assert back.usage.calls <= 1 and "Dora" not in rag.graph
+
+    asyncio.run(run())
+    assert problems(tmp_path / "kb") == []
+
+
+def test_an_update_leaves_nothing_of_the_old_version(tmp_path: Path) -> None:
+    """Text, claims and full text are those of the new version, as if the old one had never been."""
+
+    async def run(folder: Path, *texts: str) -> None:
+        async with index(folder, ScriptedLLM(read_names), options=CHUNKED) as rag:
+            for text in texts:
+                await rag.insert(Document(text, id="x"))
+
+    asyncio.run(run(tmp_path / "a", TEXT, "Dora met Eve. " * 5))
+    asyncio.run(run(tmp_path / "b", "Dora met Eve. " * 5))
+    assert view(tmp_path / "a") == view(tmp_path / "b")
+
+
+def test_an_update_of_an_unknown_document_is_refused(tmp_path: Path) -> None:
+    """The error names it; without an id nothing can be updated."""
+
+    async def run() -> None:
+        async with index(tmp_path) as rag:
+            with pytest.raises(NotFoundError, match="nobody"):
+                await rag.update(Document("x", id="nobody"))
+            with pytest.raises(ConfigError, match="id"):
+                await rag.update(Document("x"))
+
+    asyncio.run(run())
+
+
+# ── deletion ────────────────────────────────────────────────────────────────────
+
+
+def test_many_are_deleted_in_one_commit(tmp_path: Path) -> None:
+    """One pass for any number, with a report; unknown ids are named, and then nothing is deleted."""
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            await rag.insert([Document(f"Person{n} met Ann.", id=f"d{n}") for n in range(30)])
+            with pytest.raises(NotFoundError, match="nobody, noone"):
+                await rag.delete("d1", "nobody", "noone")
+            assert len(await rag.documents()) == 30
+            commits = stored(tmp_path, "SELECT count(*) FROM commits")[0][0]
+            report = await rag.delete(*(f"d{n}" for n in range(29)), "d3")
+            assert (len(report.documents), report.chunks) == (29, 29)
+            assert (report.entities, report.relations) == (29, 29)
+            assert stored(tmp_path, "SELECT count(*) FROM commits") == [(commits + 1,)]
+            assert set(rag.graph) == {"Person29", "Ann"}
+            with pytest.raises(NotFoundError, match="d3"):
+                await rag.delete("d3")
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+def test_a_waiting_document_can_be_deleted(tmp_path: Path) -> None:
+    """One that an interrupted insert left, and that was never visible, is forgotten."""
+
+    async def run() -> None:
+        options = IndexOptions(max_calls=1, max_gleanings=0, max_concurrent_calls=1)
+        async with index(tmp_path, ScriptedLLM(read_names), options=options) as rag:
+            await rag.insert([Document("Ann sang.", id="a"), Document("Bob sang.", id="b")])
+            assert [(d.id, d.state) for d in await rag.documents()] == [
+                ("a", "done"),
+                ("b", "pending"),
+            ]
+            await rag.delete("b")
+            assert [d.id for d in await rag.documents()] == ["a"]
+            assert (await rag.resume()).documents == ()
+
+    asyncio.run(run())
+
+
+# ── failing chunks ──────────────────────────────────────────────────────────────
+
+
+class Flaky:
+    """A model that fails for some persons until it is mended."""
+
+    def __init__(self, *broken: str, garbage: bool = False) -> None:
+        self.broken = set(broken)
+        self.garbage = garbage
+
+    def __call__(self, request: Request) -> str | Exception:
+        if any(name in text_of(request) for name in self.broken):
+            return "no records here" if self.garbage else LLMError("model is ill")
+        return read_names(request)
+
+
+@pytest.mark.parametrize("garbage", [False, True], ids=["error", "garbage"])
+@pytest.mark.parametrize("way", ["retry", "insert", "resume and retry"])
+def test_only_failed_chunks_are_asked_again(tmp_path: Path, garbage: bool, way: str) -> None:
+    """A partial document can be queried and says why; a retry, or the same insert, asks for the rest alone."""
+    flaky = Flaky("Person1", "Person4", garbage=garbage)
+    llm = ScriptedLLM(flaky)
+
+    async def run() -> None:
+        async with index(tmp_path / "kb", llm, options=CHUNKED) as rag:
+            report = await rag.insert(Document(TEXT, id="x"))
+            assert report.documents == ("x",) and len(report.failures) == 2
+            (status,) = await rag.documents()
+            assert (status.state, status.extraction.failed, status.extraction.ok) == (
+                "partial",
+                2,
+                4,
+            )
+            assert {f.chunk_id for f in status.failures} == {f.chunk_id for f in report.failures}
+            assert "Person0" in rag.graph and "Person1" not in rag.graph
+            assert problems(tmp_path / "kb") == []
+
+            still = await rag.retry()
+            assert (await rag.documents())[0].state == "partial" and len(still.failures) == 2
+            flaky.broken.clear()
+            llm.requests.clear()
+            if way == "resume and retry":
+                assert (await rag.resume()).documents == ()
+            again = await (rag.insert(Document(TEXT, id="x")) if way == "insert" else rag.retry())
+            assert sorted(text_of(r)[:7] for r in llm.requests) == ["Person1", "Person4"]
+            assert (again.documents, again.failures, again.chunks) == (("x",), (), 2)
+            (status,) = await rag.documents()
+            assert (status.state, status.failures) == ("done", ()) and "Person4" in rag.graph
+            assert await rag.rejections() == []
+
+    asyncio.run(run())
+
+    async def unbroken() -> None:
+        async with index(tmp_path / "fresh", ScriptedLLM(read_names), options=CHUNKED) as rag:
+            await rag.insert(Document(TEXT, id="x"))
+
+    asyncio.run(unbroken())
+    assert view(tmp_path / "kb") == view(tmp_path / "fresh") and problems(tmp_path / "kb") == []
+
+
+def test_a_document_whose_chunks_all_fail_is_failed_and_can_be_deleted(tmp_path: Path) -> None:
+    """It is there, with its text, and findable by it; nothing of it is in the graph."""
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(Flaky("Person")), options=CHUNKED) as rag:
+            await rag.insert(Document(TEXT, id="x"))
+            (status,) = await rag.documents()
+            assert status.state == "failed" and len(status.failures) == 6
+            assert problems(tmp_path) == []
+            await rag.delete("x")
+            assert await rag.documents() == ()
+
+    asyncio.run(run())
+
+
+# ── limits on spending ──────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "limit", [{"max_calls": 4}, {"max_input_tokens": 1500}, {"max_output_tokens": 150}]
+)
+def test_a_limit_stops_between_chunks_and_keeps_everything(
+    tmp_path: Path, limit: dict[str, int]
+) -> None:
+    """What was paid for is kept, the report says why it stopped, and the next insert goes on from there."""
+    options = IndexOptions(
+        **limit, chunk_tokens=60, chunk_overlap=0, max_gleanings=0, max_concurrent_calls=1
+    )  # type: ignore[arg-type]
+    llm = ScriptedLLM(read_names)
+    documents = [Document(TEXT, id="x"), Document("Dora sang.", id="y")]
+
+    async def run() -> list[int]:
+        paid = []
+        async with index(tmp_path / "kb", llm, options=options) as rag:
+            for _ in range(9):
+                before = len(llm.requests)
+                report = await rag.insert(documents)
+                paid.append(len(llm.requests) - before)
+                assert problems(tmp_path / "kb") == []
+                if not report.stopped:
+                    return paid
+                assert "raise the limit and insert again" in report.stopped
+                assert {d.state for d in await rag.documents()} <= {"pending", "done"}
+                assert await rag.rejections() == []
+        raise AssertionError("it never ended")
+
+    paid = asyncio.run(run())
+    assert len(paid) > 1 and all(paid) and sum(paid) == 7
+    if "max_calls" in limit:
+        assert paid == [4, 3]
+
+    async def fresh() -> None:
+        async with index(tmp_path / "fresh", ScriptedLLM(read_names), options=CHUNKED) as rag:
+            await rag.insert(documents)
+
+    asyncio.run(fresh())
+    assert view(tmp_path / "kb") == view(tmp_path / "fresh")
+
+
+# ── progress, records and ready-made chunks ─────────────────────────────────────
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    """Chunks and documents only ever grow, and end where the report ends."""
+    told: list[Progress] = []
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names), options=CHUNKED) as rag:
+            await rag.insert(
+                [Document(TEXT, id="x"), Document("Ann.", id="y")], watcher=told.append
+            )
+
+    asyncio.run(run())
+    assert told[-1] == Progress(7, 7, 2)
+    assert told == sorted(told, key=lambda one: (one.chunks_done, one.documents_done))
+
+
+def test_ready_made_chunks_and_records_keep_their_places(tmp_path: Path) -> None:
+    """Chunks are found in the text in order, doubled texts too; each record belongs to the chunk it names."""
+    text = "Ann sang. Bob sang. Ann sang.\fCid sang."
+    pieces = ["Ann sang.", "Bob sang.", "Ann sang.", "Cid sang."]
+    records: list[Record] = [
+        entity("Ann"),
+        {**entity("Ann", "Again."), "chunk": 2},
+        {**entity("Cid"), "chunk": 3},
+    ]
+
+    async def run() -> None:
+        async with index(tmp_path) as rag:
+            await rag.insert_records(Document(text, id="x"), records, pieces)
+
+    asyncio.run(run())
+    rows = stored(tmp_path, "SELECT page, start, stop FROM chunks ORDER BY position")
+    assert rows == [(1, 0, 9), (1, 10, 19), (1, 20, 29), (2, 0, 9)]
+    query = "SELECT m.name, c.position FROM entity_mentions m JOIN chunks c ON c.id = m.chunk ORDER BY 2"
+    assert stored(tmp_path, query) == [("Ann", 0), ("Ann", 2), ("Cid", 3)]
+
+
+@pytest.mark.parametrize(
+    ("records", "pieces", "words"),
+    [
+        ([entity("Ann", chunk=7)], None, "names chunk 7"),
+        ([entity("Ann", chunk="0")], None, "names chunk '0'"),
+        ([["Ann"]], None, "records\\[0\\]"),
+        ([], ("Nobody sang.",), "chunks\\[0\\] does not occur"),
+        ([], ("Bob sang.", "Ann sang."), "chunks\\[1\\] does not occur"),
+        ([], ("",), "chunks\\[0\\]"),
+    ],
+)
+def test_records_and_chunks_that_make_no_sense_leave_no_trace(
+    tmp_path: Path, records: list[Record], pieces: tuple[str, ...] | None, words: str
+) -> None:
+    """The error says where; nothing is stored, nothing waits to fail again."""
+
+    async def run() -> None:
+        async with index(tmp_path) as rag:
+            with pytest.raises(ConfigError, match=words):
+                await rag.insert_records(Document("Ann sang. Bob sang.", id="x"), records, pieces)
+            assert await rag.documents() == ()
+
+    asyncio.run(run())
+
+
+def test_records_that_are_refused_are_kept_with_their_reason(tmp_path: Path) -> None:
+    """A record against the schema is a rejection, the others count."""
+
+    async def run() -> None:
+        async with index(tmp_path) as rag:
+            bad: Record = {"type": "entity", "name": "Bob"}
+            report = await rag.insert_records("Ann met Bob.", [entity("Ann"), bad])
+            assert report.extraction.partial == 1 and set(rag.graph) == {"Ann"}
+            ((_, _, rejection),) = await rag.rejections()
+            assert (rejection.line, rejection.reason) == (2, "schema")
+            assert "entity_type" in rejection.detail
+
+    asyncio.run(run())
