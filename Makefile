@@ -8,15 +8,19 @@ BIN := $(VENV)/bin
 ifneq ($(PIP_FIND_LINKS),)
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 endif
-test check bench: export HF_HUB_OFFLINE = 1
+test test-wheel test-lowest check bench: export HF_HUB_OFFLINE = 1
 
-.PHONY: demo test check bench clean
+.PHONY: demo test test-wheel test-lowest check bench bench-peers clean
 
 demo: $(VENV)/.core
 	@$(BIN)/lightrag-jsonl demo
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m pytest
+
+# The suite against the built wheel, and with the oldest dependencies allowed; from nothing, minutes.
+test-wheel test-lowest: test-%: $(VENV)/.dev
+	@$(BIN)/python -m tests.packaging.installed $*
 
 check: $(VENV)/.dev
 	@$(BIN)/ruff format --check --quiet .
@@ -29,8 +33,12 @@ bench: $(VENV)/.dev
 	@set -e; for script in $$(grep -l __main__ benchmarks/*.py); do \
 		$(BIN)/python -m "benchmarks.$$(basename "$$script" .py)"; done
 
+# Beside LightRAG, nano-graphrag and fast-graphrag, each from PyPI in its own environment under .peers.
+bench-peers: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks.peers $(ARGS)
+
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) .peers
 
 # Run a command and show what it printed only where it failed.
 silent = output=$$($(1) 2>&1) || { printf '%s\n' "$$output"; exit 1; }

@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.synthetic import CHUNKS_PER_DOCUMENT, Corpus, FastEmbedder, InstantLLM
+from benchmarks.usage import Usage, on_disk, peak_mb
 from lightrag_jsonl.types import Document
 
 SIZES = (200, 1_000, 5_000)
@@ -76,7 +76,7 @@ def build(given: argparse.Namespace) -> dict[str, Any]:
     async def run() -> dict[str, Any]:
         async with AsyncLightRAG(given.folder, llm=llm, embedder=embedder) as rag:
             await _warm(rag)
-            before = _Usage()
+            before = Usage()
             report = await rag.insert(documents)
             fakes = llm.seconds + embedder.seconds
             status = await rag.status()
@@ -86,14 +86,14 @@ def build(given: argparse.Namespace) -> dict[str, Any]:
             "chunks": report.chunks,
             "entities": status.entities,
             "relations": status.relations,
-            "overhead_ms_per_chunk": round(1000 * (used["wall_s"] - fakes) / size, 3),
-            "cpu_ms_per_chunk": round(1000 * (used["cpu_s"] - fakes) / size, 3),
-            "bytes_written": used["bytes_written"],
-            "bytes_on_disk": _on_disk(given.folder),
-            "written_per_stored": round(used["bytes_written"] / _on_disk(given.folder), 2),
+            "overhead_ms_per_chunk": round(1000 * (used.wall - fakes) / size, 3),
+            "cpu_ms_per_chunk": round(1000 * (used.cpu - fakes) / size, 3),
+            "bytes_written": used.written,
+            "bytes_on_disk": on_disk(given.folder),
+            "written_per_stored": round(used.written / on_disk(given.folder), 2),
             "model_calls": llm.calls,
             "texts_embedded": embedder.texts,
-            "peak_rss_mb": _peak_mb(),
+            "peak_rss_mb": peak_mb(),
         }
 
     return asyncio.run(run())
@@ -111,19 +111,19 @@ def one_more(given: argparse.Namespace) -> dict[str, Any]:
         llm, embedder = InstantLLM(extra), FastEmbedder()
         async with AsyncLightRAG(given.folder, llm=llm, embedder=embedder) as rag:
             await rag.insert(Document(texts[0], id="warm-up"))
-            before = _Usage()
+            before = Usage()
             await rag.insert(Document(texts[1], id="one-more"))
             added = before.until_now()
             target = f"document-{size // 2 // CHUNKS_PER_DOCUMENT * CHUNKS_PER_DOCUMENT:06d}"
-            before = _Usage()
+            before = Usage()
             report = await rag.delete(target)
             gone = before.until_now()
         return {
-            "one_more_ms": round(1000 * added["wall_s"], 1),
-            "one_more_bytes_written": added["bytes_written"],
-            "delete_ms": round(1000 * gone["wall_s"], 1),
+            "one_more_ms": round(1000 * added.wall, 1),
+            "one_more_bytes_written": added.written,
+            "delete_ms": round(1000 * gone.wall, 1),
             "delete_chunks": report.chunks,
-            "delete_bytes_written": gone["bytes_written"],
+            "delete_bytes_written": gone.written,
         }
 
     return asyncio.run(run())
@@ -139,51 +139,17 @@ def cold(given: argparse.Namespace) -> dict[str, Any]:
         context = rag.retrieve("Who met Ro Ro at event 3?", param)
         seconds = time.perf_counter() - started
     assert context.chunks
-    return {"cold_first_context_s": round(seconds, 3), "cold_peak_rss_mb": _peak_mb()}
+    return {"cold_first_context_s": round(seconds, 3), "cold_peak_rss_mb": peak_mb()}
 
 
 Part = Callable[[argparse.Namespace], dict[str, Any]]
 PARTS: dict[str, Part] = {"build": build, "one_more": one_more, "cold": cold}
 
 
-# ── readings ────────────────────────────────────────────────────────────────────
-
-
-class _Usage:
-    """Wall and CPU seconds and bytes written since it was made."""
-
-    def __init__(self) -> None:
-        self._wall, self._cpu, self._bytes = time.perf_counter(), time.process_time(), _written()
-
-    def until_now(self) -> dict[str, Any]:
-        return {
-            "wall_s": time.perf_counter() - self._wall,
-            "cpu_s": time.process_time() - self._cpu,
-            "bytes_written": _written() - self._bytes,
-        }
-
-
 async def _warm(rag: Any) -> None:
     """Pay for late imports before the clock starts."""
     await rag.insert(Document("Note x. Warm Up.", id="warm-up-document"))
     await rag.delete("warm-up-document")
-
-
-def _written() -> int:
-    """Bytes this process has sent to the disk (Linux); 0 where that is not told."""
-    try:
-        lines = Path("/proc/self/io").read_text(encoding="utf-8").split("\n")
-    except OSError:
-        return 0
-    return int(dict(line.split(": ") for line in lines if line)["write_bytes"])
-
-
-def _on_disk(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.iterdir())
-
-
-def _peak_mb() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 if __name__ == "__main__":

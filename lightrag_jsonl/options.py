@@ -39,7 +39,8 @@ ENTITY_TYPES = {
 class IndexOptions:
     """Settings of indexing. Sizes are tokens of the index's tokenizer unless said otherwise.
 
-    `entity_types` empty means the language's own list. `glean_min_tokens`: shorter chunks are
+    `entity_types` empty means the language's own list. `max_extract_tokens` is what one answer may
+    have before it is cut (and resumed); None sets no limit. `glean_min_tokens`: shorter chunks are
     not gleaned. `summarize_*`: see specification 3, section 1, step 4. `max_calls`,
     `max_input_tokens` and `max_output_tokens` stop an insert between chunks, everything kept.
     `lock_timeout` is how many seconds a writer waits for another one.
@@ -53,7 +54,7 @@ class IndexOptions:
     max_gleanings: int = 1
     max_resumes: int = 2
     glean_min_tokens: int = 50
-    max_extract_tokens: int | None = None
+    max_extract_tokens: int | None = 8_192
     max_concurrent_calls: int = 16
     embed_batch_size: int = 64
     summarize_fragments: int = 8

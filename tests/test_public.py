@@ -189,9 +189,10 @@ def test_an_empty_question_is_refused(tmp_path: Path) -> None:
         rag.query("  ")
 
 
-def test_the_quickstart_of_the_readme_runs(tmp_path: Path) -> None:
-    """Every Python block of the README that needs no model and no key runs as written, in order."""
-    text = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("name", "said"), [("README.md", "radium"), ("README.zh.md", "镭")])
+def test_the_quickstart_of_the_readme_runs(name: str, said: str, tmp_path: Path) -> None:
+    """Every Python block of a README that needs no model and no key runs as written, in order."""
+    text = (Path(__file__).parent.parent / name).read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     runnable = [block for block in blocks if "llm" not in block]
     assert len(runnable) >= 4
@@ -200,8 +201,9 @@ def test_the_quickstart_of_the_readme_runs(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
+        encoding="utf-8",
         env={**__import__("os").environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "radium" in done.stdout
+    assert said in done.stdout

@@ -53,7 +53,8 @@ class WordVectors:
             for row, text in zip(found, texts, strict=True):
                 keys = [zlib.crc32(word.encode()) % 4_096 for word in _words(text)]
                 row += self._weights[: len(keys)] @ self._rows[keys]
-            return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
+            found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
+            return found
 
 
 @contextmanager

@@ -84,7 +84,6 @@ class Light:
         return self._loop.run_until_complete(doing)
 
 
-
 # Plain functions, not methods: the library copies what it is given, whole objects too.
 
 

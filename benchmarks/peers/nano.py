@@ -72,7 +72,6 @@ class Nano:
         self._loop.close()
 
 
-
 # Plain functions, not methods: the library copies what it is given, whole objects too.
 
 
@@ -130,5 +129,5 @@ def _reply(found: Found) -> str:
         )
         for r in found.relations
     ]
-    between = PROMPTS["DEFAULT_RECORD_DELIMITER"] + "\n"
+    between = f"{PROMPTS['DEFAULT_RECORD_DELIMITER']}\n"
     return between.join(f"({mark.join(row)})" for row in rows) + str(end)

@@ -51,7 +51,9 @@ LANGUAGES = {
 }
 
 
-def table(sizes: Mapping[str, Mapping[str, Figures]], titles: Mapping[str, str], language: str) -> str:
+def table(
+    sizes: Mapping[str, Mapping[str, Figures]], titles: Mapping[str, str], language: str
+) -> str:
     """A Markdown table for each corpus size, and a line for everything that failed."""
     words = LANGUAGES[language]
     parts = [

@@ -14,7 +14,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-
 from benchmarks.peers.material import read
 from benchmarks.peers.system import Material, System
 from benchmarks.usage import Usage, Used, on_disk, peak_mb

@@ -11,6 +11,7 @@ from lightrag_jsonl.ask import Ask, Spending
 from lightrag_jsonl.concurrency import together
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.embedding import Embeddings
+from lightrag_jsonl.indexing.extraction import LANGUAGES
 from lightrag_jsonl.indexing.merging import (
     NextIds,
     Plan,
@@ -108,7 +109,7 @@ class Committer:
         self._embeddings = embeddings
         self._tokenizer = tokenizer
         self._options = options
-        self._language = language
+        self._language = LANGUAGES.get(language, language)
         self._settings = settings
 
     async def commit(

@@ -1,0 +1,227 @@
+"""Texts, files and records that nobody should hand in: taken as they are, or refused in words."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import IndexOptions
+from lightrag_jsonl.errors import EmbeddingError
+from lightrag_jsonl.storage.documents import PendingDocument
+from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
+from lightrag_jsonl.types import Document, InsertReport
+from tests.indexing.kit import entity, index, jsonl, problems, read_names, relation, stored
+
+
+def insert(folder: Path, *given: str | Path | Document, **options: int) -> InsertReport:
+    """Index what is given with a model that reads names."""
+
+    async def run() -> InsertReport:
+        llm = ScriptedLLM(read_names)
+        async with index(folder, llm, options=IndexOptions(**options)) as rag:  # type: ignore[arg-type]
+            return await rag.insert(given)
+
+    report = asyncio.run(run())
+    assert problems(folder) == []
+    return report
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t\u3000\u2028\f ", "\ufeff"])
+def test_a_text_without_text_is_a_failure(tmp_path: Path, text: str) -> None:
+    """It is reported, the others are indexed, and nothing waits."""
+    report = insert(tmp_path, text, "Ann met Bob.")
+    assert len(report.documents) == 1
+    assert [failure.reason for failure in report.failures] in (["the document has no text"], [])
+    assert stored(tmp_path, "SELECT count(*) FROM pending") == [(0,)]
+
+
+@pytest.mark.parametrize("text", ["x", "中", "🙂", "１", ".", "\u0301"])
+def test_one_character_is_a_document(tmp_path: Path, text: str) -> None:
+    """It has one chunk."""
+    report = insert(tmp_path, text)
+    assert (len(report.documents), report.chunks, report.failures) == (1, 1, ())
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 300_000, "中" * 100_000, "ab cd " * 50_000, "\n" * 50_000 + "Ann"]
+)
+def test_one_long_line_is_cut(tmp_path: Path, text: str) -> None:
+    """With or without spaces; every chunk is its part of the page, and all of it is covered."""
+    report = insert(tmp_path, Document(text, id="x"), max_gleanings=0)
+    assert report.documents == ("x",) and not report.failures
+    rows = stored(tmp_path, "SELECT start, stop FROM chunks ORDER BY position")
+    assert rows[-1][1] == len(text)
+    assert all(after[0] <= before[1] for before, after in itertools.pairwise(rows))
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(
+    "not __import__('os').environ.get('LIGHTRAG_JSONL_SLOW')", reason="set LIGHTRAG_JSONL_SLOW"
+)
+def test_ten_megabytes_in_one_line(tmp_path: Path) -> None:
+    """They are a document like another."""
+    report = insert(
+        tmp_path, Document("Ann met Bob and said 中文 again; " * 300_000, id="x"), max_gleanings=0
+    )
+    assert report.documents == ("x",) and not report.failures
+
+
+def test_what_cannot_be_stored_is_replaced_at_the_door(tmp_path: Path) -> None:
+    """NUL and lone surrogates in texts, names, metadata and records; offsets stay what they were."""
+    bad = "Ann\0 met \ud800Bob."
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            given = Document(
+                bad, id="x\ud801", title=bad, source=bad, date=bad, metadata={bad: [bad]}
+            )
+            await rag.insert(given)
+            assert (await rag.insert(given)).unchanged == ("x\ufffd",)
+            await rag.insert_records(
+                Document(bad, id="y"),
+                [entity(bad, bad, bad), relation(bad, "Bob", bad, keywords=[bad])],
+            )
+            (page,) = await rag.pages("x\ufffd")
+            assert page.text == "Ann\ufffd met \ufffdBob." and len(page.text) == len(bad)
+            json.dumps(await rag.records(), ensure_ascii=False).encode("utf-8")
+            for status in await rag.documents():
+                str(status).encode("utf-8")
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+def test_what_cannot_be_stored_may_wait(tmp_path: Path) -> None:
+    """An interrupted insert of such a text is resumed to the same document."""
+
+    async def run() -> None:
+        options = IndexOptions(max_calls=0)
+        llm = ScriptedLLM(read_names)
+        async with index(tmp_path, llm, options=options) as rag:
+            assert (await rag.insert(Document("Ann\0 met \ud800Bob.", id="x"))).stopped
+        async with index(tmp_path, llm) as rag:
+            assert (await rag.resume()).documents == ("x",)
+            assert (await rag.insert(Document("Ann\0 met \ud800Bob.", id="x"))).unchanged == ("x",)
+
+    asyncio.run(run())
+
+
+def test_hostile_answers_of_a_model_are_no_errors(tmp_path: Path) -> None:
+    """Numbers beyond all measure, NUL, surrogates and depth inside records leave a sound index."""
+    answers = [
+        '{"type":"relationship","source":"Ann","target":"Bob","description":"d","strength":"NaN"}',
+        '{"type":"relationship","source":"Ann","target":"Cid","description":"d","strength":1'
+        + "0" * 400
+        + "}",
+        '{"type":"entity","name":"A\\u0000nn","entity_type":"p\\u0000","description":"\\ud800\\u0000"}',
+        '{"type":"entity","name":"' + "n" * 20_000 + '","entity_type":"x","description":"y"}',
+        "[" * 5_000,
+        '{"a":' * 5_000,
+        '{"type":"entity","name":7,"entity_type":"x","description":"y"}',
+        jsonl(*(entity(f"E{n}") for n in range(1_500))),
+    ]
+
+    async def run() -> None:
+        options = IndexOptions(max_gleanings=0)
+        async with index(tmp_path, ScriptedLLM(["\n".join(answers)]), options=options) as rag:
+            report = await rag.insert(Document("Ann met Bob.", id="x"))
+            assert report.documents == ("x",) and len(rag.graph) > 1_500
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+def test_files_of_one_name_in_two_folders_are_both_kept(tmp_path: Path) -> None:
+    """With other texts they are two documents; with the same text they are one, seen again."""
+    for folder, text in (("a", "Ann sang."), ("b", "Bob sang."), ("c", "Ann sang.")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "notes.txt").write_text(text, encoding="utf-8")
+    files = [tmp_path / folder / "notes.txt" for folder in "abc"]
+    for _ in range(2):
+        report = insert(tmp_path / "kb", *files)
+    assert len(report.unchanged) == 3 and report.documents == ()
+    sources = stored(tmp_path / "kb", "SELECT source FROM documents ORDER BY id")
+    assert sources == [(str(files[0]),), (str(files[1]),)]
+
+
+def test_unreadable_files_do_not_stop_the_others(tmp_path: Path) -> None:
+    """A missing and a binary one are failures with their names."""
+    binary, good = tmp_path / "b.txt", tmp_path / "g.txt"
+    binary.write_bytes(b"\0\1")
+    good.write_text("Ann sang.", encoding="utf-8")
+    report = insert(tmp_path / "kb", tmp_path / "none.txt", binary, good)
+    assert len(report.documents) == 1
+    assert ["no such file" in f.reason or "no text file" in f.reason for f in report.failures] == [
+        True
+    ] * 2
+
+
+def test_many_pages_and_empty_ones(tmp_path: Path) -> None:
+    """Form feeds part pages; blank pages have no chunk and keep their number."""
+    insert(tmp_path, Document("Ann.\f\f  \fBob.", id="x"), Document("", id="y", pages=("", "Cid.")))
+    rows = stored(
+        tmp_path,
+        "SELECT d.name, c.page, c.text FROM chunks c JOIN documents d ON d.id = c.document ORDER BY 1, 2",
+    )
+    assert rows == [("x", 1, "Ann."), ("x", 4, "Bob."), ("y", 2, "Cid.")]
+
+
+class Broken(HashEmbedder):
+    """An embedder that answers with something else than it promised."""
+
+    def __init__(self, answer: str) -> None:
+        super().__init__(dim=64)
+        self.answer = answer
+
+    async def embed(self, texts, *, kind):  # type: ignore[no-untyped-def]
+        rows = await super().embed(texts, kind=kind)
+        broken = {"shape": rows[:, :7], "count": rows[1:], "nan": rows * float("nan"), "": rows}
+        return broken[self.answer]
+
+
+@pytest.mark.parametrize("answer", ["shape", "count", "nan"])
+def test_an_embedder_that_breaks_its_promise_is_told_so(tmp_path: Path, answer: str) -> None:
+    """Nothing of it is stored; once it is mended the same insert succeeds and no answer is paid again."""
+    embedder, llm = Broken(answer), ScriptedLLM(read_names)
+
+    async def run() -> None:
+        async with index(tmp_path, llm, embedder=embedder) as rag:
+            with pytest.raises(EmbeddingError, match="embedder"):
+                await rag.insert(Document("Ann met Bob.", id="x"))
+            assert [d.state for d in await rag.documents()] == ["pending"]
+            embedder.answer = ""
+            assert (await rag.resume()).documents == ("x",)
+            assert len(llm.requests) <= 2
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+def test_metadata_that_is_no_json_is_a_mistake_of_the_caller(tmp_path: Path) -> None:
+    """A TypeError before anything is stored or asked."""
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM([])) as rag:
+            with pytest.raises(TypeError):
+                await rag.insert(Document("Ann", id="x", metadata={"at": object()}))  # type: ignore[dict-item]
+            assert await rag.documents() == ()
+
+    asyncio.run(run())
+
+
+def test_a_writer_of_pending_documents_needs_no_id(tmp_path: Path) -> None:
+    """An id that is missing or blank is derived from the text, the same each time."""
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            given = [
+                PendingDocument(Document("Ann sang.", id=id), None, None, 1.0) for id in (None, "")
+            ]
+            first = await rag._engine.indexing.insert(given[:1])
+            assert (await rag._engine.indexing.insert(given[1:])).unchanged == first.documents
+
+    asyncio.run(run())

@@ -1,0 +1,254 @@
+"""One description for each entity and relation: when a model is asked for it, from what, and how often."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl import IndexOptions
+from lightrag_jsonl.errors import LLMError
+from lightrag_jsonl.indexing.summaries import groups
+from lightrag_jsonl.testing import Request, ScriptedLLM
+from lightrag_jsonl.types import Document
+from tests.indexing.kit import entity, index, problems, read_names, relation, stored
+
+
+def fact(number: int) -> str:
+    return f"In year {number} the hub was painted in the {number}th colour."
+
+
+async def tell(
+    folder: Path, llm: ScriptedLLM | None, numbers: Sequence[int], **options: int
+) -> None:
+    """A document for each number, in turn, each with one fact about Hub."""
+    async with index(folder, llm, options=IndexOptions(**options)) as rag:  # type: ignore[arg-type]
+        for number in numbers:
+            await rag.insert_records(
+                Document(fact(number), id=f"d{number}"), [entity("Hub", fact(number))]
+            )
+
+
+def notes(request: Request) -> list[str]:
+    return request.question.partition("Notes:\n- ")[2].split("\n- ")
+
+
+def hub(folder: Path) -> tuple[str, str | None]:
+    ((description, summary),) = stored(folder, "SELECT description, summary FROM entities")
+    return description, summary
+
+
+def test_few_and_short_descriptions_are_joined_as_they_are(tmp_path: Path) -> None:
+    """One is itself; up to seven stand below each other; no model is asked."""
+    llm = ScriptedLLM(read_names)
+    asyncio.run(tell(tmp_path, llm, range(7)))
+    description, summary = hub(tmp_path)
+    assert sorted(description.split("\n")) == [fact(n) for n in range(7)]
+    assert summary is None and llm.requests == []
+
+
+def test_many_mentions_cost_an_eighth_as_many_calls_at_most(tmp_path: Path) -> None:
+    """A summary is renewed when the fragments since the last one are eight, or a quarter of all."""
+    llm = ScriptedLLM(read_names)
+    asyncio.run(tell(tmp_path, llm, range(120)))
+    assert 4 <= len(llm.requests) <= 120 / 8
+    assert problems(tmp_path) == []
+
+
+def test_a_summary_is_written_from_all_fragments_and_never_from_a_summary(tmp_path: Path) -> None:
+    """Each call has every distinct fragment so far; those that came since stand beside the summary."""
+    llm = ScriptedLLM(read_names)
+    asyncio.run(tell(tmp_path, llm, range(18)))
+    assert [len(notes(request)) for request in llm.requests] == [8, 16]
+    assert all("summary" not in request.question for request in llm.requests)
+    assert "in English" in llm.requests[0].messages[0].content
+    description, summary = hub(tmp_path)
+    assert summary == "A summary of 16 notes."
+    assert description.split("\n")[0] == summary
+    assert sorted(description.split("\n")[1:]) == sorted([fact(16), fact(17)])
+
+
+def test_the_same_words_many_times_need_no_summary(tmp_path: Path) -> None:
+    """It is distinct descriptions that count."""
+    llm = ScriptedLLM(read_names)
+
+    async def run() -> None:
+        async with index(tmp_path, llm) as rag:
+            for number in range(20):
+                await rag.insert_records(
+                    Document(str(number), id=f"d{number}"), [entity("Hub", "The same.")]
+                )
+
+    asyncio.run(run())
+    assert hub(tmp_path) == ("The same.", None) and llm.requests == []
+
+
+def test_two_long_descriptions_need_a_summary(tmp_path: Path) -> None:
+    """Few are joined only while they are short together."""
+    llm = ScriptedLLM(read_names)
+    asyncio.run(tell(tmp_path, llm, range(3), summarize_tokens=40))
+    assert hub(tmp_path)[1] is not None and llm.requests
+
+
+def test_relations_are_summarized_too(tmp_path: Path) -> None:
+    """By their ends' names."""
+    llm = ScriptedLLM(read_names)
+
+    async def run() -> None:
+        async with index(tmp_path, llm) as rag:
+            for n in range(9):
+                said = [entity("Ann", "A."), entity("Bob", "B."), relation("Ann", "Bob", fact(n))]
+                await rag.insert_records(Document(str(n), id=f"d{n}"), said)
+
+    asyncio.run(run())
+    assert stored(tmp_path, "SELECT summary FROM relations") == [("A summary of 8 notes.",)]
+    assert [request.question.split("\n")[0] for request in llm.requests] == ["Subject: Ann — Bob"]
+
+
+def test_the_same_history_gives_the_same_requests(tmp_path: Path) -> None:
+    """Nothing of a request depends on chance, time or row ids."""
+    one, other = ScriptedLLM(read_names), ScriptedLLM(read_names)
+    asyncio.run(tell(tmp_path / "a", one, range(40)))
+    asyncio.run(tell(tmp_path / "b", other, range(40)))
+    assert one.requests == other.requests and hub(tmp_path / "a") == hub(tmp_path / "b")
+
+
+def test_a_summary_covers_its_own_fragments_only(tmp_path: Path) -> None:
+    """After others' claims are deleted and their row ids used again, new fragments still stand beside it."""
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            facts = [entity("Hub", fact(n)) for n in range(8)]
+            others = [entity(f"Other{n}", "x") for n in range(9)]
+            await rag.insert_records(Document("a", id="a"), facts[:7])
+            chunks = ["first", "second"]
+            mixed = [facts[7], *({**other, "chunk": 1} for other in others)]
+            await rag.insert_records(Document("first second", id="b"), mixed, chunks)
+            assert hub_of(rag) == "A summary of 8 notes."
+            await rag.insert_records(Document("c", id="c"), [entity("Last", "x")])
+            await rag.delete("c")
+            await rag.insert_records(Document("d", id="d"), [entity("Hub", fact(8))])
+            assert hub_of(rag) == "A summary of 8 notes.\n" + fact(8)
+
+    def hub_of(rag: object) -> str:
+        rows = stored(tmp_path, "SELECT description FROM entities WHERE name = 'Hub'")
+        return str(rows[0][0])
+
+    asyncio.run(run())
+
+
+def test_a_deletion_frees_row_ids_that_no_summary_covers(tmp_path: Path) -> None:
+    """The highest claims of a commit may belong to others and go before the hub is told more."""
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            waiting = [(Document("a", id="a"), [entity("Hub", fact(n)) for n in range(8)])]
+            waiting += [(Document("b", id="b"), [entity(f"Other{n}", "x") for n in range(20)])]
+            from lightrag_jsonl.storage.documents import PendingDocument
+
+            await rag._engine.indexing.insert(
+                PendingDocument(document, tuple(records), None, 1.0)
+                for document, records in waiting
+            )
+            await rag.delete("b")
+            await rag.insert_records(Document("c", id="c"), [entity("Hub", fact(8))])
+
+    asyncio.run(run())
+    description, summary = hub(tmp_path)
+    assert summary and description == summary + "\n" + fact(8)
+
+
+@pytest.mark.parametrize("answer", ["", "  \n", LLMError("ill")])
+def test_where_no_summary_can_be_had_the_fragments_stand_in(
+    tmp_path: Path, answer: str | Exception
+) -> None:
+    """Nothing is lost, nothing bad is cached, and the next insert tries again."""
+    well = False
+
+    def model(request: Request) -> str | Exception:
+        return read_names(request) if well else answer
+
+    async def run() -> None:
+        nonlocal well
+        async with index(tmp_path, ScriptedLLM(model)) as rag:
+            for n in range(8):
+                await rag.insert_records(Document(str(n), id=f"d{n}"), [entity("Hub", fact(n))])
+            assert len(hub(tmp_path)[0].split("\n")) == 8 and hub(tmp_path)[1] is None
+            well = True
+            await rag.insert_records(Document("8", id="d8"), [entity("Hub", fact(8))])
+            assert hub(tmp_path) == ("A summary of 9 notes.",) * 2
+
+    asyncio.run(run())
+
+
+def test_a_spent_budget_leaves_fragments(tmp_path: Path) -> None:
+    """Documents become visible all the same."""
+
+    async def run() -> None:
+        async with index(
+            tmp_path, ScriptedLLM(read_names), options=IndexOptions(max_calls=0)
+        ) as rag:
+            for n in range(8):
+                report = await rag.insert_records(
+                    Document(str(n), id=f"d{n}"), [entity("Hub", fact(n))]
+                )
+            assert report.documents == ("d7",) and "stopped" in report.stopped
+
+    asyncio.run(run())
+    assert len(hub(tmp_path)[0].split("\n")) == 8
+
+
+def test_without_a_model_fragments_are_shown_in_the_order_of_places(tmp_path: Path) -> None:
+    """At most eight, within the limit of tokens."""
+    asyncio.run(tell(tmp_path, None, range(30)))
+    description, summary = hub(tmp_path)
+    assert summary is None and len(description.split("\n")) == 8
+
+
+# ── many fragments: groups ──────────────────────────────────────────────────────
+
+texts = st.lists(st.text("abcdef ", min_size=1, max_size=12), min_size=1, max_size=60, unique=True)
+
+
+@given(texts, st.integers(10, 60))
+def test_groups_keep_every_text_in_order_within_the_limit(found: list[str], limit: int) -> None:
+    """Only a text that is longer alone makes a group too large."""
+    cut = groups(found, limit=limit, count=len)
+    assert [text for group in cut for text in group] == found
+    assert all(len(group) == 1 or sum(map(len, group)) <= limit for group in cut)
+
+
+def test_a_new_fragment_changes_one_group_and_the_path_above(tmp_path: Path) -> None:
+    """Groups are cut where the content says so: the others are answered from the cache."""
+    many = [fact(n) for n in range(600)]
+    before = groups(many, limit=6_000, count=len)
+    assert len(before) > 8
+    for place in (0, 5, 300, 599):
+        after = groups([*many[:place], "A new fact.", *many[place:]], limit=6_000, count=len)
+        changed = [group for group in after if group not in before]
+        assert 1 <= len(changed) <= 2
+
+
+def test_a_hub_of_many_fragments_is_summarized_in_groups(tmp_path: Path) -> None:
+    """Each request stays within the limit of tokens; a later renewal pays for the changed groups only."""
+    llm = ScriptedLLM(read_names)
+    facts = [entity("Hub", fact(n)) for n in range(300)]
+
+    async def run() -> tuple[int, int]:
+        options = IndexOptions(summarize_group_tokens=600)
+        async with index(tmp_path, llm, options=options) as rag:
+            await rag.insert_records(Document("a", id="a"), facts)
+            first = len(llm.requests)
+            await rag.insert_records(
+                Document("b", id="b"), [entity("Hub", fact(n)) for n in range(300, 380)]
+            )
+            return first, len(llm.requests) - first
+
+    first, second = asyncio.run(run())
+    assert first > 6 and second < first
+    assert all(len(" ".join(notes(request)).split()) < 600 for request in llm.requests)
+    assert problems(tmp_path) == []

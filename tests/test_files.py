@@ -1,0 +1,119 @@
+"""What callers hand in, as documents: every kind of file, and every kind of thing that is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.files import document_from, read_all, read_one, read_text
+from lightrag_jsonl.types import Document, Failure
+
+
+def write(path: Path, data: bytes | str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8"))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("中文 🙂 text\r\n".encode(), "中文 🙂 text\r\n"),
+        ("中文".encode("utf-8-sig"), "中文"),
+        ("Ann 中文".encode("utf-16"), "Ann 中文"),
+        ("三国演义，话说天下大势".encode("gb18030"), "三国演义，话说天下大势"),
+        (b"", ""),
+    ],
+)
+def test_a_text_file_is_decoded(tmp_path: Path, data: bytes, text: str) -> None:
+    """UTF-8 with or without a mark, UTF-16 with one, GB 18030 where it gives Chinese."""
+    assert read_text(write(tmp_path / "a.txt", data)) == text
+
+
+@pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n\0\0", bytes(range(128, 256)), b"abc\0def"])
+def test_a_binary_file_is_refused(tmp_path: Path, data: bytes) -> None:
+    """The error names the file and what it should have been."""
+    with pytest.raises(ConfigError, match=r"a\.txt is no text file"):
+        read_text(write(tmp_path / "a.txt", data))
+
+
+def test_a_missing_file_is_an_error_alone_and_a_failure_in_company(tmp_path: Path) -> None:
+    """One of several does not keep the others from being read."""
+    missing, there = tmp_path / "none.txt", write(tmp_path / "a.txt", "Ann")
+    with pytest.raises(ConfigError, match="no such file"):
+        list(read_all(missing))
+    first, second = read_all([missing, there])
+    assert first == Failure(str(missing), None, f"no such file: {missing}")
+    assert isinstance(second, Document) and second.text == "Ann"
+
+
+def test_a_folder_gives_its_texts_in_order(tmp_path: Path) -> None:
+    """Those of its folders too, each with its title and source; other files are passed over."""
+    for name in ("b/same.txt", "a/same.txt", "c.MD", "d.png", "e.jsonl"):
+        write(tmp_path / name, '{"text": "e"}' if name.endswith("jsonl") else name)
+    found = list(read_one(tmp_path))
+    assert [d.text for d in found if isinstance(d, Document)] == [
+        "a/same.txt",
+        "b/same.txt",
+        "c.MD",
+        "e",
+    ]
+    assert [d.title for d in found[:2] if isinstance(d, Document)] == ["same", "same"]
+    assert {d.source for d in found if isinstance(d, Document)} == {
+        str(tmp_path / name) for name in ("a/same.txt", "b/same.txt", "c.MD", "e.jsonl")
+    }
+
+
+def test_a_folder_with_a_bad_file_gives_the_others(tmp_path: Path) -> None:
+    """The bad one is a failure."""
+    write(tmp_path / "a.txt", b"\0\1\2")
+    write(tmp_path / "b.txt", "Bob")
+    bad, good = read_one(tmp_path)
+    assert isinstance(bad, Failure) and "no text file" in bad.reason
+    assert isinstance(good, Document) and good.text == "Bob"
+
+
+def test_a_folder_without_texts_is_an_error(tmp_path: Path) -> None:
+    """It says what would have been read."""
+    write(tmp_path / "a.png", "x")
+    with pytest.raises(ConfigError, match=r"no readable file \(\.txt"):
+        list(read_all(tmp_path))
+
+
+def test_a_file_of_lines_has_a_document_a_line(tmp_path: Path) -> None:
+    """A text, or an object: known fields are the document's, others its metadata."""
+    lines = [
+        '"Ann sings."',
+        "",
+        json.dumps({"text": "Bob", "id": 7, "title": "B", "shelf": 3, "metadata": {"x": [1]}}),
+        json.dumps({"text": "", "pages": ["one", "two"], "source": "elsewhere"}),
+        '"line\u2028separator"',
+    ]
+    path = write(tmp_path / "a.jsonl", "\n".join(lines))
+    assert list(read_one(path)) == [
+        Document("Ann sings.", source=str(path)),
+        Document("Bob", id="7", title="B", source=str(path), metadata={"shelf": 3, "x": [1]}),
+        Document("", source="elsewhere", pages=("one", "two")),
+        Document("line\u2028separator", source=str(path)),
+    ]
+
+
+@pytest.mark.parametrize("line", ["{", '{"title": "no text"}', "7", '{"text": 7}'])
+def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
+    """The error has the file and the number of the line."""
+    path = write(tmp_path / "a.jsonl", f'"fine"\n{line}\n')
+    with pytest.raises(ConfigError, match=r"a\.jsonl, line 2: "):
+        list(read_one(path))
+
+
+def test_what_is_no_document_is_a_mistake() -> None:
+    """A number among the documents is a TypeError; a document and a text are taken as they are."""
+    with pytest.raises(TypeError, match="got int"):
+        list(read_all([7]))  # type: ignore[list-item]
+    document = Document("Ann", id="x")
+    assert list(read_all([document, "Bob"])) == [document, Document("Bob")]
+    with pytest.raises(ConfigError, match="here: expected a text"):
+        document_from([], where="here")
