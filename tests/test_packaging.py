@@ -122,9 +122,9 @@ def test_without_the_extra_it_says_which_one(tmp_path: Path) -> None:
         import sys
         sys.modules["pyoxigraph"] = None
         from lightrag_jsonl import LightRAG, LightRAGError
-        with LightRAG("kb") as rag:
-            rag.insert("Marie Curie discovered radium.")
-            trace = rag.query("What did Marie Curie discover?").trace_id
+        with LightRAG("kb", language="zh") as rag:
+            rag.insert("居里夫人在巴黎发现了镭。")
+            trace = rag.query("居里夫人发现了什么？").trace_id
             assert rag.export_trace(trace)
             try:
                 rag.export_trace(trace, format="turtle")

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from lightrag_jsonl.errors import ConfigError
-from lightrag_jsonl.storage import documents, fulltext, reading
+from lightrag_jsonl.storage import documents, fulltext
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.snapshot import Snapshot, SnapshotKeeper
 from lightrag_jsonl.types import Chunk
@@ -52,9 +52,9 @@ class Lookup:
 
     def mentions(self) -> dict[int, tuple[int, ...]]:
         """Every entity's chunks, by row ids."""
-        with self._database.reading() as connection:
-            found: dict[int, list[int]] = {}
-            for entity, chunk in reading.all_mentions(connection):
+        found: dict[int, list[int]] = {}
+        with self.snapshot() as snapshot:
+            for entity, chunk in snapshot.mentions().pairs.tolist():
                 found.setdefault(entity, []).append(chunk)
         return {entity: tuple(chunks) for entity, chunks in found.items()}
 

@@ -41,26 +41,30 @@ class Ground:
 def subgraph_ground(
     snapshot: Snapshot, subgraph: Subgraph, seeds: Seeds, *, direct: bool, scope: Scope | None
 ) -> Ground:
-    """The entities and relations found, and the chunks that mention them.
+    """The entities and relations found, the chunks that mention them, and all that those mention.
 
     `direct` lets in all chunks that the question's text found. Of entities that are mentioned
     everywhere only those chunks count.
     """
+    table = snapshot.mentions()
     ends = [snapshot.graph.ends(hit.id) for hit in subgraph.relations]
-    rows = {hit.id for hit in subgraph.entities}.union(*ends)
-    entities = np.array(sorted(rows), np.int64)
+    found = np.array(sorted({hit.id for hit in subgraph.entities}.union(*ends)), np.int64)
     near = np.array([hit.id for lane in seeds.chunks for hit in lane], np.int64)
-    mentions = _pairs(
-        reading.telling_mentions(
-            snapshot.connection, entities.tolist(), near.tolist(), limit=EVERYWHERE
-        )
-    )
+    everywhere = table.counts(found) > EVERYWHERE
+    reached = table.of_entities(found[~everywhere])[:, 1]
+    shared = table.of_chunks(np.unique(near))
+    shared = shared[np.isin(shared[:, 0], found[everywhere]), 1]
+    chunks = np.unique(np.concatenate([reached, shared, near if direct else near[:0]]))
     if scope is not None:
-        mentions = mentions[np.isin(mentions[:, 1], scope.chunks)]
-    chunks = np.unique(np.concatenate([mentions[:, 1], near if direct else near[:0]]))
+        chunks = chunks[np.isin(chunks, scope.chunks)]
+    mentions = table.of_chunks(chunks)
+    entities = np.union1d(found, mentions[:, 0])
+    pairs, similarities = _synonyms_among(snapshot.vectors["entity"], found)
     edges = Edges(
         mentions=_placed(mentions, entities, chunks),
         relations=np.searchsorted(entities, _pairs(ends)),
+        synonyms=np.searchsorted(entities, pairs),
+        similarities=similarities,
     )
     return Ground(entities, chunks, WalkGraph(len(entities), len(chunks), edges))
 
@@ -86,7 +90,7 @@ class WholeGround:
 def _whole(snapshot: Snapshot) -> Ground:
     entities = np.array(snapshot.graph.entity_ids(), np.int64)
     chunks = np.array(reading.chunk_rows(snapshot.connection), np.int64)
-    mentions = _pairs(reading.all_mentions(snapshot.connection))
+    mentions = snapshot.mentions().pairs
     ends = _pairs([(low, high) for _, low, high, _ in snapshot.graph.relation_rows()])
     pairs, similarities = _synonyms(snapshot.vectors["entity"])
     edges = Edges(
@@ -115,6 +119,21 @@ def _synonyms(index: VectorIndex) -> tuple[Ids, walk.Floats]:
     finder.add(vectors)
     cosines, places = finder.search(vectors, min(NEAREST, len(ids)))
     return walk.synonym_edges(ids, np.where(places < 0, -1, ids[places]), cosines)
+
+
+def _synonyms_among(index: VectorIndex, rows: Ids) -> tuple[Ids, walk.Floats]:
+    """The same for a few entities, and only among them."""
+    rows = rows[[row in index for row in rows.tolist()]]
+    vectors = index.vectors(rows)
+    cosines = np.einsum("id,jd->ij", vectors, vectors)  # BLAS threads cost more than they save
+    if len(rows) > NEAREST:
+        places = np.argpartition(-cosines, NEAREST, axis=1)[:, :NEAREST]
+    else:
+        places = np.tile(np.arange(len(rows)), (len(rows), 1))
+    near = np.take_along_axis(cosines, places, axis=1)
+    order = np.lexsort((places, -near), axis=1)
+    places, near = (np.take_along_axis(table, order, axis=1) for table in (places, near))
+    return walk.synonym_edges(rows, rows[places], near)
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────

@@ -104,31 +104,6 @@ def mention_chunks(
     return list(dict.fromkeys(rows.fetchall()))
 
 
-def telling_mentions(
-    connection: sqlite3.Connection, entities: Iterable[int], chunks: Iterable[int], *, limit: int
-) -> list[tuple[int, int]]:
-    """(entity, chunk) row ids, some repeated; of entities with over `limit` mentions only those in `chunks`."""
-    counts = connection.execute(
-        "SELECT id, mentions <= ? FROM entities WHERE id IN (SELECT value FROM json_each(?))",
-        (limit, json.dumps(list(entities))),
-    ).fetchall()
-    few = connection.execute(
-        "SELECT m.entity, m.chunk FROM json_each(?) AS wanted "
-        "JOIN entity_mentions m ON m.entity = wanted.value",
-        (json.dumps([row for row, rare in counts if rare]),),
-    ).fetchall()
-    common = [row for row, rare in counts if not rare]
-    if not common:
-        return few
-    near = connection.execute(
-        "SELECT m.entity, m.chunk FROM json_each(?) AS wanted "
-        "CROSS JOIN entity_mentions m ON m.chunk = wanted.value "
-        "WHERE m.entity IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(chunks)), json.dumps(common)),
-    )
-    return few + near.fetchall()
-
-
 def mentioned(connection: sqlite3.Connection, kind: Kind, chunks: Iterable[int]) -> list[int]:
     """Row ids of the entities or relations that these chunks mention, in the order of the chunks."""
     rows = connection.execute(
@@ -142,13 +117,6 @@ def mentioned(connection: sqlite3.Connection, kind: Kind, chunks: Iterable[int])
 def chunk_rows(connection: sqlite3.Connection) -> list[int]:
     """The row ids of all chunks, ascending."""
     return [row[0] for row in connection.execute("SELECT id FROM chunks ORDER BY id")]
-
-
-def all_mentions(connection: sqlite3.Connection) -> list[tuple[int, int]]:
-    """Every (entity, chunk) pair of row ids, in that order."""
-    return connection.execute(
-        "SELECT DISTINCT entity, chunk FROM entity_mentions ORDER BY entity, chunk"
-    ).fetchall()
 
 
 def entity_names(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:

@@ -44,7 +44,7 @@ CREATE TABLE entity_mentions (
     description TEXT NOT NULL, grounded INTEGER NOT NULL, attributes TEXT
 );
 CREATE INDEX entity_mentions_entity ON entity_mentions (entity, place, chunk);
-CREATE INDEX entity_mentions_chunk ON entity_mentions (chunk);
+CREATE INDEX entity_mentions_chunk ON entity_mentions (chunk, entity);
 CREATE TABLE relation_mentions (
     id INTEGER PRIMARY KEY, relation INTEGER NOT NULL, chunk INTEGER NOT NULL, place INTEGER NOT NULL,
     source TEXT NOT NULL, target TEXT NOT NULL,
@@ -52,7 +52,7 @@ CREATE TABLE relation_mentions (
     forward INTEGER NOT NULL
 );
 CREATE INDEX relation_mentions_relation ON relation_mentions (relation, place, chunk);
-CREATE INDEX relation_mentions_chunk ON relation_mentions (chunk);
+CREATE INDEX relation_mentions_chunk ON relation_mentions (chunk, relation);
 
 -- The fold over the claims. `tally` holds the counts that a claim is added to or taken from;
 -- `summary` was written from the descriptions of all claims up to row `covered`.

@@ -6,13 +6,15 @@ import contextlib
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lightrag_jsonl.graph import KnowledgeGraph
+from lightrag_jsonl.storage.mentions import Mentions
 from lightrag_jsonl.types import Kind
 from lightrag_jsonl.vectors import VectorIndex
 
@@ -29,12 +31,14 @@ class Snapshot:
     """What one query looks at; valid only inside `SnapshotKeeper.snapshot()`.
 
     `vectors` holds one index a kind, its ids are row ids of entities, relations and chunks.
+    `mentions()` are read when they are first asked for, and kept up to date from then on.
     """
 
     connection: sqlite3.Connection
     graph: KnowledgeGraph
     vectors: dict[Kind, VectorIndex]
     generation: int
+    mentions: Callable[[], Mentions]
 
 
 class SnapshotKeeper:
@@ -51,18 +55,25 @@ class SnapshotKeeper:
         self._dim = 0
         self._graph: KnowledgeGraph | None = None
         self._vectors: dict[Kind, VectorIndex] = {}
+        self._mentions: Mentions | None = None
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """Graph, vectors and a database connection that all show the same generation."""
         with self._lock, self._database.reading() as connection:
             graph = self._catch_up(connection)
-            yield Snapshot(connection, graph, self._vectors, self._generation)
+            mentions = partial(self._all_mentions, connection)
+            yield Snapshot(connection, graph, self._vectors, self._generation, mentions)
 
     def forget(self) -> None:
         """Drop the derived indexes; the next snapshot loads them anew."""
         with self._lock:
-            self._graph, self._generation = None, -1
+            self._graph, self._mentions, self._generation = None, None, -1
+
+    def _all_mentions(self, connection: sqlite3.Connection) -> Mentions:
+        if self._mentions is None:
+            self._mentions = Mentions.read(connection)
+        return self._mentions
 
     def _catch_up(self, connection: sqlite3.Connection) -> KnowledgeGraph:
         current = generation(connection)
@@ -105,7 +116,7 @@ class SnapshotKeeper:
             for kind, index in self._vectors.items():
                 ids, matrix = load_vectors(connection, kind, self._dim)
                 index.update(ids, matrix)
-        self._graph = graph
+        self._graph, self._mentions = graph, None
 
     def _apply(self, connection: sqlite3.Connection, touched: dict[Kind, set[int]]) -> None:
         graph = self._graph
@@ -119,6 +130,8 @@ class SnapshotKeeper:
         alive = _alive(connection, touched["entity"])
         graph.drop_entities(touched["entity"] - alive)
         graph.put_entities(sorted(alive))
+        if self._mentions is not None and touched["entity"]:
+            self._mentions = self._mentions.renewed(connection, touched["entity"])
         for kind, ids in touched.items():
             if ids and dim:
                 found, matrix = load_vectors(connection, kind, dim, ids)

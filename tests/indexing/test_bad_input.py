@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -30,12 +31,12 @@ def insert(folder: Path, *given: str | Path | Document, **options: int) -> Inser
     return report
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t\u3000\u2028\f ", "\ufeff"])
+@pytest.mark.parametrize("text", ["", " ", "\n\t\u3000\u2028\f "])
 def test_a_text_without_text_is_a_failure(tmp_path: Path, text: str) -> None:
     """It is reported, the others are indexed, and nothing waits."""
     report = insert(tmp_path, text, "Ann met Bob.")
     assert len(report.documents) == 1
-    assert [failure.reason for failure in report.failures] in (["the document has no text"], [])
+    assert [failure.reason for failure in report.failures] == ["the document has no text"]
     assert stored(tmp_path, "SELECT count(*) FROM pending") == [(0,)]
 
 
@@ -59,9 +60,7 @@ def test_one_long_line_is_cut(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.skipif(
-    "not __import__('os').environ.get('LIGHTRAG_JSONL_SLOW')", reason="set LIGHTRAG_JSONL_SLOW"
-)
+@pytest.mark.skipif("LIGHTRAG_JSONL_SLOW" not in os.environ, reason="set LIGHTRAG_JSONL_SLOW")
 def test_ten_megabytes_in_one_line(tmp_path: Path) -> None:
     """They are a document like another."""
     report = insert(

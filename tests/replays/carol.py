@@ -14,13 +14,18 @@ RECORD = re.compile(r'\((?=["“]?(?:entity|relationship|content_keywords)["”]
 def chunks(data: Path, chunkset: str = "nobom") -> list[str]:
     """The 42 chunk texts of a chunk set, in order."""
     rows = list(_rows(data / "replay-carol" / "chunks.jsonl.gz"))
-    return [row["text"] for row in sorted(rows, key=lambda r: r["chunk"]) if row["chunkset"] == chunkset]
+    return [
+        row["text"] for row in sorted(rows, key=lambda r: r["chunk"]) if row["chunkset"] == chunkset
+    ]
 
 
 def answers(data: Path, run: str = "gpt-4o") -> list[list[str]]:
     """For each chunk the model's two answers, as JSONL."""
     rows = [r for r in _rows(data / "replay-carol" / "answers.jsonl.gz") if r["run"] == run]
-    return [[to_jsonl(text) for text in row["answers"]] for row in sorted(rows, key=lambda r: r["chunk"])]
+    return [
+        [to_jsonl(text) for text in row["answers"]]
+        for row in sorted(rows, key=lambda r: r["chunk"])
+    ]
 
 
 def to_jsonl(answer: str) -> str:
@@ -30,7 +35,9 @@ def to_jsonl(answer: str) -> str:
 
 def _lines(answer: str) -> Iterator[str]:
     for part in RECORD.split(answer)[1:]:
-        body, closed = re.subn(r"\)\s*(##|<\|COMPLETE\|>|\n|$).*", "", part.strip(), count=1, flags=re.S)
+        body, closed = re.subn(
+            r"\)\s*(##|<\|COMPLETE\|>|\n|$).*", "", part.strip(), count=1, flags=re.S
+        )
         fields = [field.strip().strip('"“”') for field in body.split("<|>")]
         line = json.dumps(_record(fields), ensure_ascii=False)
         yield line if closed else line[: len(line) // 2]
@@ -41,7 +48,12 @@ def _record(fields: list[str]) -> dict[str, object]:
         keys = ("type", "name", "entity_type", "description")
         return dict(zip(keys, fields, strict=True))
     if fields[0] == "relationship" and len(fields) >= 5:
-        record: dict[str, object] = {"type": "relationship", "source": fields[1], "target": fields[2], "description": fields[3]}
+        record: dict[str, object] = {
+            "type": "relationship",
+            "source": fields[1],
+            "target": fields[2],
+            "description": fields[3],
+        }
         if len(fields) == 6:
             record["keywords"] = fields[4]
         record["strength"] = fields[-1]

@@ -1,0 +1,250 @@
+"""The one door to the model: cached, shared, limited, tried again, and never losing what was paid."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl.ask import Ask, Spending
+from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError, ResponseError
+from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.testing import Request, Script, ScriptedLLM
+from lightrag_jsonl.types import Completion, Message, Usage
+from tests.indexing.kit import entity, jsonl, prompts, stored
+
+TEXT = {"text": "Ann met Bob."}
+
+
+@contextlib.asynccontextmanager
+async def asking(
+    folder: Path, script: Script, *, slots: int = 16, name: str = "scripted", seconds: float = 0.0
+) -> AsyncIterator[tuple[Ask, ScriptedLLM]]:
+    llm = ScriptedLLM(script, name=name, seconds=seconds)
+    with contextlib.closing(Database(folder)) as database:
+        yield Ask(llm, prompts(), database, max_concurrent_calls=slots), llm
+
+
+def test_an_answer_is_paid_once(tmp_path: Path) -> None:
+    """In one process and in the next; a cached reply costs nothing and says so."""
+
+    async def ask_once() -> tuple[bool, Usage, int]:
+        async with asking(tmp_path, lambda request: jsonl(entity("Ann"))) as (ask, llm):
+            reply = (await ask.jsonl("extract-graph", TEXT)).reply
+            return reply.cached, reply.usage, len(llm.requests)
+
+    cached, usage, calls = asyncio.run(ask_once())
+    assert (cached, usage.calls, calls) == (False, 1, 1) and usage.input_tokens > 0
+    assert asyncio.run(ask_once()) == (True, Usage(), 0)
+
+
+def test_another_request_is_another_answer(tmp_path: Path) -> None:
+    """Model, variables, further turns, limit and response type are all part of the key."""
+
+    async def run() -> None:
+        async with asking(tmp_path, lambda request: "x") as (ask, llm):
+            await ask.text("extract-graph", TEXT)
+            await ask.text("extract-graph", {"text": "Ann met Cid."})
+            await ask.text("extract-graph", TEXT, then=[Message("user", "more")])
+            await ask.text("extract-graph", TEXT, max_tokens=7)
+            await ask.jsonl("extract-graph", TEXT)
+            assert len(llm.requests) == 5
+            await ask.text("extract-graph", TEXT)
+            assert len(llm.requests) == 5
+        async with asking(tmp_path, lambda request: "x", name="other") as (ask, llm):
+            await ask.text("extract-graph", TEXT)
+            assert len(llm.requests) == 1
+
+    asyncio.run(run())
+
+
+def test_equal_requests_at_once_share_one_call(tmp_path: Path) -> None:
+    """The others wait for its answer, and have it for nothing; also where it is an error."""
+
+    async def run() -> None:
+        async with asking(tmp_path, ["yes", LLMError("no")], seconds=0.01) as (ask, llm):
+            replies = await asyncio.gather(*(ask.text("extract-graph", TEXT) for _ in range(9)))
+            assert len(llm.requests) == 1 and {reply.text for reply in replies} == {"yes"}
+            assert sum(reply.usage.calls for reply in replies) == 1
+            other = [ask.text("extract-graph", {"text": "z"}) for _ in range(5)]
+            errors = await asyncio.gather(*other, return_exceptions=True)
+            assert len(llm.requests) == 2 and all(isinstance(e, LLMError) for e in errors)
+
+    asyncio.run(run())
+
+
+def test_who_waits_goes_on_where_the_payer_was_cancelled(tmp_path: Path) -> None:
+    """The call is made again by the next one, once."""
+
+    async def run() -> None:
+        async with asking(tmp_path, lambda request: "yes", seconds=0.01) as (ask, llm):
+            first = asyncio.create_task(ask.text("extract-graph", TEXT))
+            await asyncio.sleep(0)
+            others = [asyncio.create_task(ask.text("extract-graph", TEXT)) for _ in range(3)]
+            await asyncio.sleep(0)
+            first.cancel()
+            replies = await asyncio.gather(*others)
+            assert {reply.text for reply in replies} == {"yes"} and len(llm.requests) == 2
+            with pytest.raises(asyncio.CancelledError):
+                await first
+
+    asyncio.run(run())
+
+
+def test_an_answer_that_arrived_is_kept_though_nobody_waits(tmp_path: Path) -> None:
+    """Cancelling after the model has answered does not lose what was paid."""
+    arrived = asyncio.Event()
+
+    def answer(request: Request) -> str:
+        arrived.set()
+        return "yes"
+
+    async def run() -> None:
+        async with asking(tmp_path, answer) as (ask, llm):
+            task = asyncio.create_task(ask.text("extract-graph", TEXT))
+            await arrived.wait()
+            await asyncio.sleep(0)
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        async with asking(tmp_path, []) as (ask, _llm):
+            assert (await ask.text("extract-graph", TEXT)).text == "yes"
+
+    asyncio.run(run())
+
+
+def test_an_answer_is_committed_before_anyone_sees_it(tmp_path: Path) -> None:
+    """Whoever has the answer can find it in the database."""
+
+    async def run() -> None:
+        async with asking(tmp_path, lambda request: "yes") as (ask, _):
+            reply = await ask.text("extract-graph", TEXT)
+            kept = stored(tmp_path, "SELECT key, text, model, prompt FROM completions")
+            assert kept == [(reply.key, "yes", "scripted", "extract-graph")]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("slots", [1, 3, 16])
+def test_never_more_calls_than_slots(tmp_path: Path, slots: int) -> None:
+    """And as many as there are slots, where there is enough to do."""
+
+    async def run() -> None:
+        async with asking(tmp_path, lambda r: "x", slots=slots, seconds=0.002) as (ask, llm):
+            await asyncio.gather(*(ask.text("extract-graph", {"text": str(n)}) for n in range(40)))
+            assert llm.most_in_flight == slots
+
+    asyncio.run(run())
+
+
+def test_a_passing_error_is_tried_again_and_others_are_not(tmp_path: Path) -> None:
+    """Three tries at most, after the pause the server asks for; nothing of a failure is cached."""
+    busy = LLMError("busy", transient=True, retry_after=0.001)
+
+    async def run() -> None:
+        script = [busy, busy, "yes", busy, busy, busy, LLMError("no such model"), "now"]
+        async with asking(tmp_path, script) as (ask, llm):
+            assert (await ask.text("extract-graph", TEXT)).text == "yes"
+            with pytest.raises(LLMError, match="busy"):
+                await ask.text("extract-graph", {"text": "a"})
+            with pytest.raises(LLMError, match="no such model"):
+                await ask.text("extract-graph", {"text": "a"})
+            assert (await ask.text("extract-graph", {"text": "a"})).text == "now"
+            assert len(llm.requests) == 8
+
+    asyncio.run(run())
+
+
+def test_an_unreadable_json_answer_is_asked_for_once_more(tmp_path: Path) -> None:
+    """Then it is an error with the text in it, and neither answer stays in the cache."""
+    good = '{"high_level_keywords": ["a"], "low_level_keywords": ["b"]}'
+    variables = {"query": "who?", "history": ""}
+
+    async def run() -> None:
+        async with asking(tmp_path, ["nonsense", good]) as (ask, _):
+            value, _ = await ask.json("keywords", variables)
+            assert value == {"high_level_keywords": ["a"], "low_level_keywords": ["b"]}
+        async with asking(tmp_path, ["bad", "worse"]) as (ask, _):
+            with pytest.raises(ResponseError) as caught:
+                await ask.json("keywords", {"query": "what?", "history": ""})
+            assert caught.value.text == "worse"
+        assert stored(tmp_path, "SELECT text FROM completions") == [(good,)]
+
+    asyncio.run(run())
+
+
+def test_a_spent_budget_stops_calls_but_not_cached_answers(tmp_path: Path) -> None:
+    """The limit is asked before each call, and told what each one cost."""
+
+    class Two(Spending):
+        spent = 0
+
+        def check(self) -> None:
+            if self.spent >= 2:
+                raise BudgetError("enough")
+
+        def add(self, usage: Usage) -> None:
+            self.spent += usage.calls
+
+    async def run() -> None:
+        async with asking(tmp_path, lambda r: "x") as (ask, llm):
+            budget = Two()
+            for number in (1, 2, 1, 2):
+                await ask.text("extract-graph", {"text": str(number)}, spending=budget)
+            with pytest.raises(BudgetError):
+                await ask.text("extract-graph", {"text": "3"}, spending=budget)
+            assert len(llm.requests) == 2
+
+    asyncio.run(run())
+
+
+def test_a_stream_is_kept_whole_and_read_from_the_cache(tmp_path: Path) -> None:
+    """The pieces put together are the answer; the second time it costs nothing."""
+    variables = {
+        "context": "c",
+        "history": "",
+        "response_type": "t",
+        "query": "q",
+        "user_prompt": "",
+    }
+    needed = {name: variables[name] for name in prompts().prompt("answer").inputs}
+
+    async def run() -> None:
+        async with asking(tmp_path, ["one two three"]) as (ask, _):
+            for pieces in (["one", " two", " three"], ["one two three"]):
+                usage: list[Usage] = []
+                assert [piece async for piece in ask.stream("answer", needed, usage)] == pieces
+                assert len(usage) == (len(pieces) > 1)
+
+    asyncio.run(run())
+
+
+def test_records_are_checked_and_cuts_are_told(tmp_path: Path) -> None:
+    """A JSONL answer is read by the prompt's own schema; its finish is kept in the cache too."""
+    answer = Completion(jsonl(entity("Ann"), {"type": "entity"}) + '\n{"type"', "length")
+
+    async def run() -> None:
+        async with asking(tmp_path, [answer]) as (ask, _):
+            for _ in range(2):
+                asked = await ask.jsonl("extract-graph", TEXT)
+                assert asked.result.records == (entity("Ann"),) and asked.result.truncated
+                assert [one.reason for one in asked.result.rejections] == ["schema", "truncated"]
+                assert asked.reply.completion.finish == "length"
+
+    asyncio.run(run())
+
+
+def test_without_a_model_the_error_says_what_to_pass(tmp_path: Path) -> None:
+    """A call that needs one is a `ConfigError`."""
+
+    async def run() -> None:
+        with contextlib.closing(Database(tmp_path)) as database:
+            ask = Ask(None, prompts(), database, max_concurrent_calls=1)
+            assert not ask.has_model
+            with pytest.raises(ConfigError, match="llm="):
+                await ask.text("extract-graph", TEXT)
+
+    asyncio.run(run())
