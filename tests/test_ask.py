@@ -103,7 +103,7 @@ def test_an_answer_that_arrived_is_kept_though_nobody_waits(tmp_path: Path) -> N
         return "yes"
 
     async def run() -> None:
-        async with asking(tmp_path, answer) as (ask, llm):
+        async with asking(tmp_path, answer) as (ask, _):
             task = asyncio.create_task(ask.text("extract-graph", TEXT))
             await arrived.wait()
             await asyncio.sleep(0)

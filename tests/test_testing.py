@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lightrag_jsonl.adapters.offline import OfflineExtractor
 from lightrag_jsonl.errors import LLMError
-from lightrag_jsonl.protocols import LLM, Embedder, Extractor, Reranker, Tokenizer
+from lightrag_jsonl.protocols import LLM, Embedder, Reranker, Tokenizer
 from lightrag_jsonl.testing import (
     EmbedderContract,
     ExtractorContract,
@@ -51,11 +50,6 @@ class TestHashEmbedderKeepsTheContract(EmbedderContract):
 class TestFittedTokenizerKeepsTheContract(TokenizerContract):
     def make(self) -> Tokenizer:
         return FittedTokenizer()
-
-
-class TestOfflineExtractorKeepsTheContract(ExtractorContract):
-    def make(self) -> Extractor:
-        return OfflineExtractor("zh")
 
 
 class Longest:
@@ -133,7 +127,7 @@ def say(llm: LLM, *turns: str) -> Completion:
     return asyncio.run(llm.complete([Message(roles[n % 2], t) for n, t in enumerate(turns)]))
 
 
-def test_a_script_in_a_row(request: pytest.FixtureRequest) -> None:
+def test_a_script_in_a_row() -> None:
     """Texts, completions and errors in turn; what was asked is kept; a script that ran out says so."""
     llm = ScriptedLLM(["a b", Completion("c", "length"), LLMError("ill")])
     assert say(llm, "one two three").usage.output_tokens == 2

@@ -30,6 +30,10 @@ def _seconds(value: float) -> str:
     return f"{value:.1f} s"
 
 
+def _thousands(value: float) -> str:
+    return f"{value / 1_000:.0f}k"
+
+
 def _bytes(value: float) -> str:
     return f"{value / 1e6:,.0f} MB" if value >= 1e8 else f"{value / 1e6:.1f} MB"
 
@@ -43,7 +47,8 @@ ROWS = (
     Row("one document deleted, CPU", "删除一篇：CPU", "delete_cpu_ms", _milliseconds),
     Row("one document deleted, written", "删除一篇：写入", "delete_bytes_written", _bytes),
     Row("first context, new process", "新进程到首个上下文", "cold_first_context_s", _seconds),
-    Row("warm context, fullest mode", "热检索（最全的模式）", "full_mode_p50_ms", _milliseconds),
+    Row("a context, warm, fullest mode", "热检索（最全的模式）", "full_mode_p50_ms", _milliseconds),
+    Row("its size, characters", "上下文长度（字符）", "full_mode_chars", _thousands),
 )
 LANGUAGES = {
     "en": {"chunks": "{} chunks", "ours": "here", "none": "not offered", "failed": "failed"},

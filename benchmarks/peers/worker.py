@@ -95,6 +95,7 @@ def ask(name: str, folder: Path, material: Material) -> Figures:
         "modes": modes,
         "full_mode": system.modes[0],
         "full_mode_p50_ms": modes[system.modes[0]]["p50_ms"],
+        "full_mode_chars": modes[system.modes[0]]["context_chars"],
         "ask_peak_rss_mb": peak_mb(),
     }
 

@@ -11,7 +11,7 @@ import numpy as np
 from lightrag_jsonl.adapters.endpoint import Endpoint, JsonObject
 from lightrag_jsonl.adapters.faults import EndpointError
 from lightrag_jsonl.adapters.units import unit_rows
-from lightrag_jsonl.errors import ConfigError, EmbeddingError
+from lightrag_jsonl.errors import ConfigError, EmbeddingError, LightRAGError
 from lightrag_jsonl.protocols import Tokenizer, Vectors
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Json
@@ -114,8 +114,11 @@ class OpenAIEmbedder:
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(one(batch)) for batch in batches]
-        except* (EmbeddingError, ConfigError) as errors:
-            raise _leaf(errors) from None
+        except ExceptionGroup as errors:  # not except*: Python before 3.11.4 wraps what it raises
+            expected = errors.subgroup((EmbeddingError, ConfigError))
+            if expected is None:
+                raise
+            raise _leaf(expected) from None
         return np.concatenate([task.result() for task in tasks])
 
     def clip(self, text: str) -> str:
@@ -159,6 +162,6 @@ class OpenAIEmbedder:
         return unit_rows(ordered, count=count, dim=self._dim, source=self._endpoint.host)
 
 
-def _leaf(errors: BaseExceptionGroup[EmbeddingError | ConfigError]) -> EmbeddingError | ConfigError:
+def _leaf(errors: ExceptionGroup[LightRAGError]) -> LightRAGError:
     first = errors.exceptions[0]
-    return _leaf(first) if isinstance(first, BaseExceptionGroup) else first
+    return _leaf(first) if isinstance(first, ExceptionGroup) else first

@@ -27,7 +27,6 @@ CORE = (
     "click",
     "faiss-cpu",
     "jinja2",
-    "json-repair",
     "jsonschema-rs",
     "networkx",
     "numpy",

@@ -228,7 +228,7 @@ def from_records(
     refused = (*rejections, *found.rejections)
     state: ChunkState = "ok" if found.entities else "empty"
     if any(one.reason != "repaired" for one in refused):
-        state = "partial" if found.entities else "failed"
+        state = "partial"  # never failed: there is no model to be asked again
     return Extraction(
         entities=tuple(found.entities),
         relations=tuple(found.relations),

@@ -11,9 +11,11 @@ import re
 # In JSON a closing quote is followed by one of these; a quote that is not stands inside a string.
 _GOES_ON = r"[ \t\r]*(?:[,:}\]\n]|\Z)"
 # A string where JSON may have one: after an opening mark, a comma, a colon or at a line's start.
-# It may lack its end; then it reaches to the end of its line.
+# It may lack its end; then it reaches to the end of its line. The outer repetition is not
+# possessive: Python before 3.11.5 gets one around a look-ahead wrong. It never needs to go back.
 _STRING_OR_BRACE = re.compile(
-    rf'(?:[{{\[,:]|^)[ \t\r]*"(?:[^"\\\n]|\\.|"(?!{_GOES_ON}))*+(?:"|\\?(?=\n|\Z))|[{{}}]',
+    r'(?:[{\[,:]|^)[ \t\r]*"[^"\\\n]*+'
+    rf'(?:(?:\\.|"(?!{_GOES_ON}))[^"\\\n]*+)*(?:"|\\?(?=\n|\Z))|[{{}}]',
     re.MULTILINE,
 )
 

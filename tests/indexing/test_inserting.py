@@ -10,6 +10,7 @@ import pytest
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.errors import ConfigError, LLMError, NotFoundError
 from lightrag_jsonl.indexing.pipeline import Progress
+from lightrag_jsonl.storage.lock import writing
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.types import Document
 from tests.indexing.kit import (
@@ -384,5 +385,71 @@ def test_records_that_are_refused_are_kept_with_their_reason(tmp_path: Path) -> 
             ((_, _, rejection),) = await rag.rejections()
             assert (rejection.line, rejection.reason) == (2, "schema")
             assert "entity_type" in rejection.detail
+
+    asyncio.run(run())
+
+
+def test_ready_made_records_are_never_asked_about(tmp_path: Path) -> None:
+    """Not by a retry either, where all of them were refused."""
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM([])) as rag:
+            report = await rag.insert_records("Ann met Bob.", [{"type": "entity"}])
+            assert report.extraction.partial == 1 and report.failures == ()
+            assert (await rag.retry()).documents == ()
+            assert dict(report.extraction.rejections) == {"schema": 1}
+
+    asyncio.run(run())
+
+
+# ── interruptions ───────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("calls", [1, 3, 6])
+def test_a_cancelled_insert_leaves_everything_whole(tmp_path: Path, calls: int) -> None:
+    """The lock is free, what was paid is kept, the document waits, and the same instance goes on."""
+    llm = ScriptedLLM(read_names, seconds=0.001)
+    enough = asyncio.Event()
+
+    def answer(request: Request) -> str:
+        if len(llm.requests) >= calls:
+            enough.set()
+        return read_names(request)
+
+    llm._answer = answer
+
+    async def run() -> None:
+        options = IndexOptions(
+            chunk_tokens=60, chunk_overlap=0, max_gleanings=0, max_concurrent_calls=1
+        )
+        async with index(tmp_path, llm, options=options) as rag:
+            task = asyncio.create_task(rag.insert(Document(TEXT, id="x")))
+            await enough.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert problems(tmp_path) == []
+            assert [d.state for d in await rag.documents()] == ["pending"]
+            assert (await rag.resume()).documents == ("x",)
+            assert len(llm.requests) <= 6 + 1
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+def test_who_gives_up_waiting_for_the_lock_does_not_keep_it(tmp_path: Path) -> None:
+    """A cancelled wait leaves the folder to others."""
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            with writing(tmp_path, 1):
+                task = asyncio.create_task(rag.insert("Ann sang."))
+                await asyncio.sleep(0.01)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            assert len((await rag.insert("Ann sang.")).documents) == 1
+            with writing(tmp_path, 5):
+                pass
 
     asyncio.run(run())

@@ -51,7 +51,7 @@ def main() -> None:
         install(python, f"{wheel}[dev]")
         sys.stdout.write(core_versions(python) + "\n")
         if given.what == "wheel":
-            run(str(python), "-m", "mypy", "--strict", "tests/typing", cwd=away)
+            run(str(python), "-m", "mypy", "--strict", "tests/typed", cwd=away)
         run(str(python), "-m", "pytest", "-p", "no:cacheprovider", *given.pytest, cwd=away)
 
 
