@@ -291,16 +291,21 @@ class _SmallMatrix:
         first = np.ones(len(rows), np.bool_)
         first[1:] = (np.diff(rows) != 0) | (np.diff(columns) != 0)
         starts = np.flatnonzero(first)
-        self._rows = rows[starts]
+        kept = rows[starts]
         self.indices = columns[starts]
         self.data: Floats = np.add.reduceat(values, starts) if len(starts) else values
-        self.indptr = np.searchsorted(self._rows, np.arange(size + 1))
+        self.indptr = np.searchsorted(kept, np.arange(size + 1))
+        self._filled = np.flatnonzero(np.diff(self.indptr))
+        self._starts = self.indptr[self._filled]
         self.nnz = len(starts)
         self._size = size
 
     def __matmul__(self, vector: Floats) -> Floats:
-        sent = self.data * vector[self.indices]
-        return np.bincount(self._rows, weights=sent, minlength=self._size).astype(np.float32)
+        found = np.zeros(self._size, np.float32)
+        if len(self._filled):
+            sent = self.data * vector[self.indices]
+            found[self._filled] = np.add.reduceat(sent, self._starts)
+        return found
 
 
 def _synonyms(edges: Edges, entities: int) -> tuple[Ints, Floats]:
