@@ -119,6 +119,25 @@ class FittedTokenizer:
         return ""
 
 
+class RememberingTokenizer:
+    """Another tokenizer that remembers what short texts had: lines of a context come again and again."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.name = tokenizer.name
+        self.error = getattr(tokenizer, "error", 0.0)
+        self.additive = getattr(tokenizer, "additive", False)
+        self.truncate = tokenizer.truncate
+        self._count = tokenizer.count
+        self._remembered = functools.lru_cache(_REMEMBERED)(tokenizer.count)
+
+    def count(self, text: str) -> int:
+        """What the other tokenizer counts."""
+        return self._remembered(text) if len(text) <= _SHORT else self._count(text)
+
+
+_REMEMBERED, _SHORT = 20_000, 1_000  # texts, and characters of the longest of them
+
+
 def character_boundary(text: str, position: int) -> int:
     """The last place at or before `position` that is not inside what a reader sees as one character.
 

@@ -52,13 +52,13 @@ def subgraph_ground(
     near = np.array([hit.id for lane in seeds.chunks for hit in lane], np.int64)
     everywhere = table.counts(found) > EVERYWHERE
     reached = table.of_entities(found[~everywhere])[:, 1]
-    shared = table.of_chunks(np.unique(near))
+    shared = table.of_chunks(walk.distinct(near))
     shared = shared[np.isin(shared[:, 0], found[everywhere]), 1]
-    chunks = np.unique(np.concatenate([reached, shared, near if direct else near[:0]]))
+    chunks = walk.distinct(np.concatenate([reached, shared, near if direct else near[:0]]))
     if scope is not None:
         chunks = chunks[np.isin(chunks, scope.chunks)]
     mentions = table.of_chunks(chunks)
-    entities = np.union1d(found, mentions[:, 0])
+    entities = walk.distinct(np.concatenate([found, mentions[:, 0]]))
     pairs, similarities = _synonyms_among(snapshot.vectors["entity"], found)
     edges = Edges(
         mentions=_placed(mentions, entities, chunks),

@@ -38,17 +38,26 @@ def load_facts(
 
     Under a filter each is told anew from the mentions in the documents that are left.
     """
+    degrees: Mapping[int, int] = {}
     if scope is None:
-        entities = reading.entities(
-            snapshot.connection, _rows(subgraph.entities), chunk_limit=ENTITY_SOURCES
-        )
+        rows = _rows(subgraph.entities)
+        entities = reading.entities(snapshot.connection, rows, chunk_limit=ENTITY_SOURCES)
+        degrees = {row: snapshot.graph.degree(row) for row in rows}
         relations = reading.relations(
             snapshot.connection, _rows(subgraph.relations), chunk_limit=SOURCE_LIMIT
         )
     else:
         entities, relations = _told_by(snapshot, subgraph, scope)
     return (
-        tuple(replace(entities[h.id], score=h.score, why=h.why) for h in subgraph.entities),
+        tuple(
+            replace(
+                entities[h.id],
+                degree=degrees.get(h.id, entities[h.id].degree),
+                score=h.score,
+                why=h.why,
+            )
+            for h in subgraph.entities
+        ),
         tuple(replace(relations[h.id], score=h.score, why=h.why) for h in subgraph.relations),
     )
 

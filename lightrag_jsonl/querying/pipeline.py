@@ -44,6 +44,7 @@ from lightrag_jsonl.querying.writing import Found
 from lightrag_jsonl.storage import reading
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 from lightrag_jsonl.text import sanitize
+from lightrag_jsonl.tokens import RememberingTokenizer
 from lightrag_jsonl.types import Answer, Citation, Context, Keywords, Usage
 
 SEARCH_TOKENS = 500  # of a question that are searched with: embedders read about as many
@@ -80,7 +81,7 @@ class QueryPipeline:
         self._ask = ask
         self._keeper = keeper
         self._embedder = embedder
-        self._tokenizer = tokenizer
+        self._tokenizer = RememberingTokenizer(tokenizer)
         self._reranker = reranker
         self._keyword_extractor = keyword_extractor
         self._answerer = answerer

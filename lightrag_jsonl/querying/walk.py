@@ -329,6 +329,14 @@ def _distinct(pairs: Ints, base: int) -> Ints:
     return np.stack(np.divmod(keys, np.int64(max(base, 1))), axis=1)
 
 
+def distinct(values: Ints) -> Ints:
+    """Each value once, ascending (`np.unique` hashes integers, which is slower)."""
+    ordered = np.sort(values)
+    keep = np.ones(len(ordered), np.bool_)
+    keep[1:] = ordered[1:] != ordered[:-1]
+    return ordered[keep]
+
+
 def _keys(pairs: Ints, base: int) -> Ints:
     return pairs[:, 0] * np.int64(max(base, 1)) + pairs[:, 1]
 

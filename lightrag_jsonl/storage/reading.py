@@ -18,13 +18,14 @@ UNBOUNDED = 1 << 60
 def entities(
     connection: sqlite3.Connection, ids: Iterable[int], *, chunk_limit: int = UNBOUNDED
 ) -> dict[int, Entity]:
-    """Entities by row id, each with the ids of (at most `chunk_limit` of) its chunks."""
+    """Entities by row id, each with the ids of (at most `chunk_limit` of) its chunks.
+
+    Their degrees are left at 0: the graph knows them.
+    """
     ids = list(ids)
     chunks = _chunk_names(connection, "entity", ids, chunk_limit)
     rows = connection.execute(
-        "SELECT e.id, e.name, e.type, e.description, e.created_at, e.tally, "
-        "(SELECT count(*) FROM relations WHERE low = e.id) "
-        "+ (SELECT count(*) FROM relations WHERE high = e.id) "
+        "SELECT e.id, e.name, e.type, e.description, e.created_at, e.tally "
         "FROM json_each(?) AS wanted JOIN entities e ON e.id = wanted.value",
         (json.dumps(ids),),
     )
@@ -34,7 +35,6 @@ def entities(
             type=row[2],
             description=row[3],
             chunk_ids=chunks.get(row[0], ()),
-            degree=row[6],
             created_at=datetime.fromtimestamp(row[4], UTC),
             attributes=_attributes(row[5]),
         )
