@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl.options import ENTITY_TYPES
-from lightrag_jsonl.prompts.files import prompt_folder
 from lightrag_jsonl.prompts import PromptManager, check_set
+from lightrag_jsonl.prompts.files import prompt_folder
 from lightrag_jsonl.types import Json
 
 LANGUAGES = ("en", "zh")
