@@ -1,0 +1,49 @@
+"""Write the README's retrieval table from benchmarks.retrieval's JSON: … | python -m benchmarks.retrieval_table README.md
+
+The table stands between the marks `<!-- retrieval:begin -->` and `<!-- retrieval:end -->`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+BEGIN, END = "<!-- retrieval:begin -->", "<!-- retrieval:end -->"
+ROWS = ("dense", "bm25", "naive", "local", "global", "hybrid", "mix", "walk")
+
+
+def main() -> None:
+    """Read the figures from standard input and renew the table of each file named."""
+    sets = json.load(sys.stdin)["sets"]
+    written = "\n".join([BEGIN, *table(sets), END])
+    for name in sys.argv[1:]:
+        path = Path(name)
+        text = path.read_text(encoding="utf-8")
+        before, _, rest = text.partition(BEGIN)
+        _, _, after = rest.partition(END)
+        if not after:
+            raise SystemExit(f"{name}: lacks the lines {BEGIN} and {END}")
+        path.write_text(before + written + after, encoding="utf-8")
+
+
+def table(sets: dict[str, Any]) -> list[str]:
+    """Markdown rows: recall@5 and recall@10 with their 95 % intervals, a mode a row."""
+    names = [f"{name}, {one['questions']} questions" for name, one in sets.items()]
+    lines = [f"| recall@5 / @10, % | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+    for row in ROWS:
+        cells = [_cell(one["rows"][row]["percent"]) for one in sets.values() if row in one["rows"]]
+        if len(cells) == len(sets):
+            lines.append(f"| {row} | {' | '.join(cells)} |")
+    return lines
+
+
+def _cell(percent: dict[str, list[float]]) -> str:
+    at_5, low_5, high_5 = percent["recall@5"]
+    at_10, low_10, high_10 = percent["recall@10"]
+    return f"{at_5} [{low_5}, {high_5}] / {at_10} [{low_10}, {high_10}]"
+
+
+if __name__ == "__main__":
+    main()
