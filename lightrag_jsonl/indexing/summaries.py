@@ -69,13 +69,14 @@ class Describer:
     ) -> list[str]:
         """The first distinct descriptions in order of place that no summary covers."""
         limit = (self._options.summarize_fragments + 1) * LOOK_AHEAD
-        fragments = list(plan.fragments.get((kind, row.id), ()))
-        if row.mentions > len(fragments):
+        new = plan.fragments.get((kind, row.id), [])
+        stored: list[Fragment] = []
+        if row.mentions > len(new):
             going = plan.removed_claims[kind, row.id]
-            fragments += claims.first_fragments(
+            stored = claims.first_fragments(
                 connection, kind, row.id, after=row.covered, limit=limit + going
             )
-        return _distinct(fragments, plan, limit=limit)
+        return _distinct(stored, new, plan, limit=limit)
 
     def _is_due(
         self,
@@ -97,7 +98,7 @@ class Describer:
         new = plan.fragments.get((kind, row.id), [])
         covered = plan.last_claim(kind, row.id)
         covered = covered or claims.last_claim(connection, kind, row.id, without=plan.removed)
-        return Due(kind, row, title(row), tuple(_distinct([*stored, *new], plan)), covered)
+        return Due(kind, row, title(row), tuple(_distinct(stored, new, plan)), covered)
 
     def _are_long(self, texts: Sequence[str]) -> bool:
         room = self._options.summarize_tokens
@@ -177,6 +178,13 @@ def _is_border(text: str) -> bool:
     return int.from_bytes(sha256(text.encode()).digest()[:4], "big") % CUT_EVERY == 0
 
 
-def _distinct(fragments: Iterable[Fragment], plan: Plan, *, limit: int | None = None) -> list[str]:
-    kept = [f for f in sorted(fragments) if f[1] not in plan.removed]
+def _distinct(
+    stored: Iterable[Fragment],
+    new: Iterable[Fragment],
+    plan: Plan,
+    *,
+    limit: int | None = None,
+) -> list[str]:
+    """Texts in order of place, each once; what is stored of a chunk that goes (or is folded anew) is left out."""
+    kept = sorted([*(f for f in stored if f[1] not in plan.removed), *new])
     return list(dict.fromkeys(text for _, _, text in kept[:limit]))

@@ -1,0 +1,111 @@
+"""Merging names by hand: reversible, and it outlives inserts and deletes; proposals come with evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import Document, LightRAG, NotFoundError
+
+
+def record(name: str, kind: str, description: str) -> dict[str, object]:
+    return {"type": "entity", "name": name, "entity_type": kind, "description": description}
+
+
+@pytest.fixture
+def rag(tmp_path: Path) -> Iterator[LightRAG]:
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert_records(
+            Document(
+                "Peking University is in Beijing. PKU is old. Apple Inc. makes phones.", id="a"
+            ),
+            [
+                record("Peking University", "organization", "A university in Beijing."),
+                record("PKU", "organization", "An old university."),
+                record("Beijing", "place", "A city."),
+                record("Apple Inc.", "organization", "It makes phones."),
+                {
+                    "type": "relationship",
+                    "source": "PKU",
+                    "target": "Beijing",
+                    "keywords": ["located in"],
+                    "description": "PKU is in Beijing.",
+                    "strength": 5,
+                },
+            ],
+        )
+        yield rag
+
+
+def shape(rag: LightRAG) -> tuple[object, object]:
+    graph = rag.graph
+    nodes = {name: (d["entity_type"], d["description"]) for name, d in graph.nodes(data=True)}
+    edges = {frozenset(e[:2]): (e[2]["weight"], e[2]["keywords"]) for e in graph.edges(data=True)}
+    return nodes, edges
+
+
+def test_merging_is_undone_by_unmerging(rag: LightRAG) -> None:
+    """Both names become one entity with both descriptions, and then again what they were."""
+    before = shape(rag)
+    rag.merge_entities(["PKU"], into="Peking University")
+    assert "PKU" not in rag.graph and rag.graph.has_edge("Peking University", "Beijing")
+    assert "An old university." in rag.graph.nodes["Peking University"]["description"]
+    rag.unmerge("PKU")
+    assert shape(rag) == before
+
+
+def test_a_merge_outlives_inserts_and_deletes(rag: LightRAG) -> None:
+    """A later document that uses the merged name speaks of the one entity."""
+    rag.merge_entities(["PKU"], into="Peking University")
+    rag.insert_records(
+        Document("PKU has a lake.", id="b"), [record("PKU", "organization", "It has a lake.")]
+    )
+    assert "PKU" not in rag.graph
+    assert "It has a lake." in rag.graph.nodes["Peking University"]["description"]
+    rag.delete("a")
+    assert set(rag.graph) == {"Peking University"}
+    rag.unmerge("PKU")
+    assert set(rag.graph) == {"PKU"}
+
+
+def test_unknown_names_are_named(rag: LightRAG) -> None:
+    """Neither merging nor unmerging takes names it does not know."""
+    with pytest.raises(NotFoundError, match="Nobody"):
+        rag.merge_entities(["Nobody"], into="PKU")
+    with pytest.raises(NotFoundError, match="PKU"):
+        rag.unmerge("PKU")
+
+
+def test_spellings_are_one_entity_and_another_type_is_only_proposed(rag: LightRAG) -> None:
+    """ "Apple Inc.", "apple inc" and "APPLE INC." are one; the fruit is proposed, not merged."""
+    rag.insert_records(
+        Document("apple inc and APPLE INC. again. An apple is a fruit.", id="c"),
+        [
+            record("apple inc", "organization", "Again."),
+            record("APPLE INC.", "organization", "Once more."),
+            record("Apple", "fruit", "A fruit."),
+        ],
+    )
+    names = [name for name in rag.graph if "apple" in name.lower()]
+    assert len(names) == 2 and "Apple" in names
+    pairs = [{one.name, one.into} for one in rag.duplicates()]
+    assert any("Apple" in pair for pair in pairs)
+
+
+def test_an_acronym_is_proposed_with_evidence(rag: LightRAG) -> None:
+    """PKU and Peking University are not spelled alike, but one may stand for the other."""
+    rag.insert_records(
+        Document("The World Health Organization (WHO) met. WHO decided.", id="w"),
+        [
+            record("World Health Organization", "organization", "A body of health."),
+            record("WHO", "organization", "A body of health."),
+        ],
+    )
+    found = [
+        one
+        for one in rag.duplicates()
+        if {one.name, one.into} == {"WHO", "World Health Organization"}
+    ]
+    assert found and found[0].evidence
