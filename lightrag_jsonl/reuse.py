@@ -6,6 +6,7 @@ want different answers. `similarity_check` also asks the model whether they mean
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sqlite3
 from collections.abc import Sequence
@@ -82,7 +83,7 @@ class Reuse:
                 "DELETE FROM answers WHERE id <= (SELECT max(id) FROM answers) - ?", (KEPT,)
             )
 
-        self._database.submit(write, flush=False)
+        await asyncio.wrap_future(self._database.submit(write, flush=False))
 
     async def replay(self, answer: Answer, recorder: Recorder) -> None:
         """Record a reused answer's trace: what it once rested on, which is still what is stored."""
