@@ -23,7 +23,7 @@ _PASSED_OVER = frozenset(f"{_LEGAL_FORMS} {_TITLES}".split())
 _SMALL = frozenset(_SMALL_WORDS.split())
 _CJK_LEGAL = re.compile(r"(?:股份)?有限(?:责任)?公司$|集团$|公司$")
 _ROMAN = re.compile(r"[ivxlc]+")
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"\d+[a-z]*")
 _CJK_NUMBER = re.compile(r"[一二三四五六七八九十百千零〇甲乙丙丁]")
 _TURNED = re.compile(r"^([^,]+),\s*([^,]+)$")  # "Smith, John"
 _ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
@@ -45,7 +45,10 @@ def read_name(text: str) -> Name:
     cjk = has_cjk(text)
     plain = _ASIDE.sub("", text) or text
     words = tuple(_words(text, cjk))
-    numbers = (*_NUMBER.findall(text), *(word for word in words[1:] if _ROMAN.fullmatch(word)))
+    numbers = (
+        *_NUMBER.findall(text.casefold()),
+        *(word for word in words[1:] if _ROMAN.fullmatch(word)),
+    )
     return Name(text, words or (name_key(text),), _core(plain, cjk), tuple(sorted(numbers)), cjk)
 
 
