@@ -1,13 +1,14 @@
-"""How a vector index keeps its rows in FAISS: as floats, as halves with a sketch, as bytes in lists.
+"""How a vector index keeps its rows in FAISS: as floats, as halves, as bytes in lists.
 
 A layout numbers its rows from 0, never forgets one, and proposes candidates for a query;
-what is alive and in which order it is returned is decided in `vectors.py`.
+what is alive and in which order it is returned is decided in `vectors.py`. Of many floats or
+halves a sketch, a sixteenth of their size, is read in their place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ LayoutKind = Literal["flat", "fp16", "ivf-sq8"]
 _BLOCK: Final = 16_384  # rows handled at a time where a whole copy would cost memory
 _FEW_ROWS: Final = 2_000  # sketched at once; more only where there were _FEW_QUERIES before
 _FEW_QUERIES: Final = 16
+_SKETCHED: Final = 8_192  # rows from which on reading a sketch pays
 _SPARE: Final = 8  # candidates beyond k, so that equals of the last one are seen
 _HALF_BITS: Final = np.uint32(0x8FFFE000).astype(np.int32)  # sign, exponent, mantissa once shifted
 
@@ -29,6 +31,13 @@ class Source(Protocol):
 
     def __len__(self) -> int: ...
     def sample(self, count: int) -> Floats: ...
+
+
+class Candidates(NamedTuple):
+    """Rows among which the nearest are; no other row is likely to score more than `bound`."""
+
+    rows: Ids
+    bound: float = -np.inf
 
 
 class Layout(Protocol):
@@ -43,16 +52,17 @@ class Layout(Protocol):
     def scan(self, queries: Floats, fetch: int, mask: Mask | None) -> list[Ids]: ...
     def candidates(
         self, queries: Floats, k: int, mask: Mask | None, available: int
-    ) -> list[Ids]: ...
+    ) -> list[Candidates]: ...
 
 
 class Flat:
-    """32-bit floats, scanned."""
+    """32-bit floats, scanned; of many, a sketch proposes what is looked at."""
 
     kind: LayoutKind = "flat"
 
     def __init__(self, dim: int) -> None:
         self._index: Any = faiss().IndexFlatIP(dim)
+        self._sketch = _Sketch(dim)
 
     def train(self, source: Source) -> None:
         """Nothing to learn: a row's code depends on that row alone."""
@@ -76,37 +86,34 @@ class Flat:
         found = self._index.search(queries, fetch, params=self._parameters(mask))[1]
         return [row[row >= 0] for row in found]
 
-    def candidates(self, queries: Floats, k: int, mask: Mask | None, available: int) -> list[Ids]:
+    def candidates(
+        self, queries: Floats, k: int, mask: Mask | None, available: int
+    ) -> list[Candidates]:
         """Rows among which the `k` best are; `available` counts those `mask` lets through."""
-        return self.scan(queries, min(k + _SPARE, available), mask)
+        total, wanted = self._index.ntotal, min(max(500, 25 * k), available)
+        worth = total >= _SKETCHED and available * 16 >= total
+        if not worth or not self._sketch.follow(self, total, len(queries)):
+            fetch = min(k + _SPARE, available)
+            return [Candidates(rows) for rows in self.scan(queries, fetch, mask)]
+        pool = min(total, wanted * total // available + 1)
+        return [
+            Candidates(rows if mask is None else rows[mask[rows]], bound)
+            for rows, bound in self._sketch.search(queries, pool)
+        ]
 
     def _parameters(self, mask: Mask | None) -> Any:
         return None if mask is None else faiss().SearchParameters(sel=_selector(mask))
 
 
 class Half(Flat):
-    """16-bit floats; a sketch of two bits a dimension, read in one pass, proposes the rows.
-
-    A random rotation makes the coordinates of every unit vector alike, so the sketch has
-    fixed levels (the best four for a normal distribution): nothing is trained, and its
-    recall does not depend on how the vectors came in or are clustered.
-    """
+    """16-bit floats."""
 
     kind: LayoutKind = "fp16"
-    _LEVELS: Final = (-1.510, -0.4528, 0.4528, 1.510)
 
     def __init__(self, dim: int) -> None:
         quantizer, metric = faiss().ScalarQuantizer.QT_fp16, faiss().METRIC_INNER_PRODUCT
         self._index = faiss().IndexScalarQuantizer(dim, quantizer, metric)
-        self._rotation = _Rotation(dim)
-        width = self._rotation.width
-        levels = np.array(self._LEVELS, dtype=np.float32) / np.sqrt(np.float32(width))
-        pairs = np.stack(np.meshgrid(levels, levels, indexing="ij"), axis=-1).reshape(16, 2)
-        centroids = np.tile(pairs, (width // 2, 1, 1)).astype(np.float32).ravel()
-        self._sketch: Any = faiss().IndexPQFastScan(width, width // 2, 4, metric)
-        faiss().copy_array_to_vector(centroids, self._sketch.pq.centroids)
-        self._sketch.is_trained = True
-        self._asked = 0
+        self._sketch = _Sketch(dim)
 
     def decode(self, rows: Ids) -> Floats:
         """FAISS's own decoding, but several times as fast: exponents moved by shift and scale."""
@@ -118,31 +125,6 @@ class Half(Flat):
         values: Floats = bits.view(np.float32)
         values *= np.float32(2.0**112)
         return values
-
-    def candidates(self, queries: Floats, k: int, mask: Mask | None, available: int) -> list[Ids]:
-        total, wanted = self._index.ntotal, min(max(500, 25 * k), available)
-        if available * 16 < total or not self._sketched(len(queries)):
-            return super().candidates(queries, k, mask, available)
-        pool = min(total, wanted * total // available + 1)
-        found = self._sketch.search(self._rotation(queries), pool)[1]
-        result = []
-        for number, row in enumerate(found):
-            rows = row[row >= 0] if mask is None else row[(row >= 0) & mask[row]]
-            if len(rows) < wanted // 2:  # rows that may not be found took the places
-                rows = super().candidates(queries[number : number + 1], k, mask, available)[0]
-            result.append(rows)
-        return result
-
-    def _sketched(self, asked: int) -> bool:
-        """Whether the sketch holds every row; many new rows wait until it will pay."""
-        start, end = self._sketch.ntotal, self._index.ntotal
-        self._asked += asked
-        if end - start > _FEW_ROWS and self._asked < _FEW_QUERIES:
-            return False
-        for rows in blocks(np.arange(start, end)):
-            self._sketch.add(self._rotation(self.decode(rows)))
-        self._asked = 0
-        return True
 
 
 class Lists(Flat):
@@ -199,8 +181,11 @@ class Lists(Flat):
         lost = np.asarray(self._lost.reconstruct_batch(rows), dtype=np.float32)
         return self._rotation.back(super().decode(rows) + lost)
 
-    def candidates(self, queries: Floats, k: int, mask: Mask | None, available: int) -> list[Ids]:
-        return self.scan(queries, min(2 * k + 2 * _SPARE, available), mask)
+    def candidates(
+        self, queries: Floats, k: int, mask: Mask | None, available: int
+    ) -> list[Candidates]:
+        found = self.scan(queries, min(2 * k + 2 * _SPARE, available), mask)
+        return [Candidates(rows) for rows in found]
 
     def scan(self, queries: Floats, fetch: int, mask: Mask | None) -> list[Ids]:
         return super().scan(self._rotation(queries), fetch, mask)
@@ -227,6 +212,51 @@ def faiss() -> Any:
     import faiss as module
 
     return module
+
+
+class _Sketch:
+    """Two bits a coordinate of rotated unit vectors, read in one pass.
+
+    A random rotation makes the coordinates of every unit vector alike, so the sketch has
+    fixed levels (the best four for a normal distribution): nothing is trained, and how well it
+    tells the nearest does not depend on how the vectors came in or are clustered.
+    """
+
+    _LEVELS: Final = (-1.510, -0.4528, 0.4528, 1.510)
+    _LOST: Final = 0.1175  # of a coordinate's variance, with four levels
+    _SURE: Final = 3.5  # standard errors of a score by which the pool must reach further
+
+    def __init__(self, dim: int) -> None:
+        self._rotation = _Rotation(dim)
+        width, metric = self._rotation.width, faiss().METRIC_INNER_PRODUCT
+        levels = np.array(self._LEVELS, dtype=np.float32) / np.sqrt(np.float32(width))
+        pairs = np.stack(np.meshgrid(levels, levels, indexing="ij"), axis=-1).reshape(16, 2)
+        centroids = np.tile(pairs, (width // 2, 1, 1)).astype(np.float32).ravel()
+        self._index: Any = faiss().IndexPQFastScan(width, width // 2, 4, metric)
+        faiss().copy_array_to_vector(centroids, self._index.pq.centroids)
+        self._index.is_trained = True
+        self._margin = self._SURE * float((self._LOST / width) ** 0.5)
+        self._asked = 0
+
+    def follow(self, layout: Flat, total: int, asked: int) -> bool:
+        """Take in the rows not yet sketched; many of them wait until that will pay."""
+        start = self._index.ntotal
+        self._asked += asked
+        if total - start > _FEW_ROWS and self._asked < _FEW_QUERIES:
+            return False
+        for rows in blocks(np.arange(start, total)):
+            self._index.add(self._rotation(layout.decode(rows)))
+        self._asked = 0
+        return True
+
+    def search(self, queries: Floats, pool: int) -> Iterator[tuple[Ids, float]]:
+        """The `pool` likeliest rows of each query, and what the others hardly score more than."""
+        scores, found = self._index.search(self._rotation(queries), pool)
+        whole = pool >= self._index.ntotal
+        for near, rows in zip(scores, found, strict=True):
+            kept = rows >= 0
+            bound = float(near[kept].min(initial=np.inf)) + self._margin
+            yield rows[kept], -np.inf if whole else bound
 
 
 class _Rotation:

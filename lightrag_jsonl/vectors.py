@@ -19,6 +19,7 @@ import numpy.typing as npt
 from lightrag_jsonl.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.layouts import (
     LAYOUTS,
+    Candidates,
     Flat,
     Floats,
     Ids,
@@ -200,22 +201,32 @@ class VectorIndex:
             return
         with _one_thread():
             proposed = self._layout.candidates(queries, k, mask, available)
-            for query, rows in zip(queries, proposed, strict=True):
-                yield self._settled(self._layout, query, rows, k, mask, available)
+            for query, candidates in zip(queries, proposed, strict=True):
+                yield self._settled(self._layout, query, candidates, k, mask, available)
 
     def _settled(
-        self, layout: Layout, query: Floats, rows: Ids, k: int, mask: Mask | None, available: int
+        self,
+        layout: Layout,
+        query: Floats,
+        candidates: Candidates,
+        k: int,
+        mask: Mask | None,
+        available: int,
     ) -> tuple[Ids, Floats]:
-        """Rank candidates; look further while equals of the last one may have been left out."""
+        """Rank candidates; look further while nearer ones, or equals of the last, may be missing."""
+        rows, bound = candidates
+        fetch = k
         while True:
             scores = _products(layout.decode(rows), query)
             ids, best = self._ranked(rows, scores, k)
-            if len(rows) >= available or (len(ids) == k and scores.min() < best[-1] - 1e-6):
+            sure = len(ids) == k and scores.min() < best[-1] - 1e-6 and bound < best[-1]
+            if sure or len(rows) >= available:
                 return ids, best
-            wider = layout.scan(query[None], min(max(len(rows), k) * 4, available), mask)[0]
-            if len(wider) <= len(rows):
-                return ids, best
-            rows = wider
+            fetch = min(fetch * 4, available)
+            wider = layout.scan(query[None], fetch, mask)[0]
+            if len(wider) < fetch:  # no more can be found
+                return self._ranked(wider, _products(layout.decode(wider), query), k)
+            rows, bound = wider, -np.inf
 
     def _ranked(self, rows: Ids, scores: Floats, k: int) -> tuple[Ids, Floats]:
         ids = self._ids[rows]

@@ -59,6 +59,6 @@ def _reasons(lists: Lists) -> dict[int, str]:
     for ranked in lists:
         for row, _, why in ranked:
             before = reasons.setdefault(row, why)
-            if why and why not in before.split("; "):
+            if why not in before:
                 reasons[row] = f"{before}; {why}" if before else why
     return reasons

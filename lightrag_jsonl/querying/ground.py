@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from lightrag_jsonl.querying import walk
 from lightrag_jsonl.querying.hits import Ids, Scope, Seeds, Subgraph
@@ -15,6 +16,8 @@ from lightrag_jsonl.storage import reading
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.vectors import VectorIndex
 
+CHUNKS = 300  # reached through entities: of more, those that the rarest entities lead to
+LEADING = 40  # entities found whose synonyms are looked for
 EVERYWHERE = 200  # mentions: above, an entity leads only to chunks that the text found as well
 EXACT_SYNONYMS = 10_000  # entities: above, synonyms are looked for in the nearest lists only
 LISTS_READ = 8
@@ -41,7 +44,7 @@ class Ground:
 def subgraph_ground(
     snapshot: Snapshot, subgraph: Subgraph, seeds: Seeds, *, direct: bool, scope: Scope | None
 ) -> Ground:
-    """The entities and relations found, the chunks that mention them, and all that those mention.
+    """The entities and relations found, the chunks that mention them, and all that joins those.
 
     `direct` lets in all chunks that the question's text found. Of entities that are mentioned
     everywhere only those chunks count.
@@ -50,21 +53,31 @@ def subgraph_ground(
     ends = [snapshot.graph.ends(hit.id) for hit in subgraph.relations]
     found = np.array(sorted({hit.id for hit in subgraph.entities}.union(*ends)), np.int64)
     near = np.array([hit.id for lane in seeds.chunks for hit in lane], np.int64)
-    everywhere = table.counts(found) > EVERYWHERE
+    counts = table.counts(found)
+    everywhere = counts > EVERYWHERE
+    named = np.array([row in seeds.named for row in found.tolist()])
+    pull = np.repeat(1 / np.maximum(counts, 1) + named, np.where(everywhere, 0, counts))
     reached = table.of_entities(found[~everywhere])[:, 1]
+    if scope is not None:
+        inside = np.isin(reached, scope.chunks)
+        reached, pull = reached[inside], pull[inside]
+    reached = _strongest(reached, pull, CHUNKS)
     shared = table.of_chunks(walk.distinct(near))
     shared = shared[np.isin(shared[:, 0], found[everywhere]), 1]
     chunks = walk.distinct(np.concatenate([reached, shared, near if direct else near[:0]]))
-    if scope is not None:
-        chunks = chunks[np.isin(chunks, scope.chunks)]
     mentions = table.of_chunks(chunks)
+    joining = _joining(mentions[:, 0], found)
+    leaves = np.searchsorted(chunks, mentions[~joining, 1])
+    mentions = mentions[joining]
     entities = walk.distinct(np.concatenate([found, mentions[:, 0]]))
-    pairs, similarities = _synonyms_among(snapshot.vectors["entity"], found)
+    leading = np.array([hit.id for hit in subgraph.entities[:LEADING]], np.int64)
+    pairs, similarities = _synonyms_among(snapshot.vectors["entity"], leading, found)
     edges = Edges(
         mentions=_placed(mentions, entities, chunks),
         relations=np.searchsorted(entities, _pairs(ends)),
         synonyms=np.searchsorted(entities, pairs),
         similarities=similarities,
+        leaves=np.bincount(leaves, minlength=len(chunks)),
     )
     return Ground(entities, chunks, WalkGraph(len(entities), len(chunks), edges))
 
@@ -121,19 +134,17 @@ def _synonyms(index: VectorIndex) -> tuple[Ids, walk.Floats]:
     return walk.synonym_edges(ids, np.where(places < 0, -1, ids[places]), cosines)
 
 
-def _synonyms_among(index: VectorIndex, rows: Ids) -> tuple[Ids, walk.Floats]:
-    """The same for a few entities, and only among them."""
-    rows = rows[[row in index for row in rows.tolist()]]
-    vectors = index.vectors(rows)
-    cosines = np.einsum("id,jd->ij", vectors, vectors)  # BLAS threads cost more than they save
-    if len(rows) > NEAREST:
-        places = np.argpartition(-cosines, NEAREST, axis=1)[:, :NEAREST]
-    else:
-        places = np.tile(np.arange(len(rows)), (len(rows), 1))
-    near = np.take_along_axis(cosines, places, axis=1)
-    order = np.lexsort((places, -near), axis=1)
-    places, near = (np.take_along_axis(table, order, axis=1) for table in (places, near))
-    return walk.synonym_edges(rows, rows[places], near)
+def _synonyms_among(index: VectorIndex, leading: Ids, rows: Ids) -> tuple[Ids, walk.Floats]:
+    """The same for a few leading entities, and only among `rows`."""
+    leading, rows = (ids[[row in index for row in ids.tolist()]] for ids in (leading, rows))
+    cosines = index.vectors(leading) @ index.vectors(rows).T
+    alike = (cosines >= walk.SYNONYM_SIMILARITY) & (leading[:, None] != rows)
+    first, second = np.nonzero(alike)
+    near = cosines[first, second]
+    order = np.lexsort((second, -near, first))
+    rank = np.arange(len(order)) - np.searchsorted(first, first)  # `first` ascends, sorted or not
+    order = order[rank < walk.SYNONYMS]
+    return np.stack([leading[first[order]], rows[second[order]]], axis=1), near[order]
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────
@@ -143,6 +154,28 @@ def _placed(mentions: Ids, entities: Ids, chunks: Ids) -> Ids:
     """Mentions by places instead of row ids."""
     places = [np.searchsorted(entities, mentions[:, 0]), np.searchsorted(chunks, mentions[:, 1])]
     return np.stack(places, axis=1)
+
+
+def _strongest(chunks: Ids, pull: npt.NDArray[np.float64], limit: int) -> Ids:
+    """The distinct chunks, ascending; at most `limit`, those with the greatest sums of `pull`."""
+    order = np.argsort(chunks, kind="stable")
+    chunks = chunks[order]
+    starts = np.flatnonzero(np.diff(chunks, prepend=-1))
+    if len(starts) > limit:
+        sums = np.add.reduceat(pull[order], starts)
+        starts = np.sort(starts[np.argsort(-sums, kind="stable")[:limit]])
+    return chunks[starts]
+
+
+def _joining(mentioned: Ids, found: Ids) -> npt.NDArray[np.bool_]:
+    """Which of these mentioned entities are told of more than once, or were found."""
+    order = np.argsort(mentioned, kind="stable")
+    ordered = mentioned[order]
+    same = ordered[1:] == ordered[:-1]
+    joining = np.isin(mentioned, found)
+    joining[order[1:][same]] = True
+    joining[order[:-1][same]] = True
+    return joining
 
 
 def _pairs(pairs: Sequence[tuple[int, int]]) -> Ids:

@@ -15,8 +15,7 @@ from lightrag_jsonl.storage.claims import EntityClaim, RelationClaim
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.types import Chunk, Entity, Json, Kind, Relation
 
-SOURCE_LIMIT = 50  # chunks named as sources of one relation, the first ones
-ENTITY_SOURCES = 20  # likewise of one entity
+SOURCE_LIMIT = 20  # chunks named as sources of one entity or relation, the first ones
 
 
 def find_scope(snapshot: Snapshot, where: Mapping[str, Json]) -> Scope | None:
@@ -41,7 +40,7 @@ def load_facts(
     degrees: Mapping[int, int] = {}
     if scope is None:
         rows = _rows(subgraph.entities)
-        entities = reading.entities(snapshot.connection, rows, chunk_limit=ENTITY_SOURCES)
+        entities = reading.entities(snapshot.connection, rows, chunk_limit=SOURCE_LIMIT)
         degrees = {row: snapshot.graph.degree(row) for row in rows}
         relations = reading.relations(
             snapshot.connection, _rows(subgraph.relations), chunk_limit=SOURCE_LIMIT

@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 EdgeKind = Literal["seed", "mention", "relation", "synonym"]
 
-SMALL = 20_000  # entries up to which a matrix is multiplied without scipy
+SMALL = 20_000  # entries up to which multiplying costs less than sorting them would
 DAMPING: Final = 0.7
 NAME_SIMILARITY: Final = 0.75  # a name's nearest entity counts from this cosine on
 RELATION_SIMILARITY: Final = 0.5  # likewise the relation that the whole question matches
@@ -39,13 +39,16 @@ _NO_WEIGHTS: Final = np.empty(0, dtype=np.float32)
 class Edges:
     """What joins the nodes: rows of `mentions` are (entity, chunk), of the others two entities.
 
-    Each is an (n, 2) array in which direction and repetition make no difference.
+    Each is an (n, 2) array in which direction and repetition make no difference. `leaves` says of
+    each chunk how many more entities it mentions that nothing else leads to: a walker comes
+    straight back from one, so none needs a node.
     """
 
     mentions: Ints = field(default_factory=lambda: _NO_PAIRS)
     relations: Ints = field(default_factory=lambda: _NO_PAIRS)
     synonyms: Ints = field(default_factory=lambda: _NO_PAIRS)
     similarities: Floats = field(default_factory=lambda: _NO_WEIGHTS)
+    leaves: Ints = field(default_factory=lambda: _NO_IDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,12 @@ class WalkGraph:
         rarity = np.log1p(chunks / self.frequency[mentions[:, 0]])
         ends = np.concatenate([mentions + np.array([0, entities]), relations, synonyms])
         weights = np.concatenate([rarity, np.ones(len(relations)), near]).astype(np.float32)
-        self._matrix, self._lonely = _transitions(ends, weights, entities + chunks)
+        leaving = np.zeros(entities + chunks)
+        if len(edges.leaves):
+            leaving[entities:] = edges.leaves * np.log1p(chunks)
+        self._matrix, total = _transitions(ends, weights, leaving)
+        self._lonely = np.flatnonzero(total == 0)
+        self._leaving = (leaving / np.where(total, total, 1)).astype(np.float32)
 
     def __len__(self) -> int:
         return self.entities + self.chunks
@@ -103,14 +111,16 @@ class WalkGraph:
     ) -> Floats:
         """The share of time a walker spends at each node; zeros where `reset` is all zeros.
 
-        Where nothing leads on, the walker starts again.
+        Where nothing leads on, the walker starts again. The shares add up to 1 but for the time
+        at leaves.
         """
         start = _normalized(reset)
-        here = start
+        here, back = start, self._leaving * np.float32(damping * damping)
         for _ in range(iterations if start.any() else 0):
             stuck = float(here[self._lonely].sum())
             after: Floats = self._matrix @ here
             after *= np.float32(damping)
+            after += back * here
             after += np.float32(1 - damping + damping * stuck) * start
             change = float(np.abs(after - here).sum())
             here = after
@@ -122,10 +132,11 @@ class WalkGraph:
         self, node: int, scores: Floats, reset: Floats, *, damping: float = DAMPING, limit: int = 6
     ) -> tuple[Step, ...]:
         """Why a node was found: the strongest way back to where the walker started, seed first."""
-        start, back, seen = _normalized(reset), list[Step](), {node}
+        back, seen = list[Step](), {node}
+        again = (1 - damping) / max(float(reset.sum(dtype=np.float64)), 1e-30)
         while len(back) < limit:
             before, inflow = self._strongest(node, scores, seen)
-            if before < 0 or (1 - damping) * start[node] >= damping * inflow:
+            if before < 0 or again * float(reset[node]) >= damping * inflow:
                 break
             back.append(Step(node, self._kind(before, node)))
             seen.add(before)
@@ -134,13 +145,13 @@ class WalkGraph:
 
     def _strongest(self, node: int, scores: Floats, seen: set[int]) -> tuple[int, float]:
         """The neighbour not yet seen that sends most, and how much; -1 for none."""
-        row = slice(self._matrix.indptr[node], self._matrix.indptr[node + 1])
-        neighbours = self._matrix.indices[row]
-        inflow = self._matrix.data[row] * scores[neighbours]
-        for place in np.lexsort((neighbours, -inflow)):
-            if inflow[place] > 0 and int(neighbours[place]) not in seen:
-                return int(neighbours[place]), float(inflow[place])
-        return -1, 0.0
+        neighbours, chances = self._matrix.row(node)
+        inflow = chances * scores[neighbours]
+        best, most = -1, 0.0
+        for neighbour, sent in zip(neighbours.tolist(), inflow.tolist(), strict=True):
+            if (sent, -neighbour) > (most, -best) and sent > 0 and neighbour not in seen:
+                best, most = neighbour, sent
+        return best, most
 
     def _kind(self, one: int, other: int) -> EdgeKind:
         if max(one, other) >= self.entities:
@@ -269,43 +280,56 @@ def synonym_edges(
     return pairs.astype(np.int64), similarities[rows, columns].astype(np.float32)
 
 
-def _transitions(ends: Ints, weights: Floats, size: int) -> tuple[Any, npt.NDArray[np.bool_]]:
-    """The chance of each step, as columns that sum to 1; and the nodes that lead nowhere."""
-    rows, columns = np.concatenate([ends, ends[:, ::-1]]).astype(np.int32).T
-    values = np.concatenate([weights, weights])
-    total = np.bincount(columns, weights=values, minlength=size)
-    values = (values / total[columns]).astype(np.float32)
-    if len(values) <= SMALL:
-        return _SmallMatrix(values, rows, columns, size), total == 0
-    from scipy import sparse
+def _transitions(
+    ends: Ints, weights: Floats, leaving: npt.NDArray[np.float64]
+) -> tuple[_SmallMatrix, npt.NDArray[np.float64]]:
+    """The chance of each step, and the weight of all that leads away from each node.
 
-    return sparse.csr_matrix((values, (rows, columns)), shape=(size, size)), total == 0
+    A column sums to 1 less the share of what is `leaving` from its node.
+    """
+    size = len(leaving)
+    rows, columns = np.concatenate([ends, ends[:, ::-1]]).T.copy()
+    values = np.concatenate([weights, weights])
+    total = leaving + np.bincount(columns, weights=values, minlength=size)
+    values = (values / total[columns]).astype(np.float32)
+    kind = _SmallMatrix if len(values) <= SMALL else _LargeMatrix
+    return kind(values, rows, columns, size), total
 
 
 class _SmallMatrix:
-    """As much of a CSR matrix as a walk needs: a small one is used up before scipy is imported."""
+    """As much of a sparse matrix as a walk needs: a small one is used up before it would be sorted."""
 
     def __init__(self, values: Floats, rows: Ints, columns: Ints, size: int) -> None:
-        order = np.lexsort((columns, rows))
-        rows, columns, values = rows[order], columns[order], values[order]
-        first = np.ones(len(rows), np.bool_)
-        first[1:] = (np.diff(rows) != 0) | (np.diff(columns) != 0)
-        starts = np.flatnonzero(first)
-        kept = rows[starts]
-        self.indices = columns[starts]
-        self.data: Floats = np.add.reduceat(values, starts) if len(starts) else values
-        self.indptr = np.searchsorted(kept, np.arange(size + 1))
-        self._filled = np.flatnonzero(np.diff(self.indptr))
-        self._starts = self.indptr[self._filled]
-        self.nnz = len(starts)
+        self._values, self._rows, self._columns = values, rows, columns
         self._size = size
+        self.nnz = len(values)
 
     def __matmul__(self, vector: Floats) -> Floats:
-        found = np.zeros(self._size, np.float32)
-        if len(self._filled):
-            sent = self.data * vector[self.indices]
-            found[self._filled] = np.add.reduceat(sent, self._starts)
-        return found
+        sent = self._values * vector[self._columns]
+        return np.bincount(self._rows, sent, self._size).astype(np.float32)
+
+    def row(self, number: int) -> tuple[Ints, Floats]:
+        """Columns and values of a row."""
+        places = np.flatnonzero(self._rows == number)
+        return self._columns[places], self._values[places]
+
+
+class _LargeMatrix(_SmallMatrix):
+    """The same, with scipy behind it."""
+
+    def __init__(self, values: Floats, rows: Ints, columns: Ints, size: int) -> None:
+        from scipy import sparse
+
+        self._matrix: Any = sparse.csr_matrix((values, (rows, columns)), shape=(size, size))
+        self.nnz = self._matrix.nnz
+
+    def __matmul__(self, vector: Floats) -> Floats:
+        product: Floats = self._matrix @ vector
+        return product
+
+    def row(self, number: int) -> tuple[Ints, Floats]:
+        places = slice(self._matrix.indptr[number], self._matrix.indptr[number + 1])
+        return self._matrix.indices[places], self._matrix.data[places]
 
 
 def _synonyms(edges: Edges, entities: int) -> tuple[Ints, Floats]:

@@ -21,6 +21,8 @@ class Mentions:
     def __init__(self, pairs: Ids = _NONE) -> None:
         self._by_entity = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
         self._by_chunk = pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
+        self._entities = self._by_entity[:, 0].copy()  # in one piece, to be searched
+        self._chunks = self._by_chunk[:, 1].copy()
 
     @classmethod
     def read(cls, connection: sqlite3.Connection) -> Mentions:
@@ -41,16 +43,16 @@ class Mentions:
 
     def counts(self, entities: Ids) -> Ids:
         """How many chunks mention each of these entities."""
-        starts, stops = _ranges(self._by_entity[:, 0], entities)
+        starts, stops = _ranges(self._entities, entities)
         return stops - starts
 
     def of_entities(self, entities: Ids) -> Ids:
         """The pairs of these entities, in their order."""
-        return _rows(self._by_entity, *_ranges(self._by_entity[:, 0], entities))
+        return _rows(self._by_entity, *_ranges(self._entities, entities))
 
     def of_chunks(self, chunks: Ids) -> Ids:
         """The pairs of these chunks, in their order."""
-        return _rows(self._by_chunk, *_ranges(self._by_chunk[:, 1], chunks))
+        return _rows(self._by_chunk, *_ranges(self._chunks, chunks))
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────

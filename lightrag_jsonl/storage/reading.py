@@ -119,6 +119,15 @@ def chunk_rows(connection: sqlite3.Connection) -> list[int]:
     return [row[0] for row in connection.execute("SELECT id FROM chunks ORDER BY id")]
 
 
+def chunk_names(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
+    """The public ids of chunks by row id."""
+    rows = connection.execute(
+        "SELECT id, name FROM chunks WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(ids)),),
+    )
+    return dict(rows.fetchall())
+
+
 def entity_names(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
     """The display names of entities by row id."""
     rows = connection.execute(
@@ -209,17 +218,15 @@ def _plain(value: Json) -> object:
 def _chunk_names(
     connection: sqlite3.Connection, kind: Kind, ids: list[int], limit: int
 ) -> dict[int, tuple[str, ...]]:
-    table = TABLES[kind]
     rows = connection.execute(
-        f"SELECT wanted.value, c.name FROM json_each(?) AS wanted CROSS JOIN {table} m ON m.id IN "
-        f"(SELECT id FROM {table} WHERE {kind} = wanted.value ORDER BY place LIMIT ?) "
-        "JOIN chunks c ON c.id = m.chunk ORDER BY wanted.key, m.place, m.id",
-        (json.dumps(ids), limit),
+        "SELECT wanted.value, (SELECT json_group_array(chunk) FROM (SELECT chunk FROM "
+        f"{TABLES[kind]} WHERE {kind} = wanted.value ORDER BY place LIMIT ?)) "
+        "FROM json_each(?) AS wanted",  # the index alone answers this
+        (limit, json.dumps(ids)),
     )
-    names: dict[int, dict[str, None]] = {}
-    for owner, name in rows:
-        names.setdefault(owner, {})[name] = None
-    return {owner: tuple(found) for owner, found in names.items()}
+    chunks = {owner: dict.fromkeys(json.loads(found)) for owner, found in rows}
+    names = chunk_names(connection, set().union(*chunks.values()))
+    return {owner: tuple(names[chunk] for chunk in found) for owner, found in chunks.items()}
 
 
 def _attributes(tally: str) -> tuple[tuple[str, str], ...]:
