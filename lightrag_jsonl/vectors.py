@@ -147,7 +147,7 @@ class VectorIndex:
         if layout is None or layout.kind != self._wanted() or layout.outgrown(self._used):
             self._rebuild(rows)
         else:
-            with _one_thread() if len(rows) < _DIRECT else nullcontext():
+            with one_thread() if len(rows) < _DIRECT else nullcontext():
                 layout.add(rows)
             self._compact_if_due()
 
@@ -199,7 +199,7 @@ class VectorIndex:
             for query in queries:
                 yield self._ranked(rows, _products(stored, query), k)
             return
-        with _one_thread():
+        with one_thread():
             proposed = self._layout.candidates(queries, k, mask, available)
             for query, candidates in zip(queries, proposed, strict=True):
                 yield self._settled(self._layout, query, candidates, k, mask, available)
@@ -280,7 +280,7 @@ def _products(stored: Floats, query: Floats) -> Floats:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Let FAISS use one thread: for a few rows, several only wait for each other.
 
     OpenMP keeps the number per calling thread, so others do not notice.

@@ -14,7 +14,7 @@ from lightrag_jsonl.querying.hits import Ids, Scope, Seeds, Subgraph
 from lightrag_jsonl.querying.walk import Edges, WalkGraph
 from lightrag_jsonl.storage import reading
 from lightrag_jsonl.storage.snapshot import Snapshot
-from lightrag_jsonl.vectors import VectorIndex
+from lightrag_jsonl.vectors import VectorIndex, one_thread
 
 CHUNKS = 300  # reached through entities: of more, those that the rarest entities lead to
 LEADING = 40  # entities found whose synonyms are looked for
@@ -137,14 +137,14 @@ def _synonyms(index: VectorIndex) -> tuple[Ids, walk.Floats]:
 def _synonyms_among(index: VectorIndex, leading: Ids, rows: Ids) -> tuple[Ids, walk.Floats]:
     """The same for a few leading entities, and only among `rows`."""
     leading, rows = (ids[[row in index for row in ids.tolist()]] for ids in (leading, rows))
-    cosines = index.vectors(leading) @ index.vectors(rows).T
-    alike = (cosines >= walk.SYNONYM_SIMILARITY) & (leading[:, None] != rows)
-    first, second = np.nonzero(alike)
-    near = cosines[first, second]
-    order = np.lexsort((second, -near, first))
-    rank = np.arange(len(order)) - np.searchsorted(first, first)  # `first` ascends, sorted or not
-    order = order[rank < walk.SYNONYMS]
-    return np.stack([leading[first[order]], rows[second[order]]], axis=1), near[order]
+    if not len(leading):
+        return np.empty((0, 2), np.int64), np.empty(0, np.float32)
+    import faiss
+
+    inner, count = faiss.METRIC_INNER_PRODUCT, min(walk.SYNONYMS + 1, len(rows))
+    with one_thread():  # unlike numpy's, no threads that go on spinning
+        cosines, places = faiss.knn(index.vectors(leading), index.vectors(rows), count, inner)
+    return walk.synonym_edges(leading, rows[places], cosines)
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────

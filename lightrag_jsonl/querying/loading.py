@@ -40,10 +40,18 @@ def load_facts(
     degrees: Mapping[int, int] = {}
     if scope is None:
         rows = _rows(subgraph.entities)
-        entities = reading.entities(snapshot.connection, rows, chunk_limit=SOURCE_LIMIT)
+        entities = reading.entities(
+            snapshot.connection,
+            rows,
+            chunk_limit=SOURCE_LIMIT,
+            name_chunks=snapshot.chunk_names,
+        )
         degrees = {row: snapshot.graph.degree(row) for row in rows}
         relations = reading.relations(
-            snapshot.connection, _rows(subgraph.relations), chunk_limit=SOURCE_LIMIT
+            snapshot.connection,
+            _rows(subgraph.relations),
+            chunk_limit=SOURCE_LIMIT,
+            name_chunks=snapshot.chunk_names,
         )
     else:
         entities, relations = _told_by(snapshot, subgraph, scope)

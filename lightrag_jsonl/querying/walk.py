@@ -106,7 +106,7 @@ class WalkGraph:
         reset: Floats,
         *,
         damping: float = DAMPING,
-        tolerance: float = 1e-4,
+        tolerance: float = 1e-3,
         iterations: int = 100,
     ) -> Floats:
         """The share of time a walker spends at each node; zeros where `reset` is all zeros.

@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.storage.claims import TABLES
 from lightrag_jsonl.storage.rows import dump
+from lightrag_jsonl.storage.snapshot import chunk_names
 from lightrag_jsonl.types import Entity, Json, Kind, Relation
 
 UNBOUNDED = 1 << 60
+NameChunks = Callable[[Iterable[int]], dict[int, str]]
 
 
 def entities(
-    connection: sqlite3.Connection, ids: Iterable[int], *, chunk_limit: int = UNBOUNDED
+    connection: sqlite3.Connection,
+    ids: Iterable[int],
+    *,
+    chunk_limit: int = UNBOUNDED,
+    name_chunks: NameChunks | None = None,
 ) -> dict[int, Entity]:
     """Entities by row id, each with the ids of (at most `chunk_limit` of) its chunks.
 
     Their degrees are left at 0: the graph knows them.
     """
     ids = list(ids)
-    chunks = _chunk_names(connection, "entity", ids, chunk_limit)
+    chunks = _chunk_names(connection, "entity", ids, chunk_limit, name_chunks)
     rows = connection.execute(
         "SELECT e.id, e.name, e.type, e.description, e.created_at, e.tally "
         "FROM json_each(?) AS wanted JOIN entities e ON e.id = wanted.value",
@@ -43,11 +50,15 @@ def entities(
 
 
 def relations(
-    connection: sqlite3.Connection, ids: Iterable[int], *, chunk_limit: int = UNBOUNDED
+    connection: sqlite3.Connection,
+    ids: Iterable[int],
+    *,
+    chunk_limit: int = UNBOUNDED,
+    name_chunks: NameChunks | None = None,
 ) -> dict[int, Relation]:
     """Relations by row id, each with the ids of (at most `chunk_limit` of) its chunks."""
     ids = list(ids)
-    chunks = _chunk_names(connection, "relation", ids, chunk_limit)
+    chunks = _chunk_names(connection, "relation", ids, chunk_limit, name_chunks)
     rows = connection.execute(
         "SELECT r.id, a.name, b.name, r.reversed, r.keywords, r.description, r.weight, "
         "r.created_at FROM json_each(?) AS wanted JOIN relations r ON r.id = wanted.value "
@@ -117,15 +128,6 @@ def mentioned(connection: sqlite3.Connection, kind: Kind, chunks: Iterable[int])
 def chunk_rows(connection: sqlite3.Connection) -> list[int]:
     """The row ids of all chunks, ascending."""
     return [row[0] for row in connection.execute("SELECT id FROM chunks ORDER BY id")]
-
-
-def chunk_names(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
-    """The public ids of chunks by row id."""
-    rows = connection.execute(
-        "SELECT id, name FROM chunks WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(sorted(ids)),),
-    )
-    return dict(rows.fetchall())
 
 
 def entity_names(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
@@ -216,7 +218,11 @@ def _plain(value: Json) -> object:
 
 
 def _chunk_names(
-    connection: sqlite3.Connection, kind: Kind, ids: list[int], limit: int
+    connection: sqlite3.Connection,
+    kind: Kind,
+    ids: list[int],
+    limit: int,
+    name_chunks: NameChunks | None,
 ) -> dict[int, tuple[str, ...]]:
     rows = connection.execute(
         "SELECT wanted.value, (SELECT json_group_array(chunk) FROM (SELECT chunk FROM "
@@ -225,7 +231,8 @@ def _chunk_names(
         (limit, json.dumps(ids)),
     )
     chunks = {owner: dict.fromkeys(json.loads(found)) for owner, found in rows}
-    names = chunk_names(connection, set().union(*chunks.values()))
+    name_chunks = name_chunks or partial(chunk_names, connection)
+    names = name_chunks(set().union(*chunks.values()))
     return {owner: tuple(names[chunk] for chunk in found) for owner, found in chunks.items()}
 
 

@@ -6,7 +6,7 @@ import contextlib
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 OWNERS: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
 COMMITS_KEPT = 1_000  # a reader that is further behind loads everything anew
+NAMES_KEPT = 200_000  # chunks whose names are remembered: about 30 MB
 RELOAD_SHARE = 0.5  # catching up on more than this share of the index costs as much as loading it
 
 
@@ -32,6 +33,7 @@ class Snapshot:
 
     `vectors` holds one index a kind, its ids are row ids of entities, relations and chunks.
     `mentions()` are read when they are first asked for, and kept up to date from then on.
+    `chunk_names()` gives the public ids of chunks by row id, and remembers those asked for.
     """
 
     connection: sqlite3.Connection
@@ -39,6 +41,7 @@ class Snapshot:
     vectors: dict[Kind, VectorIndex]
     generation: int
     mentions: Callable[[], Mentions]
+    chunk_names: Callable[[Iterable[int]], dict[int, str]]
 
 
 class SnapshotKeeper:
@@ -56,14 +59,21 @@ class SnapshotKeeper:
         self._graph: KnowledgeGraph | None = None
         self._vectors: dict[Kind, VectorIndex] = {}
         self._mentions: Mentions | None = None
+        self._names: dict[int, str] = {}  # of chunks
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """Graph, vectors and a database connection that all show the same generation."""
         with self._lock, self._database.reading() as connection:
             graph = self._catch_up(connection)
-            mentions = partial(self._all_mentions, connection)
-            yield Snapshot(connection, graph, self._vectors, self._generation, mentions)
+            yield Snapshot(
+                connection,
+                graph,
+                self._vectors,
+                self._generation,
+                partial(self._all_mentions, connection),
+                partial(self._chunk_names, connection),
+            )
 
     def forget(self) -> None:
         """Drop the derived indexes; the next snapshot loads them anew."""
@@ -74,6 +84,15 @@ class SnapshotKeeper:
         if self._mentions is None:
             self._mentions = Mentions.read(connection)
         return self._mentions
+
+    def _chunk_names(self, connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
+        wanted = set(ids)
+        missing = wanted - self._names.keys()
+        if missing:
+            if len(self._names) + len(missing) > NAMES_KEPT:
+                self._names, missing = {}, wanted
+            self._names |= chunk_names(connection, missing)
+        return {row: self._names[row] for row in wanted}
 
     def _catch_up(self, connection: sqlite3.Connection) -> KnowledgeGraph:
         current = generation(connection)
@@ -116,7 +135,7 @@ class SnapshotKeeper:
             for kind, index in self._vectors.items():
                 ids, matrix = load_vectors(connection, kind, self._dim)
                 index.update(ids, matrix)
-        self._graph, self._mentions = graph, None
+        self._graph, self._mentions, self._names = graph, None, {}
 
     def _apply(self, connection: sqlite3.Connection, touched: dict[Kind, set[int]]) -> None:
         graph = self._graph
@@ -125,6 +144,8 @@ class SnapshotKeeper:
         if dim != self._dim:
             self._load(connection)
             return
+        for row in touched["chunk"]:
+            self._names.pop(row, None)
         graph.drop_relations(touched["relation"])  # a row id may have been given to another pair
         graph.put_relations(_relation_rows(connection, touched["relation"]))
         alive = _alive(connection, touched["entity"])
@@ -142,6 +163,15 @@ class SnapshotKeeper:
 def generation(connection: sqlite3.Connection) -> int:
     """The number of the last visible change."""
     return int(connection.execute("SELECT coalesce(max(generation), 0) FROM commits").fetchone()[0])
+
+
+def chunk_names(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
+    """The public ids of chunks by row id."""
+    rows = connection.execute(
+        "SELECT id, name FROM chunks WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(ids)),),
+    )
+    return dict(rows.fetchall())
 
 
 def note_commit(connection: sqlite3.Connection, **touched: object) -> None:
