@@ -86,6 +86,7 @@ class Ask:
         keep: bool = True,
     ) -> None:
         self._llm = llm
+        self._constrained = llm if isinstance(llm, ConstrainedLLM) else None  # slow to find out
         self._keeps = keep
         self.prompts = prompts
         self._database = database
@@ -288,8 +289,8 @@ class Ask:
         pause = FIRST_PAUSE
         for attempt in range(1, TRIES + 1):
             try:
-                if schema is not None and isinstance(llm, ConstrainedLLM):
-                    return await llm.complete_records(
+                if schema is not None and self._constrained is not None:
+                    return await self._constrained.complete_records(
                         messages, schema=schema, names=names, max_tokens=max_tokens
                     )
                 return await llm.complete(

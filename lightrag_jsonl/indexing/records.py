@@ -115,11 +115,9 @@ def _one(record: Record) -> Record:
         record = {"type": record["类型"], **{k: v for k, v in record.items() if k != "类型"}}
     kind = record.get("type")
     known = TYPES.get(kind.casefold()) if isinstance(kind, str) else None
-    found: Record = {}
-    for key, value in record.items():
-        if known != "done":
-            key = KEYS.get(key, key) if KEYS.get(key) not in record else key
-        found[key] = value
+    found = dict(record)
+    if known != "done" and not KEYS.keys().isdisjoint(record):
+        found = {_key(key, record): value for key, value in record.items()}
     if known is None:
         known = _guess(found)
         if known == "entity" and isinstance(kind, str):
@@ -131,6 +129,12 @@ def _one(record: Record) -> Record:
     if known == "relationship" and "strength" in found:
         found["strength"] = read_strength(found["strength"])
     return found
+
+
+def _key(key: str, record: Record) -> str:
+    """What a key plainly means, unless that is there as well."""
+    meant = KEYS.get(key, key)
+    return key if meant in record else meant
 
 
 def _guess(record: Record) -> str | None:
@@ -186,6 +190,7 @@ class Mentions:
     _pairs: set[tuple[str, str]] = field(default_factory=set)
     _types: dict[str, str] = field(default_factory=dict)
     _folded: str = ""
+    _places: dict[str, int] = field(default_factory=dict)
 
     def add(self, records: Iterable[tuple[int, Record]], adapter: Adapter) -> int:
         """Take in (line, record) pairs; tells how many new names and pairs they brought."""
@@ -288,7 +293,7 @@ class Mentions:
 
     def _grounded(self, name: str) -> bool:
         folded = self._folded_text()
-        return _fold(name) in folded or name_key(name) in folded
+        return self._where(name) < len(folded) or name_key(name) in folded
 
     def _entity_order(self, mention: EntityMention) -> tuple[object, ...]:
         said = (mention.name, mention.type, mention.description, mention.attributes)
@@ -301,9 +306,12 @@ class Mentions:
 
     def _where(self, name: str) -> int:
         """Where a name first stands in the text; behind all of it where it does not occur."""
-        folded = self._folded_text()
-        at = folded.find(_fold(name))
-        return at if at >= 0 else len(folded)
+        at = self._places.get(name)
+        if at is None:
+            folded = self._folded_text()
+            at = folded.find(_fold(name))
+            self._places[name] = at = at if at >= 0 else len(folded)
+        return at
 
     def _folded_text(self) -> str:
         if not self._folded:

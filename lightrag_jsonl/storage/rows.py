@@ -188,6 +188,9 @@ def _relation_tally(row: RelationRow) -> str:
     return dump([row.keywords, row.low_names, row.high_names, *sums])
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def dump(value: object) -> str:
     """Compact JSON, text kept readable."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
