@@ -65,7 +65,11 @@ class ConstrainedLLM(LLM, Protocol):
 
 
 class Embedder(Protocol):
-    """Texts to vectors: float32, shape (len(texts), dim), rows of unit length."""
+    """Texts to vectors: float32, shape (len(texts), dim), rows of unit length.
+
+    An attribute `lexical` is optional: True where the vectors only count words, so that the
+    full-text search knows better than they which passages are near.
+    """
 
     @property
     def name(self) -> str: ...

@@ -189,14 +189,14 @@ def test_one_relation_seeds_both_ends() -> None:
 
 
 def test_shares_do_not_depend_on_scales() -> None:
-    """Seeds together are 1, near chunks together `CHUNK_MASS`, whatever their sizes."""
+    """Seeds together are 1, near chunks together `mass`, whatever their sizes."""
     graph = WalkGraph(2, 500, Edges(pairs((0, 0), (1, 1))))
     chunks, near = np.arange(500), np.linspace(0.1, 0.9, 500, dtype=np.float32)
     for weight, scale in ((1.0, 1), (0.001, 1), (1.0, 100)):
         seeds = [Seed(0, weight, ""), Seed(0, weight / 2, ""), Seed(1, weight, "")]
         reset = walk.reset_vector(graph, seeds, chunks, near * np.float32(scale))
         assert reset[:2].tolist() == [0.5, 0.5]
-        assert reset[2:].sum() == pytest.approx(walk.CHUNK_MASS, abs=1e-5)
+        assert reset[2:].sum() == pytest.approx(walk.MEANINGS.mass, abs=1e-5)
         assert np.count_nonzero(reset[2:]) <= walk.NEAR_CHUNKS
         assert reset[-1] == reset[2:].max()
 

@@ -26,13 +26,15 @@ class Hit(NamedTuple):
 class Probe:
     """What is looked for: the question, texts for entities (`low`) and for relations (`high`).
 
-    `vectors` are theirs, in this order, one row each; None without an embedder.
+    `vectors` are theirs, in this order, one row each; None without an embedder. `lexical`: they
+    only count words.
     """
 
     question: str
     low: tuple[str, ...] = ()
     high: tuple[str, ...] = ()
     vectors: Vectors | None = None
+    lexical: bool = False
 
     @property
     def low_vectors(self) -> Vectors | None:

@@ -244,7 +244,8 @@ class QueryPipeline:
             await self._embedder.embed(texts, kind="query"), len(texts), self._embedder
         )
         places = {text: place for place, text in enumerate(texts)}
-        return Probe(question, low, high, vectors[[places[text] for text in wanted]])
+        rows = vectors[[places[text] for text in wanted]]
+        return Probe(question, low, high, rows, getattr(self._embedder, "lexical", False))
 
     def _find(self, probe: Probe, param: QueryParam) -> Findings:
         recipe = RECIPES[param.mode]

@@ -20,6 +20,9 @@ from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.types import Chunk, Entity, Relation
 
 
+WORD_COUNTS = 0.1  # of vectors that only count words, beside BM25
+
+
 @dataclass(frozen=True, slots=True)
 class Findings:
     """What was found, best first.
@@ -62,7 +65,9 @@ def find(
         lexical=param.lexical,
     )
     if not recipe.facts:
-        hits = fuse(seeds.chunks, how=param.fusion)[:chunk_limit]
+        weights = [WORD_COUNTS if probe.lexical else 1.0, 1.0]
+        lanes = (seeds.dense, seeds.lexical)
+        hits = fuse(lanes, how=param.fusion, weights=weights)[:chunk_limit]
         return _findings(snapshot, Subgraph(), hits, hits, scope)
     subgraph = expand(
         snapshot,

@@ -50,7 +50,9 @@ def walk_over(
     row id) is for saying why.
     """
     starts = _starts(snapshot, ground, seeds, name_of)
-    reset = walk.reset_vector(ground.graph, starts, *_near_chunks(snapshot, ground, seeds, probe))
+    nearness = walk.WORDS if probe.lexical or probe.vectors is None else walk.MEANINGS
+    chunks, near = _near_chunks(snapshot, ground, seeds, probe, nearness)
+    reset = walk.reset_vector(ground.graph, starts, chunks, near, mass=nearness.mass)
     shares = ground.graph.walk(reset)
     guide = _Guide(
         ground, shares, reset, {seed.node: seed.why for seed in reversed(starts)}, name_of
@@ -149,7 +151,7 @@ def _starts(
 
 
 def _near_chunks(
-    snapshot: Snapshot, ground: Ground, seeds: Seeds, probe: Probe
+    snapshot: Snapshot, ground: Ground, seeds: Seeds, probe: Probe, nearness: walk.Nearness
 ) -> tuple[Ids, Floats]:
     """The chunks on the ground that the question's text found: their places and their relevance."""
     words = {hit.id: hit.score for hit in seeds.lexical}
@@ -157,7 +159,7 @@ def _near_chunks(
     rows = np.intersect1d(np.array(found, np.int64), ground.chunks)
     lexical = np.array([words.get(row, 0.0) for row in rows.tolist()], np.float32)
     dense = _cosines(snapshot, "chunk", probe, rows)
-    return np.searchsorted(ground.chunks, rows), walk.relevance(dense, lexical)
+    return np.searchsorted(ground.chunks, rows), walk.relevance(dense, lexical, nearness)
 
 
 def _cosines(snapshot: Snapshot, kind: Kind, probe: Probe, rows: Ids) -> Floats:

@@ -25,9 +25,7 @@ NAME_SIMILARITY: Final = 0.75  # a name's nearest entity counts from this cosine
 RELATION_SIMILARITY: Final = 0.5  # likewise the relation that the whole question matches
 SYNONYM_SIMILARITY: Final = 0.8
 SYNONYMS: Final = 5  # synonym edges an entity may ask for
-CHUNK_MASS: Final = 0.2  # all near chunks together, where the seeds together are 1
 NEAR_CHUNKS: Final = 100  # so many chunks count as near
-LEXICAL_SHARE: Final = 0.5  # of lexical beside dense relevance
 SHARPNESS: Final = 4
 
 _NO_PAIRS: Final = np.empty((0, 2), dtype=np.int64)
@@ -49,6 +47,20 @@ class Edges:
     synonyms: Ints = field(default_factory=lambda: _NO_PAIRS)
     similarities: Floats = field(default_factory=lambda: _NO_WEIGHTS)
     leaves: Ints = field(default_factory=lambda: _NO_IDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """How much nearness of texts counts: the share of `lexical` beside dense relevance, and the
+    `mass` of all near chunks together, where the seeds together are 1.
+    """
+
+    lexical: float = 0.5
+    mass: float = 0.2
+
+
+MEANINGS: Final = Nearness()
+WORDS: Final = Nearness(lexical=2.0, mass=1.0)  # where vectors only count words, or there are none
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,15 +228,20 @@ def relation_seeds(
     ]
 
 
-def relevance(dense: Floats, lexical: Floats) -> Floats:
+def relevance(dense: Floats, lexical: Floats, near: Nearness = MEANINGS) -> Floats:
     """Dense and lexical scores of the same chunks on one scale; 0 where a lane did not find one."""
     most = float(lexical.max(initial=0.0))
     words = lexical / np.float32(most) if most > 0 else np.zeros_like(lexical)
-    return (_spread(dense) + np.float32(LEXICAL_SHARE) * words).astype(np.float32)
+    return (_spread(dense) + np.float32(near.lexical) * words).astype(np.float32)
 
 
 def reset_vector(
-    graph: WalkGraph, seeds: Iterable[Seed], chunks: Ints = _NO_IDS, near: Floats = _NO_WEIGHTS
+    graph: WalkGraph,
+    seeds: Iterable[Seed],
+    chunks: Ints = _NO_IDS,
+    near: Floats = _NO_WEIGHTS,
+    *,
+    mass: float = MEANINGS.mass,
 ) -> Floats:
     """Where the walker starts: the seeds, and the nearest chunks by their relevance, sharpened.
 
@@ -239,7 +256,7 @@ def reset_vector(
     best = np.lexsort((chunks, -near))[:NEAR_CHUNKS]
     best = best[near[best] > 0]
     sharp = _spread(near[best]) ** np.float32(SHARPNESS)
-    reset[graph.entities + chunks[best]] += np.float32(CHUNK_MASS) * _normalized(sharp)
+    reset[graph.entities + chunks[best]] += np.float32(mass) * _normalized(sharp)
     return reset
 
 

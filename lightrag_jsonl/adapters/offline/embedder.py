@@ -39,6 +39,8 @@ class HashEmbedder:
     nearly silent; capitalized words count double. The hash is CRC-32, so vectors are the same on every machine.
     """
 
+    lexical = True
+
     def __init__(self, dim: int = 1024) -> None:
         if dim < 2:
             raise ValueError(f"dim must be at least 2, not {dim}")
