@@ -73,6 +73,28 @@ def test_halves_recall_themes_and_noise_alike(data: Callable[[int], Floats]) -> 
     assert recall(index, vectors, queries) >= 0.99
 
 
+@pytest.mark.parametrize("flat_limit", [50_000, 0], ids=["flat", "fp16"])
+@pytest.mark.parametrize("dim", [DIM, 384])
+def test_reading_a_sketch_loses_nothing(dim: int, flat_limit: int) -> None:
+    """Of many vectors the very nearest are found, themes or none, dead rows or a choice of them."""
+    noise = unit(np.random.default_rng(1).standard_normal((4_500, dim)))
+    vectors = np.concatenate([clustered(4_500, dim=dim), noise])
+    index = VectorIndex(dim, flat_limit=flat_limit)
+    index.update(range(9_000), vectors)
+    index.remove(range(0, 9_000, 7))
+    queries = unit(vectors[::300] + 0.05)
+    allowed = np.flatnonzero(np.arange(9_000) % 7 % 2)
+    for _ in range(2):  # the first round makes the sketch
+        for k, rows in ((10, np.flatnonzero(np.arange(9_000) % 7)), (40, allowed)):
+            stored = index.vectors(rows)
+            found, _ = index.search(queries, k, allowed=rows)
+            for query, ids in zip(queries, found, strict=True):
+                assert ids.tolist() == rows[exact(stored, query, k)].tolist()
+    assert index.search(queries, 10)[0].tolist() == [
+        ids[:10].tolist() for ids in index.search(queries, 40)[0]
+    ]
+
+
 def test_lists_recall_themes() -> None:
     """recall@10 of inverted lists is at least 0.99 on vectors with themes."""
     vectors = clustered(8_000)

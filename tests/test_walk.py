@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
@@ -99,6 +100,26 @@ def test_order_of_edges_makes_no_difference(graph: tuple[int, int, Edges], rando
     reset = np.ones(entities + chunks, np.float32)
     one, two = (WalkGraph(entities, chunks, each).walk(reset) for each in (edges, other))
     assert one.tobytes() == two.tobytes()
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs(), st.integers(0, 10), st.lists(st.integers(0, 4), min_size=5, max_size=5))
+def test_leaves_need_no_nodes(graph: tuple[int, int, Edges], start: int, counts: list[int]) -> None:
+    """Entities that one chunk alone leads to may be counted instead: all others keep their shares."""
+    entities, chunks, edges = graph
+    leaves = np.array(counts[:chunks] + [0] * (chunks - len(counts)), np.int64)
+    more = [(entities + n, c) for n, c in enumerate(np.repeat(np.arange(chunks), leaves).tolist())]
+    whole = WalkGraph(
+        entities + len(more),
+        chunks,
+        replace(edges, mentions=np.concatenate([edges.mentions, pairs(*more)])),
+    )
+    counted = WalkGraph(entities, chunks, replace(edges, leaves=leaves))
+    node = start % entities
+    one, two = (np.eye(1, len(built), node, dtype=np.float32)[0] for built in (whole, counted))
+    one, two = whole.walk(one, tolerance=1e-7), counted.walk(two, tolerance=1e-7)
+    assert two[:entities] == pytest.approx(one[:entities], abs=1e-5)
+    assert two[entities:] == pytest.approx(one[entities + len(more) :], abs=1e-5)
 
 
 def test_shares_sum_to_one_with_dead_ends() -> None:

@@ -19,7 +19,6 @@ from lightrag_jsonl.storage import documents, reading
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.types import Chunk, Entity, Relation
 
-
 WORD_COUNTS = 0.1  # of vectors that only count words, beside BM25
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lightrag_jsonl import AsyncLightRAG, LightRAG
 from lightrag_jsonl.errors import ConfigError, EmbeddingError, LLMError
 from lightrag_jsonl.options import MODES, QueryParam
+from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.querying.observing import Silent
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.types import Answer, Context, Document, Keywords, Message, Mode
@@ -374,3 +376,40 @@ async def test_changes_of_the_index_are_seen_by_the_walk(
     context = await pipeline.retrieve(QUESTION, param)
     assert {chunk.document_id for chunk in context.chunks} == {"a", "b"}
     assert "Marley" in {entity.name for entity in context.entities}
+
+
+async def test_a_deleted_chunk_leaves_no_name_behind(tmp_path: Path, pipelines: Pipelines) -> None:
+    """Sources are named by the chunks that are there, also where a row is used again."""
+    pipeline = pipelines(tmp_path)
+    param = QueryParam(mode="local", ll_keywords=("Scrooge",))
+    fill(tmp_path, [(Document("Scrooge is old.", id="a"), [entity("Scrooge", "person", "old")])])
+    (before,) = (await pipeline.retrieve(QUESTION, param)).entities[0].chunk_ids
+    with LightRAG(tmp_path) as rag:
+        rag.delete("a")
+    fill(tmp_path, [(Document("Scrooge is rich.", id="b"), [entity("Scrooge", "person", "rich")])])
+    context = await pipeline.retrieve(QUESTION, param)
+    (after,) = context.entities[0].chunk_ids
+    assert after == context.chunks[0].id != before
+
+
+class Misled:
+    """Says that what shares no word with the question is nearest to it."""
+
+    name, dim = "misled", 2
+
+    def __init__(self, *, lexical: bool) -> None:
+        self.lexical = lexical
+
+    async def embed(self, texts: Sequence[str], *, kind: str) -> Vectors:
+        away = [kind == "passage" and "Marley" in text for text in texts]
+        return np.array([[not far, far] for far in away], np.float32)
+
+
+@pytest.mark.parametrize("mode", ["naive", "mix"])
+async def test_words_decide_where_vectors_only_count_them(tmp_path: Path, mode: Mode) -> None:
+    """An embedder that calls itself lexical cannot outvote the full text."""
+    texts = ["Marley was dead, to begin with.", *(f"Fog number {n} came in." for n in range(30))]
+    async with AsyncLightRAG(tmp_path, embedder=Misled(lexical=True)) as rag:
+        await rag.insert([Document(text, id=f"d{n}") for n, text in enumerate(texts)])
+        context = await rag.retrieve("Was Marley dead?", mode=mode)
+    assert context.chunks[0].document_id == "d0"
