@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 BEGIN, END = "<!-- retrieval:begin -->", "<!-- retrieval:end -->"
-ROWS = ("dense", "bm25", "naive", "local", "global", "hybrid", "mix", "walk")
+ROWS = {
+    **{
+        name: name
+        for name in ("dense", "bm25", "naive", "local", "global", "hybrid", "mix", "walk")
+    },
+    "mix (dense only)": "mix, dense lane only",
+    "walk (dense only)": "walk, dense lane only",
+    "hipporag-2-like": "HippoRAG-2-like",
+    "hipporag-2-like, names": "HippoRAG-2-like, names as seeds",
+}
 
 
 def main() -> None:
@@ -29,13 +38,14 @@ def main() -> None:
 
 
 def table(sets: dict[str, Any]) -> list[str]:
-    """Markdown rows: recall@5 and recall@10 with their 95 % intervals, a mode a row."""
+    """Markdown rows: recall@5 and recall@10 with their 95 % intervals; "–" where a set lacks one."""
     names = [f"{name}, {one['questions']} questions" for name, one in sets.items()]
     lines = [f"| recall@5 / @10, % | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
-    for row in ROWS:
-        cells = [_cell(one["rows"][row]["percent"]) for one in sets.values() if row in one["rows"]]
-        if len(cells) == len(sets):
-            lines.append(f"| {row} | {' | '.join(cells)} |")
+    for row, shown in ROWS.items():
+        found = [one["rows"].get(row) for one in sets.values()]
+        if any(found):
+            cells = [_cell(figures["percent"]) if figures else "–" for figures in found]
+            lines.append(f"| {shown} | {' | '.join(cells)} |")
     return lines
 
 
