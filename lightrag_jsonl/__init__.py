@@ -52,6 +52,9 @@ if TYPE_CHECKING:
         CrossEncoderReranker,
         SentenceTransformerEmbedder,
     )
+    from lightrag_jsonl.batching import BatchExport, BatchImport
+    from lightrag_jsonl.estimating import Estimate
+    from lightrag_jsonl.importing import ImportReport
     from lightrag_jsonl.jsonl import JsonlReader, parse_jsonl
     from lightrag_jsonl.prompts import Prompt, PromptManager
     from lightrag_jsonl.rag import AsyncLightRAG
@@ -62,9 +65,13 @@ __version__ = "0.1.0"
 # Names that bring further modules with them: each is imported when it is first used.
 _LATE = {
     "AsyncLightRAG": "lightrag_jsonl.rag",
+    "BatchExport": "lightrag_jsonl.batching",
+    "BatchImport": "lightrag_jsonl.batching",
     "CrossEncoderReranker": "lightrag_jsonl.adapters.sentence_transformers",
+    "Estimate": "lightrag_jsonl.estimating",
     "FunctionEmbedder": "lightrag_jsonl.adapters.functions",
     "FunctionLLM": "lightrag_jsonl.adapters.functions",
+    "ImportReport": "lightrag_jsonl.importing",
     "JsonlReader": "lightrag_jsonl.jsonl",
     "LightRAG": "lightrag_jsonl.sync",
     "OpenAIEmbedder": "lightrag_jsonl.adapters.openai_embedder",
@@ -78,6 +85,8 @@ _LATE = {
 __all__ = [
     "Answer",
     "AsyncLightRAG",
+    "BatchExport",
+    "BatchImport",
     "BudgetError",
     "Chunk",
     "Citation",
@@ -92,9 +101,11 @@ __all__ = [
     "EmbeddingError",
     "Entity",
     "EntityMention",
+    "Estimate",
     "Extraction",
     "FunctionEmbedder",
     "FunctionLLM",
+    "ImportReport",
     "IndexOptions",
     "InsertReport",
     "JsonlReader",
