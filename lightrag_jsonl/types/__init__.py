@@ -1,0 +1,73 @@
+"""The nouns: frozen values that the steps take and return."""
+
+from lightrag_jsonl.types.answers import Answer, Citation, Context, Dropped, Keywords, Mode
+from lightrag_jsonl.types.graph import (
+    UNKNOWN_TYPE,
+    ChunkState,
+    Entity,
+    EntityMention,
+    Extraction,
+    Kind,
+    Relation,
+    RelationMention,
+)
+from lightrag_jsonl.types.model import (
+    Completion,
+    Json,
+    JsonlResult,
+    Message,
+    Record,
+    Rejection,
+    RejectionReason,
+    ResponseType,
+    Usage,
+)
+from lightrag_jsonl.types.reports import (
+    DeleteReport,
+    DocumentState,
+    DocumentStatus,
+    ExtractionReport,
+    Failure,
+    InsertReport,
+    Status,
+    TraceSummary,
+)
+from lightrag_jsonl.types.texts import Chunk, Document, Language, Page
+
+__all__ = [
+    "UNKNOWN_TYPE",
+    "Answer",
+    "Chunk",
+    "ChunkState",
+    "Citation",
+    "Completion",
+    "Context",
+    "DeleteReport",
+    "Document",
+    "DocumentState",
+    "DocumentStatus",
+    "Dropped",
+    "Entity",
+    "EntityMention",
+    "Extraction",
+    "ExtractionReport",
+    "Failure",
+    "InsertReport",
+    "Json",
+    "JsonlResult",
+    "Keywords",
+    "Kind",
+    "Language",
+    "Message",
+    "Mode",
+    "Page",
+    "Record",
+    "Rejection",
+    "RejectionReason",
+    "Relation",
+    "RelationMention",
+    "ResponseType",
+    "Status",
+    "TraceSummary",
+    "Usage",
+]

@@ -1,0 +1,98 @@
+"""Questions and answers: keywords, what was retrieved, the answer with its citations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from lightrag_jsonl.types.graph import Entity, Kind, Relation
+from lightrag_jsonl.types.model import Usage
+from lightrag_jsonl.types.texts import Chunk
+
+Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "walk", "bypass"]
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """What a question is about: themes (`high_level`) and named things (`low_level`)."""
+
+    high_level: tuple[str, ...] = ()
+    low_level: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """How many ranked items the token budget left out of a context."""
+
+    entities: int = 0
+    relations: int = 0
+    chunks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What was retrieved for a question, best first, and the text the model reads.
+
+    `tokens` is what `prompt` has by the index's tokenizer, or a little more where the tokens of
+    its parts were added up. `documents` maps document ids to titles (or sources), for showing.
+    """
+
+    question: str = ""
+    mode: Mode = "mix"
+    entities: tuple[Entity, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    chunks: tuple[Chunk, ...] = ()
+    keywords: Keywords = Keywords()
+    tokens: int = 0
+    dropped: Dropped = Dropped()
+    prompt: str = ""
+    documents: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing at all was found."""
+        return not (self.entities or self.relations or self.chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One `[number]` of an answer, resolved.
+
+    For a chunk, `start` and `end` are characters in its page, narrowed to the sentence
+    where it can be found. An entity or relation cites the chunks it was read from, one
+    citation a chunk, all under its number.
+    """
+
+    number: int
+    kind: Kind
+    label: str
+    document_id: str
+    document: str
+    page: int
+    chunk_id: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer and where it came from; `invented` are cited numbers that were not shown.
+
+    Printed, it is the text with a line a source below.
+    """
+
+    text: str
+    citations: tuple[Citation, ...] = ()
+    context: Context = field(default_factory=Context)
+    trace_id: str | None = None
+    usage: Usage = Usage()
+    invented: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        sources = []
+        for citation in self.citations:
+            where = f"{citation.document}, page {citation.page}, characters {citation.start}–{citation.end}"
+            sources.append(f"[{citation.number}] {where}")
+        return "\n".join([self.text, *(["", *dict.fromkeys(sources)] if sources else [])])

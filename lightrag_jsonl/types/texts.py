@@ -1,0 +1,60 @@
+"""What is indexed: documents, their pages and their chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from lightrag_jsonl.types.model import Json
+
+Language: TypeAlias = Literal["en", "zh"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text to index.
+
+    `id` is derived from the content where none is given. `pages` are the texts of its
+    pages where the caller has them; otherwise form feeds in `text` divide it. `metadata` is
+    plain JSON, and what `QueryParam.where` filters by, beside `title`, `source` and `date`.
+    """
+
+    text: str
+    id: str | None = None
+    title: str | None = None
+    source: str | None = None
+    date: str | None = None
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    pages: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a document; `number` counts from 1."""
+
+    document_id: str
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a page: `page.text[start:end] == text`, in characters.
+
+    `index` counts a document's chunks from 0; `tokens` is their number by the index's tokenizer.
+    `created_at` is when it was stored; `score` and `why` are set where it is a search result.
+    """
+
+    id: str
+    document_id: str
+    index: int
+    page: int
+    start: int
+    end: int
+    text: str
+    tokens: int = 0
+    created_at: datetime | None = None
+    score: float = 0.0
+    why: str = ""
