@@ -9,12 +9,8 @@ from dataclasses import dataclass, field
 
 from lightrag_jsonl.ask import Ask, Records, Spending
 from lightrag_jsonl.errors import LLMError
-from lightrag_jsonl.indexing.records import (
-    ADAPTERS,
-    Mentions,
-    OntologyCheck,
-    normalize_graph_record,
-)
+from lightrag_jsonl.indexing.drift import normalize_graph_record
+from lightrag_jsonl.indexing.records import ADAPTERS, Mentions, OntologyCheck
 from lightrag_jsonl.options import ENTITY_TYPES, IndexOptions
 from lightrag_jsonl.types import (
     Chunk,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lightrag_jsonl.errors import ConfigError
-from lightrag_jsonl.indexing.records import normalize_graph_record
+from lightrag_jsonl.indexing.drift import normalize_graph_record
 from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.schemas import Schema
 from lightrag_jsonl.text import digest, sanitize

@@ -17,9 +17,8 @@ from lightrag_jsonl.storage.claims import EntityClaim, RelationClaim
 from lightrag_jsonl.storage.documents import chunk_times
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.text import name_key
-from lightrag_jsonl.types import EntityMention, Extraction, Kind, RelationMention
+from lightrag_jsonl.types import UNKNOWN_TYPE, EntityMention, Extraction, Kind, RelationMention
 
-UNKNOWN = "unknown"
 NO_RELATION = 0  # the row id of claims whose two ends an alias has made one entity
 MILLIONTHS = 1_000_000  # weights are summed as integers, so that taking away is exact
 PLACE_BITS = 10  # room for 1,023 claims of a kind in one chunk; further ones share a place
@@ -315,7 +314,7 @@ def winner(votes: Mapping[str, int]) -> str:
 
 def vote_type(types: Mapping[str, int]) -> str:
     """The most frequent type; `unknown` wins only alone."""
-    return winner({kind: n for kind, n in types.items() if kind != UNKNOWN}) or UNKNOWN
+    return winner({kind: n for kind, n in types.items() if kind != UNKNOWN_TYPE}) or UNKNOWN_TYPE
 
 
 def _vote(votes: Counter[str], choice: str, times: int) -> None:

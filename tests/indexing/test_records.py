@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightrag_jsonl.indexing.drift import normalize_graph_record, read_strength, split_keywords
 from lightrag_jsonl.indexing.extraction import from_records
-from lightrag_jsonl.indexing.records import normalize_graph_record, read_strength, split_keywords
 from lightrag_jsonl.jsonl import parse_jsonl
 from lightrag_jsonl.types import Chunk, Extraction, Json, Record, RelationMention
 from tests.indexing.kit import entity, prompts, relation
