@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from lightrag_jsonl.errors import LockedError
-from lightrag_jsonl.storage.database import translated
+from lightrag_jsonl.storage.trouble import translated
 
 FILE_NAME = "writer.lock"
 PAUSE_SECONDS = 0.05

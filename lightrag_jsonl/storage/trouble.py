@@ -1,0 +1,51 @@
+"""SQLite's and the disk's errors as ours, each with the path and with what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from lightrag_jsonl.errors import CorruptError, LockedError, StorageError
+
+
+@contextlib.contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours, each with the path and with what to do."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        text = str(error)
+        if "locked" in text or "busy" in text:
+            raise LockedError(
+                f"{path} is being written to by another process; try again when it is done",
+                path=path,
+            ) from error
+        if "readonly" in text:
+            raise StorageError(
+                f"{path} cannot be written to: check the permissions of its folder", path=path
+            ) from error
+        if "full" in text or "disk I/O" in text:
+            raise disk_trouble(path, text) from error
+        if "unable to open" in text:
+            raise StorageError(
+                f"cannot open {path}: check that its folder exists and can be written to",
+                path=path,
+            ) from error
+        if "not a database" in text or "malformed" in text or "no such table" in text:
+            raise CorruptError(
+                f"{path} is damaged or no database ({text}): restore it from a copy, or delete "
+                "it and insert again",
+                path=path,
+            ) from error
+        raise StorageError(f"{path}: {text}", path=path) from error
+
+
+def disk_trouble(path: Path, what: str) -> StorageError:
+    """The disk is full or failing: what happened, and what to do."""
+    return StorageError(
+        f"{path}: {what}: free some disk space and run the same command again; "
+        "nothing that was stored is lost",
+        path=path,
+    )

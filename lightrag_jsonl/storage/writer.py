@@ -1,0 +1,224 @@
+"""The one writing thread: jobs that have gathered are committed together, and flushed in time."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import os
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from lightrag_jsonl.errors import LightRAGError, LockedError, StorageError
+from lightrag_jsonl.storage.trouble import disk_trouble, translated
+
+Result = TypeVar("Result")
+Job = Callable[[sqlite3.Connection], Result]
+
+CHECKPOINT_PAGES = 4_000  # 16 MB of log: a page changed many times is copied back once
+FLUSH_SECONDS = 0.5  # what a power cut may take of the transactions that need not be flushed
+COMPANY_SECONDS = 0.003  # how long a job that is not urgent waits for the next one
+GROUP_LIMIT = 64  # jobs committed together at most
+PIECE_BYTES = 1 << 20  # of the log, read at a time
+
+log = logging.getLogger(__name__)
+
+
+class Writer:
+    """Runs jobs one after another in a thread of its own, which starts with the first.
+
+    What has gathered is one transaction, each job in a savepoint of its own, so that one failure
+    does not undo its neighbours.
+    """
+
+    def __init__(self, path: Path, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._path = path
+        self._connect = connect
+        self._jobs: queue.SimpleQueue[_Work[Any] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._waiting: float | None = None  # since when something is committed but not flushed
+        self._doubtful = False  # the disk refused something: the log on it may have a hole
+
+    def put(self, job: Job[Result], *, flush: bool, urgent: bool) -> Future[Result]:
+        """Hand in a job; not from two threads at once."""
+        future: Future[Result] = Future()
+        future.set_running_or_notify_cancel()  # whoever stops waiting does not stop the writing
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._run, name="lightrag-jsonl-writer", daemon=True
+            )
+            self._thread.start()
+        self._jobs.put(_Work(job, future, self._path, flush, urgent))
+        return future
+
+    def finish(self) -> None:
+        """Wait until what was handed in is written; nothing may come after it."""
+        self._jobs.put(None)
+        if self._thread is not None:
+            self._thread.join()
+
+    # ── the thread ──────────────────────────────────────────────────────────────
+
+    def _run(self) -> None:
+        last = False
+        while not last:
+            batch, last = self._gather(self._left())
+            try:
+                with translated(self._path):
+                    self._write(batch)
+            except (LightRAGError, sqlite3.Error, OSError, MemoryError) as error:
+                self._after_trouble(error)
+                for work in batch:
+                    work.fail(error)
+        self._close()
+
+    def _gather(self, timeout: float | None) -> tuple[list[_Work[Any]], bool]:
+        """The jobs that wait, none if none came in time; True once there will be no more."""
+        batch: list[_Work[Any]] = []
+        try:
+            work = self._jobs.get(timeout=timeout)
+            while work is not None:
+                batch.append(work)
+                if len(batch) >= GROUP_LIMIT:
+                    return batch, False
+                patient = not any(waiting.urgent for waiting in batch)
+                work = (
+                    self._jobs.get(timeout=COMPANY_SECONDS) if patient else self._jobs.get_nowait()
+                )
+        except queue.Empty:
+            return batch, False
+        return batch, True
+
+    def _left(self) -> float | None:
+        """The seconds until what is committed has to be flushed; None where all is flushed."""
+        if self._waiting is None:
+            return None
+        return max(0.0, self._waiting + FLUSH_SECONDS - time.monotonic())
+
+    def _write(self, batch: Sequence[_Work[Any]]) -> None:
+        """Commit the jobs, or flush what was committed before where there is none."""
+        self._connection = self._connection or self._connect()
+        if self._doubtful:
+            self._write_log_again(self._connection)
+            self._doubtful = False
+        if batch:
+            flush = any(work.flush for work in batch) or self._left() == 0
+            _commit_together(self._connection, batch, flush=flush)
+            self._waiting = None if flush else (self._waiting or time.monotonic())
+        elif self._waiting is not None:
+            with self._log_file() as log_file:
+                os.fsync(log_file.fileno())
+            self._waiting = None
+
+    def _after_trouble(self, error: BaseException) -> None:
+        if self._waiting is not None:
+            if not self._doubtful:
+                log.warning("%s: what was written last is not flushed yet: %s", self._path, error)
+            self._waiting = time.monotonic()  # the next try is not at once
+        self._doubtful = self._doubtful or not isinstance(error, LockedError)
+        if self._connection is not None:
+            try:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+            except sqlite3.Error:
+                self._connection.close()
+                self._connection = None
+
+    def _close(self) -> None:
+        if self._connection is None:
+            return
+        with contextlib.suppress(LightRAGError, sqlite3.Error):
+            if self._doubtful:
+                self._write_log_again(self._connection)
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        self._connection.close()
+
+    # ── the log ─────────────────────────────────────────────────────────────────
+
+    def _write_log_again(self, connection: sqlite3.Connection) -> None:
+        """Hand the log to the disk once more, after a write or a flush that failed.
+
+        Linux reports a failed flush once and then counts the pages as written: the next flush
+        succeeds, and a power cut finds a hole before whatever was committed after it (Rebello
+        et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
+        """
+        connection.execute("BEGIN IMMEDIATE")  # nobody else changes the log meanwhile
+        try:
+            with self._log_file() as log_file:
+                while piece := log_file.read(PIECE_BYTES):
+                    log_file.seek(-len(piece), os.SEEK_CUR)
+                    log_file.write(piece)
+                os.fsync(log_file.fileno())
+        finally:
+            connection.execute("ROLLBACK")
+
+    @contextlib.contextmanager
+    def _log_file(self) -> Iterator[io.FileIO]:
+        """SQLite's write-ahead log, opened; its errors are ours."""
+        try:
+            with io.FileIO(f"{self._path}-wal", "r+") as log_file:
+                yield log_file
+        except OSError as error:
+            raise disk_trouble(self._path, error.strerror or str(error)) from error
+
+
+class _Work(Generic[Result]):
+    """A job on its way to the writing thread."""
+
+    def __init__(
+        self, job: Job[Result], future: Future[Result], path: Path, flush: bool, urgent: bool
+    ) -> None:
+        self.flush = flush
+        self.urgent = urgent
+        self._job = job
+        self._future = future
+        self._path = path
+        self._finish: Callable[[], None] = lambda: None
+
+    def run(self, connection: sqlite3.Connection) -> None:
+        connection.execute("SAVEPOINT job")
+        try:
+            with translated(self._path):
+                result = self._job(connection)
+        except Exception as error:  # it belongs to the caller
+            if not connection.in_transaction:  # SQLite undid it all, the neighbours' work too
+                if isinstance(error, StorageError):
+                    raise
+                raise StorageError(f"{self._path}: {error}", path=self._path) from error
+            connection.execute("ROLLBACK TO job")
+            connection.execute("RELEASE job")
+            failure = error
+            self._finish = lambda: self.fail(failure)
+        else:
+            connection.execute("RELEASE job")
+            self._finish = lambda: self._resolve(result)
+
+    def finish(self) -> None:
+        self._finish()
+
+    def fail(self, error: BaseException) -> None:
+        self._future.set_exception(error)
+
+    def _resolve(self, result: Result) -> None:
+        self._future.set_result(result)
+
+
+def _commit_together(
+    connection: sqlite3.Connection, batch: Sequence[_Work[Any]], *, flush: bool
+) -> None:
+    connection.execute(f"PRAGMA synchronous = {'FULL' if flush else 'NORMAL'}")
+    # SQLite keeps it to itself where copying the log back cannot flush it: so only after a flush.
+    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES if flush else 0}")
+    connection.execute("BEGIN IMMEDIATE")
+    for work in batch:
+        work.run(connection)
+    connection.execute("COMMIT")
+    for work in batch:
+        work.finish()
