@@ -49,84 +49,9 @@ from lightrag_jsonl.types import (
     Usage,
 )
 
-DOCUMENTS_AHEAD = 128  # documents in memory between reading and commit
 NO_TEXT = "the document has no text"
-LINGER_SECONDS = 0.05  # a commit waits so long for more documents, so that they share its pages
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far an insert has come: chunks read by the extractor, of those found so far."""
-
-    chunks_done: int
-    chunks_known: int
-    documents_done: int
-
-
-Watcher = Callable[[Progress], None]
-AsyncReady = Coroutine[Any, Any, Ready | None]
-
-
-class Budget(Spending):
-    """Stops an insert once it has made as many calls, or used as many tokens, as it may."""
-
-    def __init__(self, options: IndexOptions) -> None:
-        self._limits = (options.max_calls, options.max_input_tokens, options.max_output_tokens)
-        self.spent = Usage()
-        self._asked = 0
-
-    def check(self) -> None:
-        spent = (self._asked, self.spent.input_tokens, self.spent.output_tokens)
-        names = ("calls", "input tokens", "output tokens")
-        for name, limit, used in zip(names, self._limits, spent, strict=True):
-            if limit is not None and used >= limit:
-                raise BudgetError(
-                    f"stopped: {used} of {limit} {name} are used; what was read is kept, raise the "
-                    "limit and insert again to go on"
-                )
-        self._asked += 1
-
-    def add(self, usage: Usage) -> None:
-        self.spent += usage
-
-
-@dataclass(slots=True)
-class _Run:
-    """What one insert has done so far."""
-
-    spending: Budget
-    watcher: Watcher | None
-    summarize: bool = True
-    documents: list[str] = field(default_factory=list)
-    unchanged: list[str] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    reports: list[tuple[str, str]] = field(default_factory=list)
-    entities: set[int] = field(default_factory=set)
-    relations: set[int] = field(default_factory=set)
-    usage: Usage = Usage()
-    known: int = 0
-    done: int = 0
-    preparing: int = 0
-    under_way: dict[str, asyncio.Event] = field(default_factory=dict)
-    stopped: str = ""
-
-    def tell(self) -> None:
-        if self.watcher is not None:
-            self.watcher(Progress(self.done, self.known, len(self.documents)))
-
-    async def begin(self, id: str) -> None:
-        """Wait until no other document of this id is under way."""
-        while id in self.under_way:
-            await self.under_way[id].wait()
-        self.under_way[id] = asyncio.Event()
-
-    def end(self, id: str) -> None:
-        """The document is committed, or will not be."""
-        done = self.under_way.pop(id, None)
-        if done is not None:
-            done.set()
 
 
 class IndexPipeline:
@@ -209,13 +134,13 @@ class IndexPipeline:
     ) -> InsertReport:
         """Ask again for every chunk that failed, and for no other."""
         async with self._writing():
-            run = _Run(Budget(self._options), watcher, summarize)
+            run = Run(Budget(self._options), watcher, summarize)
             with self._database.reading() as connection:
                 failed = [
                     stored for stored in documents.documents(connection) if stored.state in UNDONE
                 ]
             await self._all(run, (self._retry(run, stored) for stored in failed))
-            return self._report(run)
+            return run.report()
 
     async def delete(self, ids: Collection[str]) -> DeleteReport:
         """Remove documents as if they had never been inserted; no model is asked."""
@@ -291,9 +216,9 @@ class IndexPipeline:
         watcher: Watcher | None,
         summarize: bool = True,
     ) -> InsertReport:
-        run = _Run(Budget(self._options), watcher, summarize)
+        run = Run(Budget(self._options), watcher, summarize)
         await self._all(run, (self._take_in(run, waiting) for waiting in given))
-        report = self._report(run)
+        report = run.report()
         log.info(
             "inserted %d documents, %d chunks; %d unchanged, %d failures",
             len(run.documents),
@@ -303,46 +228,15 @@ class IndexPipeline:
         )
         return report
 
-    async def _all(self, run: _Run, work: Iterable[AsyncReady]) -> None:
+    async def _all(self, run: Run, work: Iterable[Coroutine[Any, Any, Ready | None]]) -> None:
         """Prepare documents side by side, and commit what has become ready in groups."""
-        ready: asyncio.Queue[Ready | None] = asyncio.Queue()
-        slots = asyncio.Semaphore(DOCUMENTS_AHEAD)
 
-        async def prepare(coroutine: AsyncReady) -> None:
-            done = None
-            run.preparing += 1
-            try:
-                done = await coroutine
-            except BudgetError as error:
-                run.stopped = str(error)
-            finally:
-                run.preparing -= 1
-            if done is None:
-                slots.release()
-            else:
-                ready.put_nowait(done)
+        async def commit(batch: list[Ready]) -> None:
+            run.account(batch, await self._commit(run, batch))
 
-        async def commit_forever() -> None:
-            last = False
-            while not last:
-                batch, last = await _drain(ready, lambda: slots.locked() or run.preparing == 0)
-                if batch:
-                    self._account(run, batch, await self._commit(run, batch))
-                for _ in batch:
-                    slots.release()
+        await in_groups(work, commit)
 
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(commit_forever())
-                async with asyncio.TaskGroup() as preparing:
-                    for coroutine in work:
-                        await slots.acquire()
-                        preparing.create_task(prepare(coroutine))
-                ready.put_nowait(None)
-        except BaseExceptionGroup as errors:
-            raise first(errors) from None
-
-    async def _commit(self, run: _Run, batch: Sequence[Ready]) -> Committed:
+    async def _commit(self, run: Run, batch: Sequence[Ready]) -> Committed:
         try:
             return await self._committer.commit(
                 batch, spending=run.spending, summarize=run.summarize
@@ -351,7 +245,7 @@ class IndexPipeline:
             run.stopped = str(error)
             return await self._committer.commit(batch, summarize=False)
 
-    async def _take_in(self, run: _Run, waiting: PendingDocument) -> Ready | None:
+    async def _take_in(self, run: Run, waiting: PendingDocument) -> Ready | None:
         """Prepare a document, once an earlier one of the same id is committed."""
         document, pages = identified(waiting.document)
         id = document.id or ""
@@ -361,13 +255,15 @@ class IndexPipeline:
             records = None if waiting.records is None else tuple(map(as_stored, waiting.records))
             waiting = replace(waiting, document=document, records=records)
             ready = await self._prepare(run, waiting, pages)
+        except BudgetError as error:
+            run.stopped = str(error)
         finally:
             if ready is None:
                 run.end(id)
         return ready
 
     async def _prepare(
-        self, run: _Run, waiting: PendingDocument, pages: tuple[Page, ...]
+        self, run: Run, waiting: PendingDocument, pages: tuple[Page, ...]
     ) -> Ready | None:
         document, id = waiting.document, waiting.document.id or ""
         if not any(page.text.strip() for page in pages):
@@ -406,7 +302,7 @@ class IndexPipeline:
         return tuple(from_records(chunk, *part) for chunk, part in zip(chunks, parts, strict=True))
 
     async def _read(
-        self, run: _Run, chunks: Sequence[Chunk], given: tuple[Extraction, ...] | None
+        self, run: Run, chunks: Sequence[Chunk], given: tuple[Extraction, ...] | None
     ) -> tuple[tuple[Extraction, ...], dict[bytes, Vectors]]:
         """Extract and embed a document's chunks, both at once."""
         run.known += len(chunks)
@@ -417,7 +313,7 @@ class IndexPipeline:
             return given, await embedding
         return await both(self._extract_all(run, chunks), embedding)
 
-    async def _extract_all(self, run: _Run, chunks: Iterable[Chunk]) -> tuple[Extraction, ...]:
+    async def _extract_all(self, run: Run, chunks: Iterable[Chunk]) -> tuple[Extraction, ...]:
         """Extract side by side; where the budget ends, what is in flight is awaited first."""
         done = await together(self._extract(run, chunk) for chunk in chunks)
         whole = tuple(extraction for extraction in done if extraction is not None)
@@ -425,7 +321,7 @@ class IndexPipeline:
             raise BudgetError(run.stopped)
         return whole
 
-    async def _extract(self, run: _Run, chunk: Chunk) -> Extraction | None:
+    async def _extract(self, run: Run, chunk: Chunk) -> Extraction | None:
         extractor = self._extractor
         try:
             if isinstance(extractor, LLMExtractor):
@@ -439,7 +335,7 @@ class IndexPipeline:
         run.tell()
         return extraction
 
-    async def _retry(self, run: _Run, stored: StoredDocument) -> Ready:
+    async def _retry(self, run: Run, stored: StoredDocument) -> Ready:
         with self._database.reading() as connection:
             failed = documents.chunks_of(connection, [stored.row], states=("failed",))
         run.known += len(failed)
@@ -455,35 +351,7 @@ class IndexPipeline:
             stored=tuple(failed),
         )
 
-    # ── accounts ────────────────────────────────────────────────────────────────
-
-    def _account(self, run: _Run, batch: Sequence[Ready], done: Committed) -> None:
-        run.entities |= done.entities
-        run.relations |= done.relations
-        run.usage += done.usage
-        for one in batch:
-            run.documents.append(one.document.id or "")
-            run.end(one.document.id or "")
-            for chunk, extraction in zip(one.chunks, one.extractions, strict=True):
-                run.usage += extraction.usage
-                run.reports.append((extraction.state, documents.report_json(extraction)))
-                if extraction.state == "failed":
-                    reason = extraction.error or "every line of the answer was refused"
-                    run.failures.append(Failure(chunk.document_id, chunk.id, reason))
-        run.tell()
-
-    def _report(self, run: _Run) -> InsertReport:
-        return InsertReport(
-            documents=tuple(sorted(run.documents)),
-            unchanged=tuple(sorted(run.unchanged)),
-            chunks=len(run.reports),
-            entities=len(run.entities),
-            relations=len(run.relations),
-            failures=tuple(sorted(run.failures, key=lambda f: (f.document_id, f.chunk_id or ""))),
-            usage=run.spending.spent if run.stopped else run.usage,
-            extraction=documents.sum_reports(run.reports),  # type: ignore[arg-type]
-            stopped=run.stopped,
-        )
+    # ── writing ─────────────────────────────────────────────────────────────────
 
     @contextlib.asynccontextmanager
     async def _writing(self) -> AsyncIterator[None]:
@@ -498,15 +366,3 @@ class IndexPipeline:
 
     async def _write(self, job: Callable[..., object]) -> None:
         await asyncio.wrap_future(self._database.submit(job, flush=False))
-
-
-async def _drain(
-    queue: asyncio.Queue[Ready | None], enough: Callable[[], bool]
-) -> tuple[list[Ready], bool]:
-    """All that has become ready, at least one; True once there will be no more."""
-    found = [await queue.get()]
-    if found[0] is not None and not enough():
-        await asyncio.sleep(LINGER_SECONDS)
-    while not queue.empty():
-        found.append(queue.get_nowait())
-    return [one for one in found if one is not None], None in found

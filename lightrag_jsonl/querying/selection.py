@@ -113,11 +113,9 @@ class _Guide:
     ) -> tuple[Hit, ...]:
         """The rows where most walkers are, ties by row id; `offset` is the first row's node."""
         own = shares if allowed is None else np.where(np.isin(rows, allowed), shares, 0)
-        order = np.argsort(-own, kind="stable")[:limit]
         return tuple(
             Hit(int(rows[place]), float(own[place]), self._way(int(place) + offset))
-            for place in order
-            if own[place] > 0
+            for place in walk.best(own, limit)
         )
 
     def _way(self, node: int) -> str:
@@ -155,8 +153,8 @@ def _near_chunks(
 ) -> tuple[Ids, Floats]:
     """The chunks on the ground that the question's text found: their places and their relevance."""
     words = {hit.id: hit.score for hit in seeds.lexical}
-    found = sorted({hit.id for hit in seeds.dense} | words.keys())
-    rows = np.intersect1d(np.array(found, np.int64), ground.chunks)
+    found = np.array(sorted({hit.id for hit in seeds.dense} | words.keys()), np.int64)
+    rows = found[np.isin(found, ground.chunks, assume_unique=True)]
     lexical = np.array([words.get(row, 0.0) for row in rows.tolist()], np.float32)
     dense = _cosines(snapshot, "chunk", probe, rows)
     return np.searchsorted(ground.chunks, rows), walk.relevance(dense, lexical, nearness)

@@ -159,11 +159,10 @@ class WalkGraph:
         """The neighbour not yet seen that sends most, and how much; -1 for none."""
         neighbours, chances = self._matrix.row(node)
         inflow = chances * scores[neighbours]
-        best, most = -1, 0.0
-        for neighbour, sent in zip(neighbours.tolist(), inflow.tolist(), strict=True):
-            if (sent, -neighbour) > (most, -best) and sent > 0 and neighbour not in seen:
-                best, most = neighbour, sent
-        return best, most
+        for before in seen:
+            inflow[neighbours == before] = 0
+        most = float(inflow.max(initial=0))
+        return (int(neighbours[inflow == most].min()), most) if most > 0 else (-1, 0.0)
 
     def _kind(self, one: int, other: int) -> EdgeKind:
         if max(one, other) >= self.entities:
@@ -368,6 +367,15 @@ def _distinct(pairs: Ints, base: int) -> Ints:
     keys = np.sort(_keys(pairs.reshape(-1, 2), base))  # np.unique hashes: ten times as slow
     keys = keys[np.diff(keys, prepend=-1) > 0]
     return np.stack(np.divmod(keys, np.int64(max(base, 1))), axis=1)
+
+
+def best(values: Floats, limit: int) -> Ints:
+    """The places of the `limit` greatest values above 0, the greatest first, ties by place."""
+    if limit < 1:
+        return _NO_IDS
+    least = np.partition(values, -limit)[-limit] if len(values) > limit else 0
+    places = np.flatnonzero((values >= least) & (values > 0))
+    return places[np.argsort(-values[places], kind="stable")][:limit]
 
 
 def distinct(values: Ints) -> Ints:

@@ -221,7 +221,6 @@ class StoredChunk:
 CHUNK_COLUMNS = (
     "c.name, d.name, c.position, c.page, c.start, c.stop, c.text, c.tokens, c.created_at"
 )
-CHUNK_TABLES = "chunks c JOIN documents d ON d.id = c.document"
 
 
 def put_chunks(connection: sqlite3.Connection, chunks: Sequence[StoredChunk]) -> None:
@@ -335,6 +334,8 @@ def chunk_from(row: tuple[Any, ...]) -> Chunk:
 
 
 # ── how extraction went ─────────────────────────────────────────────────────────
+
+ALL_REFUSED = "every line of the answer was refused"  # why a chunk failed that has no error
 
 
 def report_json(extraction: Extraction) -> str:
