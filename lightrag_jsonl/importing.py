@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lightrag_jsonl.indexing.pipeline import IndexPipeline, Watcher
+from lightrag_jsonl.indexing.pipeline import IndexPipeline
+from lightrag_jsonl.indexing.runs import Watcher
 from lightrag_jsonl.migration.folder import read_folder
 from lightrag_jsonl.migration.mapping import Counts, map_index
 from lightrag_jsonl.migration.placing import Unmapped

@@ -31,8 +31,8 @@ from lightrag_jsonl.explain.verify import Problem
 from lightrag_jsonl.files import Given, read_all
 from lightrag_jsonl.importing import ImportReport, import_folder
 from lightrag_jsonl.indexing.embedding import Embeddings
-from lightrag_jsonl.indexing.pipeline import Watcher
 from lightrag_jsonl.indexing.repairing import Told
+from lightrag_jsonl.indexing.runs import Watcher
 from lightrag_jsonl.options import IndexOptions, QueryParam
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import (

@@ -34,8 +34,8 @@ from lightrag_jsonl.explain.trace import Trace
 from lightrag_jsonl.explain.verify import Problem
 from lightrag_jsonl.files import Given
 from lightrag_jsonl.importing import ImportReport
-from lightrag_jsonl.indexing.pipeline import Watcher
 from lightrag_jsonl.indexing.repairing import Told
+from lightrag_jsonl.indexing.runs import Watcher
 from lightrag_jsonl.options import IndexOptions, QueryParam
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import (

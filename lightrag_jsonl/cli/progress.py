@@ -16,7 +16,7 @@ import click
 from lightrag_jsonl.cli.output import say
 
 if TYPE_CHECKING:
-    from lightrag_jsonl.indexing.pipeline import Progress, Watcher
+    from lightrag_jsonl.indexing.runs import Progress, Watcher
 
 INTERRUPTED = 130  # the shell's status of a program ended by Ctrl-C
 

@@ -15,20 +15,22 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from lightrag_jsonl.ask import Ask, Spending
-from lightrag_jsonl.concurrency import both, first, together
+from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.concurrency import both, together
 from lightrag_jsonl.errors import BudgetError, NotFoundError
 from lightrag_jsonl.indexing import repairing
 from lightrag_jsonl.indexing.committing import Committed, Committer, Ready
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.extraction import LLMExtractor, from_records
 from lightrag_jsonl.indexing.given import given_records
+from lightrag_jsonl.indexing.grouping import in_groups
 from lightrag_jsonl.indexing.intake import UNDONE, Intake, as_stored, content_of, identified
 from lightrag_jsonl.indexing.repairing import Told
+from lightrag_jsonl.indexing.runs import Budget, Run, Watcher
 from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Extractor, Tokenizer, Vectors
@@ -46,7 +48,6 @@ from lightrag_jsonl.types import (
     Failure,
     InsertReport,
     Page,
-    Usage,
 )
 
 NO_TEXT = "the document has no text"
@@ -211,10 +212,7 @@ class IndexPipeline:
     # ── inserting ───────────────────────────────────────────────────────────────
 
     async def _insert(
-        self,
-        given: Iterable[PendingDocument],
-        watcher: Watcher | None,
-        summarize: bool = True,
+        self, given: Iterable[PendingDocument], watcher: Watcher | None, summarize: bool
     ) -> InsertReport:
         run = Run(Budget(self._options), watcher, summarize)
         await self._all(run, (self._take_in(run, waiting) for waiting in given))
@@ -335,11 +333,16 @@ class IndexPipeline:
         run.tell()
         return extraction
 
-    async def _retry(self, run: Run, stored: StoredDocument) -> Ready:
+    async def _retry(self, run: Run, stored: StoredDocument) -> Ready | None:
+        """Ask again for a document's failed chunks."""
         with self._database.reading() as connection:
             failed = documents.chunks_of(connection, [stored.row], states=("failed",))
         run.known += len(failed)
-        extractions = await self._extract_all(run, failed.values())
+        try:
+            extractions = await self._extract_all(run, failed.values())
+        except BudgetError as error:
+            run.stopped = str(error)
+            return None
         return Ready(
             document=Document("", id=stored.id),
             content=stored.content,

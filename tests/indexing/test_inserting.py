@@ -9,7 +9,7 @@ import pytest
 
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.errors import ConfigError, LLMError, NotFoundError
-from lightrag_jsonl.indexing.pipeline import Progress
+from lightrag_jsonl.indexing.runs import Progress
 from lightrag_jsonl.storage.lock import writing
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.types import Document

@@ -1,0 +1,118 @@
+"""One insert under way: what it may spend, what it has done so far, and its report."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from lightrag_jsonl.ask import Spending
+from lightrag_jsonl.errors import BudgetError
+from lightrag_jsonl.indexing.committing import Committed, Ready
+from lightrag_jsonl.options import IndexOptions
+from lightrag_jsonl.storage import documents
+from lightrag_jsonl.types import ChunkState, Failure, InsertReport, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an insert has come: chunks read by the extractor, of those found so far."""
+
+    chunks_done: int
+    chunks_known: int
+    documents_done: int
+
+
+Watcher = Callable[[Progress], None]
+
+
+class Budget(Spending):
+    """Stops an insert once it has made as many calls, or used as many tokens, as it may."""
+
+    def __init__(self, options: IndexOptions) -> None:
+        self._limits = (options.max_calls, options.max_input_tokens, options.max_output_tokens)
+        self.spent = Usage()
+        self._asked = 0
+
+    def check(self) -> None:
+        """Count a call that is about to be made; `BudgetError` where it may not be."""
+        spent = (self._asked, self.spent.input_tokens, self.spent.output_tokens)
+        names = ("calls", "input tokens", "output tokens")
+        for name, limit, used in zip(names, self._limits, spent, strict=True):
+            if limit is not None and used >= limit:
+                raise BudgetError(
+                    f"stopped: {used} of {limit} {name} are used; what was read is kept, raise the "
+                    "limit and insert again to go on"
+                )
+        self._asked += 1
+
+    def add(self, usage: Usage) -> None:
+        """Count what a call cost."""
+        self.spent += usage
+
+
+@dataclass(slots=True)
+class Run:
+    """What one insert has done so far; `stopped` says which limit ended it, if one did."""
+
+    spending: Budget
+    watcher: Watcher | None
+    summarize: bool = True
+    documents: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    reports: list[tuple[ChunkState, str]] = field(default_factory=list)
+    entities: set[int] = field(default_factory=set)
+    relations: set[int] = field(default_factory=set)
+    usage: Usage = Usage()
+    known: int = 0
+    done: int = 0
+    under_way: dict[str, asyncio.Event] = field(default_factory=dict)
+    stopped: str = ""
+
+    def tell(self) -> None:
+        """Let the watcher know how far it is."""
+        if self.watcher is not None:
+            self.watcher(Progress(self.done, self.known, len(self.documents)))
+
+    async def begin(self, id: str) -> None:
+        """Wait until no other document of this id is under way."""
+        while id in self.under_way:
+            await self.under_way[id].wait()
+        self.under_way[id] = asyncio.Event()
+
+    def end(self, id: str) -> None:
+        """The document is committed, or will not be."""
+        done = self.under_way.pop(id, None)
+        if done is not None:
+            done.set()
+
+    def account(self, batch: Sequence[Ready], done: Committed) -> None:
+        """Take down what a transaction made visible."""
+        self.entities |= done.entities
+        self.relations |= done.relations
+        self.usage += done.usage
+        for one in batch:
+            self.documents.append(one.document.id or "")
+            self.end(one.document.id or "")
+            for chunk, extraction in zip(one.chunks, one.extractions, strict=True):
+                self.usage += extraction.usage
+                self.reports.append((extraction.state, documents.report_json(extraction)))
+                if extraction.state == "failed":
+                    reason = extraction.error or documents.ALL_REFUSED
+                    self.failures.append(Failure(chunk.document_id, chunk.id, reason))
+        self.tell()
+
+    def report(self) -> InsertReport:
+        """What was done, in an order that does not depend on what was done first."""
+        return InsertReport(
+            documents=tuple(sorted(self.documents)),
+            unchanged=tuple(sorted(self.unchanged)),
+            chunks=len(self.reports),
+            entities=len(self.entities),
+            relations=len(self.relations),
+            failures=tuple(sorted(self.failures, key=lambda f: (f.document_id, f.chunk_id or ""))),
+            usage=self.spending.spent if self.stopped else self.usage,
+            extraction=documents.sum_reports(self.reports),
+            stopped=self.stopped,
+        )
