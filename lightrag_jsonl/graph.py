@@ -78,6 +78,10 @@ class KnowledgeGraph:
         """A relation's weight: the sum of its mentions' strengths."""
         return self._weights[relation]
 
+    def weights(self, relations: Iterable[int]) -> list[float]:
+        """The weights of several relations."""
+        return [self._weights[relation] for relation in relations]
+
     def relation_rows(self) -> Iterator[tuple[int, int, int, float]]:
         """All relations as (id, low, high, weight), in the order of their ids."""
         for relation in sorted(self._ends):

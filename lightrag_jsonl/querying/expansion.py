@@ -66,7 +66,7 @@ def _adjacent(graph: KnowledgeGraph, seeds: Seeds) -> tuple[Ids, Floats]:
 def _by_relevance(snapshot: Snapshot, probe: Probe, ids: Ids, named_ends: Floats) -> Floats:
     """By likeness to the question and its nearest keyword; named ends first, what is told often too."""
     bonus = NAMED_END * np.minimum(named_ends, 1) + BOTH_ENDS * (named_ends > 1)
-    weights = np.array([snapshot.graph.weight(row) for row in ids.tolist()], np.float64)
+    weights = np.array(snapshot.graph.weights(ids.tolist()), np.float64)
     return _likeness(snapshot, probe, ids) + bonus + TOLD_OFTEN * np.log1p(weights)
 
 
@@ -75,7 +75,7 @@ def _by_degree(snapshot: Snapshot, probe: Probe, ids: Ids, named_ends: Floats) -
     graph = snapshot.graph
     rows = ids.tolist()
     degrees = np.array([sum(map(graph.degree, graph.ends(row))) for row in rows], np.float64)
-    weights = np.array([graph.weight(row) for row in rows], np.float64)
+    weights = np.array(graph.weights(rows), np.float64)
     return degrees + weights / (1.0 + weights)
 
 
