@@ -76,7 +76,6 @@ def connect(database: Database, setup: Setup) -> Engine:
         language=setup.language,
         settings=lambda: _recorded(setup, tokenizer),
         record_schema=setup.prompts.prompt("extract-graph").schema,
-        clock=setup.clock,
     )
 
     def cited(text: str, context: Context) -> tuple[tuple[Citation, ...], tuple[int, ...]]:

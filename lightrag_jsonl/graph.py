@@ -1,4 +1,4 @@
-"""The knowledge graph's shape in memory, by row id; `to_networkx` and `rag.graph` give it to networkx.
+"""The knowledge graph's shape in memory, by row id; `rag.graph` gives the whole of it to networkx.
 
 Plain dictionaries, as networkx keeps them inside: importing networkx takes longer than answering
 a first question, so only who asks for a networkx graph pays for it.
@@ -7,10 +7,6 @@ a first question, so only who asks for a networkx graph pays for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 
 class KnowledgeGraph:
@@ -90,13 +86,3 @@ class KnowledgeGraph:
     def entity_ids(self) -> list[int]:
         """All entities' ids, ascending."""
         return sorted(self._relations)
-
-    def to_networkx(self) -> nx.Graph:
-        """A networkx copy: nodes and edges in the order of their ids, edges with `id` and `weight`."""
-        import networkx as nx
-
-        graph = nx.Graph()
-        graph.add_nodes_from(self.entity_ids())
-        for relation, low, high, weight in self.relation_rows():
-            graph.add_edge(low, high, id=relation, weight=weight)
-        return graph

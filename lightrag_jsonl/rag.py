@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sqlite3
 import time
 import uuid
@@ -80,8 +79,6 @@ from lightrag_jsonl.types import (
 
 if TYPE_CHECKING:
     import networkx as nx
-
-log = logging.getLogger(__name__)
 
 
 class AsyncLightRAG:

@@ -26,10 +26,6 @@ class Schema:
         self._check = check
         self._branches = branches
 
-    def valid(self, record: Json) -> bool:
-        """Whether the value obeys the schema."""
-        return self._check.is_valid(record)
-
     def error(self, record: Json) -> str | None:
         """None for a valid value, else what is wrong and where.
 

@@ -43,10 +43,7 @@ def test_the_branch_is_picked_by_its_constant_field() -> None:
 
 def test_a_valid_record_has_no_error() -> None:
     """None means valid."""
-    schema = compile_schema(MIXED)
-
-    assert schema.error({**EDGE, "object-entity": True}) is None
-    assert schema.valid({**EDGE, "object-entity": True})
+    assert compile_schema(MIXED).error({**EDGE, "object-entity": True}) is None
 
 
 def test_an_unknown_type_is_named_beside_the_known_ones() -> None:

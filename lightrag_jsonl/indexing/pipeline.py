@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import (
     AsyncIterator,
     Callable,
@@ -70,7 +69,6 @@ class IndexPipeline:
         language: str,
         settings: Callable[[], Mapping[str, str]],
         record_schema: Schema | None = None,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._database = database
         self._extractor = extractor
@@ -78,7 +76,6 @@ class IndexPipeline:
         self._tokenizer = tokenizer
         self._options = options
         self._record_schema = record_schema
-        self._clock = clock
         self._committer = Committer(
             database, ask, embeddings, tokenizer, options, language=language, settings=settings
         )
@@ -167,7 +164,11 @@ class IndexPipeline:
         """Make several names one entity, called `into`; what each chunk said stays as it is."""
         keys, target = {name_key(name) for name in names}, name_key(into)
         async with self._writing():
-            await self._require_entities([*names])
+            with self._database.reading() as connection:
+                found = reading.entity_ids(connection, keys)
+            missing = [name for name in names if name_key(name) not in found]
+            if missing:
+                raise NotFoundError(f"no such entity: {', '.join(missing)}")
             return await self._committer.rename(
                 lambda known: known.merged(keys, target, into.strip()), keys | {target}
             )
@@ -183,13 +184,6 @@ class IndexPipeline:
                 raise NotFoundError(f"not merged into another entity: {', '.join(strangers)}")
             concerned = keys | {known.targets[key] for key in keys}
             return await self._committer.rename(lambda now: now.without(keys), concerned)
-
-    async def _require_entities(self, names: Sequence[str]) -> None:
-        with self._database.reading() as connection:
-            found = reading.entity_ids(connection, [name_key(name) for name in names])
-        missing = [name for name in names if name_key(name) not in found]
-        if missing:
-            raise NotFoundError(f"no such entity: {', '.join(missing)}")
 
     async def repair(self) -> list[str]:
         """Rebuild everything that is derived from the documents and their claims."""

@@ -75,11 +75,6 @@ class SnapshotKeeper:
                 partial(self._chunk_names, connection),
             )
 
-    def forget(self) -> None:
-        """Drop the derived indexes; the next snapshot loads them anew."""
-        with self._lock:
-            self._graph, self._mentions, self._generation = None, None, -1
-
     def _all_mentions(self, connection: sqlite3.Connection) -> Mentions:
         if self._mentions is None:
             self._mentions = Mentions.read(connection)
