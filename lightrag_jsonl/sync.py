@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
-import queue
-import threading
 import time
 import uuid
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Callable,
-    Coroutine,
-    Iterable,
-    Iterator,
-    Sequence,
-)
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from lightrag_jsonl.batching import BatchExport, BatchImport
 from lightrag_jsonl.duplicates import Duplicate
-from lightrag_jsonl.errors import StorageError
 from lightrag_jsonl.estimating import Estimate
+from lightrag_jsonl.eventloop import LoopThread
 from lightrag_jsonl.explain.events import Event
 from lightrag_jsonl.explain.origins import DocumentOrigins, EdgeOrigins
 from lightrag_jsonl.explain.rdf import Format, Version
@@ -70,9 +58,6 @@ from lightrag_jsonl.types import (
 if TYPE_CHECKING:
     import networkx as nx
 
-Result = TypeVar("Result")
-Item = TypeVar("Item")
-
 
 class LightRAG:
     """A knowledge graph over texts, in one folder, and answers from it; safe from any thread.
@@ -114,7 +99,7 @@ class LightRAG:
             clock=clock,
             new_id=new_id,
         )
-        self._loop = _LoopThread()
+        self._loop = LoopThread()
 
     @property
     def working_dir(self) -> Path:
@@ -373,7 +358,7 @@ class LightRAG:
 class Stream:
     """The pieces of an answer; `.answer` holds it whole after the last one."""
 
-    def __init__(self, loop: _LoopThread, source: AsyncStream) -> None:
+    def __init__(self, loop: LoopThread, source: AsyncStream) -> None:
         self._source = source
         self._pieces = loop.iterate(source)
 
@@ -387,88 +372,3 @@ class Stream:
     def answer(self) -> Answer:
         """The whole answer, with its citations; `ValueError` while pieces are still to come."""
         return self._source.answer
-
-
-class _LoopThread:
-    """An event loop in a daemon thread, started when it is first needed."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self.closed = False
-
-    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine there and wait; Ctrl-C cancels it, and waits until it has stopped."""
-        if threading.current_thread() is self._thread:
-            work.close()
-            raise RuntimeError(
-                "a listener cannot call the LightRAG that it listens to and waits for"
-            )
-        try:
-            future = asyncio.run_coroutine_threadsafe(work, self._started())
-        except BaseException:
-            work.close()
-            raise
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            future.cancel()
-            concurrent.futures.wait([future])
-            raise
-
-    def iterate(self, source: AsyncIterator[Item]) -> Iterator[Item]:
-        """Pull the items of an async iterator, each when it is asked for."""
-        try:
-            while True:
-                yield self.run(_next(source))
-        except StopAsyncIteration:
-            return
-        finally:
-            if not self.closed:
-                self.run(_closed(source))
-
-    def close(self) -> None:
-        with self._guard:
-            self.closed = True
-            loop, self._loop = self._loop, None
-        if loop is not None and self._thread is not None:
-            loop.call_soon_threadsafe(loop.stop)
-            self._thread.join()
-            loop.close()
-
-    def _started(self) -> asyncio.AbstractEventLoop:
-        with self._guard:
-            if self.closed:
-                raise StorageError("this LightRAG was closed")
-            if self._loop is None:
-                ready: queue.SimpleQueue[asyncio.AbstractEventLoop] = queue.SimpleQueue()
-                self._thread = threading.Thread(
-                    target=_serve, args=(ready,), name="lightrag-jsonl", daemon=True
-                )
-                self._thread.start()
-                self._loop = ready.get()
-            return self._loop
-
-
-def _serve(ready: queue.SimpleQueue[asyncio.AbstractEventLoop]) -> None:
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    loop.call_soon(ready.put, loop)
-    loop.run_forever()
-    pending = asyncio.all_tasks(loop)
-    for task in pending:
-        task.cancel()
-    loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
-    loop.run_until_complete(loop.shutdown_asyncgens())
-    loop.run_until_complete(loop.shutdown_default_executor())
-
-
-async def _next(source: AsyncIterator[Item]) -> Item:
-    return await anext(source)
-
-
-async def _closed(source: AsyncIterator[Item]) -> None:
-    """Let an iterator that was left before its end stop what it does."""
-    if isinstance(source, AsyncGenerator | AsyncStream):
-        await source.aclose()
