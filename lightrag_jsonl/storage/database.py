@@ -130,6 +130,8 @@ class Database:
             try:
                 if int(connection.execute("PRAGMA user_version").fetchone()[0]) != schema.FORMAT:
                     self._create_or_migrate(connection)
+                elif connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                    connection.execute("PRAGMA journal_mode = WAL")  # a copy that VACUUM INTO made
                 connection.execute("SELECT count(*) FROM settings").fetchone()
             finally:
                 connection.close()
@@ -147,7 +149,8 @@ class Database:
                 schema.migrate(connection, found)
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:  # a failing disk has undone it already
+                connection.execute("ROLLBACK")
             raise
 
     def _check_format(self, found: int, tables: int) -> None:

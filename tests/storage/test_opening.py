@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import os
 import sqlite3
 from pathlib import Path
@@ -19,7 +20,7 @@ from lightrag_jsonl.errors import (
     StorageError,
     VersionError,
 )
-from lightrag_jsonl.storage import schema
+from lightrag_jsonl.storage import checks, schema
 from lightrag_jsonl.storage.database import FILE_NAME, Database
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.types import Document
@@ -119,3 +120,21 @@ def test_a_closed_index_says_so(tmp_path: Path) -> None:
 def test_no_migration_is_missing() -> None:
     """From format 1 on each format has its step to the next one."""
     assert sorted(schema.MIGRATIONS) == list(range(1, schema.FORMAT))
+
+
+@pytest.mark.parametrize("number", range(1, schema.FORMAT + 1))
+def test_an_index_of_any_format_is_opened(tmp_path: Path, number: int) -> None:
+    """An index written by each format so far is migrated, answers, is sound, and can be changed."""
+    packed = Path(__file__).with_name(f"format-{number}.sqlite.gz").read_bytes()
+    (tmp_path / FILE_NAME).write_bytes(gzip.decompress(packed))
+    with LightRAG(tmp_path, embedder=HashEmbedder(dim=16)) as rag:
+        assert rag.status().format == schema.FORMAT
+        context = rag.retrieve("Where did Pierre Curie teach?", mode="walk")
+        assert {chunk.document_id for chunk in context.chunks} == {"curie", "pierre"}
+        assert "Marie Curie" in {entity.name for entity in context.entities}
+        assert rag.verify() == ()
+        rag.insert(Document("Irène Curie was born in Paris.", id="irene"))
+        rag.delete("curie", "pierre")
+        assert [chunk.document_id for chunk in rag.retrieve("Paris").chunks] == ["irene"]
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
+        assert checks.problems(connection) == []
