@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from lightrag_jsonl.adapters.offline import english_words as tables
 
@@ -22,6 +22,7 @@ _TOKEN = re.compile(
     r"|(?P<word>[^\W_]+(?:(?:[-&+]|\.(?=[a-z]{2,3}\b)|['’](?![sS]\b))[^\W_]+)*\+{0,2})"
     r"|(?P<tag></?[A-Za-z][^<>]{0,80}>)|(?P<mark>\S)"
 )
+LEXICON = Path("en", "en-lexicon.txt")  # within TextBlob
 _OPENERS = frozenset("\"'“‘([{:;—–-_*•|…!?.>")
 
 
@@ -60,8 +61,7 @@ class PatternTagger:
     """TextBlob's pattern tagger; the lexicon comes with the package, nothing is downloaded."""
 
     def __init__(self) -> None:
-        from textblob.en import parser
-
+        parser = _parser()
         self.tags = parser.find_tags
         self.lexicon: Mapping[str, str] = parser.lexicon
         self.lexicon.get("the")  # it is read lazily, and not safely so, by the first who looks
@@ -73,8 +73,7 @@ _loading = threading.Lock()  # the lexicon fills in place, and a half-filled one
 class LexiconTagger:
     """TextBlob's lexicon alone, read as a file, with a guess by form for words it does not have.
 
-    For questions: importing TextBlob brings NLTK and scikit-learn with it, which takes longer
-    than answering.
+    For questions, which are too short for a tagger to be worth its start.
     """
 
     def __init__(self) -> None:
@@ -105,10 +104,30 @@ _FORMS = tuple(
 
 
 @cache
-def _lexicon() -> Mapping[str, str]:
+def _parser() -> Any:
+    """The parser of `textblob.en`, made from its own file: importing the package around it brings
+    NLTK and scikit-learn with it, which takes seconds and is of no use here.
+    """
+    home = _textblob()
+    spec = spec_from_file_location("textblob_text", home / "_text.py")
+    if spec is None or spec.loader is None or not (home / "_text.py").is_file():
+        from textblob.en import parser
+
+        return parser
+    pattern = module_from_spec(spec)
+    spec.loader.exec_module(pattern)
+    lexicon = pattern.Lexicon(path=str(home / LEXICON), language="en")
+    return pattern.Parser(lexicon=lexicon, default=("NN", "NNP", "CD"), language="en")
+
+
+def _textblob() -> Path:
     found = find_spec("textblob")
-    folder = Path((found.submodule_search_locations or [""])[0]) if found else Path()
-    text = (folder / "en" / "en-lexicon.txt").read_text(encoding="utf-8")
+    return Path((found.submodule_search_locations or [""])[0]) if found else Path()
+
+
+@cache
+def _lexicon() -> Mapping[str, str]:
+    text = (_textblob() / LEXICON).read_text(encoding="utf-8")
     lines = (line.partition(" ") for line in text.split("\n") if line and line[:3] != ";;;")
     return {word: tag for word, _, tag in lines}
 
