@@ -16,6 +16,7 @@ from lightrag_jsonl.cli.opening import asking
 from lightrag_jsonl.cli.options import FILE, Command, Setup, as_json, mode, models
 from lightrag_jsonl.cli.output import emit_json, one_line, printable, say
 from lightrag_jsonl.cli.sources import read_stdin
+from lightrag_jsonl.places import told_apart, told_place
 from lightrag_jsonl.types import Json, Message
 
 if TYPE_CHECKING:
@@ -244,11 +245,12 @@ def _show(context: Context) -> None:
         _item(
             number, relation.score, f"{what} (weight {relation.weight:g}): {relation.description}"
         )
+    names = told_apart(context.documents.items())
     for number, chunk in enumerate(context.chunks, 1):
         if number == 1:
             say("chunks")
-        document = context.documents.get(chunk.document_id, chunk.document_id)
-        where = f"{document}, page {chunk.page}, characters {chunk.start}–{chunk.end}"
+        document = names.get(chunk.document_id, chunk.document_id)
+        where = told_place(document, chunk.page, chunk.start, chunk.end, context.language)
         _item(number, chunk.score, f"[{where}] {chunk.text}")
     dropped = context.dropped
     if context.empty:

@@ -53,6 +53,7 @@ def build_context(
         ),
         prompt=prompt,
         documents=found.documents,
+        language=language,
     )
 
 

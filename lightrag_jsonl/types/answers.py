@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from lightrag_jsonl.places import told_apart, told_place
 from lightrag_jsonl.types.graph import Entity, Kind, Relation
 from lightrag_jsonl.types.model import Usage
 from lightrag_jsonl.types.texts import Chunk
@@ -36,6 +37,7 @@ class Context:
 
     `tokens` is what `prompt` has by the index's tokenizer, or a little more where the tokens of
     its parts were added up. `documents` maps document ids to titles (or sources), for showing.
+    `language` is the index's: places are told in it.
     """
 
     question: str = ""
@@ -48,6 +50,7 @@ class Context:
     dropped: Dropped = Dropped()
     prompt: str = ""
     documents: Mapping[str, str] = field(default_factory=dict)
+    language: str = "en"
 
     @property
     def empty(self) -> bool:
@@ -80,7 +83,8 @@ class Citation:
 class Answer:
     """An answer and where it came from; `invented` are cited numbers that were not shown.
 
-    Printed, it is the text with a line a source below.
+    Printed, it is the text with a line a source below; documents of one title are told apart by
+    their ids.
     """
 
     text: str
@@ -91,8 +95,11 @@ class Answer:
     invented: tuple[int, ...] = ()
 
     def __str__(self) -> str:
+        names = told_apart((one.document_id, one.document) for one in self.citations)
         sources = []
-        for citation in self.citations:
-            where = f"{citation.document}, page {citation.page}, characters {citation.start}–{citation.end}"
-            sources.append(f"[{citation.number}] {where}")
+        for one in self.citations:
+            place = told_place(
+                names[one.document_id], one.page, one.start, one.end, self.context.language
+            )
+            sources.append(f"[{one.number}] {place}")
         return "\n".join([self.text, *(["", *dict.fromkeys(sources)] if sources else [])])

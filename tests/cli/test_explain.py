@@ -81,7 +81,7 @@ def test_events_are_told_as_they_happen(
     ]
     assert "[session] urn:trustgraph:session:" in lines[0]
     assert result.stdout.startswith(example.answer)
-    assert "[1] d1.txt, page 1, characters 0–" in result.stdout
+    assert "\n[1] d1.txt" in result.stdout
 
 
 def test_json_stays_alone_on_stdout(

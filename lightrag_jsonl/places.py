@@ -1,0 +1,28 @@
+"""How a place in a document is told to people: document, page, characters."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+_PLACES: Mapping[str, str] = {
+    "en": "{}, page {}, characters {}–{}",
+    "zh": "{}，第 {} 页，第 {}–{} 字",
+}
+
+
+def told_place(document: str, page: int, start: int, end: int, language: str) -> str:
+    """One place in words, in English where the language is not known."""
+    return _PLACES.get(language, _PLACES["en"]).format(document, page, start, end)
+
+
+def told_apart(labels: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """What to call documents, by id, from ids and labels: a label that several share gets the id."""
+    owners: defaultdict[str, set[str]] = defaultdict(set)
+    for id, label in labels:
+        owners[label].add(id)
+    return {
+        id: label if len(ids) == 1 else f"{label} ({id})"
+        for label, ids in owners.items()
+        for id in sorted(ids)
+    }
