@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import LLM, Reranker, Tokenizer
 from lightrag_jsonl.querying.edges import EdgeBook
 from lightrag_jsonl.querying.pipeline import QueryPipeline
+from lightrag_jsonl.questions import Questions
 from lightrag_jsonl.reuse import Reuse
 from lightrag_jsonl.storage import settings
 from lightrag_jsonl.storage.database import Database
@@ -37,7 +37,8 @@ class Setup:
     language: str
     options: IndexOptions
     prompts: PromptManager
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float]
+    new_id: Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,9 @@ class Engine:
     setup: Setup
     tokenizer: Tokenizer
     ask: Ask
-    keeper: SnapshotKeeper
     indexing: IndexPipeline
     querying: QueryPipeline
-    reuse: Reuse
+    questions: Questions
 
     @property
     def model_name(self) -> str:
@@ -95,7 +95,8 @@ def connect(database: Database, setup: Setup) -> Engine:
         book=EdgeBook(candidate_edges, resolve_selection),
     )
     reuse = Reuse(database, ask, parts.embedder)
-    return Engine(setup, tokenizer, ask, keeper, indexing, querying, reuse)
+    questions = Questions(database, querying, reuse, clock=setup.clock, new_id=setup.new_id)
+    return Engine(setup, tokenizer, ask, indexing, querying, questions)
 
 
 def rehearsal(database: Database, setup: Setup, llm: LLM) -> LLMExtractor:

@@ -8,7 +8,6 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -20,10 +19,10 @@ from lightrag_jsonl.duplicates import Duplicate, find_duplicates
 from lightrag_jsonl.errors import ConfigError, NotFoundError
 from lightrag_jsonl.estimating import Estimate, Foreseen, estimate, scale_of
 from lightrag_jsonl.explain import archive, auditing, origins
-from lightrag_jsonl.explain.events import End, Event, new_session
+from lightrag_jsonl.explain.events import Event
 from lightrag_jsonl.explain.origins import DocumentOrigins, EdgeOrigins
 from lightrag_jsonl.explain.rdf import Format, Version
-from lightrag_jsonl.explain.recorder import Listener, Recorder
+from lightrag_jsonl.explain.recorder import Listener
 from lightrag_jsonl.explain.sources import Sources
 from lightrag_jsonl.explain.trace import Trace
 from lightrag_jsonl.explain.verify import Problem
@@ -43,7 +42,7 @@ from lightrag_jsonl.protocols import (
     Reranker,
     Tokenizer,
 )
-from lightrag_jsonl.querying.pipeline import AnswerStream
+from lightrag_jsonl.questions import AsyncStream
 from lightrag_jsonl.storage import (
     documents,
     maintenance,
@@ -111,13 +110,14 @@ class AsyncLightRAG:
         self.options = options or IndexOptions()
         self.language = language
         self._clock = clock
-        self._new_id = new_id
         self._view: tuple[int, nx.Graph] | None = None
         self._prompts = (
             prompts if isinstance(prompts, PromptManager) else PromptManager.load(language, prompts)
         )
         parts = complete(llm, embedder, extractor, keyword_extractor, answerer, language)
-        setup = Setup(parts, tokenizer, reranker, language, self.options, self._prompts, clock)
+        setup = Setup(
+            parts, tokenizer, reranker, language, self.options, self._prompts, clock, new_id
+        )
         self._database = Database(working_dir)
         try:
             self._engine = connect(self._database, setup)
@@ -258,24 +258,7 @@ class AsyncLightRAG:
         chooses the relations and says why. `listener` hears each event once it is stored.
         """
         asked = self._param(param, mode, history, explain)
-        recorder = self._recorder(question, asked, listener)
-        await recorder.begin()
-        try:
-            answer = await self._answered(question, asked, recorder)
-        except BaseException as error:  # what the pipeline has told already is told once
-            await recorder.failed(error)
-            raise
-        return replace(answer, trace_id=recorder.trace_id)
-
-    async def _answered(self, question: str, param: QueryParam, recorder: Recorder) -> Answer:
-        reuse = self._engine.reuse
-        answer = await reuse.find(question, param)
-        if answer is not None:
-            await reuse.replay(answer, recorder)
-        else:
-            answer = await self._engine.querying.answer(question, param, observer=recorder)
-            await reuse.keep(question, param, answer, recorder.generation)
-        return answer
+        return await self._engine.questions.answer(question, asked, listener)
 
     async def retrieve(
         self,
@@ -300,10 +283,9 @@ class AsyncLightRAG:
     ) -> AsyncStream:
         """The answer in pieces; `.answer` is whole once they are exhausted. The rest as in `query`."""
         asked = self._param(param, mode, history, explain)
-        recorder = self._recorder(question, asked, listener)
-        return AsyncStream(recorder, self._engine.querying.stream(question, asked, recorder))
+        return self._engine.questions.stream(question, asked, listener)
 
-    async def events(
+    def events(
         self,
         question: str,
         param: QueryParam | None = None,
@@ -316,36 +298,8 @@ class AsyncLightRAG:
 
         The last one is always `End`; where the query failed, it carries the error.
         """
-        told: asyncio.Queue[Event | None] = asyncio.Queue()
         asked = self._param(param, mode, history, explain)
-        recorder = self._recorder(question, asked, told.put_nowait)
-        asking = asyncio.create_task(self._ask_aloud(question, asked, recorder))
-        asking.add_done_callback(lambda _: told.put_nowait(None))
-        try:
-            while (event := await told.get()) is not None:
-                yield event
-                if isinstance(event, End):
-                    return
-            await asking  # it ended without an end: the trace could not be stored
-        finally:
-            asking.cancel()
-            await asyncio.gather(asking, return_exceptions=True)
-
-    async def _ask_aloud(self, question: str, param: QueryParam, recorder: Recorder) -> None:
-        await recorder.begin()
-        async for _ in self._engine.querying.stream(question, param, recorder):
-            pass
-
-    def _recorder(self, question: str, param: QueryParam, listener: Listener | None) -> Recorder:
-        def now() -> datetime:
-            return datetime.fromtimestamp(self._clock(), UTC)
-
-        with self._database.reading() as connection:
-            generation = snapshot.generation(connection)
-        session = new_session(
-            question, param.mode, generation=generation, new_id=self._new_id, clock=now
-        )
-        return Recorder(self._database, session, listener=listener, clock=now)
+        return self._engine.questions.events(question, asked)
 
     def _param(
         self,
@@ -570,30 +524,3 @@ class AsyncLightRAG:
         trace: TracebackType | None,
     ) -> None:
         await self.close()
-
-
-class AsyncStream:
-    """The pieces of an answer; `.answer` holds it whole after the last one."""
-
-    def __init__(self, recorder: Recorder, pieces: AnswerStream) -> None:
-        self._recorder = recorder
-        self._pieces = pieces
-        self._begun = False
-
-    def __aiter__(self) -> AsyncIterator[str]:
-        return self
-
-    async def __anext__(self) -> str:
-        if not self._begun:
-            self._begun = True
-            await self._recorder.begin()
-        return await anext(self._pieces)
-
-    async def aclose(self) -> None:
-        """Stop before the end: no answer will come of it."""
-        await self._pieces.aclose()
-
-    @property
-    def answer(self) -> Answer:
-        """The whole answer, with its citations; `ValueError` while pieces are still to come."""
-        return replace(self._pieces.answer, trace_id=self._recorder.trace_id)

@@ -35,7 +35,8 @@ from lightrag_jsonl.protocols import (
     Reranker,
     Tokenizer,
 )
-from lightrag_jsonl.rag import AsyncLightRAG, AsyncStream
+from lightrag_jsonl.questions import AsyncStream
+from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.storage.maintenance import CacheStats
 from lightrag_jsonl.types import (
     Answer,
