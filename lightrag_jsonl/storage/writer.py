@@ -23,7 +23,7 @@ Job = Callable[[sqlite3.Connection], Result]
 
 CHECKPOINT_PAGES = 4_000  # 16 MB of log: a page changed many times is copied back once
 FLUSH_SECONDS = 0.5  # what a power cut may take of the transactions that need not be flushed
-COMPANY_SECONDS = 0.003  # how long a job that is not urgent waits for the next one
+COMPANY_SECONDS = 0.001  # how long a job that is not urgent waits for the next one
 GROUP_LIMIT = 64  # jobs committed together at most
 PIECE_BYTES = 1 << 20  # of the log, read at a time
 
