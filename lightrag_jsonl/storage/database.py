@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 from lightrag_jsonl.errors import CorruptError, StorageError, VersionError
 from lightrag_jsonl.storage import schema
@@ -128,21 +129,29 @@ class Database:
         with translated(self.path):
             connection = self._connect()
             try:
-                if int(connection.execute("PRAGMA user_version").fetchone()[0]) != schema.FORMAT:
+                known = _value(connection, "PRAGMA user_version") == schema.FORMAT
+                if not known or _value(connection, "PRAGMA journal_mode") != "wal":
+                    # new, old, or a copy that VACUUM INTO made
+                    self._check_format(connection)
+                    self._begin_log(connection)
                     self._create_or_migrate(connection)
-                elif connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                    connection.execute("PRAGMA journal_mode = WAL")  # a copy that VACUUM INTO made
                 connection.execute("SELECT count(*) FROM settings").fetchone()
             finally:
                 connection.close()
 
+    def _begin_log(self, connection: sqlite3.Connection) -> None:
+        """Switch to a write-ahead log; SQLite says nothing where it cannot, but stays as it was."""
+        if _value(connection, "PRAGMA journal_mode = WAL") != "wal":
+            raise StorageError(
+                f"{self.path} cannot have a write-ahead log: free some disk space, or put the "
+                "folder on a local disk, and run the same command again",
+                path=self.path,
+            )
+
     def _create_or_migrate(self, connection: sqlite3.Connection) -> None:
-        connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("BEGIN IMMEDIATE")
         try:
-            found = int(connection.execute("PRAGMA user_version").fetchone()[0])
-            tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-            self._check_format(found, int(tables))
+            found = self._check_format(connection)
             if found == 0:
                 schema.create(connection)
             else:
@@ -153,15 +162,22 @@ class Database:
                 connection.execute("ROLLBACK")
             raise
 
-    def _check_format(self, found: int, tables: int) -> None:
+    def _check_format(self, connection: sqlite3.Connection) -> int:
+        """The format of the database, 0 of an empty one; it may be too new, or somebody else's."""
+        found = int(_value(connection, "PRAGMA user_version"))
         if found > schema.FORMAT:
             raise VersionError(
                 f"{self.path} has format {found}, this version of lightrag-jsonl reads up to "
                 f"{schema.FORMAT}: upgrade lightrag-jsonl",
                 path=self.path,
             )
-        if found == 0 and tables:
+        if found == 0 and _value(connection, "SELECT count(*) FROM sqlite_schema"):
             raise CorruptError(
                 f"{self.path} is a database of another program; name another folder",
                 path=self.path,
             )
+        return found
+
+
+def _value(connection: sqlite3.Connection, query: str) -> Any:
+    return connection.execute(query).fetchone()[0]

@@ -120,7 +120,7 @@ class Writer:
     def _after_trouble(self, error: BaseException) -> None:
         if self._waiting is not None:
             if not self._doubtful:
-                log.warning("%s: what was written last is not flushed yet: %s", self._path, error)
+                log.warning("what was written last is not flushed yet: %s", error)
             self._waiting = time.monotonic()  # the next try is not at once
         self._doubtful = self._doubtful or not isinstance(error, LockedError)
         if self._connection is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import resource
 import sqlite3
 import threading
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl.errors import StorageError
+from lightrag_jsonl.storage import writer
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.types import Document
@@ -250,3 +253,78 @@ def test_who_stops_waiting_does_not_stop_the_writing(tmp_path: Path) -> None:
     asyncio.run(run())
     database.close()
     assert stored(tmp_path, "SELECT value FROM settings") == [("v",)]
+
+
+class Flushes:
+    """Stands in for `os.fsync`: counts, fails as often as told, and wakes who waits."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+        self.failed, self.done = threading.Event(), threading.Event()
+
+    def __call__(self, descriptor: int) -> None:
+        if self.failures:
+            self.failures -= 1
+            self.failed.set()
+            raise OSError(errno.EIO, "Input/output error")
+        self.done.set()
+
+
+def put_setting(key: str) -> Any:
+    return lambda connection: connection.execute("INSERT INTO settings VALUES (?, 'x')", (key,))
+
+
+@pytest.mark.parametrize("failures", [0, 2])
+def test_what_need_not_be_flushed_at_once_is_flushed_soon(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    failures: int,
+) -> None:
+    """Without a further write, and again where the disk refuses, which a warning says once."""
+    database = Database(tmp_path)
+    flushes = Flushes(failures)
+    monkeypatch.setattr(os, "fsync", flushes)
+    database.submit(put_setting("a"), flush=False).result(30)
+    assert flushes.done.wait(60) and flushes.failures == 0
+    warnings = [record.getMessage() for record in caplog.records if "not flushed" in record.msg]
+    assert len(warnings) == min(failures, 1) and all("Input/output" in one for one in warnings)
+    database.close()
+    assert stored(tmp_path, "SELECT key FROM settings") == [("a",)]
+
+
+def test_after_a_flush_that_failed_the_next_write_begins_with_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the log cannot be handed to the disk again, nothing is called done; then all is."""
+    database = Database(tmp_path)
+    flushes = Flushes(1_000_000)
+    monkeypatch.setattr(os, "fsync", flushes)
+    monkeypatch.setattr(writer, "FLUSH_SECONDS", 0.0)
+    database.submit(put_setting("a"), flush=False).result(30)
+    assert flushes.failed.wait(60)
+    with pytest.raises(StorageError, match="Input/output error: free some disk space"):
+        database.write(put_setting("b"))
+    flushes.failures = 0
+    database.write(put_setting("c"))
+    assert flushes.done.is_set()
+    database.close()
+    assert stored(tmp_path, "SELECT key FROM settings ORDER BY key") == [("a",), ("c",)]
+
+
+def test_a_folder_without_a_write_ahead_log_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite says nothing where it cannot make one: we do, and a later opening makes it."""
+    connect = sqlite3.connect
+
+    class Without(sqlite3.Connection):
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            return super().execute("PRAGMA journal_mode" if "= WAL" in sql else sql, *values)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, factory=Without, **k))
+        with pytest.raises(StorageError, match="cannot have a write-ahead log"):
+            Database(tmp_path)
+    Database(tmp_path).close()
+    assert stored(tmp_path, "PRAGMA journal_mode") == [("wal",)]

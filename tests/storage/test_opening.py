@@ -53,11 +53,13 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
 
 
 def test_a_database_of_another_program(tmp_path: Path) -> None:
-    """Tables of somebody else are left alone."""
+    """Not a byte of somebody else's tables is changed."""
     with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as other:
         other.execute("CREATE TABLE songs (title)")
+    before = (tmp_path / FILE_NAME).read_bytes()
     with pytest.raises(CorruptError, match="another program"):
         Database(tmp_path)
+    assert (tmp_path / FILE_NAME).read_bytes() == before
 
 
 def test_a_database_of_a_newer_version(tmp_path: Path) -> None:
