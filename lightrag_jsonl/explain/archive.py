@@ -31,7 +31,7 @@ def load(connection: sqlite3.Connection, trace_id: str) -> Trace:
     stored = traces.events(connection, trace_id)
     try:
         return fold(event_from_json(text) for _, text in stored)
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, TypeError) as error:
         raise CorruptError(f"trace {trace_id} cannot be read: {error}") from error
 
 

@@ -19,8 +19,16 @@ def to_json(value: object) -> str:
 
 
 def from_json(kind: type[T], text: str) -> T:
-    """The dataclass that the text holds; absent fields get their defaults, unknown ones are ignored."""
-    found: T = _build(kind, json.loads(text))
+    """The dataclass that the text holds; absent fields get their defaults, unknown ones are ignored.
+
+    The text may come from anywhere. Raises `ValueError` where it is no JSON or a field's value is
+    of another type than its hint, `TypeError` where a field without a default is absent.
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    found: T = _build(kind, value, kind.__name__)
     return found
 
 
@@ -49,16 +57,29 @@ def _fields(kind: Any) -> tuple[tuple[str, Any], ...]:
     return tuple((field.name, hints[field.name]) for field in dataclasses.fields(kind))
 
 
-def _build(kind: Any, value: Any) -> Any:
-    if value is None or kind in (str, int, bool, float):
-        return value
+def _build(kind: Any, value: Any, name: str) -> Any:
+    """The value as its type hint wants it; `name` is that of its field."""
+    if kind in _WRITTEN:
+        return _checked(value, _WRITTEN[kind], name)
     if kind is datetime:
-        return datetime.fromisoformat(value)
+        return datetime.fromisoformat(_checked(value, str, name))
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        return kind(**{n: _build(k, value[n]) for n, k in _fields(kind) if n in value})
+        _checked(value, dict, name)
+        return kind(**{n: _build(k, value[n], n) for n, k in _fields(kind) if n in value})
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple:
-        return tuple(_build(arguments[0], item) for item in value)
+        return tuple(_build(arguments[0], item, name) for item in _checked(value, list, name))
     if origin in (typing.Union, types.UnionType):
-        return _build(next(k for k in arguments if k is not type(None)), value)
+        if value is None and type(None) in arguments:
+            return None
+        return _build(next(k for k in arguments if k is not type(None)), value, name)
+    return _checked(value, str, name) if origin is typing.Literal else value
+
+
+_WRITTEN: dict[Any, Any] = {str: str, bool: bool, int: int, float: (int, float)}
+
+
+def _checked(value: Any, written: Any, name: str) -> Any:
+    if not isinstance(value, written):
+        raise ValueError(f"{name} cannot be a value of type {type(value).__name__}")
     return value

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lightrag_jsonl.errors import NotFoundError
+from lightrag_jsonl.errors import CorruptError, NotFoundError
 from lightrag_jsonl.explain.edges import ID_LENGTH, Edge, edge_id
 from lightrag_jsonl.explain.events import Selection
 from lightrag_jsonl.explain.library import StoredLibrary, described
@@ -128,7 +128,10 @@ def _choosing(connection: sqlite3.Connection, edge: Edge) -> set[str]:
     for id, text in traces.selections(connection):
         if edge.id[:ID_LENGTH] not in text:
             continue
-        event = event_from_json(text)
+        try:
+            event = event_from_json(text)
+        except (ValueError, TypeError) as error:
+            raise CorruptError(f"trace {id} cannot be read: {error}") from error
         if isinstance(event, Selection):
             chosen |= {id for one in event.edges if one.edge.labels == edge.labels}
     return chosen

@@ -153,7 +153,7 @@ def trace_to_json(trace: Trace) -> str:
 
 
 def trace_from_json(text: str) -> Trace:
-    """The trace that `trace_to_json` wrote."""
+    """The trace that `trace_to_json` wrote; `ValueError` or `TypeError` where it did not."""
     return from_json(Trace, text)
 
 
@@ -163,8 +163,10 @@ def event_to_json(event: Event) -> str:
 
 
 def event_from_json(text: str) -> Event:
-    """The event that `event_to_json` wrote."""
+    """The event that `event_to_json` wrote; `ValueError` or `TypeError` where it did not."""
     stage, _, body = text[len('{"stage":"') : -1].partition('","event":')
+    if stage not in _EVENTS:
+        raise ValueError(f"there is no stage {stage[:40]!r}")
     return from_json(_EVENTS[stage], body)
 
 

@@ -247,14 +247,17 @@ def test_a_sound_index_has_no_problem(asked: Path, tmp_path: Path) -> None:
 
 
 def test_an_unreadable_trace_says_so(asked: Path, tmp_path: Path) -> None:
-    """Looking at a damaged trace is an error of ours that names it."""
+    """Looking at a damaged trace, or for those that chose an edge, is an error that names it."""
     copy(asked, tmp_path)
     with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
-        connection.execute("UPDATE trace_events SET event = '[]'")
+        connection.execute("UPDATE trace_events SET event = replace(event, '\"reasoning\":', '5,')")
         connection.commit()
 
-    with LightRAG(tmp_path) as rag, pytest.raises(CorruptError, match="0001"):
-        rag.trace("0001")
+    with LightRAG(tmp_path) as rag:
+        with pytest.raises(CorruptError, match="0001"):
+            rag.trace("0001")
+        with pytest.raises(CorruptError, match="0001"):
+            rag.edge_origins("Marie Curie", "discovered", "radium")
 
 
 def test_a_short_id_will_do_while_it_is_the_only_one(tmp_path: Path) -> None:

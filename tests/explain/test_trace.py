@@ -158,3 +158,33 @@ def test_unknown_and_missing_fields_do_not_stop_reading() -> None:
     text = '{"id":"1","question":"q","mode":"mix","started_at":"2026-01-02T12:00:00+00:00","new":1}'
 
     assert trace_from_json(text) == Trace("1", "q", "mix", NOON)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        '"question":5',
+        '"question":null',
+        '"invented":["<script>"]',
+        '"shown":[{"number":"1\\"><b>","kind":"entity","id":"e","label":"e"}]',
+        '"citations":{}',
+        '"sources":"abc"',
+        '"status":["failed"]',
+        '"started_at":7',
+        '"started_at":"noon"',
+        '"keywords":[]',
+        '"error":' + "[" * 100_000,
+    ],
+)
+def test_a_trace_from_elsewhere_holds_what_its_types_say(fields: str) -> None:
+    """Text that says anything else of a field is refused, so nothing hides behind a number."""
+    text = '{"id":"1","question":"q","mode":"mix","started_at":"2026-01-02T12:00:00+00:00",'
+
+    with pytest.raises(ValueError):
+        trace_from_json(text + fields + "}")
+
+
+def test_an_event_of_no_stage_is_refused() -> None:
+    """An event that no version ever wrote is a `ValueError` that names its stage."""
+    with pytest.raises(ValueError, match="encore"):
+        event_from_json('{"stage":"encore","event":{"trace_id":"1"}}')
