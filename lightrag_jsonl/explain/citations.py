@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from lightrag_jsonl.text import is_cjk, search_terms, sentence_spans
 from lightrag_jsonl.types import Chunk, Citation, Kind
@@ -78,6 +79,7 @@ _MARKER = re.compile(
     rf"{_OPEN}\s*(?P<numbers>{_ITEM}(?:\s*[,，、;；]\s*{_ITEM})*)\s*{_CLOSE}"
     r"(?!\((?:https?:|#))"  # a link's text is no citation
 )
+_LEADING = re.compile(rf"(?:\s|{_MARKER.pattern})*")
 _RANGE = re.compile(rf"({_NUMBER})(?:\s*{_DASH}\s*({_NUMBER}))?")
 _LONGEST_RANGE = 100  # more was never shown; both ends are reported instead
 
@@ -107,17 +109,30 @@ def _numbers(written: str) -> Iterator[int]:
 
 
 def _claims(text: str) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """For each marker the sentence it supports, without markers, and its numbers."""
+    """Each sentence that markers support, without them, and their numbers, each once."""
     marks = markers(text)
     spans = sentence_spans(text) if marks else []
     starts = [start for start, _ in spans]
-    for mark in marks:
+    handed_back: dict[int, int] = {}
+
+    def home(mark: Marker) -> tuple[int, int]:
         index = max(bisect_right(starts, mark.start) - 1, 0)
-        start, end = spans[index]
-        before = _MARKER.sub("", text[start : mark.start])
-        if index and not before.strip() and "\n" not in text[spans[index - 1][1] : start]:
-            start, end = spans[index - 1]  # "A claim. [1] Another": the mark follows its sentence
-        yield _MARKER.sub(" ", text[start:end]), mark.numbers
+        if index not in handed_back:
+            handed_back[index] = _handed_back(text, spans, index)
+        return spans[index - 1] if mark.start < handed_back[index] else spans[index]
+
+    for (start, end), found in groupby(marks, key=home):
+        numbers = dict.fromkeys(number for mark in found for number in mark.numbers)
+        yield _MARKER.sub(" ", text[start:end]), tuple(numbers)
+
+
+def _handed_back(text: str, spans: Sequence[tuple[int, int]], index: int) -> int:
+    """Where the markers end that open a sentence but belong to the one before: "A claim. [1] B"."""
+    start = spans[index][0]
+    if index == 0 or "\n" in text[spans[index - 1][1] : start]:
+        return start
+    leading = _LEADING.match(text, start)
+    return leading.end() if leading else start
 
 
 def _content_terms(claim: str) -> tuple[str, ...]:

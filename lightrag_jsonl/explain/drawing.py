@@ -22,13 +22,14 @@ _LABEL_WIDTH = 22  # in half-width letters; a Chinese character is two
 _LABEL_GAP = 30
 _DOT, _NAME_TOP, _NAME_BOTTOM = 8, 10, 26  # from a node's center: its rim, its name's two edges
 _MOST_PREDICATES = 16  # beside more lines they would cover each other; a pointer still shows them
-_MOST_EDGES = 48  # more cannot be read in one drawing; the chosen ones always come first
+_MOST_EDGES = 48  # more cannot be read in one drawing
+_MOST_CHOSEN = 150  # of the chosen ones, which come first; the layout takes a second for these
 
 
 def drawn_edges(candidates: Iterable[Edge], selected: frozenset[str]) -> tuple[Edge, ...]:
-    """The edges worth drawing: the chosen ones, then the best of the others."""
+    """The edges worth drawing: the first of the chosen ones, then the best of the others."""
     ordered = sorted(candidates, key=lambda edge: edge.id not in selected)
-    return tuple(ordered[: max(_MOST_EDGES, len(selected))])
+    return tuple(ordered[: max(_MOST_EDGES, min(len(selected), _MOST_CHOSEN))])
 
 
 def draw(
@@ -145,7 +146,7 @@ def _edge(
     if edge.id in spoken:
         x, y = (start + end) / 2
         drawn += f'<text x="{x:.1f}" y="{y - 5:.1f}">{escape(short(edge.predicate))}</text>'
-    group = f'<g class="edge{" on" if chosen else ""}" data-edge="{edge.id}">{drawn}</g>'
+    group = f'<g class="edge{" on" if chosen else ""}" data-edge="{escape(edge.id)}">{drawn}</g>'
     return f'<a class="cite" href="#n{number}">{group}</a>' if number is not None else group
 
 

@@ -184,9 +184,8 @@ class _Page:
         selected = frozenset(chosen.edge.id for chosen in trace.selected)
         drawn = drawn_edges(trace.candidates, selected)
         numbers = {item.id: item.number for item in trace.shown if item.kind == "relation"}
-        legend = self._say(
-            "legend", drawn=len(drawn), all=len(trace.candidates), chosen=len(selected)
-        )
+        chosen = sum(edge.id in selected for edge in drawn)
+        legend = self._say("legend", drawn=len(drawn), all=len(trace.candidates), chosen=chosen)
         return (
             f'<section id="graph"><h2>{self.words["graph"]}</h2><div class="card graph">'
             f"{draw(drawn, selected, numbers, title=trace.question)}</div>"
@@ -313,12 +312,13 @@ def _bold(pieces: list[tuple[bool, str]]) -> str:
     """Turn pairs of `**` in the answer's words into bold; an odd one stays as it is."""
     pairs = sum(piece.count("**") for words, piece in pieces if words) // 2 * 2
     seen = 0
-    html = []
+    html: list[str] = []
     for words, piece in pieces:
-        while words and seen < pairs and "**" in piece:
-            piece = piece.replace("**", "</strong>" if seen % 2 else "<strong>", 1)
+        first, *others = piece.split("**", pairs - seen) if words and seen < pairs else [piece]
+        html.append(first)
+        for part in others:
+            html += ("</strong>" if seen % 2 else "<strong>", part)
             seen += 1
-        html.append(piece)
     return "".join(html)
 
 

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightrag_jsonl.explain import citations
 from lightrag_jsonl.explain.citations import Citable, markers, resolve_citations
+from lightrag_jsonl.text import search_terms
 from lightrag_jsonl.types import Chunk
 
 ENGLISH = (
@@ -163,3 +165,23 @@ def test_every_span_is_exact(answer: str, first: str, second: str, at: int) -> N
         piece = pieces[found.chunk_id]
         assert piece.start <= found.start < found.end <= piece.end
         assert piece.text[found.start - at : found.end - at] == found.text
+
+
+def test_a_sentence_is_read_once_however_often_it_is_marked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A model that got stuck repeating a citation costs no more than one that did not."""
+    read: list[str] = []
+
+    def terms(text: str) -> list[str]:
+        read.append(text)
+        return search_terms(text)
+
+    monkeypatch.setattr(citations, "search_terms", terms)
+
+    cited = resolve_citations(
+        "Curie discovered radium " + "[1] [7]" * 500 + ".", shown(chunk("Radium."))
+    )
+
+    assert len(read) == 1
+    assert (len(cited.citations), cited.invented) == (1, (7,))

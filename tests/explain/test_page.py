@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl.explain.drawing import LARGE, layout
+from lightrag_jsonl.explain.drawing import LARGE, drawn_edges, layout
 from lightrag_jsonl.explain.edges import Edge, SelectedEdge
 from lightrag_jsonl.explain.events import Event, Shown
 from lightrag_jsonl.explain.html import trace_page
@@ -138,7 +138,7 @@ def test_hostile_texts_stay_texts(texts: list[str]) -> None:
 
 def dressed(texts: list[str]) -> tuple[Trace, Sources]:
     """A trace that carries the eight texts wherever a text can stand."""
-    edge = Edge("66bd5bed", texts[0], texts[1], texts[2], ("c",), 0.5)
+    edge = Edge(texts[7], texts[0], texts[1], texts[2], ("c",), 0.5)
     chunk = Chunk("c", texts[3], 0, 1, 0, len(texts[4]) + 1, texts[4] + "x")
     shown = Shown(1, "relation", edge.id, texts[5], ("c",), texts[6])
     text = chunk.text[:1]
@@ -176,6 +176,18 @@ def test_every_node_is_inside_the_drawing(graph: tuple[int, list[tuple[int, int]
 
     assert np.isfinite(points).all()
     assert ((points >= 0) & (points <= np.array(LARGE))).all()
+
+
+def test_the_best_edges_are_drawn() -> None:
+    """The chosen come first, then the others by rank; far too many of either are left out."""
+    edges = [Edge(f"{number:08x}", "a", "b", "c") for number in range(1_000)]
+    ids = [edge.id for edge in edges]
+
+    few = [edge.id for edge in drawn_edges(edges, frozenset(ids[900:910]))]
+    every = [edge.id for edge in drawn_edges(edges, frozenset(ids))]
+
+    assert few == [*ids[900:910], *ids[: len(few) - 10]] and len(few) < 100
+    assert every == ids[: len(every)] and len(few) < len(every) < 500
 
 
 @pytest.fixture(scope="module")
