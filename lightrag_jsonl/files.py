@@ -62,6 +62,8 @@ def _read_folder(folder: Path) -> Iterator[Document | Failure]:
 
 def _read_file(path: Path) -> Iterator[Document]:
     text = read_text(path)
+    if not text.strip():
+        raise ConfigError(f"{path} is empty")
     if path.suffix.lower() == ".jsonl":
         yield from _read_lines(path, text)
     else:

@@ -21,7 +21,7 @@ from lightrag_jsonl.types import Json, Message
 
 if TYPE_CHECKING:
     from lightrag_jsonl.options import QueryParam
-    from lightrag_jsonl.sync import Stream
+    from lightrag_jsonl.sync import LightRAG, Stream
     from lightrag_jsonl.types import Answer, Context
 
 DESCRIPTION_COLUMNS = 100
@@ -165,13 +165,14 @@ def query(
     with asking(setup) as rag:
         listener = Live(setup.working_dir) if explain else None
         if stream and not as_json:
-            _stream(rag.stream(text, param, explain=explain, listener=listener))
-            return
-        answer = rag.query(text, param, explain=explain, listener=listener)
-    if as_json:
-        emit_json(answer)
-    else:
-        say(answer)
+            answer = _stream(rag.stream(text, param, explain=explain, listener=listener))
+        else:
+            answer = rag.query(text, param, explain=explain, listener=listener)
+            if as_json:
+                emit_json(answer)
+            else:
+                say(answer)
+        _tell_why_nothing(rag, answer.context, param)
 
 
 @click.command()
@@ -190,14 +191,16 @@ def retrieve(
       lightrag-jsonl retrieve -w kb --mode local --top-k 10 "Scrooge and Marley"
       lightrag-jsonl retrieve -w kb --prompt "Who was Scrooge's partner?"
     """
+    text, param = _question(question), _param(given)
     with asking(setup) as rag:
-        context = rag.retrieve(_question(question), _param(given))
-    if as_json:
-        emit_json(context)
-    elif prompt:
-        say(context.prompt)
-    else:
-        _show(context)
+        context = rag.retrieve(text, param)
+        if as_json:
+            emit_json(context)
+        elif prompt:
+            say(context.prompt)
+        else:
+            _show(context)
+        _tell_why_nothing(rag, context, param)
 
 
 def _question(words: Sequence[str]) -> str:
@@ -221,11 +224,31 @@ def _param(given: dict[str, Any]) -> QueryParam:
 # ── for people ──────────────────────────────────────────────────────────────────
 
 
-def _stream(pieces: Stream) -> None:
+def _stream(pieces: Stream) -> Answer:
     for piece in pieces:
         click.echo(printable(piece), nl=False)
         sys.stdout.flush()
     say(_sources(pieces.answer))
+    return pieces.answer
+
+
+def _tell_why_nothing(rag: LightRAG, context: Context, param: QueryParam) -> None:
+    """Where nothing was found because nothing could be, say so on stderr."""
+    if not context.empty or param.mode == "bypass":
+        return
+    documents = rag.documents()
+    known = sorted(COLUMNS) + sorted({key for one in documents for key in one.metadata} - COLUMNS)
+    unknown = [key for key in param.where if key not in known]
+    if not any(one.chunks for one in documents):
+        say("note: no document of this index has been read yet", err=True)
+    elif unknown:
+        say(
+            f"note: no document has {', '.join(map(repr, unknown))}; "
+            f"--where can ask for {', '.join(known)}",
+            err=True,
+        )
+    elif param.where:
+        say("note: only documents that meet --where were looked at", err=True)
 
 
 def _sources(answer: Answer) -> str:

@@ -9,6 +9,7 @@ import click
 from lightrag_jsonl.cli.opening import asking, looking
 from lightrag_jsonl.cli.options import Setup, as_json, folder
 from lightrag_jsonl.cli.output import counted, emit_json, say, table
+from lightrag_jsonl.text import name_key
 
 if TYPE_CHECKING:
     from lightrag_jsonl.duplicates import Duplicate
@@ -57,9 +58,11 @@ def merge(setup: Setup, names: tuple[str, ...], into: str, as_json: bool) -> Non
     if as_json:
         emit_json({"merged": names, "into": into})
         return
-    undo = " ".join(f'"{name}"' for name in names)
-    say(f"{counted(len(names), 'name')} now mean{'s' * (len(names) == 1)} {into}")
-    say(f"to undo: lightrag-jsonl entities unmerge -w {setup.working_dir} {undo}")
+    others = [name for name in names if name_key(name) != name_key(into)]
+    say(f"{counted(len(others), 'name')} now mean{'s' * (len(others) == 1)} {into}")
+    if others:
+        undo = " ".join(f'"{name}"' for name in others)
+        say(f"to undo: lightrag-jsonl entities unmerge -w {setup.working_dir} {undo}")
 
 
 @entities.command()

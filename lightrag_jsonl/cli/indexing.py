@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lightrag_jsonl.cli.opening import going_on, inserting
+from lightrag_jsonl.cli.opening import going_on, inserting, older_documents
 from lightrag_jsonl.cli.options import FILE, Command, Setup, as_json, models
 from lightrag_jsonl.cli.output import counted, emit_json, one_line, say
 from lightrag_jsonl.cli.progress import interruptible, progress_bar
 from lightrag_jsonl.cli.sources import find_sources, with_id
+from lightrag_jsonl.errors import NotFoundError
 
 if TYPE_CHECKING:
     from lightrag_jsonl.types import Failure, InsertReport
@@ -118,6 +120,7 @@ def insert(
     with _patiently(setup.working_dir), inserting(setup, options) as rag, progress_bar() as watcher:
         documents = sources if id is None else with_id(sources, id)
         report = rag.insert(documents, watcher=watcher)
+    _tell_older(setup.working_dir, report)
     _tell(setup.working_dir, report, as_json=as_json)
 
 
@@ -166,7 +169,11 @@ def delete(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
       lightrag-jsonl delete -w kb doc-1f3a5b7c9d0e2f46    (`documents` lists the ids)
     """
     with going_on(setup, {}) as rag:
-        report = rag.delete(*ids)
+        try:
+            report = rag.delete(*ids)
+        except NotFoundError as error:
+            where = f"lightrag-jsonl documents -w {setup.working_dir}"
+            raise NotFoundError(f"{error}; the ids are listed by: {where}") from error
     if as_json:
         emit_json(report)
         return
@@ -202,6 +209,20 @@ def _tell(
         _tell_people(working_dir, report, nothing)
     if report.failures or report.stopped:
         raise click.exceptions.Exit(INCOMPLETE)
+
+
+def _tell_older(working_dir: Path, report: InsertReport) -> None:
+    """A changed file is a new document: say that the one with its former text is there as well."""
+    if not report.documents:
+        return
+    older = older_documents(working_dir, (*report.documents, *report.unchanged))
+    if older:
+        ids = " ".join(map(shlex.quote, older[:SHOWN_FAILURES]))
+        say(
+            f"{counted(len(older), 'earlier text')} of changed files stayed in the index; "
+            f"to remove: lightrag-jsonl delete -w {working_dir} {ids}",
+            err=True,
+        )
 
 
 def _tell_people(working_dir: Path, report: InsertReport, nothing: str) -> None:

@@ -104,6 +104,15 @@ def recorded(working_dir: Path) -> dict[str, str]:
         return settings.read(connection)
 
 
+def older_documents(working_dir: Path, ids: Sequence[str]) -> list[str]:
+    """Ids of documents with the title and source of one of these, but another text."""
+    from lightrag_jsonl.storage import overview
+    from lightrag_jsonl.storage.database import Database
+
+    with contextlib.closing(Database(working_dir)) as database, database.reading() as connection:
+        return overview.namesakes(connection, ids)
+
+
 def remember(working_dir: Path, known: Mapping[str, str], values: Mapping[str, str]) -> None:
     """Write down in the folder what later commands need, where it is not known already."""
     from lightrag_jsonl.storage import settings

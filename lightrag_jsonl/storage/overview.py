@@ -38,6 +38,20 @@ def counts_of(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, i
     }
 
 
+def namesakes(connection: sqlite3.Connection, ids: Iterable[str]) -> list[str]:
+    """Documents with the title and source of one of `ids`, but not among them: earlier texts of
+    files that changed.
+    """
+    rows = connection.execute(
+        "WITH named AS (SELECT value FROM json_each(?)) "
+        "SELECT DISTINCT old.id, old.name FROM documents new JOIN documents old "
+        "ON old.source = new.source AND old.title = new.title "
+        "WHERE new.name IN named AND old.name NOT IN named ORDER BY old.id",
+        (dump(sorted(ids)),),
+    )
+    return [row[1] for row in rows]
+
+
 def measured(connection: sqlite3.Connection) -> tuple[int, int, Usage]:
     """Chunks that a model was paid to read, their tokens, and what that took."""
     chunks = tokens = 0

@@ -158,3 +158,19 @@ def test_an_endpoint_that_fails_is_one_line(run: Run, kb: Path) -> None:
 
     assert result.exit_code == 1
     assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [("titel=Curie", "no document has 'titel'"), ("title=Nobody", "only documents that meet")],
+)
+@pytest.mark.parametrize("command", ["query", "retrieve"])
+def test_a_filter_that_leaves_nothing_is_told(
+    run: Run, kb: Path, command: str, where: str, told: str
+) -> None:
+    """A misspelt name is said to be none, with those there are; else that the filter was at work."""
+    result = run(command, "-w", kb, "--where", where, "Where was Marie Curie born?")
+
+    assert result.exit_code == 0
+    assert told in result.stderr
+    assert ("date, id, source, title, year" in result.stderr) == ("titel" in where)

@@ -104,15 +104,16 @@ def test_an_id_for_two_texts(run: Run, tmp_path: Path) -> None:
     assert "--id names one document, but 2 were given" in result.stderr
 
 
-@pytest.mark.parametrize("name", ["none.txt", "binary.txt", "empty"])
+@pytest.mark.parametrize("name", ["none.txt", "binary.txt", "blank.txt", "empty"])
 def test_one_unreadable_thing_alone_is_an_error(run: Run, tmp_path: Path, name: str) -> None:
     """A single file or folder that cannot be read ends the command with 1."""
     (tmp_path / "binary.txt").write_bytes(bytes(range(256)))
+    (tmp_path / "blank.txt").write_bytes(b" \n")
     (tmp_path / "empty").mkdir()
     result = run("insert", "-w", tmp_path / "kb", tmp_path / name)
 
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: ")
+    assert result.stderr.startswith("error: ") and name in result.stderr
 
 
 def test_one_unreadable_file_of_several(run: Run, tmp_path: Path) -> None:
@@ -235,6 +236,34 @@ def test_resume_reads_what_was_left_waiting(
     assert second.exit_code == 0, second.output
     assert json.loads(recorded(kb)["cli.options"]) == {"chunk_overlap": 0, "chunk_tokens": 200}
     assert {one["state"] for one in run_json("documents", "-w", kb)} == {"done"}
+
+
+def test_the_earlier_text_of_a_changed_file_is_told(
+    run: Run, run_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    """A changed file is a new document; the command that removes the old one is said, and works."""
+    texts, kb = write(tmp_path / "texts", a__txt=ENGLISH, b__txt=CHINESE), tmp_path / "kb"
+    first = run("insert", "-w", kb, texts)
+    (texts / "a.txt").write_text(ENGLISH + " She lived in Paris.", encoding="utf-8")
+    second = run("insert", "-w", kb, texts)
+
+    assert first.stderr == ""
+    assert "1 earlier text of changed files stayed" in second.stderr
+    assert run(*second.stderr.split("lightrag-jsonl ")[1].split()).exit_code == 0
+    assert {one["characters"] for one in run_json("documents", "-w", kb)} == {
+        len(ENGLISH) + 20,
+        len(CHINESE),
+    }
+    assert run("insert", "-w", kb, texts).stderr == ""
+
+
+def test_deleting_an_unknown_document_tells_where_the_ids_are(run: Run, kb: Path) -> None:
+    """A file name is no id: the command that lists the ids is named."""
+    result = run("delete", "-w", kb, "curie.txt")
+
+    assert result.exit_code == 1
+    assert "no such document: curie.txt" in result.stderr
+    assert f"lightrag-jsonl documents -w {kb}" in result.stderr
 
 
 # ── what an index remembers ─────────────────────────────────────────────────────
