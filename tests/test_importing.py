@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import shutil
 from collections.abc import Iterable
@@ -84,7 +85,7 @@ def imported(folder: Path, tmp_path: Path) -> tuple[ImportReport, nx.Graph]:
     """The report and the graph of an import into a new index."""
     with LightRAG(tmp_path / "kb") as rag:
         report = rag.import_index(folder)
-        assert "+0 were there before" in rag.repair()[1]
+        assert "entities (+0)" in rag.repair()[1]
         return report, rag.graph
 
 
@@ -110,6 +111,17 @@ def test_names_that_fold_to_one_stay_apart_and_are_named(shared_data: Path, tmp_
     report, graph = imported(shared_data / "wd-nano-carol", tmp_path)
     assert report.kept_apart == (('" EBENEZER SCROOGE"', "EBENEZER SCROOGE (2)"),)
     assert {"EBENEZER SCROOGE", "EBENEZER SCROOGE (2)"} <= set(graph)
+
+
+def test_many_spellings_of_one_name_are_numbered(foreign: Foreign, tmp_path: Path) -> None:
+    """However many names fold to one, each gets the next number, past those that are taken."""
+    foreign.node("Ali (3)", "")
+    for letters in itertools.product("aA", "lL", "iI"):
+        foreign.node("".join(letters), "")
+    report, graph = imported(foreign.write(), tmp_path)
+    numbered = [f"({number})" for number in (2, 4, 5, 6, 7, 8, 9)]
+    assert [here.rsplit(" ", 1)[1] for _, here in report.kept_apart] == numbered
+    assert len(graph) == len(foreign.graph)
 
 
 def test_descriptions_stand_in_the_chunk_that_gave_them(shared_data: Path, tmp_path: Path) -> None:
@@ -139,6 +151,17 @@ def test_old_caches_tell_the_chunk_by_what_an_answer_names(shared_data: Path) ->
         if pairing.of(subject(node.name), text)
     ]
     assert all(paired) and len(paired) > 0.95 * sum(len(n.descriptions) for n in index.nodes)
+
+
+@pytest.mark.parametrize("noise", ['"', " ", "*", "\n"])
+def test_an_answer_that_went_wild_is_read_all_the_same(foreign: Foreign, noise: str) -> None:
+    """A model that repeated one sign without end is waited for no longer than for any answer."""
+    said = f'("entity"<|>SCROOGE<|>person<|>A miser.{noise * 200_000}end)##{noise * 200_000}'
+    foreign.node("SCROOGE", "d-0")
+    foreign.document("d", TEXT, [TEXT])
+    foreign.stores["llm_response_cache"] = {"key": {"return": said, "chunk_id": "d-0"}}
+    pairing = pair(read_folder(foreign.write()))
+    assert list(pairing.of(subject("SCROOGE"), "person")) == ["d-0"]
 
 
 def test_an_imported_index_answers_questions(shared_data: Path, tmp_path: Path) -> None:
@@ -266,6 +289,13 @@ def test_an_import_can_be_undone_beside_other_documents(foreign: Foreign, tmp_pa
         assert rag.records() == before
 
 
+BOMB = (  # ten billion letters, where entities are expanded without a limit
+    '<!DOCTYPE g [<!ENTITY e0 "aaaaaaaaaa">'
+    + "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10))
+    + "]><graphml>&e9;</graphml>"
+).encode()
+
+
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
@@ -274,6 +304,17 @@ def test_an_import_can_be_undone_beside_other_documents(foreign: Foreign, tmp_pa
         ("kv_store_full_docs.json", b"\xff\xfe\xfa", "no JSON"),
         ("graph_chunk_entity_relation.graphml", b"<graphml>", "no GraphML"),
         ("graph_chunk_entity_relation.graphml", b"", "no GraphML"),
+        (
+            "graph_chunk_entity_relation.graphml",
+            b'<?xml version="1.0" encoding="none"?><graphml/>',
+            "no GraphML",
+        ),
+        ("graph_chunk_entity_relation.graphml", BOMB, "no GraphML"),
+        (
+            "graph_chunk_entity_relation.graphml",
+            b'<!DOCTYPE g [<!ENTITY e SYSTEM "file:///etc/hostname">]><graphml>&e;</graphml>',
+            "undefined entity",
+        ),
     ],
 )
 def test_damaged_files_are_named(

@@ -13,8 +13,11 @@ from lightrag_jsonl.text import clean_name, name_key
 
 Subject: TypeAlias = frozenset[str]  # the key of a node's name, or of both ends of an edge
 
-RECORD = re.compile(r"[\"'“*]*\b(entity|relationship|relation)[\"'”*]*\s*(<\|(?:#\|)?>)")
-END = re.compile(r"\)?\s*(##|<\|COMPLETE\|>|$)")
+# Both look behind first: from inside a long run of quotes or spaces nothing new can be found.
+RECORD = re.compile(
+    r"(?<![\"'“*])[\"'“*]*\b(entity|relationship|relation)[\"'”*]*\s*(<\|(?:#\|)?>)"
+)
+END = re.compile(r"(?:\)|(?<!\s))\s*(##|<\|COMPLETE\|>|$)")
 
 
 def subject(*names: str) -> Subject:

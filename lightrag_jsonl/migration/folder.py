@@ -143,7 +143,7 @@ def _graph(folder: Path) -> nx.Graph:
         raise ConfigError(_no_graph(folder))
     try:
         return nx.Graph(nx.read_graphml(io.BytesIO(data)))
-    except (nx.NetworkXException, ParseError, ValueError, KeyError) as error:
+    except (nx.NetworkXException, ParseError, ValueError, LookupError) as error:
         raise ConfigError(f"{folder / GRAPH} is no GraphML ({error})") from error
 
 
@@ -236,12 +236,17 @@ def _answers(
 ) -> Iterator[ForeignAnswer]:
     """The cached answers: a flat store, or (before version 1.4) one store a query mode."""
     about = {key: chunk.id for chunk in chunks.values() for key in chunk.answers}
-    for key, entry in store.items():
-        if not isinstance(entry, dict):
-            continue
+    for key, entry in _flat(store):
         answer, chunk = entry.get("return"), entry.get("chunk_id")
         if isinstance(answer, str):
             known = chunk if isinstance(chunk, str) and chunk in chunks else about.get(key)
             yield ForeignAnswer(answer, known)
-        elif answer is None:
-            yield from _answers(entry, chunks)
+
+
+def _flat(store: Mapping[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
+    """The entries of a store, and those of the stores in it."""
+    for key, entry in store.items():
+        if isinstance(entry, dict):
+            yield key, entry
+            inner = entry.items() if entry.get("return") is None else ()
+            yield from ((name, one) for name, one in inner if isinstance(one, dict))

@@ -77,6 +77,7 @@ class _Mapping:
     apart: list[tuple[str, str]] = field(default_factory=list)
     homeless: list[tuple[str, Record]] = field(default_factory=list)
     _keys: set[str] = field(default_factory=set)
+    _last: dict[str, int] = field(default_factory=dict)
     _where: dict[str, int] = field(default_factory=dict)
     _records: list[list[Record]] = field(default_factory=list)
     _terms: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -144,11 +145,11 @@ class _Mapping:
         name = clean_name(raw)
         if not name:
             return None
-        number = 2
+        first = name_key(name)
         while name_key(name) in self._keys:
-            name = f"{clean_name(raw)} ({number})"
-            number += 1
-        if number > 2:
+            self._last[first] = self._last.get(first, 1) + 1
+            name = f"{clean_name(raw)} ({self._last[first]})"
+        if name_key(name) != first:
             self.apart.append((raw, name))
         self._keys.add(name_key(name))
         self.names[raw] = name
