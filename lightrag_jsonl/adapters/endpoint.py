@@ -34,7 +34,7 @@ class Endpoint:
     nothing was given) and closed with that loop. `timeout` is in seconds. The SDK retries lost
     connections, 408, 409, 429 and 5xx up to `max_retries` times, and waits as long as
     `Retry-After` says (up to two minutes). Requests raise `EndpointError`, or `ConfigError`
-    where there is no key.
+    where there is no key; the constructor raises `ConfigError` for a URL that is none.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class Endpoint:
         extra_headers: Mapping[str, str] | None,
         client: openai.AsyncOpenAI | None,
     ) -> None:
+        _check_url(base_url)
         self._base_url = base_url
         self._api_key = NO_KEY if api_key is None and _is_own(base_url) else api_key
         self._timeout = timeout
@@ -215,6 +216,16 @@ async def _closing(client: openai.AsyncOpenAI) -> AsyncGenerator[None, None]:
         yield
     finally:
         await client.close()
+
+
+def _check_url(base_url: str | None) -> None:
+    try:
+        parts = urlsplit(base_url or f"https://{OPENAI_HOST}")
+        problem = "" if parts.hostname and parts.port != 0 else "it names no server"
+    except ValueError as error:
+        problem = str(error)
+    if problem:
+        raise ConfigError(f"base_url= is no URL such as http://localhost:8000/v1: {problem}")
 
 
 def _is_own(base_url: str | None) -> bool:

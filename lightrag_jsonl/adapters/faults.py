@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Collection, Mapping
@@ -132,7 +133,9 @@ def _root(error: BaseException) -> str:
 
 
 def _seconds(header: str | None) -> float | None:
+    """The wait that a `Retry-After` header asks for, where it is a number of seconds."""
     try:
-        return None if header is None else float(header)
+        seconds = math.nan if header is None else float(header)
     except ValueError:
         return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeGuard
 
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.types import Json
@@ -144,7 +145,7 @@ class _Rules:
     def _object(self, schema: dict[str, Json], path: str) -> str:
         properties = schema.get("properties", {})
         required = schema.get("required", [])
-        if not isinstance(properties, dict) or not isinstance(required, list):
+        if not isinstance(properties, dict) or not _are_names(required):
             raise _no_grammar(path, "`properties` or `required` is malformed")
         if not properties and not required:
             return "map"
@@ -203,6 +204,10 @@ def literal(value: Json) -> str:
     return f'"{escaped}"'
 
 
+def _are_names(names: Json) -> TypeGuard[list[Json]]:
+    return isinstance(names, list) and all(isinstance(name, str) for name in names)
+
+
 def _members(members: Iterable[tuple[str, bool]]) -> str:
     """The fields in order with the commas between those that are there."""
     members = list(members)
@@ -255,12 +260,16 @@ def _span(low: int, high: int, path: str) -> range:
 def _range(schema: dict[str, Json], path: str) -> tuple[int | None, int | None]:
     """The bounds as integers, drawn inwards."""
     low, high = schema.get("minimum"), schema.get("maximum")
-    if not all(bound is None or isinstance(bound, int | float) for bound in (low, high)):
+    if not all(bound is None or _is_finite(bound) for bound in (low, high)):
         raise _no_grammar(path, "`minimum` or `maximum` is no number")
     return (
         math.ceil(low) if isinstance(low, int | float) else None,
         math.floor(high) if isinstance(high, int | float) else None,
     )
+
+
+def _is_finite(bound: Json) -> bool:
+    return isinstance(bound, int) or (isinstance(bound, float) and math.isfinite(bound))
 
 
 def _bounds(schema: dict[str, Json], low: str, high: str, default: int) -> tuple[int, int]:

@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 CHAT = "/chat/completions"
 PROBE_TIMEOUT = 10.0  # seconds a server may take to say what it is
 LENGTH = frozenset({"length", "max_tokens", "model_length"})
+MOST_TOKENS = 10**9  # of one call; sums of these still fit a database's integers
 
 
 class OpenAILLM:
@@ -245,7 +246,7 @@ def read_completion(answer: JsonObject) -> Completion:
         raise LLMError("the answer has no choices", transient=True)
     message, reason = choice.get("message"), choice.get("finish_reason")
     content = _text(message.get("content")) if isinstance(message, dict) else None
-    cut = reason in LENGTH
+    cut = isinstance(reason, str) and reason in LENGTH
     if content is None and not cut:
         refusal = message.get("refusal") if isinstance(message, dict) else None
         why = f": {refusal}" if refusal else f" (finish reason {reason!r})"
@@ -280,4 +281,6 @@ def _usage(usage: Json) -> Usage:
 
 
 def _count(number: Json) -> int:
-    return int(number) if isinstance(number, int | float) else 0
+    """A server's count; 0 for what can be none (an answer is paid for, whatever is said of it)."""
+    plausible = isinstance(number, int | float) and 0 <= number <= MOST_TOKENS
+    return int(number) if plausible else 0  # type: ignore[arg-type]

@@ -153,11 +153,14 @@ class OpenAIEmbedder:
     def _vectors(self, answer: JsonObject, count: int) -> Vectors:
         data = answer.get("data")
         items = [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
-        rows = {item.get("index", at): item.get("embedding") for at, item in enumerate(items)}
-        if set(rows) != set(range(count)) or len(items) != count:
+        places = [item.get("index", at) for at, item in enumerate(items)]
+        if not all(isinstance(at, int) for at in places) or {*places} != {*range(count)}:
+            places = []
+        if len(places) != count:
             raise EmbeddingError(
                 f"{self._endpoint.host}: {count} texts gave {len(items)} vectors, or wrong indices"
             )
+        rows = dict(zip(places, (item.get("embedding") for item in items), strict=True))
         ordered = [rows[at] for at in range(count)]
         return unit_rows(ordered, count=count, dim=self._dim, source=self._endpoint.host)
 

@@ -21,7 +21,7 @@ def unit_rows(
     """
     try:
         table = np.array(rows, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise EmbeddingError(f"{source}: the vectors are no table of numbers: {error}") from error
     if count == 0 and table.size == 0:
         return np.zeros((0, dim or 0), dtype=np.float32)
@@ -31,9 +31,10 @@ def unit_rows(
             f"{source}: {count} texts must give vectors of shape ({count}, {dim or 'dim'}), "
             f"got {table.shape}"
         )
-    if not np.isfinite(table).all():
-        raise EmbeddingError(f"{source}: a vector holds NaN or infinity")
-    lengths = np.linalg.norm(table, axis=1, keepdims=True)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(table, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all():
+        raise EmbeddingError(f"{source}: a vector holds NaN or infinity, or is that long")
     unit: npt.NDArray[np.float64] = np.divide(
         table, lengths, out=np.zeros_like(table), where=lengths > 0
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 from hypothesis import given
@@ -176,6 +177,9 @@ def test_a_literal_is_one_line_of_quoted_json(text: str) -> None:
         ({"properties": {"a": {"type": "integer", "minimum": 5}}}, "minimum"),
         ({"properties": {"a": {"type": "number", "minimum": -1, "maximum": 1}}}, "negative"),
         ({"properties": {"a": {"type": "integer", "minimum": 0, "maximum": 10**6}}}, "integers"),
+        ({"properties": {"a": {"type": "integer", "maximum": math.inf}}}, "no number"),
+        ({"properties": {"a": {"type": "number", "minimum": math.nan}}}, "no number"),
+        ({"properties": {}, "required": [["a"]]}, "malformed"),
         ({"properties": {"a": False}}, "allows nothing"),
         ({"allOf": [{}]}, "no `type`"),
         ({"type": "objekt"}, "unknown type"),

@@ -90,7 +90,7 @@ def test_a_shorter_vector_is_asked_for_where_the_model_can() -> None:
 
 
 def test_wrong_answers_are_errors() -> None:
-    """Too few vectors, doubled indices, another width, NaN, or no numbers at all."""
+    """Too few vectors, wrong indices, another width, NaN, no numbers or far too large ones."""
     doubled = Reply({"data": [{"index": 0, "embedding": [1.0]}] * 2})
     words = Reply({"data": [{"index": 0, "embedding": "x"}, {"index": 1, "embedding": "y"}]})
     ragged = embedding_reply([[1.0], [1.0, 2.0]])
@@ -100,6 +100,11 @@ def test_wrong_answers_are_errors() -> None:
     assert "(2, 3)" in fails(embedding_reply([[1.0, 2.0]] * 2), dim=3)
     assert "no table" in fails(ragged) and "no table" in fails(words)
     assert "NaN" in fails(Reply('{"data":[{"embedding":[NaN]},{"embedding":[1]}]}'))
+    assert "long" in fails(Reply('{"data":[{"embedding":[1e200]},{"embedding":[1]}]}'))
+    assert "no table" in fails(
+        Reply(f'{{"data":[{{"embedding":[{"9" * 400}]}},{{"embedding":[1]}}]}}')
+    )
+    assert "indices" in fails(Reply('{"data":[{"index":[0],"embedding":[1]},{"index":1}]}'))
 
 
 def test_failures_of_the_server_are_embedding_errors() -> None:

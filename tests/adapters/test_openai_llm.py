@@ -117,6 +117,14 @@ def test_usage_in_other_words_or_absent() -> None:
         assert run(llm.complete(QUESTION)) == Completion("a", usage=Usage(calls=1))
 
 
+@pytest.mark.parametrize("count", ["NaN", "1e999", "-5", "9" * 400, '"7"', "[7]", "null"])
+def test_a_senseless_count_does_not_cost_the_answer(count: str) -> None:
+    """What a server says of tokens may be anything: the answer that was paid for is kept."""
+    body = '{"choices":[{"message":{"content":"a"},"finish_reason":[]}],"usage":{"prompt_tokens":'
+    with ScriptedServer([Reply(f"{body}{count}" + "}}")]) as server:
+        assert run(model(server).complete(QUESTION)) == Completion("a", usage=Usage(calls=1))
+
+
 @pytest.mark.parametrize("json_mode", [False, True])
 def test_json_mode_is_for_json_only_and_only_if_asked(json_mode: bool) -> None:
     """A JSONL prompt never runs in json_object mode, which would allow one object only."""
@@ -149,6 +157,14 @@ def test_retry_after_is_honoured(caplog: pytest.LogCaptureFixture) -> None:
 
     assert len(server.bodies) == 3
     assert caplog.text.count("0.015") == 2
+
+
+@pytest.mark.parametrize("asked", ["nan", "inf", "-1", "soon"])
+def test_a_senseless_wait_is_not_waited_for(asked: str) -> None:
+    """Whoever calls again gets a number of seconds that can be waited for, or none."""
+    error = fails(error_reply(429, "slow down", retry_after=asked), max_retries=0)
+
+    assert error.transient and error.retry_after is None
 
 
 def test_a_rate_limit_that_stays_is_transient() -> None:
@@ -276,6 +292,13 @@ def test_without_a_key_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> No
 
     with pytest.raises(ConfigError, match=r"api\.openai\.com.*OPENAI_API_KEY"):
         run(llm.complete(QUESTION))
+
+
+@pytest.mark.parametrize("url", ["http://[::1/v1", "http://h:99999", "http://h:x", "http://", "h"])
+def test_a_url_that_is_none_is_refused_at_once(url: str) -> None:
+    """The constructor says so, before anything is sent anywhere."""
+    with pytest.raises(ConfigError, match="no URL such as http"):
+        OpenAILLM("m", base_url=url)
 
 
 def test_the_environments_key_stays_out_of_ones_own_server(monkeypatch: pytest.MonkeyPatch) -> None:
