@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from lightrag_jsonl.indexing.merging import (
 from lightrag_jsonl.storage import aliases, rows
 from lightrag_jsonl.storage.aliases import Aliases
 from lightrag_jsonl.storage.claims import EntityClaim, RelationClaim, entity_claims, relation_claims
+from lightrag_jsonl.storage.documents import chunk_times
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.text import name_key
 
@@ -53,8 +53,8 @@ def fold_problems(connection: sqlite3.Connection) -> list[str]:
     found = []
     if fold.strays:
         found.append(f"{fold.strays} claims belong to another entity or relation than they name")
-    stored_entities = rows.entities_by_id(connection, _ids(connection, "entities"))
-    stored_relations = rows.relations_by_id(connection, _ids(connection, "relations"))
+    stored_entities = rows.entities_by_id(connection, rows.all_ids(connection, "entity"))
+    stored_relations = rows.relations_by_id(connection, rows.all_ids(connection, "relation"))
     entities = _different(stored_entities, fold.entities, ENTITY_FIELDS)
     found += _summary("entities", [f"{stored_entities[id].name} ({why})" for id, why in entities])
     relations = _different(stored_relations, fold.relations, RELATION_FIELDS)
@@ -66,10 +66,10 @@ def _fresh(connection: sqlite3.Connection) -> _Fold:
     fold = _Fold({}, {})
     known_as = aliases.read(connection)
     ends: dict[int, dict[str, int]] = {}
-    every = _ids(connection, "chunks")
+    every = rows.all_ids(connection, "chunk")
     for start in range(0, len(every), BATCH):
         chunks = every[start : start + BATCH]
-        times = _times(connection, chunks)
+        times = chunk_times(connection, chunks)
         for claim in entity_claims(connection, chunks):
             key = _key(claim.mention.name, known_as)
             ends.setdefault(claim.chunk, {})[key] = claim.entity
@@ -136,12 +136,3 @@ def _summary(kind: str, wrong: list[str]) -> list[str]:
 def _key(name: str, known_as: Aliases) -> str:
     key = name_key(name)
     return known_as.targets.get(key, key)
-
-
-def _ids(connection: sqlite3.Connection, table: str) -> list[int]:
-    return [row[0] for row in connection.execute(f"SELECT id FROM {table} ORDER BY id")]
-
-
-def _times(connection: sqlite3.Connection, chunks: list[int]) -> dict[int, float]:
-    query = "SELECT id, created_at FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
-    return dict(connection.execute(query, (json.dumps(chunks),)).fetchall())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lightrag_jsonl.ask import Ask, Spending
 from lightrag_jsonl.concurrency import together
@@ -13,6 +13,7 @@ from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.extraction import LANGUAGES
 from lightrag_jsonl.indexing.merging import (
+    GRAPH_KINDS,
     NextIds,
     Plan,
     Said,
@@ -39,9 +40,8 @@ from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.documents import StoredChunk, StoredDocument
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.text import digest
-from lightrag_jsonl.types import Chunk, Document, DocumentState, Extraction, Kind, Page, Usage
+from lightrag_jsonl.types import Chunk, Document, Extraction, Page, Usage
 
-GRAPH_KINDS: tuple[Kind, ...] = ("entity", "relation")
 POSITION_BITS = 22  # chunks a document may have, in the order of places
 
 
@@ -84,10 +84,11 @@ class _Change:
     plan: Plan
     due: list[Due]
     documents: list[StoredDocument] = field(default_factory=list)
-    chunks: list[tuple[int, int, Chunk, float, Extraction]] = field(default_factory=list)
-    renewed: list[tuple[int, int, Chunk, float, Extraction]] = field(default_factory=list)
+    chunks: list[StoredChunk] = field(default_factory=list)
+    renewed: list[StoredChunk] = field(default_factory=list)
     old_documents: list[int] = field(default_factory=list)
     old_chunks: dict[int, Chunk] = field(default_factory=dict)
+    aliases: Aliases | None = None
 
 
 class Committer:
@@ -125,40 +126,24 @@ class Committer:
             self._options, self._tokenizer, summarize=summarize and self._ask.has_model
         )
         change = await asyncio.to_thread(self._prepare, ready, delete, describer)
-        usage = await self._summarize(change.due, describer, spending)
-        vectors = await self._embeddings.missing(self._texts(change.plan))
-        for one in ready:
-            vectors |= one.vectors
-        await asyncio.wrap_future(
-            self._database.submit(lambda connection: self._write(connection, change, vectors))
-        )
-        return _committed(change, usage)
+        return await self._carry_out(change, describer, spending)
 
     async def rename(
         self, change: Callable[[Aliases], Aliases], keys: Collection[str]
     ) -> Committed:
         """Change which names stand for which entity; `keys` are all that the change concerns."""
+        describer = Describer(self._options, self._tokenizer, summarize=False)
 
-        def prepare() -> tuple[_Change, Aliases]:
+        def prepare() -> _Change:
             with self._database.reading() as connection:
                 new = change(aliases.read(connection))
                 chunks = aliases.chunks_naming(connection, keys)
                 said = said_again(connection, chunks)
                 plan = fold(connection, said, chunks, NextIds.read(connection), new)
-                describer = Describer(self._options, self._tokenizer, summarize=False)
                 describer.describe(connection, plan)
-                return _Change((), plan, []), new
+                return _Change((), plan, [], aliases=new)
 
-        prepared, new = await asyncio.to_thread(prepare)
-        vectors = await self._embeddings.missing(self._texts(prepared.plan))
-
-        def write(connection: sqlite3.Connection) -> None:
-            aliases.replace(connection, new)
-            claims.drop_claims(connection, prepared.plan.removed)
-            self._write(connection, prepared, vectors)
-
-        await asyncio.wrap_future(self._database.submit(write))
-        return _committed(prepared, Usage())
+        return await self._carry_out(await asyncio.to_thread(prepare), describer)
 
     async def summarize_due(self) -> Committed:
         """Write the summaries that are due without any new claim (after a deletion, or a failure)."""
@@ -178,9 +163,16 @@ class Committer:
                 }
                 return _Change((), plan, due)
 
-        change = await asyncio.to_thread(prepare)
-        usage = await self._summarize(change.due, describer, None)
-        vectors = await self._embeddings.missing(self._texts(change.plan))
+        return await self._carry_out(await asyncio.to_thread(prepare), describer)
+
+    async def _carry_out(
+        self, change: _Change, describer: Describer, spending: Spending | None = None
+    ) -> Committed:
+        """Have written what is due, have embedded what is new, and make it all visible at once."""
+        usage = await self._summarize(change.due, describer, spending)
+        vectors = await self._embeddings.missing(_texts(change.plan))
+        for one in change.ready:
+            vectors |= one.vectors
         await asyncio.wrap_future(
             self._database.submit(lambda connection: self._write(connection, change, vectors))
         )
@@ -227,49 +219,44 @@ class Committer:
             total += usage
         return total
 
-    def _texts(self, plan: Plan) -> list[str]:
-        texts = [entity_text(row) for row in plan.entities.values() if row.mentions]
-        texts += [relation_text(row) for row in plan.relations.values() if row.mentions]
-        return [self._embeddings.clip(text) for text in texts]
-
     # ── the transaction ─────────────────────────────────────────────────────────
 
     def _write(
         self, connection: sqlite3.Connection, change: _Change, vectors: Mapping[bytes, Vectors]
     ) -> None:
         cache.put_embeddings(connection, vectors)
+        if change.aliases is not None:
+            aliases.replace(connection, change.aliases)
         self._drop_old(connection, change)
         self._put_graph(connection, change.plan)
         self._put_documents(connection, change)
         settings.record(connection, self._settings())
-        touched = [chunk[0] for chunk in change.chunks]
         snapshot.note_commit(
             connection,
             entity=change.plan.entities,
             relation=change.plan.relations,
-            chunk=[*touched, *change.old_chunks],
+            chunk=[*(new.row for new in change.chunks), *change.old_chunks],
         )
 
     def _drop_old(self, connection: sqlite3.Connection, change: _Change) -> None:
+        if change.plan.removed:
+            claims.drop_claims(connection, change.plan.removed)
         if change.old_documents:
             texts = [(row, chunk.text) for row, chunk in change.old_chunks.items()]
             fulltext.drop_terms(connection, texts)
-            claims.drop_claims(connection, change.old_chunks)
             documents.drop_chunks(connection, change.old_chunks)
             documents.drop_documents(connection, change.old_documents)
 
     def _put_graph(self, connection: sqlite3.Connection, plan: Plan) -> None:
         entities = [row for row in plan.entities.values() if row.mentions]
         relations = [row for row in plan.relations.values() if row.mentions]
-        keys = [self._key(entity_text(row)) for row in entities]
-        keys += [self._key(relation_text(row)) for row in relations]
-        stored = cache.embedding_ids(connection, keys)
         changed: list[EntityRow | RelationRow] = [*entities, *relations]
+        keys = [self._embeddings.key(text) for text in _texts(plan)]
+        stored = cache.embedding_ids(connection, keys)
         for row, key in zip(changed, keys, strict=True):
             row.embedding = stored.get(key)
         for kind in GRAPH_KINDS:
-            gone = [(id,) for id in plan.gone(kind)]
-            connection.executemany(f"DELETE FROM {snapshot.OWNERS[kind]} WHERE id = ?", gone)
+            rows.drop_rows(connection, kind, plan.gone(kind))
         rows.put_entities(connection, entities)
         rows.put_relations(connection, relations)
         claims.put_claims(connection, plan.entity_claims, plan.relation_claims)
@@ -278,25 +265,26 @@ class Committer:
         pages = {one.document.id: one.pages for one in change.ready}
         for document in change.documents:
             documents.put_document(connection, document, pages[document.id])
-        keys = [self._key(part[2].text) for part in change.chunks]
+        keys = [self._embeddings.key(new.chunk.text) for new in change.chunks]
         stored = cache.embedding_ids(connection, keys)
-        new = [
-            StoredChunk(row, document, chunk, at, stored.get(key), extraction)
-            for (row, document, chunk, at, extraction), key in zip(change.chunks, keys, strict=True)
-        ]
-        documents.put_chunks(connection, new)
-        fulltext.put_terms(connection, [(part[0], part[2].text) for part in change.chunks])
-        renewed = [
-            StoredChunk(row, document, chunk, at, None, extraction)
-            for row, document, chunk, at, extraction in change.renewed
-        ]
-        documents.renew_chunks(connection, renewed)
-        for row in {part[1] for part in change.renewed}:
+        documents.put_chunks(
+            connection,
+            [
+                replace(new, embedding=stored.get(key))
+                for new, key in zip(change.chunks, keys, strict=True)
+            ],
+        )
+        fulltext.put_terms(connection, [(new.row, new.chunk.text) for new in change.chunks])
+        documents.renew_chunks(connection, change.renewed)
+        for row in sorted({renewed.document for renewed in change.renewed}):
             documents.set_state(connection, row, documents.state_of(connection, row))
         documents.drop_pending(connection, [one.document.id or "" for one in change.ready])
 
-    def _key(self, text: str) -> bytes:
-        return self._embeddings.key(self._embeddings.clip(text))
+
+def _texts(plan: Plan) -> list[str]:
+    """What the vectors of a plan's entities, then of its relations, stand for."""
+    texts = [entity_text(row) for row in plan.entities.values() if row.mentions]
+    return texts + [relation_text(row) for row in plan.relations.values() if row.mentions]
 
 
 def _number(
@@ -317,7 +305,7 @@ def _number(
         listed = change.chunks
     said = []
     for number, chunk, extraction in zip(numbers, ready.chunks, ready.extractions, strict=True):
-        listed.append((number, row, chunk, ready.created_at, extraction))
+        listed.append(StoredChunk(number, row, chunk, ready.created_at, None, extraction))
         said.append(Said(number, base + chunk.index, ready.created_at, extraction))
     return said
 
@@ -332,18 +320,13 @@ def _stored(row: int, ready: Ready) -> StoredDocument:
         date=document.date,
         metadata=document.metadata,
         content=ready.content,
-        state=state_after(ready.extractions),
+        state=documents.state_after(
+            sum(extraction.state == "failed" for extraction in ready.extractions),
+            len(ready.extractions),
+        ),
         characters=ready.characters,
         created_at=ready.created_at,
     )
-
-
-def state_after(extractions: Sequence[Extraction]) -> DocumentState:
-    """A document is `partial` if a chunk failed, `failed` if all did."""
-    failed = sum(extraction.state == "failed" for extraction in extractions)
-    if not failed:
-        return "done"
-    return "failed" if failed == len(extractions) else "partial"
 
 
 def _committed(change: _Change, usage: Usage) -> Committed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -22,19 +22,16 @@ class Embeddings:
         self._embedder = embedder
         self._database = database
         self._batch_size = batch_size
-        self._clip = getattr(embedder, "clip", None)
-
-    def clip(self, text: str) -> str:
-        """The text as far as the embedder reads it."""
-        return self._clip(text) if self._clip is not None else text
+        self._clip: Callable[[str], str] = getattr(embedder, "clip", str)  # as far as it reads
 
     def key(self, text: str) -> bytes:
-        """What identifies the vector of a (clipped) text."""
-        return cache.text_key(self._embedder.name, text)
+        """What identifies the vector of a text: the same for texts that begin alike as far as they are read."""
+        return cache.text_key(self._embedder.name, self._clip(text))
 
     async def missing(self, texts: Iterable[str]) -> dict[bytes, Vectors]:
-        """The vectors, by key, of those texts that the database has none for."""
-        by_key = {self.key(text): text for text in texts}
+        """The vectors (float32, shape (dim,)), by key, of those texts that the database has none for."""
+        read = map(self._clip, texts)
+        by_key = {cache.text_key(self._embedder.name, text): text for text in read}
         with self._database.reading() as connection:
             stored = cache.embedding_ids(connection, by_key)
         wanted = [(key, text) for key, text in by_key.items() if key not in stored]

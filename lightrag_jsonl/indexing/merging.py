@@ -19,6 +19,7 @@ from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.text import name_key
 from lightrag_jsonl.types import UNKNOWN_TYPE, EntityMention, Extraction, Kind, RelationMention
 
+GRAPH_KINDS: tuple[Kind, ...] = ("entity", "relation")
 NO_RELATION = 0  # the row id of claims whose two ends an alias has made one entity
 MILLIONTHS = 1_000_000  # weights are summed as integers, so that taking away is exact
 PLACE_BITS = 10  # room for 1,023 claims of a kind in one chunk; further ones share a place
@@ -168,8 +169,7 @@ def _take_out(connection: sqlite3.Connection, plan: Plan) -> None:
         _uncover(row, relation_claim.id)
         plan.removed_claims["relation", row.id] += 1
     times = set(chunk_times(connection, plan.removed).values())
-    kinds: tuple[Kind, ...] = ("entity", "relation")
-    for kind in kinds:
+    for kind in GRAPH_KINDS:
         for touched in plan.alive(kind):
             if touched.created_at in times:  # it may have been first seen in what goes
                 since = claims.first_seen(connection, kind, touched.id, without=plan.removed)
@@ -326,6 +326,7 @@ def _vote(votes: Counter[str], choice: str, times: int) -> None:
 
 
 def settle_entity(row: EntityRow, displays: Mapping[str, str]) -> None:
+    """What the entity is called, by its mentions or as a person decided (by key), and its type."""
     row.name = displays.get(row.key) or winner(row.names)
     row.type = vote_type(row.types)
 

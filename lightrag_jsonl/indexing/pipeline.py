@@ -299,7 +299,7 @@ class IndexPipeline:
         """Extract and embed a document's chunks, both at once."""
         run.known += len(chunks)
         run.tell()
-        embedding = self._embeddings.missing(self._embeddings.clip(c.text) for c in chunks)
+        embedding = self._embeddings.missing(chunk.text for chunk in chunks)
         if given is not None:
             run.done += len(chunks)
             return given, await embedding

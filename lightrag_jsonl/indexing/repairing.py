@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.merging import (
+    GRAPH_KINDS,
     NextIds,
     Plan,
     entity_text,
@@ -46,12 +47,12 @@ async def repair(database: Database, embeddings: Embeddings, describer: Describe
 
     def refold(connection: sqlite3.Connection) -> None:
         orphans = maintenance.drop_orphans(connection)
-        chunks = [row[0] for row in connection.execute("SELECT id FROM chunks ORDER BY id")]
+        chunks = rows.all_ids(connection, "chunk")
         said = said_again(connection, chunks)
-        old = {row.key: row for row in rows.entities_by_key(connection, _keys(connection)).values()}
+        old = {kind: rows.all_ids(connection, kind) for kind in GRAPH_KINDS}
         claims.drop_claims(connection, chunks)
-        connection.execute("DELETE FROM entities")
-        connection.execute("DELETE FROM relations")
+        for kind, ids in old.items():
+            rows.drop_rows(connection, kind, ids)
         plan = fold(connection, said, (), NextIds.read(connection), aliases.read(connection))
         describer.describe(connection, plan)
         rows.put_entities(connection, plan.entities.values())
@@ -60,13 +61,15 @@ async def repair(database: Database, embeddings: Embeddings, describer: Describe
         terms = maintenance.rebuild_terms(connection)
         _use_stored(connection, embeddings, plan)
         snapshot.note_commit(connection, all=True)
-        changed = len(old) - len(plan.entities)
-        told.append(f"{orphans} orphaned rows dropped")
-        told.append(
-            f"{len(plan.entities)} entities ({changed:+d} were there before) and "
-            f"{len(plan.relations)} relations folded from the claims of {len(chunks)} chunks"
+        entities, relations = len(plan.entities), len(plan.relations)
+        told.extend(
+            [
+                f"{orphans} orphaned rows dropped",
+                f"{entities} entities ({entities - len(old['entity']):+d}) and {relations} relations "
+                f"({relations - len(old['relation']):+d}) folded from the claims of {len(chunks)} chunks",
+                f"full text of {terms} chunks rebuilt",
+            ]
         )
-        told.append(f"full text of {terms} chunks rebuilt")
 
     await asyncio.wrap_future(database.submit(refold))
     count = await _embed_all(database, embeddings, only_missing=True)
@@ -100,7 +103,7 @@ async def _embed_all(
     with database.reading() as connection:
         wanted = _texts(connection, only_missing=only_missing)
     texts = list(
-        dict.fromkeys(embeddings.clip(text) for found in wanted.values() for _, text in found)
+        {embeddings.key(text): text for found in wanted.values() for _, text in found}.values()
     )
     for start in range(0, len(texts), BATCH):
         vectors = await embeddings.missing(texts[start : start + BATCH])
@@ -110,7 +113,7 @@ async def _embed_all(
 
     def switch(connection: sqlite3.Connection) -> None:
         for kind, found in wanted.items():
-            keys = [embeddings.key(embeddings.clip(text)) for _, text in found]
+            keys = [embeddings.key(text) for _, text in found]
             ids = cache.embedding_ids(connection, keys)
             pairs = [(ids[key], row) for key, (row, _) in zip(keys, found, strict=True)]
             maintenance.use_embeddings(connection, kind, pairs)
@@ -125,11 +128,10 @@ async def _embed_all(
 def _texts(connection: sqlite3.Connection, *, only_missing: bool) -> Texts:
     """What each row's vector stands for."""
     found: Texts = {"entity": [], "relation": [], "chunk": []}
-    for entity in rows.entities_by_key(connection, _keys(connection)).values():
+    for entity in rows.entities_by_id(connection, rows.all_ids(connection, "entity")).values():
         if not only_missing or entity.embedding is None:
             found["entity"].append((entity.id, entity_text(entity)))
-    ids = [row[0] for row in connection.execute("SELECT id FROM relations ORDER BY id")]
-    for relation in rows.relations_by_id(connection, ids).values():
+    for relation in rows.relations_by_id(connection, rows.all_ids(connection, "relation")).values():
         if not only_missing or relation.embedding is None:
             found["relation"].append((relation.id, relation_text(relation)))
     every = [row[0] for row in connection.execute("SELECT id FROM documents")]
@@ -142,19 +144,12 @@ def _texts(connection: sqlite3.Connection, *, only_missing: bool) -> Texts:
     return found
 
 
-def _keys(connection: sqlite3.Connection) -> Sequence[str]:
-    return [row[0] for row in connection.execute("SELECT key FROM entities ORDER BY id")]
-
-
 def _use_stored(connection: sqlite3.Connection, embeddings: Embeddings, plan: Plan) -> None:
     """Give the folded rows the vectors that are stored for their texts."""
     pairs: dict[Kind, list[tuple[bytes, int]]] = {
-        "entity": [
-            (embeddings.key(embeddings.clip(entity_text(r))), r.id) for r in plan.entities.values()
-        ],
+        "entity": [(embeddings.key(entity_text(row)), row.id) for row in plan.entities.values()],
         "relation": [
-            (embeddings.key(embeddings.clip(relation_text(r))), r.id)
-            for r in plan.relations.values()
+            (embeddings.key(relation_text(row)), row.id) for row in plan.relations.values()
         ],
     }
     for kind, found in pairs.items():

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from lightrag_jsonl.ask import Ask, Spending
 from lightrag_jsonl.errors import LLMError
-from lightrag_jsonl.indexing.merging import Fragment, Plan, winner
+from lightrag_jsonl.indexing.merging import GRAPH_KINDS, Fragment, Plan, winner
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.storage import claims
@@ -44,8 +44,7 @@ class Describer:
     def describe(self, connection: sqlite3.Connection, plan: Plan) -> list[Due]:
         """Set the description of every touched row, fragments as they are; tell which are due."""
         due: list[Due] = []
-        kinds: tuple[Kind, ...] = ("entity", "relation")
-        for kind in kinds:
+        for kind in GRAPH_KINDS:
             for row in plan.alive(kind):
                 fresh = self._first_fragments(connection, plan, kind, row)
                 if self._summarize and self._is_due(connection, plan, kind, row, fresh):

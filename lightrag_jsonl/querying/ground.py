@@ -12,7 +12,7 @@ import numpy.typing as npt
 from lightrag_jsonl.querying import walk
 from lightrag_jsonl.querying.hits import Ids, Scope, Seeds, Subgraph
 from lightrag_jsonl.querying.walk import Edges, WalkGraph
-from lightrag_jsonl.storage import reading
+from lightrag_jsonl.storage import rows
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.vectors import VectorIndex, one_thread
 
@@ -102,7 +102,7 @@ class WholeGround:
 
 def _whole(snapshot: Snapshot) -> Ground:
     entities = np.array(snapshot.graph.entity_ids(), np.int64)
-    chunks = np.array(reading.chunk_rows(snapshot.connection), np.int64)
+    chunks = np.array(rows.all_ids(snapshot.connection, "chunk"), np.int64)
     mentions = snapshot.mentions().pairs
     ends = _pairs([(low, high) for _, low, high, _ in snapshot.graph.relation_rows()])
     pairs, similarities = _synonyms(snapshot.vectors["entity"])

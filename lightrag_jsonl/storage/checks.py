@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from lightrag_jsonl.storage import fulltext, schema
-from lightrag_jsonl.storage.snapshot import OWNERS, Snapshot, dimension, load_vectors
+from lightrag_jsonl.storage.rows import OWNERS, all_ids
+from lightrag_jsonl.storage.snapshot import Snapshot, dimension, load_vectors
 from lightrag_jsonl.types import Kind
 
 HALF = 2e-3  # what a component may lose where vectors are kept as halves or bytes
@@ -110,8 +111,7 @@ def derived_problems(snapshot: Snapshot) -> list[str]:
     """Where the graph and the vectors in memory differ from the database they were made from."""
     connection, graph = snapshot.connection, snapshot.graph
     found = []
-    stored = [row[0] for row in connection.execute("SELECT id FROM entities ORDER BY id")]
-    if graph.entity_ids() != stored:
+    if graph.entity_ids() != all_ids(connection, "entity"):
         found.append("the graph in memory has other entities than the database")
     rows = connection.execute("SELECT id, low, high, weight FROM relations ORDER BY id").fetchall()
     if list(graph.relation_rows()) != rows:
@@ -145,7 +145,7 @@ def _dangling(connection: sqlite3.Connection) -> Iterator[str]:
 
 def _fulltext(connection: sqlite3.Connection) -> Iterator[str]:
     """The full-text index against one made anew from the chunks."""
-    chunks = [row[0] for row in connection.execute("SELECT id FROM chunks ORDER BY id")]
+    chunks = all_ids(connection, "chunk")
     indexed = [
         row[0] for row in connection.execute("SELECT id FROM chunk_terms_docsize ORDER BY id")
     ]

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lightrag_jsonl.storage.rows import dump
+from lightrag_jsonl.storage.rows import OWNERS, dump
 from lightrag_jsonl.types import EntityMention, Kind, RelationMention
 
 TABLES: dict[Kind, str] = {"entity": "entity_mentions", "relation": "relation_mentions"}
@@ -122,9 +122,8 @@ def relation_claims(connection: sqlite3.Connection, chunks: Iterable[int]) -> li
 
 def owners(connection: sqlite3.Connection, kind: Kind, *, at_least: int = 2) -> list[int]:
     """The entities or relations (row ids) with at least so many mentions."""
-    table = {"entity": "entities", "relation": "relations"}[kind]
     rows = connection.execute(
-        f"SELECT id FROM {table} WHERE mentions >= ? ORDER BY id", (at_least,)
+        f"SELECT id FROM {OWNERS[kind]} WHERE mentions >= ? ORDER BY id", (at_least,)
     )
     return [row[0] for row in rows]
 

@@ -163,13 +163,18 @@ def set_state(connection: sqlite3.Connection, document: int, state: DocumentStat
 
 
 def state_of(connection: sqlite3.Connection, document: int) -> DocumentState:
-    """`partial` if a chunk of the document failed, `failed` if all did, else `done`."""
+    """The state that follows from how a document's chunks were read."""
     failed, total = connection.execute(
         "SELECT total(state = 'failed'), count(*) FROM chunks WHERE document = ?", (document,)
     ).fetchone()
+    return state_after(failed, total)
+
+
+def state_after(failed: int, chunks: int) -> DocumentState:
+    """A document is `partial` if some of its chunks failed, `failed` if all did, else `done`."""
     if not failed:
         return "done"
-    return "failed" if failed == total else "partial"
+    return "failed" if failed == chunks else "partial"
 
 
 def drop_documents(connection: sqlite3.Connection, rows: Iterable[int]) -> None:

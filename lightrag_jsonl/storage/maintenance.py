@@ -6,7 +6,9 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lightrag_jsonl.storage import fulltext, snapshot
+from lightrag_jsonl.storage import fulltext
+from lightrag_jsonl.storage.rows import OWNERS
+from lightrag_jsonl.types import Kind
 
 UNUSED = (
     "SELECT id FROM embeddings WHERE id NOT IN (SELECT embedding FROM chunks WHERE embedding "
@@ -79,8 +81,7 @@ def drop_orphans(connection: sqlite3.Connection) -> int:
 
 
 def use_embeddings(
-    connection: sqlite3.Connection, kind: str, pairs: Iterable[tuple[int, int]]
+    connection: sqlite3.Connection, kind: Kind, pairs: Iterable[tuple[int, int]]
 ) -> None:
     """Point rows (entity, relation or chunk ids) at other vectors: (vector id, row id) pairs."""
-    table = snapshot.OWNERS[kind]  # type: ignore[index]
-    connection.executemany(f"UPDATE {table} SET embedding = ? WHERE id = ?", pairs)
+    connection.executemany(f"UPDATE {OWNERS[kind]} SET embedding = ? WHERE id = ?", pairs)

@@ -125,11 +125,6 @@ def mentioned(connection: sqlite3.Connection, kind: Kind, chunks: Iterable[int])
     return [row[0] for row in rows]
 
 
-def chunk_rows(connection: sqlite3.Connection) -> list[int]:
-    """The row ids of all chunks, ascending."""
-    return [row[0] for row in connection.execute("SELECT id FROM chunks ORDER BY id")]
-
-
 def entity_names(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
     """The display names of entities by row id."""
     rows = connection.execute(

@@ -9,6 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from lightrag_jsonl.types import Kind
+
+# The table of each kind whose rows have a vector.
+OWNERS: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
+
 
 @dataclass(slots=True)
 class EntityRow:
@@ -63,6 +68,11 @@ ENTITY_COLUMNS = (
 RELATION_COLUMNS = (
     "id, low, high, tally, mentions, description, summary, covered, created_at, embedding, reversed"
 )
+
+
+def all_ids(connection: sqlite3.Connection, kind: Kind) -> list[int]:
+    """Every row id of a kind, ascending."""
+    return [row[0] for row in connection.execute(f"SELECT id FROM {OWNERS[kind]} ORDER BY id")]
 
 
 def entities_by_key(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, EntityRow]:
@@ -181,6 +191,11 @@ def put_relations(connection: sqlite3.Connection, rows: Iterable[RelationRow]) -
             for row in rows
         ],
     )
+
+
+def drop_rows(connection: sqlite3.Connection, kind: Kind, ids: Iterable[int]) -> None:
+    """Delete entities or relations; their claims and vectors stay."""
+    connection.executemany(f"DELETE FROM {OWNERS[kind]} WHERE id = ?", [(id,) for id in ids])
 
 
 def _relation_tally(row: RelationRow) -> str:

@@ -15,13 +15,13 @@ import numpy as np
 
 from lightrag_jsonl.graph import KnowledgeGraph
 from lightrag_jsonl.storage.mentions import Mentions
+from lightrag_jsonl.storage.rows import OWNERS
 from lightrag_jsonl.types import Kind
 from lightrag_jsonl.vectors import VectorIndex
 
 if TYPE_CHECKING:
     from lightrag_jsonl.storage.database import Database
 
-OWNERS: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
 COMMITS_KEPT = 1_000  # a reader that is further behind loads everything anew
 NAMES_KEPT = 200_000  # chunks whose names are remembered: about 30 MB
 RELOAD_SHARE = 0.5  # catching up on more than this share of the index costs as much as loading it

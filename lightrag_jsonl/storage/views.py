@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.storage import claims, reading
+from lightrag_jsonl.storage.rows import all_ids
 from lightrag_jsonl.types import Record
 
 if TYPE_CHECKING:
@@ -18,8 +19,7 @@ def named_graph(connection: sqlite3.Connection) -> nx.Graph:
     import networkx as nx
 
     graph = nx.Graph()
-    ids = [row[0] for row in connection.execute("SELECT id FROM entities ORDER BY id")]
-    for entity in reading.entities(connection, ids).values():
+    for entity in reading.entities(connection, all_ids(connection, "entity")).values():
         graph.add_node(
             entity.name,
             entity_type=entity.type,
@@ -28,8 +28,7 @@ def named_graph(connection: sqlite3.Connection) -> nx.Graph:
             created_at=entity.created_at,
             attributes=entity.attributes,
         )
-    ids = [row[0] for row in connection.execute("SELECT id FROM relations ORDER BY id")]
-    for relation in reading.relations(connection, ids).values():
+    for relation in reading.relations(connection, all_ids(connection, "relation")).values():
         graph.add_edge(
             relation.source,
             relation.target,
