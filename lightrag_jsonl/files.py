@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -16,7 +17,10 @@ from lightrag_jsonl.types import Document, Failure, Json
 Given: TypeAlias = str | Path | Document
 SUFFIXES = (".txt", ".md", ".markdown", ".text", ".jsonl")
 PROBE_BYTES = 8_192
+LONGEST_NAME = 256  # characters of what is taken for a file's name
 FIELDS = frozenset(field.name for field in fields(Document))
+
+log = logging.getLogger(__name__)
 
 
 def read_all(given: Given | Iterable[Given]) -> Iterator[Document | Failure]:
@@ -28,6 +32,10 @@ def read_all(given: Given | Iterable[Given]) -> Iterator[Document | Failure]:
     if isinstance(given, str | Path | Document):
         yield from read_one(given)
         return
+    if isinstance(given, Mapping | bytes) or not isinstance(given, Iterable):
+        raise TypeError(
+            f"expected str, Path, Document or an iterable of these, got {type(given).__name__}"
+        )
     for one in given:
         if not isinstance(one, str | Path | Document):
             raise TypeError(f"expected str, Path or Document, got {type(one).__name__}")
@@ -42,6 +50,8 @@ def read_one(given: Given) -> Iterator[Document | Failure]:
     if isinstance(given, Document):
         yield given
     elif isinstance(given, str):
+        if len(given) < LONGEST_NAME and given.endswith(SUFFIXES) and Path(given).is_file():
+            log.warning("%r is read as a text; to read the file, give Path(%r)", given, given)
         yield Document(given)
     elif given.is_dir():
         yield from _read_folder(given)
@@ -99,7 +109,7 @@ def _read_lines(path: Path, text: str) -> Iterator[Document]:
             continue
         try:
             value = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"{path}, line {number}: no JSON ({error})") from error
         yield document_from(value, where=f"{path}, line {number}", source=str(path))
 

@@ -91,6 +91,7 @@ def test_a_question_set_survives_a_file(tmp_path: Path) -> None:
         ("{", "line 2"),
         ("[]", "JSON object"),
         ('{"question": " ", "supporting": ["a"]}', "'question'"),
+        ("[" * 100_000, "recursion"),
         ('{"question": "q", "supporting": []}', "'supporting'"),
         ('{"question": "q", "supporting": "a"}', "'supporting'"),
         ('{"question": "q", "supporting": [1]}', "'supporting'"),
@@ -104,6 +105,14 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, problem: str) -> None:
     with pytest.raises(ConfigError, match="line 2") as caught:
         read_questions(path)
     assert problem in str(caught.value)
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    """A binary file, or none, is an error that names it."""
+    (tmp_path / "q.jsonl").write_bytes(b"\x00\xff\xfe")
+    for name in ("q.jsonl", "none.jsonl"):
+        with pytest.raises(ConfigError, match=name):
+            read_questions(tmp_path / name)
 
 
 def test_an_empty_set_is_an_error(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_a_file_of_lines_has_a_document_a_line(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("line", ["{", '{"title": "no text"}', "7", '{"text": 7}'])
+@pytest.mark.parametrize("line", ["{", "[" * 100_000, '{"title": "no text"}', "7", '{"text": 7}'])
 def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
     """The error has the file and the number of the line."""
     path = write(tmp_path / "a.jsonl", f'"fine"\n{line}\n')

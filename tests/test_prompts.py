@@ -362,6 +362,9 @@ def test_one_prompt_can_be_overridden(tmp_path):
         ("response-type: json", "# system\nonly", "needs one part `# user`"),
         ("response-type: json", "stray\n# user\n", "belongs to no part"),
         ("response-type: [", "# user\n", "front matter"),
+        ("revision: 2024-13-45", "# user\n", "front matter: month"),
+        ("revision: !!int ''", "# user\n", "front matter"),
+        ("inputs: " + "[" * 50_000 + "]" * 50_000, "# user\n", "front matter: maximum recursion"),
         ("prompt: x", "# user\n", "prompt: belongs under"),
     ],
 )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 DESCRIPTION_COLUMNS = 100
 CONDITION = re.compile(r"(?P<key>[^=<>!]+?)\s*(?P<sign>>=|<=|!=|=|>|<)\s*(?P<value>.*)", re.DOTALL)
 SIGNS = {">=": "$gte", "<=": "$lte", "!=": "$ne", ">": "$gt", "<": "$lt"}
+PLAIN = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false")  # a database's numbers
 COLUMNS = frozenset({"id", "title", "source", "date"})  # these are texts, whatever they look like
 ROLES = ("system", "user", "assistant")
 
@@ -71,10 +72,7 @@ def _where(
 
 def _choices(key: str, text: str) -> list[Json]:
     """What a value may be in the metadata: "2024" is the number or the text."""
-    if key not in COLUMNS and re.fullmatch(r"-?\d+(\.\d+)?|true|false", text):
-        number: Json = json.loads(text) if not re.match(r"-?0\d", text) else text
-        return [number, text]
-    return [text]
+    return [json.loads(text), text] if key not in COLUMNS and PLAIN.fullmatch(text) else [text]
 
 
 QUESTION_OPTIONS = (

@@ -114,11 +114,13 @@ def _schema(path: Path) -> dict[str, Json]:
 
 
 def _variable(given: str) -> tuple[str, object]:
+    from lightrag_jsonl.files import read_text
+
     name, sign, value = given.partition("=")
     if not (name and sign):
         raise click.UsageError(f"--set {given}: expected NAME=VALUE")
     if value.startswith("@"):
-        value = Path(value[1:]).read_text(encoding="utf-8-sig")
+        value = read_text(Path(value[1:]))
     with contextlib.suppress(ValueError, RecursionError):
         return name, json.loads(value)
     return name, value

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.files import read_text
 from lightrag_jsonl.types import Json
 
 
@@ -28,11 +29,11 @@ class EvalQuestion:
 def read_questions(path: str | Path) -> tuple[EvalQuestion, ...]:
     """The questions of a JSONL file: `question`, `supporting`, and if wanted `answer`, `names`.
 
-    Raises `ConfigError` with the line where one of them cannot be used.
+    Raises `ConfigError` where the file cannot be read, and with the line where a question
+    cannot be used.
     """
     found: list[EvalQuestion] = []
-    text = Path(path).read_text(encoding="utf-8-sig")
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(read_text(Path(path)).split("\n"), 1):
         if line.strip():
             try:
                 found.append(_question(json.loads(line)))

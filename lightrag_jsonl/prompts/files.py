@@ -16,6 +16,11 @@ _FILE = re.compile(
 )
 _HEADING = re.compile(r"^# (?P<part>\w+)[ \t]*\n", re.MULTILINE)
 _PARTS = ("system", "user")
+_LONG = (
+    10_000  # characters; deep nesting in more makes libyaml run out of stack, and the process die
+)
+_BAD_VALUES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+# PyYAML lets through what goes wrong when it makes values: of `2024-13-45`, of `!!int ""`, …
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +108,11 @@ def _places() -> tuple[Path, Path]:
 def _settings(text: str, origin: str) -> dict[str, Json]:
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    fast = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader = fast if len(text) <= _LONG else yaml.SafeLoader
     try:
         settings = yaml.load(text, Loader=loader)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, *_BAD_VALUES) as error:
         raise PromptError(f"{origin}: front matter: {error}") from error
     if not isinstance(settings, dict):
         raise PromptError(f"{origin}: front matter: must hold `key: value` lines")

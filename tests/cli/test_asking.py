@@ -108,6 +108,10 @@ def test_a_history_that_is_none_is_wrong_usage(
         (["date>=1934-01-01", "date<1935-01-01"], {"curie"}),
         (["id!=curie"], {"张骞"}),
         (["id=nobody"], set()),
+        (["year=１９３４"], set()),
+        (["year=" + "9" * 5_000], set()),
+        (["year=99999999999999999999"], set()),
+        (["year=01934"], set()),
     ],
 )
 def test_where_narrows_the_documents(

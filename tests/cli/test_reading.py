@@ -104,6 +104,17 @@ def test_extract_with_a_variable_from_a_file(run: Run, tmp_path: Path) -> None:
     assert json.loads(result.stdout) == {"city": "Warsaw"}
 
 
+def test_a_variable_from_a_file_that_is_no_text_is_one_line(run: Run, tmp_path: Path) -> None:
+    """A binary file is an error that names it."""
+    (tmp_path / "table.json").write_bytes(b"\x00\xff\xfe")
+    url = ("--llm", "m", "--base-url", "http://127.0.0.1:9/v1")
+    words = ("extract-rows", "--set", f"schema=@{tmp_path / 'table.json'}")
+
+    result = run("extract", *words, *url, stdin="She was born in Warsaw.")
+
+    assert result.exit_code == 1 and "table.json is no text file" in result.stderr
+
+
 def test_extract_needs_a_model_and_a_known_prompt(run: Run) -> None:
     """Without --llm it is wrong usage; an unknown prompt is an error that names near ones."""
     assert run("extract", "extract-topics", stdin="x").exit_code == 2
