@@ -9,10 +9,9 @@ from lightrag_jsonl.errors import CorruptError
 from lightrag_jsonl.explain import archive
 from lightrag_jsonl.explain.library import StoredLibrary
 from lightrag_jsonl.explain.verify import Problem, chunk_fault, verify
+from lightrag_jsonl.indexing.spans import chunk_id
 from lightrag_jsonl.storage import documents, traces
 from lightrag_jsonl.storage.documents import StoredDocument
-from lightrag_jsonl.text import digest
-from lightrag_jsonl.types import Chunk
 
 
 def audit(connection: sqlite3.Connection) -> Iterator[Problem]:
@@ -68,10 +67,5 @@ def _document_faults(connection: sqlite3.Connection, document: StoredDocument) -
     for chunk in chunks:
         if fault := chunk_fault(chunk, by_number.get(chunk.page)):
             yield f"chunk {chunk.id} {fault}"
-        elif chunk.id != _chunk_id(chunk):
+        elif chunk.id != chunk_id(chunk.document_id, chunk.page, chunk.start, chunk.text):
             yield f"chunk {chunk.id} is not what it was when it got its id"
-
-
-def _chunk_id(chunk: Chunk) -> str:
-    """The id that chunking gives: it follows from place and text."""
-    return "chunk-" + digest(chunk.document_id, str(chunk.page), str(chunk.start), chunk.text)

@@ -6,40 +6,30 @@ from collections.abc import Sequence
 
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.indexing.drift import normalize_graph_record
+from lightrag_jsonl.indexing.spans import Span, chunks_at
 from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.schemas import Schema
-from lightrag_jsonl.text import digest, sanitize
+from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Chunk, Page, Record, Rejection
 
 
 def given_chunks(
     pages: Sequence[Page], pieces: Sequence[str], tokenizer: Tokenizer
 ) -> tuple[Chunk, ...]:
-    """The pieces as chunks, each found in the pages after where the one before it began."""
-    chunks: list[Chunk] = []
+    """The pieces as chunks, each found in the pages after where the one before it began.
+
+    `ConfigError` names the piece that is not there.
+    """
+    spans: list[tuple[Page, Span]] = []
     at, position = 0, 0
     for index, piece in enumerate(map(sanitize, pieces)):
         where = _find(pages, piece, at, position)
         if where is None or not piece:
             raise ConfigError(f"chunks[{index}] does not occur in the document, in this order")
         at, start = where
-        page = pages[at]
-        name = "chunk-" + digest(page.document_id, str(page.number), str(start), piece)
-        end = start + len(piece)
-        chunks.append(
-            Chunk(
-                name,
-                page.document_id,
-                index,
-                page.number,
-                start,
-                end,
-                piece,
-                tokenizer.count(piece),
-            )
-        )
+        spans.append((pages[at], Span(start, start + len(piece), tokenizer.count(piece))))
         position = start + 1
-    return tuple(chunks)
+    return chunks_at(spans)
 
 
 def _find(pages: Sequence[Page], piece: str, at: int, position: int) -> tuple[int, int] | None:
@@ -53,7 +43,10 @@ def _find(pages: Sequence[Page], piece: str, at: int, position: int) -> tuple[in
 def given_records(
     records: Sequence[Record], schema: Schema | None, chunks: int
 ) -> list[tuple[list[tuple[int, Record]], list[Rejection]]]:
-    """For each chunk its (line, record) pairs and what was refused; lines count from 1."""
+    """For each chunk its (line, record) pairs and what was refused; lines count from 1.
+
+    `ConfigError` where a record is no mapping, or names a chunk that is not there.
+    """
     found: list[tuple[list[tuple[int, Record]], list[Rejection]]] = [
         ([], []) for _ in range(chunks)
     ]

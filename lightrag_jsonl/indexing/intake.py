@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages, rechunk
+from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
 from lightrag_jsonl.indexing.given import given_chunks
+from lightrag_jsonl.indexing.rechunking import rechunk
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.storage import documents
