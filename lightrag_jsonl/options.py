@@ -87,7 +87,7 @@ class QueryParam:
 
     `chunk_share` is the part of `max_total_tokens` that facts cannot take from chunks.
     `hl_keywords` and `ll_keywords`, if either is given, replace the keyword call.
-    `where` filters documents by `id`, `source`, `date` or their metadata.
+    `where` filters documents by `id`, `title`, `source`, `date` or their metadata.
     `similarity_reuse`: reuse the answer of a question at least this similar (cosine), `None` never.
     """
 
@@ -122,6 +122,10 @@ class QueryParam:
         _require(self.selection in get_args(Selection), "selection must be 'llm', 'score' or 'all'")
         _require(
             self.top_k >= 0 and self.chunk_top_k >= 0, "top_k and chunk_top_k must not be negative"
+        )
+        _require(
+            isinstance(self.where, Mapping),
+            'where must be a mapping, such as {"date": {"$gte": "2024-01-01"}}',
         )
         _require(self.max_total_tokens >= 1, "max_total_tokens must be at least 1")
         _require(0.0 <= self.chunk_share <= 1.0, "chunk_share must be between 0 and 1")

@@ -309,6 +309,8 @@ class AsyncLightRAG:
         explain: bool = False,
     ) -> QueryParam:
         param = param or QueryParam()
+        if not isinstance(param, QueryParam):
+            raise TypeError(f"param must be a QueryParam, not {type(param).__name__}")
         if mode is not None:
             param = replace(param, mode=mode)
         if explain and self._engine.setup.parts.llm is not None:

@@ -109,10 +109,24 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
         list(read_one(path))
 
 
+def test_the_name_of_a_file_as_a_text_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A `str` is a text even where it names a file, but hardly anyone means that."""
+    name = str(write(tmp_path / "a.txt", "Ann"))
+    assert list(read_all([name, "none.txt"])) == [Document(name), Document("none.txt")]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{name!r} is read as a text; to read the file, give Path({name!r})"
+    ]
+
+
 def test_what_is_no_document_is_a_mistake() -> None:
     """A number among the documents is a TypeError; a document and a text are taken as they are."""
     with pytest.raises(TypeError, match="got int"):
         list(read_all([7]))  # type: ignore[list-item]
+    for wrong in ({"text": "Ann"}, b"Ann", None):
+        with pytest.raises(TypeError, match=f"got {type(wrong).__name__}"):
+            list(read_all(wrong))  # type: ignore[arg-type]
     document = Document("Ann", id="x")
     assert list(read_all([document, "Bob"])) == [document, Document("Bob")]
     with pytest.raises(ConfigError, match="here: expected a text"):

@@ -189,6 +189,14 @@ def test_an_empty_question_is_refused(tmp_path: Path) -> None:
         rag.query("  ")
 
 
+def test_settings_of_a_wrong_kind_are_refused(tmp_path: Path) -> None:
+    """A dict in the place of `QueryParam`, or a text as a filter: the error says what is expected."""
+    with LightRAG(tmp_path / "kb") as rag, pytest.raises(TypeError, match="QueryParam, not dict"):
+        rag.query("Who?", {"mode": "mix"})  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="where must be a mapping"):
+        QueryParam(where="date>1900")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(("name", "said"), [("README.md", "radium"), ("README.zh.md", "镭")])
 def test_the_quickstart_of_the_readme_runs(name: str, said: str, tmp_path: Path) -> None:
     """Every Python block of a README that needs no model and no key runs as written, in order."""
