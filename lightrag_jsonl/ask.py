@@ -44,10 +44,12 @@ class Reply:
 
     @property
     def text(self) -> str:
+        """What the model wrote."""
         return self.completion.text
 
     @property
     def usage(self) -> Usage:
+        """Tokens, and one call, that were paid for."""
         return Usage() if self.cached else replace(self.completion.usage, calls=1)
 
 
@@ -57,6 +59,18 @@ class Records:
 
     reply: Reply
     result: JsonlResult
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What the model is asked; `prompt` names what led to it."""
+
+    prompt: str
+    messages: tuple[Message, ...]
+    response_type: ResponseType = "text"
+    max_tokens: int | None = None
+    schema: Mapping[str, Json] | None = None
+    names: Sequence[str] | None = None
 
 
 class Spending:
@@ -119,15 +133,15 @@ class Ask:
     ) -> Reply:
         """The model's text; `then` are further turns after the rendered prompt."""
         messages = (*self.prompts.render(prompt, variables), *then)
-        return await self._reply(prompt, messages, "text", max_tokens, spending)
+        return await self._reply(_Request(prompt, messages, "text", max_tokens), spending)
 
     async def json(
         self, prompt: str, variables: Mapping[str, object], *, spending: Spending | None = None
     ) -> tuple[Json, Reply]:
         """The model's JSON value, checked; an unreadable answer is asked for once more."""
-        messages = self.prompts.render(prompt, variables)
+        request = _Request(prompt, self.prompts.render(prompt, variables), "json")
         for last in (False, True):
-            reply = await self._reply(prompt, messages, "json", None, spending)
+            reply = await self._reply(request, spending)
             try:
                 return self.prompts.parse_json(reply.text, prompt=prompt), reply
             except ResponseError:
@@ -156,34 +170,31 @@ class Ask:
         messages = (*self.prompts.render(prompt, variables), *then)
         schema = self.prompts.prompt(schema_of or prompt).schema
         source = None if schema is None else schema.source
-        reply = await self._reply(
-            prompt, messages, "jsonl", max_tokens, spending, schema=source, names=names
-        )
+        request = _Request(prompt, messages, "jsonl", max_tokens, source, names)
+        reply = await self._reply(request, spending)
         return Records(reply, parse_jsonl(reply.text, schema=schema, normalize=normalize))
 
     def stream(
         self, prompt: str, variables: Mapping[str, object], usage: list[Usage] | None = None
     ) -> AsyncIterator[str]:
         """The model's text in pieces; a cached answer, or one of a model that cannot stream, is one piece."""
-        return self._pieces(prompt, self.prompts.render(prompt, variables), usage)
+        return self._pieces(_Request(prompt, self.prompts.render(prompt, variables)), usage)
 
     async def chat(self, messages: Sequence[Message]) -> Reply:
         """The model's text for a conversation that no prompt of ours leads."""
-        return await self._reply("chat", tuple(messages), "text", None, None)
+        return await self._reply(_Request("chat", tuple(messages)))
 
     def stream_chat(
         self, messages: Sequence[Message], usage: list[Usage] | None = None
     ) -> AsyncIterator[str]:
         """Like `chat`, in pieces."""
-        return self._pieces("chat", tuple(messages), usage)
+        return self._pieces(_Request("chat", tuple(messages)), usage)
 
-    async def _pieces(
-        self, prompt: str, messages: tuple[Message, ...], usage: list[Usage] | None
-    ) -> AsyncIterator[str]:
-        key = self._key(messages, "text", None)
+    async def _pieces(self, request: _Request, usage: list[Usage] | None) -> AsyncIterator[str]:
+        key = self._key(request)
         done = await self._cached(key)
         if done is None and not isinstance(self.llm, StreamingLLM):
-            reply = await self._reply(prompt, messages, "text", None, None)
+            reply = await self._reply(request)
             done = reply.completion
             if usage is not None:
                 usage.append(reply.usage)
@@ -193,12 +204,12 @@ class Ask:
         pieces: list[str] = []
         assert isinstance(self.llm, StreamingLLM)
         async with self._slots:
-            async for piece in self.llm.stream(messages):
+            async for piece in self.llm.stream(request.messages):
                 pieces.append(piece)
                 yield piece
         if usage is not None:
             usage.append(Usage(calls=1))
-        await self._keep(prompt, key, Completion("".join(pieces)))
+        await self._keep(request.prompt, key, Completion("".join(pieces)))
 
     async def forget(self, reply: Reply) -> None:
         """Take an unusable answer out of the cache, so that the next call asks anew."""
@@ -206,35 +217,23 @@ class Ask:
 
     # ── one call ────────────────────────────────────────────────────────────────
 
-    async def _reply(
-        self,
-        prompt: str,
-        messages: tuple[Message, ...],
-        response_type: ResponseType,
-        max_tokens: int | None,
-        spending: Spending | None,
-        *,
-        schema: Mapping[str, Json] | None = None,
-        names: Sequence[str] | None = None,
-    ) -> Reply:
-        key = self._key(messages, response_type, max_tokens)
+    async def _reply(self, request: _Request, spending: Spending | None = None) -> Reply:
+        key = self._key(request)
         found = await self._cached(key)
         if found is not None:
-            log.debug("%s: from the cache", prompt)
-            return Reply(messages, found, key, True)
+            log.debug("%s: from the cache", request.prompt)
+            return Reply(request.messages, found, key, True)
         while key in self._in_flight:  # the same request is being paid for: share its answer
             shared = self._in_flight[key]
             try:
-                return Reply(messages, await asyncio.shield(shared), key, True)
+                return Reply(request.messages, await asyncio.shield(shared), key, True)
             except asyncio.CancelledError:
                 if not shared.cancelled():
                     raise
         future = asyncio.get_running_loop().create_future()
         self._in_flight[key] = future
         try:
-            done = await self._pay(
-                prompt, key, messages, response_type, max_tokens, spending, schema, names
-            )
+            done = await self._pay(request, key, spending)
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError):
                 future.cancel()
@@ -244,58 +243,35 @@ class Ask:
             raise
         else:
             future.set_result(done)
-            return Reply(messages, done, key, False)
+            return Reply(request.messages, done, key, False)
         finally:
             del self._in_flight[key]
 
-    async def _pay(
-        self,
-        prompt: str,
-        key: bytes,
-        messages: tuple[Message, ...],
-        response_type: ResponseType,
-        max_tokens: int | None,
-        spending: Spending | None,
-        schema: Mapping[str, Json] | None,
-        names: Sequence[str] | None,
-    ) -> Completion:
+    async def _pay(self, request: _Request, key: bytes, spending: Spending | None) -> Completion:
         """Call the model and commit its answer before anyone sees it."""
         async with self._slots:
             if spending is not None:
                 spending.check()
             started = time.monotonic()
-            done = await self._call(messages, response_type, max_tokens, schema, names)
+            done = await self._call(request)
             log.debug(
                 "%s: %d in, %d out, %.2f s",
-                prompt,
+                request.prompt,
                 done.usage.input_tokens,
                 done.usage.output_tokens,
                 time.monotonic() - started,
             )
             if spending is not None:
                 spending.add(replace(done.usage, calls=1))
-            await self._keep(prompt, key, done)  # so no more than the slots can be lost
+            await self._keep(request.prompt, key, done)  # so no more than the slots can be lost
         return done
 
-    async def _call(
-        self,
-        messages: tuple[Message, ...],
-        response_type: ResponseType,
-        max_tokens: int | None,
-        schema: Mapping[str, Json] | None,
-        names: Sequence[str] | None,
-    ) -> Completion:
-        llm = self.llm
+    async def _call(self, request: _Request) -> Completion:
+        """The model's answer, after a few tries where it failed in passing."""
         pause = FIRST_PAUSE
         for attempt in range(1, TRIES + 1):
             try:
-                if schema is not None and self._constrained is not None:
-                    return await self._constrained.complete_records(
-                        messages, schema=schema, names=names, max_tokens=max_tokens
-                    )
-                return await llm.complete(
-                    messages, response_type=response_type, max_tokens=max_tokens
-                )
+                return await self._once(request)
             except LLMError as error:
                 if not error.transient or attempt == TRIES:
                     raise
@@ -305,12 +281,22 @@ class Ask:
                 pause *= 2
         raise AssertionError("unreachable")
 
+    async def _once(self, request: _Request) -> Completion:
+        messages, limit = request.messages, request.max_tokens
+        if request.schema is not None and self._constrained is not None:
+            return await self._constrained.complete_records(
+                messages, schema=request.schema, names=request.names, max_tokens=limit
+            )
+        return await self.llm.complete(
+            messages, response_type=request.response_type, max_tokens=limit
+        )
+
     # ── the cache ───────────────────────────────────────────────────────────────
 
-    def _key(
-        self, messages: Sequence[Message], response_type: ResponseType, max_tokens: int | None
-    ) -> bytes:
-        return request_key(self.llm.name, messages, response_type, max_tokens)
+    def _key(self, request: _Request) -> bytes:
+        return request_key(
+            self.llm.name, request.messages, request.response_type, request.max_tokens
+        )
 
     async def _cached(self, key: bytes) -> Completion | None:
         with self._database.reading() as connection:  # one look-up by key: under 0.1 ms

@@ -97,7 +97,9 @@ class BatchLLM(LLM, Protocol):
         *,
         response_type: ResponseType = "text",
         max_tokens: int | None = None,
-    ) -> dict[str, Json]: ...
+    ) -> dict[str, Json]:
+        """The body of the request that `complete` would send."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

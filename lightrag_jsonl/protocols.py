@@ -26,7 +26,9 @@ class LLM(Protocol):
     """A chat model. `name` is part of cache keys and of provenance."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What tells it from other models."""
+        ...
 
     async def complete(
         self,
@@ -45,7 +47,9 @@ class StreamingLLM(LLM, Protocol):
 
     def stream(
         self, messages: Sequence[Message], *, max_tokens: int | None = None
-    ) -> AsyncIterator[str]: ...
+    ) -> AsyncIterator[str]:
+        """The answer in pieces as they are written; raise `LLMError` where that cannot be done."""
+        ...
 
 
 @runtime_checkable
@@ -67,18 +71,24 @@ class ConstrainedLLM(LLM, Protocol):
 class Embedder(Protocol):
     """Texts to vectors: float32, shape (len(texts), dim), rows of unit length.
 
-    An attribute `lexical` is optional: True where the vectors only count words, so that the
-    full-text search knows better than they which passages are near.
+    Two attributes are optional: `lexical` (True where the vectors only count words, so that the
+    full-text search knows better than they which passages are near) and `clip` (a function from
+    a text to the part of it that is read, so that texts alike in that part share a vector).
     """
 
     @property
-    def name(self) -> str: ...
-    @property
-    def dim(self) -> int: ...
+    def name(self) -> str:
+        """What tells it from other embedders; an index stays with the one it was built with."""
+        ...
 
-    async def embed(
-        self, texts: Sequence[str], *, kind: Literal["query", "passage"]
-    ) -> Vectors: ...
+    @property
+    def dim(self) -> int:
+        """The length of its vectors."""
+        ...
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        """One row a text, in order; raise `EmbeddingError` where that cannot be done."""
+        ...
 
 
 class Tokenizer(Protocol):
@@ -90,32 +100,51 @@ class Tokenizer(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
-    def count(self, text: str) -> int: ...
-    def truncate(self, text: str, limit: int) -> str: ...
+    def name(self) -> str:
+        """What tells it from other tokenizers; an index stays with the one it was built with."""
+        ...
+
+    def count(self, text: str) -> int:
+        """How many tokens a text has."""
+        ...
+
+    def truncate(self, text: str, limit: int) -> str:
+        """The longest beginning of a text, or nearly, that has at most `limit` tokens."""
+        ...
 
 
 class Reranker(Protocol):
     """Scores texts against a query; higher is better, one score a text."""
 
-    async def score(self, query: str, texts: Sequence[str]) -> Sequence[float]: ...
+    async def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """A finite number a text, in the order of the texts."""
+        ...
 
 
 class Extractor(Protocol):
     """Reads the entities and relations of one chunk."""
 
     @property
-    def name(self) -> str: ...
-    async def extract(self, chunk: Chunk) -> Extraction: ...
+    def name(self) -> str:
+        """What tells it from other extractors."""
+        ...
+
+    async def extract(self, chunk: Chunk) -> Extraction:
+        """What the chunk says; both ends of a relation are among the entities."""
+        ...
 
 
 class KeywordExtractor(Protocol):
     """Tells what a question is about."""
 
-    async def keywords(self, question: str, history: Sequence[Message] = ()) -> Keywords: ...
+    async def keywords(self, question: str, history: Sequence[Message] = ()) -> Keywords:
+        """Its themes and the named things in it; `history` are the turns before, oldest first."""
+        ...
 
 
 class Answerer(Protocol):
     """Writes an answer with `[n]` citations from a context, without a model."""
 
-    async def answer(self, question: str, context: Context) -> str: ...
+    async def answer(self, question: str, context: Context) -> str:
+        """The text; `[n]` counts entities, then relations, then chunks of the context from 1."""
+        ...
