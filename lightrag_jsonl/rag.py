@@ -189,7 +189,7 @@ class AsyncLightRAG:
         return await self._engine.indexing.resume(watcher=watcher)
 
     async def retry(self, *, watcher: Watcher | None = None) -> InsertReport:
-        """Ask again for every chunk that failed."""
+        """Ask again for every chunk that failed, and for what is missing of those read in part."""
         return await self._engine.indexing.retry(watcher=watcher)
 
     async def delete(self, *ids: str) -> DeleteReport:

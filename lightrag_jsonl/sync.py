@@ -138,7 +138,7 @@ class LightRAG:
         return self._loop.run(self._rag.resume(watcher=watcher))
 
     def retry(self, *, watcher: Watcher | None = None) -> InsertReport:
-        """Ask again for every chunk that failed."""
+        """Ask again for every chunk that failed, and for what is missing of those read in part."""
         return self._loop.run(self._rag.retry(watcher=watcher))
 
     def delete(self, *ids: str) -> DeleteReport:

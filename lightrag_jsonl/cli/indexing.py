@@ -129,7 +129,7 @@ def insert(
 @with_options(running_options)
 @as_json
 def retry(setup: Setup, as_json: bool, **given: Any) -> None:
-    """Read the chunks again that failed, and no other.
+    """Read the chunks again that failed, and no other; of those read in part, what is missing.
 
     Model and options are those of the insert before, unless others are given.
     """

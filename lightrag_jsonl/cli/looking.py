@@ -36,8 +36,8 @@ def status(setup: Setup, as_json: bool) -> None:
 def documents(setup: Setup, as_json: bool) -> None:
     """List the documents, with their ids and states.
 
-    States: done; partial (some chunks failed) and failed (all did), for `retry`; pending (an
-    insert was interrupted), for `resume`.
+    States: done; partial (some chunks failed, or were read in part) and failed (all did), for
+    `retry`; pending (an insert was interrupted), for `resume`.
     """
     with looking(setup) as rag:
         found = rag.documents()
@@ -87,12 +87,11 @@ def _model(setup: Setup) -> str:
 
 
 def _document_row(one: DocumentStatus) -> tuple[object, ...]:
-    failed = one.extraction.failed
     return (
         one.id,
         one.state,
         one.chunks,
-        failed,
+        len(one.failures),
         one.characters,
         one.title or "",
         one.source or "",

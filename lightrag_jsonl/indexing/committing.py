@@ -191,7 +191,8 @@ class Committer:
             change.old_documents = [document.row for document in old]
             change.old_chunks = documents.chunks_of(connection, change.old_documents)
             said = [part for one in ready for part in _number(connection, change, one, ids)]
-            change.plan = fold(connection, said, change.old_chunks, ids, aliases.read(connection))
+            removed = [*change.old_chunks, *(again.row for again in change.renewed)]
+            change.plan = fold(connection, said, removed, ids, aliases.read(connection))
             change.due = describer.describe(connection, change.plan)
             return change
 
@@ -292,6 +293,7 @@ def _number(
 ) -> list[Said]:
     """Give a document and its chunks their row ids, and order its claims."""
     base = int(digest(ready.document.id or "")[:7], 16) << POSITION_BITS
+    before = documents.read_before(connection, ready.stored)
     if ready.stored:
         row = documents.documents(connection, [ready.document.id or ""])[0].row
         numbers: Sequence[int] = ready.stored
@@ -305,7 +307,11 @@ def _number(
         listed = change.chunks
     said = []
     for number, chunk, extraction in zip(numbers, ready.chunks, ready.extractions, strict=True):
-        listed.append(StoredChunk(number, row, chunk, ready.created_at, None, extraction))
+        state, paid = before.get(number, ("failed", Usage()))
+        if extraction.state == "failed" != state:
+            continue  # what was read before is more than nothing
+        told = replace(extraction, usage=paid + extraction.usage)
+        listed.append(StoredChunk(number, row, chunk, ready.created_at, None, told))
         said.append(Said(number, base + chunk.index, ready.created_at, extraction))
     return said
 
@@ -320,10 +326,7 @@ def _stored(row: int, ready: Ready) -> StoredDocument:
         date=document.date,
         metadata=document.metadata,
         content=ready.content,
-        state=documents.state_after(
-            sum(extraction.state == "failed" for extraction in ready.extractions),
-            len(ready.extractions),
-        ),
+        state=documents.state_after(ready.extractions),
         characters=ready.characters,
         created_at=ready.created_at,
     )

@@ -18,7 +18,7 @@ from lightrag_jsonl.storage.rows import dump
 from lightrag_jsonl.text import digest, sanitize
 from lightrag_jsonl.types import Chunk, Document, Page
 
-UNDONE = ("partial", "failed")  # states of documents that have failed chunks
+UNDONE = ("partial", "failed")  # states of documents that have unfinished chunks
 
 
 def identified(document: Document) -> tuple[Document, tuple[Page, ...]]:
@@ -93,7 +93,7 @@ class Intake:
         )
 
     def waiting(self) -> Iterator[tuple[PendingDocument | StoredDocument, tuple[Chunk, ...]]]:
-        """Documents that wait, with the chunks to be read, and others with their failed chunks."""
+        """Documents that wait, with the chunks to be read, and others with their unfinished ones."""
         with self._database.reading() as connection:
             pending = documents.pending_documents(connection)
             stored = [one for one in documents.documents(connection) if one.state in UNDONE]
@@ -105,5 +105,5 @@ class Intake:
         for partly in stored:
             if partly.id not in ids:
                 with self._database.reading() as connection:
-                    failed = documents.chunks_of(connection, [partly.row], states=("failed",))
-                yield partly, tuple(failed.values())
+                    left = documents.chunks_of(connection, [partly.row], only=documents.UNFINISHED)
+                yield partly, tuple(left.values())

@@ -130,7 +130,7 @@ class IndexPipeline:
     async def retry(
         self, *, watcher: Watcher | None = None, summarize: bool = True
     ) -> InsertReport:
-        """Ask again for every chunk that failed, and for no other."""
+        """Ask again for every chunk that failed, and for what is missing of those read in part."""
         async with self._writing():
             run = Run(Budget(self._options), watcher, summarize)
             with self._database.reading() as connection:
@@ -328,12 +328,12 @@ class IndexPipeline:
         return extraction
 
     async def _retry(self, run: Run, stored: StoredDocument) -> Ready | None:
-        """Ask again for a document's failed chunks."""
+        """Ask again for a document's unfinished chunks; what was answered is in the cache."""
         with self._database.reading() as connection:
-            failed = documents.chunks_of(connection, [stored.row], states=("failed",))
-        run.known += len(failed)
+            left = documents.chunks_of(connection, [stored.row], only=documents.UNFINISHED)
+        run.known += len(left)
         try:
-            extractions = await self._extract_all(run, failed.values())
+            extractions = await self._extract_all(run, left.values())
         except BudgetError as error:
             run.stopped = str(error)
             return None
@@ -343,9 +343,9 @@ class IndexPipeline:
             characters=stored.characters,
             created_at=stored.created_at,
             pages=(),
-            chunks=tuple(failed.values()),
+            chunks=tuple(left.values()),
             extractions=extractions,
-            stored=tuple(failed),
+            stored=tuple(left),
         )
 
     # ── writing ─────────────────────────────────────────────────────────────────

@@ -60,6 +60,7 @@ async def repair(database: Database, embeddings: Embeddings, describer: Describe
         claims.put_claims(connection, plan.entity_claims, plan.relation_claims)
         terms = maintenance.rebuild_terms(connection)
         _use_stored(connection, embeddings, plan)
+        documents.renew_states(connection)
         snapshot.note_commit(connection, all=True)
         entities, relations = len(plan.entities), len(plan.relations)
         told.extend(

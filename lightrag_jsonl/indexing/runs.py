@@ -98,7 +98,7 @@ class Run:
             for chunk, extraction in zip(one.chunks, one.extractions, strict=True):
                 self.usage += extraction.usage
                 self.reports.append((extraction.state, documents.report_json(extraction)))
-                if extraction.state == "failed":
+                if extraction.unfinished:
                     reason = extraction.error or documents.ALL_REFUSED
                     self.failures.append(Failure(chunk.document_id, chunk.id, reason))
         self.tell()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lightrag_jsonl.storage import fulltext, schema
+from lightrag_jsonl.storage import documents, fulltext, schema
 from lightrag_jsonl.storage.rows import OWNERS, all_ids
 from lightrag_jsonl.storage.snapshot import Snapshot, dimension, load_vectors
 from lightrag_jsonl.types import Kind
@@ -36,9 +36,8 @@ COUNTS: tuple[tuple[str, str], ...] = (
     ),
     (
         "documents have another state than their chunks",
-        "(SELECT d.state AS state, total(c.state = 'failed') AS failed, count(*) AS number "
-        "FROM documents d JOIN chunks c ON c.document = d.id GROUP BY d.id) WHERE state <> "
-        "CASE WHEN failed = 0 THEN 'done' WHEN failed = number THEN 'failed' ELSE 'partial' END",
+        f"(SELECT d.state AS state, {documents.STATE} AS due "
+        "FROM documents d JOIN chunks c ON c.document = d.id GROUP BY d.id) WHERE state <> due",
     ),
     (
         "rejections have no chunk",

@@ -164,17 +164,25 @@ def set_state(connection: sqlite3.Connection, document: int, state: DocumentStat
 
 def state_of(connection: sqlite3.Connection, document: int) -> DocumentState:
     """The state that follows from how a document's chunks were read."""
-    failed, total = connection.execute(
-        "SELECT total(state = 'failed'), count(*) FROM chunks WHERE document = ?", (document,)
+    state: DocumentState
+    (state,) = connection.execute(
+        f"SELECT {STATE} FROM chunks c WHERE c.document = ?", (document,)
     ).fetchone()
-    return state_after(failed, total)
+    return state
 
 
-def state_after(failed: int, chunks: int) -> DocumentState:
-    """A document is `partial` if some of its chunks failed, `failed` if all did, else `done`."""
-    if not failed:
+def renew_states(connection: sqlite3.Connection) -> int:
+    """Set the state of every document anew; tells how many had another."""
+    due = f"(SELECT {STATE} FROM chunks c WHERE c.document = documents.id)"
+    return connection.execute(f"UPDATE documents SET state = {due} WHERE state <> {due}").rowcount
+
+
+def state_after(extractions: Sequence[Extraction]) -> DocumentState:
+    """A document is `done` if all chunks were read to their end, `failed` if none could be read."""
+    if not any(extraction.unfinished for extraction in extractions):
         return "done"
-    return "failed" if failed == chunks else "partial"
+    failed = all(extraction.state == "failed" for extraction in extractions)
+    return "failed" if failed else "partial"
 
 
 def drop_documents(connection: sqlite3.Connection, rows: Iterable[int]) -> None:
@@ -223,6 +231,12 @@ class StoredChunk:
     extraction: Extraction
 
 
+# `Extraction.unfinished` and `state_after` of stored chunks `c`
+UNFINISHED = "(c.state = 'failed' OR json_extract(c.report, '$.error') IS NOT NULL)"
+STATE = (
+    f"CASE WHEN NOT total({UNFINISHED}) THEN 'done' "
+    "WHEN total(c.state = 'failed') = count(*) THEN 'failed' ELSE 'partial' END"
+)
 CHUNK_COLUMNS = (
     "c.name, d.name, c.position, c.page, c.start, c.stop, c.text, c.tokens, c.created_at"
 )
@@ -280,17 +294,29 @@ def renew_chunks(connection: sqlite3.Connection, chunks: Sequence[StoredChunk]) 
 
 
 def chunks_of(
-    connection: sqlite3.Connection, documents: Iterable[int], *, states: Iterable[ChunkState] = ()
+    connection: sqlite3.Connection, documents: Iterable[int], *, only: str = "true"
 ) -> dict[int, Chunk]:
-    """The chunks of these documents (row ids) by row id, in order; only those in `states` if given."""
+    """The chunks of these documents (row ids) by row id, in order; `only` those of a condition."""
     rows = connection.execute(
-        f"SELECT c.id, {CHUNK_COLUMNS}, c.state FROM json_each(?) AS wanted "
+        f"SELECT c.id, {CHUNK_COLUMNS} FROM json_each(?) AS wanted "
         "JOIN chunks c ON c.document = wanted.value JOIN documents d ON d.id = c.document "
-        "ORDER BY c.document, c.position",
+        f"WHERE {only} ORDER BY c.document, c.position",
         (dump(sorted(documents)),),
     )
-    wanted = frozenset(states)
-    return {row[0]: chunk_from(row[1:-1]) for row in rows if not wanted or row[-1] in wanted}
+    return {row[0]: chunk_from(row[1:]) for row in rows}
+
+
+def read_before(
+    connection: sqlite3.Connection, rows: Iterable[int]
+) -> dict[int, tuple[ChunkState, Usage]]:
+    """How stored chunks (row ids) were read, and what was paid for it."""
+    found = connection.execute(
+        "SELECT id, state, report FROM chunks WHERE id IN (SELECT value FROM json_each(?))",
+        (dump(sorted(rows)),),
+    )
+    return {
+        row: (state, Usage(*json.loads(report).get("usage", ()))) for row, state, report in found
+    }
 
 
 def chunks_by_row(connection: sqlite3.Connection, rows: Iterable[int]) -> dict[int, Chunk]:

@@ -123,9 +123,9 @@ def document_statuses(connection: sqlite3.Connection) -> tuple[DocumentStatus, .
 
 def _failures(document: str, rows: list[tuple[str, str, str]]) -> Iterator[Failure]:
     for state, report, name in rows:
-        if state == "failed":
-            error = json.loads(report).get("error") or documents.ALL_REFUSED
-            yield Failure(document, name, error)
+        error = json.loads(report).get("error", "")
+        if state == "failed" or error:
+            yield Failure(document, name, error or documents.ALL_REFUSED)
 
 
 def rejections(

@@ -60,6 +60,11 @@ class Extraction:
     usage: Usage = Usage()
     error: str = ""
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether something is left for a retry: all of the chunk, or what was to come after an error."""
+        return self.state == "failed" or bool(self.error)
+
 
 @dataclass(frozen=True, slots=True)
 class Entity:

@@ -15,7 +15,7 @@ DocumentState: TypeAlias = Literal["pending", "done", "partial", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A chunk (or, with no chunk, a document) that could not be indexed, and why."""
+    """A chunk (or, with no chunk, a document) that could not be read, or not to its end, and why."""
 
     document_id: str
     chunk_id: str | None

@@ -12,10 +12,8 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
-from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.ask import request_key
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.types import Completion, Document, Message, ResponseType
@@ -59,8 +57,7 @@ class Noting(ScriptedLLM):
         response_type: ResponseType = "text",
         max_tokens: int | None = None,
     ) -> Completion:
-        asking = cast(Any, SimpleNamespace(llm=self))
-        key = Ask._key(asking, messages, response_type, max_tokens)
+        key = request_key(self.name, messages, response_type, max_tokens)
         with self._log.open("a", encoding="utf-8") as file:
             file.write(key.hex() + "\n")
         return await super().complete(messages, response_type=response_type, max_tokens=max_tokens)

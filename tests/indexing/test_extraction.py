@@ -211,11 +211,12 @@ def test_an_error_of_the_model_makes_a_failed_chunk(tmp_path: Path, error: LLMEr
 
 
 def test_an_error_while_gleaning_keeps_what_was_read(tmp_path: Path) -> None:
-    """The first answer stays, the error is on record."""
+    """The first answer stays, the error is on record, and the document is not called done."""
     answers: Sequence[str | Exception] = [jsonl(entity("Ann")), LLMError("gone")]
     _, report, status = extract(tmp_path, answers, options(max_gleanings=1))
-    assert names(tmp_path) == {"Ann"} and status.state == "done"
-    assert report.extraction.partial == 1
+    assert names(tmp_path) == {"Ann"} and status.state == "partial"
+    assert report.extraction.partial == 1 and report.failures == status.failures
+    assert [failure.reason for failure in status.failures] == ["gone"]
     assert "gone" in stored(tmp_path, "SELECT report FROM chunks")[0][0]
 
 
