@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
@@ -12,6 +13,7 @@ from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.storage.claims import TABLES
 from lightrag_jsonl.storage.rows import dump
 from lightrag_jsonl.storage.snapshot import chunk_names
+from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Entity, Json, Kind, Relation
 
 UNBOUNDED = 1 << 60
@@ -164,6 +166,8 @@ def document_labels(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[
 # ── filters ─────────────────────────────────────────────────────────────────────
 
 COLUMNS = {"id": "d.name", "title": "d.title", "source": "d.source", "date": "d.date"}
+LARGEST = 2**63 - 1
+FINITE = int(sys.float_info.max)
 COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$ne": "<>"}
 
 
@@ -190,7 +194,7 @@ def allowed_chunks(connection: sqlite3.Connection, where: dict[str, Json]) -> li
 
 
 def _condition(field: str, column: str, wanted: Json) -> tuple[str, list[object]]:
-    path: list[object] = [] if field in COLUMNS else [f'$."{field}"']
+    path: list[object] = [] if field in COLUMNS else [f'$."{sanitize(field)}"']
     if isinstance(wanted, dict):
         unknown = wanted.keys() - COMPARISONS.keys()
         if unknown or not wanted:
@@ -209,6 +213,11 @@ def _condition(field: str, column: str, wanted: Json) -> tuple[str, list[object]
 
 
 def _plain(value: Json) -> object:
+    """A value as the database compares it; integers past its own are floats to it."""
+    if isinstance(value, str):
+        return sanitize(value)
+    if isinstance(value, int) and abs(value) > LARGEST:
+        return float(min(max(value, -FINITE), FINITE))
     return int(value) if isinstance(value, bool) else value
 
 

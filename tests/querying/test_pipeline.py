@@ -15,7 +15,7 @@ from lightrag_jsonl.options import MODES, QueryParam
 from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.querying.observing import Silent
 from lightrag_jsonl.testing import ScriptedLLM
-from lightrag_jsonl.types import Answer, Context, Document, Keywords, Message, Mode
+from lightrag_jsonl.types import Answer, Context, Document, Json, Keywords, Message, Mode
 from tests.querying.conftest import Pipelines, entity, fill, relation
 
 pytestmark = pytest.mark.anyio
@@ -125,6 +125,24 @@ async def test_filters_on_metadata_and_without_a_match(carol: Path, pipelines: P
     shelf = await pipeline.retrieve(QUESTION, QueryParam(where={"shelf": "b"}))
     assert {chunk.document_id for chunk in shelf.chunks} == {"clerk", "son"}
     assert (await pipeline.retrieve(QUESTION, QueryParam(where={"shelf": "z"}))).empty
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"shelf": 10**30},
+        {"shelf": ["z", -(10**400)]},
+        {"shelf": "\ud800"},
+        {"shelf": {"$lt": -(10**400)}},
+        {"\ud800": 1},
+    ],
+)
+async def test_a_filter_that_no_database_can_hold_leaves_nothing(
+    carol: Path, pipelines: Pipelines, where: dict[str, Json]
+) -> None:
+    """Numbers past 64 bits and half surrogate pairs are compared like any value."""
+    context = await pipelines(carol).retrieve(QUESTION, QueryParam(where=where))
+    assert context.empty
 
 
 # ── keywords ────────────────────────────────────────────────────────────────────
