@@ -16,6 +16,7 @@ from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import LLM, ConstrainedLLM, StreamingLLM
 from lightrag_jsonl.storage import cache
 from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import (
     Completion,
     Json,
@@ -205,8 +206,8 @@ class Ask:
         assert isinstance(self.llm, StreamingLLM)
         async with self._slots:
             async for piece in self.llm.stream(request.messages):
-                pieces.append(piece)
-                yield piece
+                pieces.append(sanitize(piece))
+                yield pieces[-1]
         if usage is not None:
             usage.append(Usage(calls=1))
         await self._keep(request.prompt, key, Completion("".join(pieces)))
@@ -254,6 +255,7 @@ class Ask:
                 spending.check()
             started = time.monotonic()
             done = await self._call(request)
+            done = replace(done, text=sanitize(done.text))  # half an emoji could not be kept
             log.debug(
                 "%s: %d in, %d out, %.2f s",
                 request.prompt,

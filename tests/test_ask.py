@@ -222,6 +222,20 @@ def test_a_stream_is_kept_whole_and_read_from_the_cache(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_an_answer_cut_inside_a_character_is_kept(tmp_path: Path) -> None:
+    """Half a surrogate pair, as a cut emoji leaves it, is replaced, and the answer is not lost."""
+
+    async def run() -> None:
+        async with asking(tmp_path, lambda request: "so \ud83c") as (ask, llm):
+            assert (await ask.text("extract-graph", TEXT)).text == "so \ufffd"
+            assert [piece async for piece in ask.stream("extract-graph", {"text": "Cid"})]
+            assert (await ask.text("extract-graph", TEXT)).cached
+            assert (await ask.text("extract-graph", {"text": "Cid"})).text == "so \ufffd"
+            assert len(llm.requests) == 2
+
+    asyncio.run(run())
+
+
 def test_records_are_checked_and_cuts_are_told(tmp_path: Path) -> None:
     """A JSONL answer is read by the prompt's own schema; its finish is kept in the cache too."""
     answer = Completion(jsonl(entity("Ann"), {"type": "entity"}) + '\n{"type"', "length")

@@ -251,7 +251,9 @@ def read_completion(answer: JsonObject) -> Completion:
         refusal = message.get("refusal") if isinstance(message, dict) else None
         why = f": {refusal}" if refusal else f" (finish reason {reason!r})"
         raise LLMError(f"the model gave no text{why}")
-    return Completion(content or "", "length" if cut else "stop", _usage(answer.get("usage")))
+    return Completion(
+        sanitize(content or ""), "length" if cut else "stop", _usage(answer.get("usage"))
+    )
 
 
 def _first(items: Json) -> JsonObject | None:

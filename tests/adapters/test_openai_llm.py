@@ -137,6 +137,13 @@ def test_json_mode_is_for_json_only_and_only_if_asked(json_mode: bool) -> None:
     assert formats == [None, None, {"type": "json_object"} if json_mode else None]
 
 
+def test_half_a_surrogate_pair_in_an_answer_is_replaced() -> None:
+    """A model may be cut off inside an emoji: the answer can still be stored and shown."""
+    body = r'{"choices":[{"message":{"content":"\ud83c乔峰"},"finish_reason":"stop"}]}'
+    with ScriptedServer([Reply(body)]) as server:
+        assert run(model(server).complete(QUESTION)).text == "\ufffd乔峰"
+
+
 def test_half_a_surrogate_pair_in_a_prompt_is_no_trouble() -> None:
     """Text that UTF-8 cannot hold is replaced, not a crash."""
     with ScriptedServer([chat_reply("ok")]) as server:
