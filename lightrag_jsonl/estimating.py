@@ -11,7 +11,7 @@ from itertools import count as numbers
 from lightrag_jsonl.ask import request_key
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
 from lightrag_jsonl.indexing.extraction import LLMExtractor
-from lightrag_jsonl.options import Extraction, IndexOptions
+from lightrag_jsonl.options import ExtractionPrompt, IndexOptions
 from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.types import Completion, Document, Failure, Message, Record, ResponseType, Usage
 
@@ -26,7 +26,7 @@ SUMMARY_EVERY = 7_500  # tokens of text for each summary, and what one reads and
 SUMMARY = Usage(input_tokens=550, output_tokens=250, calls=1)
 PER = 1_000_000  # tokens that prices are for
 
-RECORDS: dict[Extraction, Record] = {
+RECORDS: dict[ExtractionPrompt, Record] = {
     "extract-graph": {"type": "entity", "name": "", "entity_type": "concept"},
     "agent-kg-extract": {"type": "definition", "entity": ""},
     "extract-with-ontologies": {"type": "entity", "entity": "", "entity_type": "concept"},
@@ -82,7 +82,7 @@ class Foreseen:
     def __init__(
         self,
         name: str,
-        extraction: Extraction,
+        extraction: ExtractionPrompt,
         count: Callable[[str], int],
         *,
         scale: float = 1.0,

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.types import Json, Message, Mode
 
-Extraction = Literal["extract-graph", "agent-kg-extract", "extract-with-ontologies"]
+ExtractionPrompt = Literal["extract-graph", "agent-kg-extract", "extract-with-ontologies"]
 Ranking = Literal["relevance", "degree"]
 Fusion = Literal["rrf", "round_robin"]
 Selection = Literal["llm", "score", "all"]
@@ -39,16 +39,21 @@ ENTITY_TYPES = {
 class IndexOptions:
     """Settings of indexing. Sizes are tokens of the index's tokenizer unless said otherwise.
 
-    `entity_types` empty means the language's own list. `max_extract_tokens` is what one answer may
-    have before it is cut (and resumed); None sets no limit. `glean_min_tokens`: shorter chunks are
-    not gleaned. `summarize_*`: see specification 3, section 1, step 4. `max_calls`,
+    `extraction` names the prompt; `ontology` is a file or a mapping for the one that needs it.
+    `entity_types` empty means the language's own list. `max_gleanings` is how often a chunk is
+    asked about again for what was missed (never one shorter than `glean_min_tokens`),
+    `max_resumes` how often an answer that was cut is gone on with, `max_extract_tokens` what one
+    answer may have before it is cut; None sets no limit. An entity or relation gets a summary
+    once it has `summarize_fragments` descriptions, or several of more than `summarize_tokens`
+    together; one call reads at most `summarize_group_tokens` of them. `max_calls`,
     `max_input_tokens` and `max_output_tokens` stop an insert between chunks, everything kept.
-    `lock_timeout` is how many seconds a writer waits for another one.
+    `lock_timeout` is how many seconds a writer waits for another one. `ConfigError` where a
+    value makes no sense.
     """
 
     chunk_tokens: int = 1200
     chunk_overlap: int = 100
-    extraction: Extraction = "extract-graph"
+    extraction: ExtractionPrompt = "extract-graph"
     ontology: Path | str | Mapping[str, Json] | None = None
     entity_types: tuple[str, ...] = ()
     max_gleanings: int = 1
@@ -72,8 +77,8 @@ class IndexOptions:
             "chunk_overlap must be at least 0 and below chunk_tokens",
         )
         _require(
-            self.extraction in get_args(Extraction),
-            f"extraction must be one of {', '.join(get_args(Extraction))}",
+            self.extraction in get_args(ExtractionPrompt),
+            f"extraction must be one of {', '.join(get_args(ExtractionPrompt))}",
         )
         _require(self.max_gleanings >= 0, "max_gleanings must be at least 0")
         _require(self.max_resumes >= 0, "max_resumes must be at least 0")
@@ -85,10 +90,17 @@ class IndexOptions:
 class QueryParam:
     """Settings of one question. Budgets are tokens; `top_k` counts entities and relations.
 
-    `chunk_share` is the part of `max_total_tokens` that facts cannot take from chunks.
-    `hl_keywords` and `ll_keywords`, if either is given, replace the keyword call.
+    `chunk_top_k` counts chunks; `chunk_share` is the part of `max_total_tokens` that facts cannot
+    take from them. `hl_keywords` and `ll_keywords`, if either is given, replace the keyword call.
+    `response_type` and `user_prompt` are told to the model; `fail_response` is said where nothing
+    was found, instead of the language's own words. `ranking` orders the relations of found
+    entities by likeness to the question or by degree, and `fusion` says how ranked lists become
+    one. `selection` lets the score, a model ("llm") or nobody ("all") choose among relations.
+    `lexical` adds full-text search, and `enable_rerank` uses the reranker, where there is one.
     `where` filters documents by `id`, `title`, `source`, `date` or their metadata.
-    `similarity_reuse`: reuse the answer of a question at least this similar (cosine), `None` never.
+    `similarity_reuse`: reuse the answer of a question at least this similar (cosine), `None` never;
+    with `similarity_check` only if the model, too, takes the two for the same. `ConfigError`
+    where a value makes no sense.
     """
 
     mode: Mode = "mix"

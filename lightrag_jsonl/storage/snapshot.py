@@ -193,7 +193,10 @@ def load_vectors(
 ) -> tuple[
     np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int, int], np.dtype[np.float32]]
 ]:
-    """Row ids and vectors of all rows of a kind, or of those among `ids`."""
+    """Row ids, ascending, and vectors of all rows of a kind, or of those among `ids`.
+
+    The shapes are (n,) and (n, dim), float32.
+    """
     query = f"SELECT o.id, e.vector FROM {OWNERS[kind]} o JOIN embeddings e ON e.id = o.embedding"
     if ids is None:
         cursor = connection.execute(query + " ORDER BY o.id")
