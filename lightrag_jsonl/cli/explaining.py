@@ -12,12 +12,14 @@ import click
 from lightrag_jsonl.cli.opening import looking
 from lightrag_jsonl.cli.options import Setup, as_json, folder
 from lightrag_jsonl.cli.output import counted, emit_json, one_line, say, table
+from lightrag_jsonl.errors import NotFoundError
 
 if TYPE_CHECKING:
     from lightrag_jsonl.explain.events import Event, Selection
     from lightrag_jsonl.explain.origins import DocumentOrigins
     from lightrag_jsonl.explain.sources import Sources
     from lightrag_jsonl.explain.trace import Trace
+    from lightrag_jsonl.sync import LightRAG
     from lightrag_jsonl.types import TraceSummary
 
 QUESTION_COLUMNS = 60
@@ -55,21 +57,21 @@ def list_(setup: Setup, limit: int, as_json: bool) -> None:
 
 
 @explain.command()
-@click.argument("id")
+@click.argument("id", required=False)
 @folder
 @click.option("--html", type=FILE, metavar="FILE", help="Write a page with a drawing to FILE.")
 @as_json
-def show(setup: Setup, id: str, html: Path | None, as_json: bool) -> None:
+def show(setup: Setup, id: str | None, html: Path | None, as_json: bool) -> None:
     """Show how the answer ID came about, or write it as a web page.
 
-    The page stands alone: it needs no network, and a click on a citation opens its passage.
+    Without an ID it is the newest query. The page stands alone: it needs no network, and a click on a citation opens its passage.
 
     \b
     Example:
       lightrag-jsonl explain show 3f2a --html answer.html
     """
     with looking(setup) as rag:
-        trace = rag.trace(id)
+        trace = _trace(rag, id)
         sources = rag.sources(trace)
         page = rag.trace_html(trace.id) if html else ""
     if html:
@@ -111,7 +113,7 @@ def edge(setup: Setup, subject: str, predicate: str, object: str, as_json: bool)
 
 
 @explain.command()
-@click.argument("id")
+@click.argument("id", required=False)
 @folder
 @click.option(
     "--format", "format_", type=click.Choice(FORMATS), default="nquads", show_default=True
@@ -127,7 +129,7 @@ def edge(setup: Setup, subject: str, predicate: str, object: str, as_json: bool)
 @as_json
 def export(
     setup: Setup,
-    id: str,
+    id: str | None,
     format_: str,
     rdf: str | None,
     with_source: bool,
@@ -136,7 +138,7 @@ def export(
 ) -> None:
     """Write the trace ID as RDF (PROV-O), sorted, so that equal traces are equal to the byte.
 
-    Formats other than nquads are written by pyoxigraph: pip install 'lightrag-jsonl[rdf]'.
+    Without an ID it is the newest query. Formats other than nquads are written by pyoxigraph: pip install 'lightrag-jsonl[rdf]'.
 
     \b
     Example:
@@ -148,7 +150,7 @@ def export(
     wanted = rdf or ("1.1" if form == "jsonld" else "1.2")
     version = next(one for one in get_args(Version) if one == wanted)
     with looking(setup) as rag:
-        name = rag.trace(id).id
+        name = _trace(rag, id).id
         text = rag.export_trace(name, format=form, rdf=version, with_source=with_source)
     if output:
         output.write_text(text, encoding="utf-8", newline="\n")
@@ -339,6 +341,14 @@ def _tree(found: DocumentOrigins) -> Iterator[str]:
             yield f"    Chunk {chunk.index + 1}  {chunk_uri(chunk.id)}  characters {chunk.start}–{chunk.end}"
             for edge in facts.edges:
                 yield f"      Edge: ({', '.join(edge.labels)})  {edge.id}"
+
+
+def _trace(rag: LightRAG, id: str | None) -> Trace:
+    """The trace of this id, or the newest."""
+    newest = rag.traces(limit=1) if id is None else ()
+    if id is None and not newest:
+        raise NotFoundError("no query is on record")
+    return rag.trace(id or newest[0].id)
 
 
 def _say_traces(traces: tuple[TraceSummary, ...], how: str) -> None:

@@ -142,6 +142,18 @@ def test_list_and_show(run: Run, asked: Path, example: Example) -> None:
     assert run("explain", "show", "-w", asked, "nosuch").exit_code == 1
 
 
+def test_the_newest_query_needs_no_id(run: Run, kb: Path, example: Example) -> None:
+    """`show` and `export` take the newest query where none is named; where there is none, they say so."""
+    for command in ("show", "export"):
+        none = run("explain", command, "-w", kb)
+        assert none.exit_code == 1 and "no query is on record" in none.stderr
+    run("query", "-w", kb, example.question)
+    run("query", "-w", kb, "Another one?")
+
+    assert "Another one?" in run("explain", "show", "-w", kb).stdout
+    assert "Another one?" in run("explain", "export", "-w", kb).stdout
+
+
 def test_show_as_json(run: Run, run_json: Any, asked: Path, example: Example) -> None:
     """The trace, and where its chunks stand; a deleted source is said to be deleted."""
     (summary,) = run_json("explain", "list", "-w", asked)
