@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -20,14 +20,13 @@ from lightrag_jsonl.explain.recorder import Recorder
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.protocols import Embedder, Vectors
 from lightrag_jsonl.querying.edges import ranked
-from lightrag_jsonl.storage import snapshot
+from lightrag_jsonl.storage import answers, snapshot
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.text import digest
 from lightrag_jsonl.types import Answer, Usage
 
 SURE = 0.5  # what the model's own judgment of two questions must reach
 CANDIDATES = 3  # similar questions the model is asked about at the most
-KEPT = 1_000  # answers kept for reuse; older ones go
 NUMBER = re.compile(r"\d*\.?\d+")
 
 
@@ -46,43 +45,31 @@ class Reuse:
             return None
         vector = await self._vector(question)
         with self._database.reading() as connection:
-            rows = connection.execute(
-                "SELECT question, vector, answer FROM answers "
-                "WHERE signature = ? AND generation = ? ORDER BY id",
-                (self._signature(param), snapshot.generation(connection)),
-            ).fetchall()
-        if not rows:
+            generation = snapshot.generation(connection)
+            found, matrix = answers.kept(connection, self._signature(param), generation)
+        if not found:
             return None
-        matrix = np.frombuffer(b"".join(row[1] for row in rows), np.float32)
-        scores = matrix.reshape(len(rows), -1) @ vector
+        scores = matrix @ vector
         for place in np.argsort(-scores, kind="stable")[:CANDIDATES]:
             if scores[place] < threshold:
                 break
-            if not param.similarity_check or await self._same(question, rows[place][0]):
-                return replace(from_json(Answer, rows[place][2]), usage=Usage())
+            other, answer = found[place]
+            if not param.similarity_check or await self._same(question, other):
+                return replace(from_json(Answer, answer), usage=Usage())
         return None
 
     async def keep(self, question: str, param: QueryParam, answer: Answer, at: int) -> None:
         """Store an answer for reuse, written over generation `at` of the index."""
         if param.similarity_reuse is None:
             return
-        vector, text, signature = (
-            await self._vector(question),
-            to_json(answer),
-            self._signature(param),
+        write = partial(
+            answers.keep,
+            signature=self._signature(param),
+            generation=at,
+            question=question,
+            vector=await self._vector(question),
+            answer=to_json(answer),
         )
-
-        def write(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM answers WHERE generation <> ?", (at,))
-            connection.execute(
-                "INSERT INTO answers (generation, signature, question, vector, answer) "
-                "VALUES (?, ?, ?, ?, ?)",
-                (at, signature, question, vector.tobytes(), text),
-            )
-            connection.execute(
-                "DELETE FROM answers WHERE id <= (SELECT max(id) FROM answers) - ?", (KEPT,)
-            )
-
         await asyncio.wrap_future(self._database.submit(write, flush=False))
 
     async def replay(self, answer: Answer, recorder: Recorder) -> None:
