@@ -129,9 +129,10 @@ def insert(
 @with_options(running_options)
 @as_json
 def retry(setup: Setup, as_json: bool, **given: Any) -> None:
-    """Read the chunks again that failed, and no other; of those read in part, what is missing.
+    """Read the chunks again that failed, and no other.
 
-    Model and options are those of the insert before, unless others are given.
+    Of chunks that were read in part, what is missing is asked for. Model and options are those of
+    the insert before, unless others are given.
     """
     folder, options = setup.working_dir, given_options(given)
     with _patiently(folder), going_on(setup, options) as rag, progress_bar() as watcher:
