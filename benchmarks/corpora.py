@@ -24,6 +24,7 @@ class Remembering:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
+        self.lexical = getattr(embedder, "lexical", False)
         self._known: dict[str, Vectors] = {}
 
     @property
