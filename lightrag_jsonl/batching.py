@@ -22,7 +22,7 @@ from lightrag_jsonl.protocols import LLM
 from lightrag_jsonl.results import Results
 from lightrag_jsonl.storage import cache
 from lightrag_jsonl.storage.database import Database
-from lightrag_jsonl.storage.documents import PendingDocument
+from lightrag_jsonl.storage.pending import PendingDocument
 from lightrag_jsonl.types import (
     Completion,
     Failure,

@@ -54,8 +54,8 @@ from lightrag_jsonl.storage import (
     views,
 )
 from lightrag_jsonl.storage.database import Database
-from lightrag_jsonl.storage.documents import PendingDocument
 from lightrag_jsonl.storage.maintenance import CacheStats
+from lightrag_jsonl.storage.pending import PendingDocument
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import (
     Answer,

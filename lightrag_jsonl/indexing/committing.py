@@ -31,6 +31,7 @@ from lightrag_jsonl.storage import (
     claims,
     documents,
     fulltext,
+    pending,
     rows,
     settings,
     snapshot,
@@ -279,7 +280,7 @@ class Committer:
         documents.renew_chunks(connection, change.renewed)
         for row in sorted({renewed.document for renewed in change.renewed}):
             documents.set_state(connection, row, documents.state_of(connection, row))
-        documents.drop_pending(connection, [one.document.id or "" for one in change.ready])
+        pending.drop(connection, [one.document.id or "" for one in change.ready])
 
 
 def _texts(plan: Plan) -> list[str]:

@@ -11,9 +11,10 @@ from lightrag_jsonl.indexing.given import given_chunks
 from lightrag_jsonl.indexing.rechunking import rechunk
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Tokenizer
-from lightrag_jsonl.storage import documents
+from lightrag_jsonl.storage import documents, pending
 from lightrag_jsonl.storage.database import Database
-from lightrag_jsonl.storage.documents import PendingDocument, StoredDocument
+from lightrag_jsonl.storage.documents import StoredDocument
+from lightrag_jsonl.storage.pending import PendingDocument
 from lightrag_jsonl.storage.rows import dump
 from lightrag_jsonl.text import digest, sanitize
 from lightrag_jsonl.types import Chunk, Document, Page
@@ -95,13 +96,13 @@ class Intake:
     def waiting(self) -> Iterator[tuple[PendingDocument | StoredDocument, tuple[Chunk, ...]]]:
         """Documents that wait, with the chunks to be read, and others with their unfinished ones."""
         with self._database.reading() as connection:
-            pending = documents.pending_documents(connection)
+            handed_in = pending.listed(connection)
             stored = [one for one in documents.documents(connection) if one.state in UNDONE]
-        for waiting in pending:
+        for waiting in handed_in:
             document, pages = identified(waiting.document)
             asked = waiting.records is None
             yield waiting, self.cut(pages, waiting, self.stored(document.id or "")) if asked else ()
-        ids = {waiting.document.id for waiting in pending}
+        ids = {waiting.document.id for waiting in handed_in}
         for partly in stored:
             if partly.id not in ids:
                 with self._database.reading() as connection:

@@ -34,10 +34,11 @@ from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Extractor, Tokenizer, Vectors
 from lightrag_jsonl.schemas import Schema
-from lightrag_jsonl.storage import aliases, documents, reading
+from lightrag_jsonl.storage import aliases, documents, pending, reading
 from lightrag_jsonl.storage.database import Database
-from lightrag_jsonl.storage.documents import PendingDocument, StoredDocument
+from lightrag_jsonl.storage.documents import StoredDocument
 from lightrag_jsonl.storage.lock import writing
+from lightrag_jsonl.storage.pending import PendingDocument
 from lightrag_jsonl.text import name_key
 from lightrag_jsonl.types import (
     Chunk,
@@ -104,7 +105,7 @@ class IndexPipeline:
         """Go on with the documents that an interrupted insert left waiting."""
         async with self._writing():
             with self._database.reading() as connection:
-                waiting = documents.pending_documents(connection)
+                waiting = pending.listed(connection)
             return await self._insert(waiting, watcher, summarize)
 
     async def postpone(self, given: Iterable[PendingDocument]) -> tuple[list[str], list[Failure]]:
@@ -124,7 +125,7 @@ class IndexPipeline:
                 elif old is not None and old.content == content_of(document, pages, waiting):
                     unchanged.append(id)
                 else:
-                    await self._write(partial(documents.put_pending, waiting=waiting))
+                    await self._write(partial(pending.put, waiting=waiting))
         return unchanged, failures
 
     async def retry(
@@ -146,12 +147,12 @@ class IndexPipeline:
             wanted = list(dict.fromkeys(ids))
             with self._database.reading() as connection:
                 stored = documents.documents(connection, wanted)
-                waiting = {p.document.id for p in documents.pending_documents(connection)}
+                waiting = {p.document.id for p in pending.listed(connection)}
             known = {document.id for document in stored} | waiting
             missing = [one for one in wanted if one not in known]
             if missing:
                 raise NotFoundError(f"no such document: {', '.join(missing)}")
-            await self._write(lambda connection: documents.drop_pending(connection, wanted))
+            await self._write(lambda connection: pending.drop(connection, wanted))
             done = await self._committer.commit(
                 delete=[document.id for document in stored], summarize=False
             )
@@ -266,12 +267,12 @@ class IndexPipeline:
         if old is not None and old.content == content:
             if old.state == "done" or waiting.records is not None:
                 run.unchanged.append(id)
-                await self._write(lambda connection: documents.drop_pending(connection, [id]))
+                await self._write(lambda connection: pending.drop(connection, [id]))
                 return None
             return await self._retry(run, old)
         chunks = self.intake.cut(pages, waiting, old)
         given = self._given(waiting, chunks)
-        await self._write(lambda connection: documents.put_pending(connection, waiting))
+        await self._write(lambda connection: pending.put(connection, waiting))
         extractions, vectors = await self._read(run, chunks, given)
         return Ready(
             document=document,

@@ -10,7 +10,7 @@ from lightrag_jsonl.ask import Spending
 from lightrag_jsonl.errors import BudgetError
 from lightrag_jsonl.indexing.committing import Committed, Ready
 from lightrag_jsonl.options import IndexOptions
-from lightrag_jsonl.storage import documents
+from lightrag_jsonl.storage import reports
 from lightrag_jsonl.types import ChunkState, Failure, InsertReport, Usage
 
 
@@ -97,9 +97,9 @@ class Run:
             self.end(one.document.id or "")
             for chunk, extraction in zip(one.chunks, one.extractions, strict=True):
                 self.usage += extraction.usage
-                self.reports.append((extraction.state, documents.report_json(extraction)))
+                self.reports.append((extraction.state, reports.as_json(extraction)))
                 if extraction.unfinished:
-                    reason = extraction.error or documents.ALL_REFUSED
+                    reason = extraction.error or reports.ALL_REFUSED
                     self.failures.append(Failure(chunk.document_id, chunk.id, reason))
         self.tell()
 
@@ -113,6 +113,6 @@ class Run:
             relations=len(self.relations),
             failures=tuple(sorted(self.failures, key=lambda f: (f.document_id, f.chunk_id or ""))),
             usage=self.spending.spent if self.stopped else self.usage,
-            extraction=documents.sum_reports(self.reports),
+            extraction=reports.summed(self.reports),
             stopped=self.stopped,
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from lightrag_jsonl.migration.answers import Pairing, Subject, pair, subject
 from lightrag_jsonl.migration.folder import ForeignEdge, ForeignIndex, ForeignNode, unquoted
 from lightrag_jsonl.migration.placing import Placed, Unmapped, place
-from lightrag_jsonl.storage.documents import PendingDocument
+from lightrag_jsonl.storage.pending import PendingDocument
 from lightrag_jsonl.text import clean_name, digest, name_key, search_terms
 from lightrag_jsonl.types import Document, Json, Record
 

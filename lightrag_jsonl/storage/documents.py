@@ -1,25 +1,22 @@
-"""Documents, their pages and chunks, and those that wait to become visible."""
+"""Visible documents, their pages and their chunks."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from lightrag_jsonl.storage import reports
 from lightrag_jsonl.storage.rows import dump
-from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import (
     Chunk,
     ChunkState,
-    Document,
     DocumentState,
     Extraction,
-    ExtractionReport,
     Page,
-    Record,
     Usage,
 )
 
@@ -38,63 +35,6 @@ class StoredDocument:
     state: DocumentState
     characters: int
     created_at: float
-
-
-@dataclass(frozen=True, slots=True)
-class PendingDocument:
-    """A document that was handed in and is not visible yet.
-
-    `records` and `chunks` are given where the caller brought the records of each chunk.
-    """
-
-    document: Document
-    records: tuple[Record, ...] | None
-    chunks: tuple[str, ...] | None
-    created_at: float
-
-
-# ── waiting documents ───────────────────────────────────────────────────────────
-
-
-def put_pending(connection: sqlite3.Connection, waiting: PendingDocument) -> None:
-    """Remember a document until it is committed; a later version of it takes its place."""
-    given = None if waiting.records is None else dump([waiting.records, waiting.chunks])
-    connection.execute(
-        "INSERT OR REPLACE INTO pending VALUES (?, ?, ?, ?)",
-        (waiting.document.id, sanitize(dump(_plain(waiting.document))), given, waiting.created_at),
-    )
-
-
-def pending_documents(connection: sqlite3.Connection) -> list[PendingDocument]:
-    """All waiting documents, oldest first."""
-    rows = connection.execute(
-        "SELECT document, records, created_at FROM pending ORDER BY created_at, id"
-    )
-    return [_pending(*row) for row in rows]
-
-
-def drop_pending(connection: sqlite3.Connection, ids: Iterable[str]) -> int:
-    """Forget waiting documents; tells how many there were."""
-    cursor = connection.execute(
-        "DELETE FROM pending WHERE id IN (SELECT value FROM json_each(?))", (dump(sorted(ids)),)
-    )
-    return cursor.rowcount
-
-
-def _plain(document: Document) -> dict[str, object]:
-    return {**asdict(document), "metadata": dict(document.metadata)}
-
-
-def _pending(document: str, given: str | None, created_at: float) -> PendingDocument:
-    fields = json.loads(document)
-    pages = fields.pop("pages")
-    records, chunks = json.loads(given) if given else (None, None)
-    return PendingDocument(
-        Document(**fields, pages=None if pages is None else tuple(pages)),
-        None if records is None else tuple(records),
-        None if chunks is None else tuple(chunks),
-        created_at,
-    )
 
 
 # ── visible documents ───────────────────────────────────────────────────────────
@@ -260,7 +200,7 @@ def put_chunks(connection: sqlite3.Connection, chunks: Sequence[StoredChunk]) ->
                 stored.created_at,
                 stored.embedding,
                 stored.extraction.state,
-                report_json(stored.extraction),
+                reports.as_json(stored.extraction),
             )
             for stored in chunks
         ],
@@ -288,7 +228,7 @@ def renew_chunks(connection: sqlite3.Connection, chunks: Sequence[StoredChunk]) 
     )
     connection.executemany(
         "UPDATE chunks SET state = ?, report = ? WHERE id = ?",
-        [(s.extraction.state, report_json(s.extraction), s.row) for s in chunks],
+        [(s.extraction.state, reports.as_json(s.extraction), s.row) for s in chunks],
     )
     put_rejections(connection, chunks)
 
@@ -362,55 +302,3 @@ def chunk_from(row: tuple[Any, ...]) -> Chunk:
     id, document, index, page, start, end, text, tokens, created_at = row
     at = datetime.fromtimestamp(created_at, UTC)
     return Chunk(id, document, index, page, start, end, text, tokens, at)
-
-
-# ── how extraction went ─────────────────────────────────────────────────────────
-
-ALL_REFUSED = "every line of the answer was refused"  # why a chunk failed that has no error
-
-
-def report_json(extraction: Extraction) -> str:
-    """What `status` needs to know of one chunk's extraction."""
-    reasons: dict[str, int] = {}
-    for refused in extraction.rejections:
-        reasons[refused.reason] = reasons.get(refused.reason, 0) + 1
-    usage = extraction.usage
-    full: dict[str, object] = {
-        "records": extraction.records,
-        "rejections": reasons,
-        "ungrounded": sum(not mention.grounded for mention in extraction.entities),
-        "truncated": extraction.truncated,
-        "resumed": extraction.resumed,
-        "gleaned": extraction.gleaned,
-        "usage": [usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.calls],
-        "error": extraction.error,
-    }
-    return dump({key: value for key, value in full.items() if value})
-
-
-def sum_reports(rows: Iterable[tuple[ChunkState, str]]) -> ExtractionReport:
-    """Add up the stored (state, report) pairs of many chunks."""
-    states = dict.fromkeys(("ok", "empty", "partial", "failed"), 0)
-    counts = dict.fromkeys(("records", "ungrounded", "truncated", "resumed"), 0)
-    reasons: dict[str, int] = {}
-    gleaned: list[int] = []
-    usage = Usage()
-    for state, text in rows:
-        report = json.loads(text)
-        states[state] += 1
-        for key in counts:
-            counts[key] += report.get(key, 0)
-        for reason, number in report.get("rejections", {}).items():
-            reasons[reason] = reasons.get(reason, 0) + number
-        for round_, number in enumerate(report.get("gleaned", ())):
-            gleaned += [0] * (round_ + 1 - len(gleaned))
-            gleaned[round_] += number
-        usage += Usage(*report.get("usage", ()))
-    return ExtractionReport(
-        **states,
-        **counts,
-        rejections=dict(sorted(reasons.items())),
-        repaired=reasons.get("repaired", 0),
-        gleaned=tuple(gleaned),
-        usage=usage,
-    )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lightrag_jsonl.storage import documents
+from lightrag_jsonl.storage import documents, pending, reports
 from lightrag_jsonl.storage.rows import dump
 from lightrag_jsonl.types import DocumentStatus, ExtractionReport, Failure, Rejection, Usage
 
@@ -74,7 +74,7 @@ def document_counts(connection: sqlite3.Connection) -> dict[str, int]:
 
 def extraction(connection: sqlite3.Connection) -> ExtractionReport:
     """The extraction of all chunks, added up."""
-    return documents.sum_reports(connection.execute("SELECT state, report FROM chunks"))
+    return reports.summed(connection.execute("SELECT state, report FROM chunks"))
 
 
 def document_statuses(connection: sqlite3.Connection) -> tuple[DocumentStatus, ...]:
@@ -85,7 +85,7 @@ def document_statuses(connection: sqlite3.Connection) -> tuple[DocumentStatus, .
             "SELECT state, report, name FROM chunks WHERE document = ? ORDER BY position",
             (stored.row,),
         ).fetchall()
-        report = documents.sum_reports((row[0], row[1]) for row in rows)
+        report = reports.summed((row[0], row[1]) for row in rows)
         found.append(
             DocumentStatus(
                 id=stored.id,
@@ -102,7 +102,7 @@ def document_statuses(connection: sqlite3.Connection) -> tuple[DocumentStatus, .
             )
         )
     visible = {status.id for status in found}
-    for waiting in documents.pending_documents(connection):
+    for waiting in pending.listed(connection):
         document = waiting.document
         if document.id not in visible:
             found.append(
@@ -125,7 +125,7 @@ def _failures(document: str, rows: list[tuple[str, str, str]]) -> Iterator[Failu
     for state, report, name in rows:
         error = json.loads(report).get("error", "")
         if state == "failed" or error:
-            yield Failure(document, name, error or documents.ALL_REFUSED)
+            yield Failure(document, name, error or reports.ALL_REFUSED)
 
 
 def rejections(

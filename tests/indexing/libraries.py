@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl.storage.documents import PendingDocument
+from lightrag_jsonl.storage.pending import PendingDocument
 from lightrag_jsonl.types import Document, Record
 from tests.indexing.kit import entity, relation
 

@@ -12,7 +12,7 @@ import pytest
 
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.errors import EmbeddingError
-from lightrag_jsonl.storage.documents import PendingDocument
+from lightrag_jsonl.storage.pending import PendingDocument
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from lightrag_jsonl.types import Document, InsertReport
 from tests.indexing.kit import entity, index, jsonl, problems, read_names, relation, stored

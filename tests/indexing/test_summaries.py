@@ -148,7 +148,7 @@ def test_a_deletion_frees_row_ids_that_no_summary_covers(tmp_path: Path) -> None
         async with index(tmp_path, ScriptedLLM(read_names)) as rag:
             waiting = [(Document("a", id="a"), [entity("Hub", fact(n)) for n in range(8)])]
             waiting += [(Document("b", id="b"), [entity(f"Other{n}", "x") for n in range(20)])]
-            from lightrag_jsonl.storage.documents import PendingDocument
+            from lightrag_jsonl.storage.pending import PendingDocument
 
             await rag._engine.indexing.insert(
                 PendingDocument(document, tuple(records), None, 1.0)

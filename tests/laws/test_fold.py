@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.storage.documents import PendingDocument
+from lightrag_jsonl.storage.pending import PendingDocument
 from lightrag_jsonl.text import digest
 from lightrag_jsonl.types import Chunk, Document, EntityMention, Extraction, Record, RelationMention
 from tests.indexing.kit import View, entity, index, problems, view

@@ -1,0 +1,66 @@
+"""Documents that were handed in and are not visible yet; a killed insert goes on from here."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from lightrag_jsonl.storage.rows import dump
+from lightrag_jsonl.text import sanitize
+from lightrag_jsonl.types import Document, Record
+
+
+@dataclass(frozen=True, slots=True)
+class PendingDocument:
+    """A document that was handed in and is not visible yet.
+
+    `records` and `chunks` are given where the caller brought the records of each chunk.
+    """
+
+    document: Document
+    records: tuple[Record, ...] | None
+    chunks: tuple[str, ...] | None
+    created_at: float
+
+
+def put(connection: sqlite3.Connection, waiting: PendingDocument) -> None:
+    """Remember a document until it is committed; a later version of it takes its place."""
+    given = None if waiting.records is None else dump([waiting.records, waiting.chunks])
+    connection.execute(
+        "INSERT OR REPLACE INTO pending VALUES (?, ?, ?, ?)",
+        (waiting.document.id, sanitize(dump(_plain(waiting.document))), given, waiting.created_at),
+    )
+
+
+def listed(connection: sqlite3.Connection) -> list[PendingDocument]:
+    """All waiting documents, oldest first."""
+    rows = connection.execute(
+        "SELECT document, records, created_at FROM pending ORDER BY created_at, id"
+    )
+    return [_pending(*row) for row in rows]
+
+
+def drop(connection: sqlite3.Connection, ids: Iterable[str]) -> int:
+    """Forget waiting documents; tells how many there were."""
+    cursor = connection.execute(
+        "DELETE FROM pending WHERE id IN (SELECT value FROM json_each(?))", (dump(sorted(ids)),)
+    )
+    return cursor.rowcount
+
+
+def _plain(document: Document) -> dict[str, object]:
+    return {**asdict(document), "metadata": dict(document.metadata)}
+
+
+def _pending(document: str, given: str | None, created_at: float) -> PendingDocument:
+    fields = json.loads(document)
+    pages = fields.pop("pages")
+    records, chunks = json.loads(given) if given else (None, None)
+    return PendingDocument(
+        Document(**fields, pages=None if pages is None else tuple(pages)),
+        None if records is None else tuple(records),
+        None if chunks is None else tuple(chunks),
+        created_at,
+    )
