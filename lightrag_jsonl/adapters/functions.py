@@ -42,6 +42,7 @@ class FunctionLLM:
 
     @property
     def name(self) -> str:
+        """As given, else the function's own."""
         return self._name
 
     async def complete(
@@ -87,10 +88,12 @@ class FunctionEmbedder:
 
     @property
     def name(self) -> str:
+        """As given, else the function's own."""
         return self._name
 
     @property
     def dim(self) -> int:
+        """The length of a vector, as given."""
         return self._dim
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:

@@ -81,6 +81,7 @@ class OpenAILLM:
 
     @property
     def name(self) -> str:
+        """As given, else the model's own."""
         return self._name
 
     async def complete(

@@ -85,6 +85,7 @@ class OpenAIEmbedder:
 
     @property
     def name(self) -> str:
+        """As given, else the model's own."""
         return self._name
 
     @property

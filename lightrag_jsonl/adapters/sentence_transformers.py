@@ -65,6 +65,7 @@ class SentenceTransformerEmbedder:
 
     @property
     def name(self) -> str:
+        """As given, else the hub's name or the folder's."""
         return self._name
 
     @property
@@ -161,6 +162,7 @@ class CrossEncoderReranker:
 
     @property
     def name(self) -> str:
+        """As given, else the hub's name or the folder's."""
         return self._name
 
     async def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:

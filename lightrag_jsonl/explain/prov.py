@@ -33,7 +33,7 @@ STARTED = Iri(PROV + "startedAtTime")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 EDGELESS: frozenset[Mode] = frozenset({"naive", "bypass"})
-WITH_CHUNKS: frozenset[Mode] = frozenset({"naive", "mix", "walk"})
+WITH_CHUNKS: frozenset[Mode] = frozenset({"naive", "mix", "walk"})  # found on their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,7 @@ def encoded(key: str) -> str:
 
 
 def session_uri(trace_id: str) -> Iri:
+    """The URI of a query, from its question to its end."""
     return Iri(f"urn:trustgraph:session:{encoded(trace_id)}")
 
 
@@ -85,14 +86,17 @@ def prov_uri(kind: str, trace_id: str) -> Iri:
 
 
 def edge_uri(trace_id: str, index: int) -> Iri:
+    """The URI of a query's choice of one edge, the `index`th it chose, from 0."""
     return Iri(f"urn:trustgraph:prov:edge:{encoded(trace_id)}:{index}")
 
 
 def answer_text_uri(trace_id: str) -> Iri:
+    """The URI of the text that was answered."""
     return Iri(f"urn:trustgraph:answer:{encoded(trace_id)}")
 
 
 def chunk_uri(chunk_id: str) -> Iri:
+    """The URI of a chunk."""
     return Iri(f"urn:chunk:{encoded(chunk_id)}")
 
 
@@ -115,7 +119,7 @@ def keyword_triples(trace_id: str, concepts: Iterable[str]) -> tuple[Triple, ...
 
 
 def retrieval_triples(trace_id: str, mode: Mode, edges: int, chunks: int) -> tuple[Triple, ...]:
-    """Type, label, origin, and how many edges and chunks there were, as far as the mode looks for them."""
+    """Type, label, origin, and how many edges and chunks there were, if the mode looks for them."""
     uri = prov_uri("retrieval", trace_id)
     found = list(entity_triples(uri, "Retrieval", GENERATED, session_uri(trace_id)))
     if mode not in EDGELESS:
@@ -159,6 +163,7 @@ def entity_triples(uri: Iri, label: str, link: Iri, origin: Iri) -> tuple[Triple
 
 
 def integer(value: int) -> Literal:
+    """A whole number as `xsd:integer`."""
     return Literal(str(value), XSD + "integer")
 
 

@@ -19,13 +19,12 @@ from lightrag_jsonl.explain.events import (
     Session,
     Shown,
 )
+from lightrag_jsonl.explain.prov import WITH_CHUNKS
 from lightrag_jsonl.explain.trace import event_to_json
 from lightrag_jsonl.querying.edges import EdgeSelection
 from lightrag_jsonl.storage import traces
 from lightrag_jsonl.storage.database import Database
-from lightrag_jsonl.types import Answer, Chunk, Context, Keywords, Mode, Relation
-
-CHUNK_MODES = frozenset[Mode]({"naive", "mix", "walk"})  # those that choose chunks of their own
+from lightrag_jsonl.types import Answer, Chunk, Context, Keywords, Relation
 
 Listener = Callable[[Event], Awaitable[None] | None]
 
@@ -112,7 +111,7 @@ class Recorder:
                 self.trace_id,
                 selection.method,
                 tuple(self._selected_edges(selection)),
-                tuple(names) if context.mode in CHUNK_MODES else (),
+                tuple(names) if context.mode in WITH_CHUNKS else (),
                 self._shown(context),
                 selection.rejections,
                 selection.fallback,

@@ -29,9 +29,17 @@ class SourceDocument:
 class Library(Protocol):
     """Where ids are looked up; None means that it is not stored (any more)."""
 
-    def chunk(self, chunk_id: str) -> Chunk | None: ...
-    def page(self, document_id: str, number: int) -> Page | None: ...
-    def document(self, document_id: str) -> SourceDocument | None: ...
+    def chunk(self, chunk_id: str) -> Chunk | None:
+        """A chunk by its id."""
+        ...
+
+    def page(self, document_id: str, number: int) -> Page | None:
+        """A page of a document; the first has number 1."""
+        ...
+
+    def document(self, document_id: str) -> SourceDocument | None:
+        """What is known of a document."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -210,13 +210,3 @@ def stored(folder: Path | str, query: str, *values: object) -> list[Any]:
     """The rows of one question to the database."""
     with contextlib.closing(Database(folder)) as database, database.reading() as connection:
         return connection.execute(query, values).fetchall()
-
-
-Answering = Callable[[Request], str]
-
-
-def extraction_calls(requests: Iterable[Request]) -> list[Request]:
-    """Those requests that begin the extraction of a chunk."""
-    return [
-        r for r in requests if len([m for m in r.messages if m.role == "user"]) == 1 and text_of(r)
-    ]

@@ -42,6 +42,7 @@ class ExtractiveAnswerer:
         self._language: Language = language
 
     async def answer(self, question: str, context: Context) -> str:
+        """The answer as text, in the question's language."""
         return await asyncio.to_thread(select_answer, question, context, language=self._language)
 
 

@@ -48,10 +48,12 @@ class HashEmbedder:
 
     @property
     def name(self) -> str:
+        """Its dimensions and the version of its hashing."""
         return f"hash-{self._dim}-{VERSION}"
 
     @property
     def dim(self) -> int:
+        """The length of a vector."""
         return self._dim
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:

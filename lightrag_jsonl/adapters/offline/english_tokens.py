@@ -44,6 +44,7 @@ class Token:
 
     @property
     def capital(self) -> bool:
+        """Whether it is a word written like a name: with a capital, and not as "It's" is."""
         if self.kind not in ("word", "name") or not any(char.isupper() for char in self.text):
             return False
         return "'" not in self.low or self.low.partition("'")[0] not in tables.STOP_WORDS
@@ -54,7 +55,9 @@ class Tagger(Protocol):
 
     lexicon: Mapping[str, str]
 
-    def tags(self, words: list[str]) -> Iterable[tuple[str, str | None]]: ...
+    def tags(self, words: list[str]) -> Iterable[tuple[str, str | None]]:
+        """Each word with its Penn Treebank tag, or None."""
+        ...
 
 
 class PatternTagger:

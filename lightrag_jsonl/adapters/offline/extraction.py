@@ -38,9 +38,11 @@ class OfflineExtractor:
 
     @property
     def name(self) -> str:
+        """The language and the version of its rules."""
         return f"offline-{self._language}-{VERSION}"
 
     async def extract(self, chunk: Chunk) -> Extraction:
+        """The entities, relations and themes of a chunk."""
         return await asyncio.to_thread(extract_text, chunk.text, language=self._language)
 
 

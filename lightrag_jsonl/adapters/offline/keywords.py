@@ -22,6 +22,7 @@ class OfflineKeywords:
         self._language: Language = language
 
     async def keywords(self, question: str, history: Sequence[Message] = ()) -> Keywords:
+        """The low- and high-level keywords of a question, each in the order of the text."""
         return await asyncio.to_thread(find_keywords, question, history, language=self._language)
 
 
