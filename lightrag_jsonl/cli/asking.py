@@ -13,7 +13,7 @@ import click
 
 from lightrag_jsonl.cli.explaining import Live
 from lightrag_jsonl.cli.opening import asking
-from lightrag_jsonl.cli.options import FILE, Command, Setup, as_json, mode, models
+from lightrag_jsonl.cli.options import FILE, Setup, as_json, mode, models, with_options
 from lightrag_jsonl.cli.output import emit_json, one_line, printable, say
 from lightrag_jsonl.cli.sources import read_stdin
 from lightrag_jsonl.places import told_apart, told_place
@@ -115,16 +115,10 @@ QUESTION_OPTIONS = (
 )
 
 
-def _question_options(function: Command) -> Command:
-    for option in reversed(QUESTION_OPTIONS):
-        function = option(function)
-    return function
-
-
 @click.command()
 @click.argument("question", nargs=-1)
 @models
-@_question_options
+@with_options(QUESTION_OPTIONS)
 @click.option("--response-type", metavar="TEXT", help='The form, such as "One Paragraph".')
 @click.option("--user-prompt", metavar="TEXT", help="A further instruction for the answer.")
 @click.option(
@@ -176,7 +170,7 @@ def query(
 @click.command()
 @click.argument("question", nargs=-1)
 @models
-@_question_options
+@with_options(QUESTION_OPTIONS)
 @click.option("--prompt", is_flag=True, help="Print the text that a model would read.")
 @as_json
 def retrieve(

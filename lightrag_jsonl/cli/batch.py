@@ -13,10 +13,9 @@ from lightrag_jsonl.cli.indexing import (
     given_options,
     gleaning_options,
     tell_failures,
-    with_options,
 )
 from lightrag_jsonl.cli.opening import going_on, inserting
-from lightrag_jsonl.cli.options import FILE, Setup, as_json, models
+from lightrag_jsonl.cli.options import FILE, Setup, as_json, models, with_options
 from lightrag_jsonl.cli.output import counted, emit_json, one_line, say
 from lightrag_jsonl.cli.sources import find_sources
 

@@ -17,10 +17,9 @@ from lightrag_jsonl.cli.indexing import (
     given_options,
     gleaning_options,
     tell_failures,
-    with_options,
 )
 from lightrag_jsonl.cli.opening import going_on, has_index, inserting
-from lightrag_jsonl.cli.options import Setup, as_json, models
+from lightrag_jsonl.cli.options import Setup, as_json, models, with_options
 from lightrag_jsonl.cli.output import counted, emit_json, say, table, to_json
 from lightrag_jsonl.cli.sources import find_sources
 

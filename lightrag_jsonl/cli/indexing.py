@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lightrag_jsonl.cli.opening import going_on, inserting, older_documents
-from lightrag_jsonl.cli.options import FILE, Command, Setup, as_json, models
+from lightrag_jsonl.cli.options import FILE, Setup, as_json, models, with_options
 from lightrag_jsonl.cli.output import counted, emit_json, one_line, say
 from lightrag_jsonl.cli.progress import interruptible, progress_bar
 from lightrag_jsonl.cli.sources import find_sources, with_id
@@ -78,17 +78,6 @@ running_options = (
         "--max-output-tokens", type=COUNT, metavar="N", help="Stop after so many tokens written."
     ),
 )
-
-
-def with_options(*groups: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
-    """Give a command groups of options, in their order."""
-
-    def decorate(function: Command) -> Command:
-        for option in reversed([one for group in groups for one in group]):
-            function = option(function)
-        return function
-
-    return decorate
 
 
 @click.command()

@@ -13,6 +13,7 @@ import click
 from lightrag_jsonl.options import MODES
 
 Command = Callable[..., None]
+Option = Callable[[Command], Command]
 FOLDER = click.Path(path_type=Path)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 EMBEDDERS = "hash, st:NAME_OR_FOLDER or openai:NAME"
@@ -48,7 +49,7 @@ def _url(context: click.Context, option: click.Parameter, value: str | None) -> 
     return value
 
 
-def embedder_option(*, required: bool = False) -> Callable[[Command], Command]:
+def embedder_option(*, required: bool = False) -> Option:
     """The option --embedder, which `reembed` cannot do without."""
     return click.option(
         "--embedder",
@@ -131,14 +132,20 @@ def folder(function: Command) -> Command:
     return _with_setup(function, (working_dir,), ["working_dir"])
 
 
-def _with_setup(
-    function: Command, options: Sequence[Callable[[Command], Command]], names: Sequence[str]
-) -> Command:
+def with_options(*groups: Sequence[Option]) -> Option:
+    """Give a command groups of options, in their order."""
+
+    def decorate(function: Command) -> Command:
+        for option in reversed([one for group in groups for one in group]):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def _with_setup(function: Command, options: Sequence[Option], names: Sequence[str]) -> Command:
     @functools.wraps(function)
     def with_setup(**given: Any) -> None:
         function(Setup(**{name: given.pop(name) for name in names}), **given)
 
-    command: Command = with_setup
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(options)(with_setup)
