@@ -220,6 +220,36 @@ def test_a_failed_chunk_is_told_and_retried(run: Run, tmp_path: Path) -> None:
     assert asked == 1
 
 
+def test_a_chunk_read_in_part_is_told_and_retried(
+    run: Run, run_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Where a second look fails: status 3, a partial document; `retry` asks for that look alone."""
+    texts, kb = write(tmp_path / "texts", a__txt=ENGLISH * 40), tmp_path / "kb"
+    broken = True
+
+    def looks_again(request: Request) -> bool:
+        return any(message["role"] == "assistant" for message in request.json["messages"])
+
+    def respond(request: Request) -> Reply:
+        if not looks_again(request):
+            return chat_reply(ANSWER)
+        return error_reply(400, "no such thing") if broken else chat_reply("No.")
+
+    with ScriptedServer(respond=respond) as server:
+        first = run("insert", "-w", kb, "--llm", "m", "--base-url", server.base_url, texts)
+        (document,) = run_json("documents", "-w", kb)
+        broken = False
+        asked = len(server.requests)
+        second = run("retry", "-w", kb)
+        retried = server.requests[asked:]
+
+    assert first.exit_code == 3 and "no such thing" in first.stderr
+    assert document["state"] == "partial" and document["extraction"]["partial"] > 0
+    assert second.exit_code == 0, second.output
+    assert len(retried) == len(document["failures"]) == 1 and looks_again(retried[0])
+    assert [one["state"] for one in run_json("documents", "-w", kb)] == ["done"]
+
+
 def test_resume_reads_what_was_left_waiting(
     run: Run, run_json: Callable[..., Any], tmp_path: Path
 ) -> None:
