@@ -142,7 +142,8 @@ def query(
 ) -> None:
     """Answer a QUESTION, with the places that it rests on.
 
-    No QUESTION, or -, means stdin. Without --llm the answer is put together from sentences of the texts.
+    No QUESTION, or -, means stdin. Without --llm the answer is put together from sentences of
+    the texts.
 
     \b
     Examples:

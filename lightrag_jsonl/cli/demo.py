@@ -62,7 +62,8 @@ class Tour:
 def demo(working_dir: Path | None, as_json: bool) -> None:
     """Index two small collections and ask them questions.
 
-    One is English, one Chinese. Needs no key and no network: no model is asked. Takes a few seconds.
+    One is English, one Chinese. Needs no key and no network: no model is asked. Takes a few
+    seconds.
     """
     import tempfile
 

@@ -70,9 +70,10 @@ class Diagnosis:
 def doctor(context: click.Context, setup: Setup, repair: bool, as_json: bool) -> None:
     """Show what will be used, and check the index.
 
-    Exit 1 where there is a problem. The check reads the whole index: every reference, every count, the full text, and the
-    graph against the records it was merged from. --repair merges the graph anew and rebuilds
-    full text and vectors; the texts and what was read from them stay, no model is asked.
+    Exit 1 where there is a problem. The check reads the whole index: every reference, every
+    count, the full text, and the graph against the records it was merged from. --repair merges
+    the graph anew and rebuilds full text and vectors; the texts and what was read from them
+    stay, no model is asked.
     """
     found = diagnose(setup, repair=repair)
     if as_json:

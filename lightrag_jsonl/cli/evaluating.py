@@ -68,8 +68,9 @@ def evaluate(
 ) -> None:
     """Measure how well each mode finds what supports the answers.
 
-    The QUESTIONS are a JSONL file. A line is {"question": …, "supporting": [ids of documents or chunks], "answer": …}. "dense" and
-    "bm25" are the chunks' vectors and words alone, without a graph.
+    The QUESTIONS are a JSONL file. A line is {"question": …, "supporting": [ids of documents or
+    chunks], "answer": …}. "dense" and "bm25" are the chunks' vectors and words alone, without a
+    graph.
 
     \b
     Examples:

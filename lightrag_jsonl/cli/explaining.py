@@ -32,8 +32,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 def explain() -> None:
     """Look at how answers came about, and at their sources.
 
-    What was found, what was chosen and why, and where the texts say so. Every query leaves a trace; an id may be shortened while it stays unambiguous.
-    `query --explain` tells the same while it happens.
+    What was found, what was chosen and why, and where the texts say so. Every query leaves a
+    trace; an id may be shortened while it stays unambiguous. `query --explain` tells the same
+    while it happens.
     """
 
 

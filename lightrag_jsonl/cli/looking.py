@@ -55,7 +55,8 @@ def documents(setup: Setup, as_json: bool) -> None:
 def rejections(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
     """List the lines of a model's answers that were refused.
 
-    Of all documents, or of those with IDS. Read it before a large corpus is paid for: it tells what the model gets wrong.
+    Of all documents, or of those with IDS. Read it before a large corpus is paid for: it tells
+    what the model gets wrong.
     """
     with looking(setup) as rag:
         known = {one.id for one in rag.documents()}

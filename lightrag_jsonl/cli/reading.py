@@ -29,8 +29,9 @@ NOTE = "repaired"  # the record was kept
 def parse(file: BinaryIO, schema: Path | None, strict: bool, as_json: bool) -> None:
     """Read a model's JSONL answer from FILE or stdin.
 
-    Records go to stdout, one a line, what was refused to stderr. Copes with code fences, arrays, pretty-printed objects and remarks in between; half a
-    record is never completed into a whole one.
+    Records go to stdout, one a line, what was refused to stderr. Copes with code fences,
+    arrays, pretty-printed objects and remarks in between; half a record is never completed into
+    a whole one.
 
     \b
     Example:

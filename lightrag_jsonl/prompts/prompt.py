@@ -35,9 +35,9 @@ class Prompt:
     """One question to a model: its text, what the answer must be, and defaults for its variables.
 
     `schema` describes the whole value (`json`) or each record (`jsonl`); `schema_input` names a
-    variable that holds the description of a table instead (see `row_schema`). `examples` are lines
-    of model output, which the template shows as `{{ examples }}`. Templates and schemas are compiled when they are first used, or by `check`. `origin` names the prompt in
-    errors.
+    variable that holds the description of a table instead (see `row_schema`). `examples` are
+    lines of model output, which the template shows as `{{ examples }}`. Templates and schemas
+    are compiled when they are first used, or by `check`. `origin` names the prompt in errors.
     """
 
     def __init__(
