@@ -61,7 +61,7 @@ async def repair(database: Database, embeddings: Embeddings, describer: Describe
         terms = maintenance.rebuild_terms(connection)
         _use_stored(connection, embeddings, plan)
         documents.renew_states(connection)
-        snapshot.note_commit(connection, all=True)
+        snapshot.note_rebuilt(connection)
         entities, relations = len(plan.entities), len(plan.relations)
         told.extend(
             [
@@ -120,7 +120,7 @@ async def _embed_all(
             maintenance.use_embeddings(connection, kind, pairs)
         if recorded is not None:
             settings.record(connection, recorded)
-        snapshot.note_commit(connection, all=True)
+        snapshot.note_rebuilt(connection)
 
     await asyncio.wrap_future(database.submit(switch))
     return len(texts)
@@ -135,13 +135,12 @@ def _texts(connection: sqlite3.Connection, *, only_missing: bool) -> Texts:
     for relation in rows.relations_by_id(connection, rows.all_ids(connection, "relation")).values():
         if not only_missing or relation.embedding is None:
             found["relation"].append((relation.id, relation_text(relation)))
-    every = [row[0] for row in connection.execute("SELECT id FROM documents")]
-    have = {
-        row[0] for row in connection.execute("SELECT id FROM chunks WHERE embedding IS NOT NULL")
-    }
-    for row, chunk in documents.chunks_of(connection, every).items():
-        if not only_missing or row not in have:
-            found["chunk"].append((row, chunk.text))
+    if only_missing:
+        chunks = maintenance.chunks_without_vector(connection)
+    else:
+        chunks = rows.all_ids(connection, "chunk")
+    for row, chunk in sorted(documents.chunks_by_row(connection, chunks).items()):
+        found["chunk"].append((row, chunk.text))
     return found
 
 

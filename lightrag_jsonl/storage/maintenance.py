@@ -80,6 +80,15 @@ def drop_orphans(connection: sqlite3.Connection) -> int:
     return count
 
 
+def chunks_without_vector(connection: sqlite3.Connection) -> list[int]:
+    """The row ids, ascending, of chunks that have no vector, or one that is gone."""
+    rows = connection.execute(
+        "SELECT id FROM chunks c WHERE NOT EXISTS "
+        "(SELECT 1 FROM embeddings v WHERE v.id = c.embedding) ORDER BY id"
+    )
+    return [row[0] for row in rows]
+
+
 def use_embeddings(
     connection: sqlite3.Connection, kind: Kind, pairs: Iterable[tuple[int, int]]
 ) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ import numpy as np
 
 from lightrag_jsonl.graph import KnowledgeGraph
 from lightrag_jsonl.storage.mentions import Mentions
-from lightrag_jsonl.storage.rows import OWNERS
+from lightrag_jsonl.storage.rows import OWNERS, dump
 from lightrag_jsonl.types import Kind
 from lightrag_jsonl.vectors import VectorIndex
 
@@ -169,15 +169,25 @@ def chunk_names(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int,
     return dict(rows.fetchall())
 
 
-def note_commit(connection: sqlite3.Connection, **touched: object) -> None:
-    """Write down which rows a change touched: `entity`, `relation`, `chunk` ids, or `all=True`."""
-    plain = {
-        kind: True if ids is True else sorted(ids)  # type: ignore[call-overload]
-        for kind, ids in touched.items()
-    }
-    written = connection.execute(
-        "INSERT INTO commits (touched) VALUES (?)", (json.dumps(plain, separators=(",", ":")),)
-    )
+def note_commit(
+    connection: sqlite3.Connection,
+    *,
+    entity: Iterable[int] = (),
+    relation: Iterable[int] = (),
+    chunk: Iterable[int] = (),
+) -> None:
+    """Write down which rows (their ids) a change touched, so that derived indexes catch up."""
+    touched = {"entity": sorted(entity), "relation": sorted(relation), "chunk": sorted(chunk)}
+    _note(connection, touched)
+
+
+def note_rebuilt(connection: sqlite3.Connection) -> None:
+    """Write down that any row may have changed: derived indexes are loaded anew."""
+    _note(connection, {"all": True})
+
+
+def _note(connection: sqlite3.Connection, touched: Mapping[str, object]) -> None:
+    written = connection.execute("INSERT INTO commits (touched) VALUES (?)", (dump(touched),))
     oldest = (written.lastrowid or 0) - COMMITS_KEPT
     connection.execute("DELETE FROM commits WHERE generation <= ?", (oldest,))
 

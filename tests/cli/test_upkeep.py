@@ -90,6 +90,18 @@ def test_doctor_tells_and_repairs(run: Run, kb: Path) -> None:
     assert run("export", "-w", kb, "--format", "json").stdout == before
 
 
+def test_vectors_that_are_gone_are_made_anew(run: Run, kb: Path) -> None:
+    """Of chunks, entities and relations alike."""
+    damage(kb, "DELETE FROM embeddings")
+
+    sick = run("doctor", "-w", kb)
+    healed = run("doctor", "-w", kb, "--repair")
+
+    assert sick.exit_code == 1 and "chunks have no vector" in sick.stdout
+    assert healed.exit_code == 0, healed.output
+    assert "repaired: 0 vectors made anew" not in healed.stdout
+
+
 def test_a_file_that_is_no_database(run: Run, tmp_path: Path) -> None:
     """What cannot be opened is a problem like the others, not a crash."""
     (tmp_path / "index.sqlite").write_bytes(b"no database at all" * 100)
