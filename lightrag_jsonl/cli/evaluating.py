@@ -14,13 +14,15 @@ from lightrag_jsonl.options import MODES
 from lightrag_jsonl.types import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from lightrag_jsonl.evaluation import EvalQuestion, GraphHealth, Lookup, Row
+    from lightrag_jsonl.evaluation import EvalQuestion, GraphHealth, Lookup, Retriever, Row
     from lightrag_jsonl.sync import LightRAG
+    from lightrag_jsonl.types import Chunk
 
 ASKABLE = tuple(mode for mode in MODES if mode not in ("bypass", "naive"))  # naive is always there
 FEW = 20  # questions: below, an average says little
+TIMES_ASKED = 2  # each question of each mode: once to warm up, once timed
 
 
 @click.command("eval")
@@ -42,8 +44,8 @@ FEW = 20  # questions: below, an average says little
     "--mode",
     "modes",
     multiple=True,
-    type=click.Choice(ASKABLE),
-    help="A mode to try; may be repeated. All of them where none is named.",
+    type=click.Choice(["naive", *ASKABLE]),
+    help="A mode to try beside naive; may be repeated. All of them where none is named.",
 )
 @click.option(
     "--budget",
@@ -106,6 +108,8 @@ def _rows(
     budget: int,
     seed: int,
 ) -> tuple[Row, ...]:
+    from tqdm import tqdm
+
     from lightrag_jsonl import evaluation
 
     if not questions:
@@ -114,7 +118,21 @@ def _rows(
         **evaluation.rank_retrievers(rag, lookup),
         **evaluation.retrievers(rag, modes),
     }
-    return evaluation.evaluate(systems, questions, budget=budget, seed=seed)
+    total = TIMES_ASKED * len(systems) * len(questions)
+    with tqdm(total=total, unit=" searches", disable=None, leave=False) as bar:  # None: no terminal
+        watched = {name: _watched(system, bar.update) for name, system in systems.items()}
+        return evaluation.evaluate(watched, questions, budget=budget, seed=seed)
+
+
+def _watched(system: Retriever, told: Callable[[], object]) -> Retriever:
+    """The same retriever, which tells each time it has searched."""
+
+    def search(question: EvalQuestion) -> Sequence[Chunk]:
+        found = system(question)
+        told()
+        return found
+
+    return search
 
 
 def _tell(questions: Sequence[EvalQuestion], rows: Sequence[Row], health: GraphHealth) -> None:

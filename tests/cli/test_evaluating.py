@@ -37,3 +37,12 @@ def test_generated_questions_are_measured_and_kept(folder: Path, tmp_path: Path)
 
     assert found(first.stdout) == found(again.stdout)
     assert {"dense", "bm25", "mix"} <= found(first.stdout).keys()
+
+
+def test_naive_may_be_named_and_is_measured_once(folder: Path) -> None:
+    """It is measured anyway; naming it alone leaves the graph modes away. No bar without a terminal."""
+    command = ["eval", "-w", str(folder), "--generate", "2", "-m", "naive", "--json"]
+    result = CliRunner().invoke(main, command)
+
+    assert result.exit_code == 0 and result.stderr == ""
+    assert [row["name"] for row in json.loads(result.stdout)["rows"]] == ["dense", "bm25", "naive"]
