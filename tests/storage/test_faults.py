@@ -328,3 +328,22 @@ def test_a_folder_without_a_write_ahead_log_is_refused(
             Database(tmp_path)
     Database(tmp_path).close()
     assert stored(tmp_path, "PRAGMA journal_mode") == [("wal",)]
+
+
+def test_a_stream_of_small_writes_does_not_put_off_the_flush(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once something has waited long enough, whatever is committed next is flushed with it."""
+    database = Database(tmp_path)
+    gate = threading.Event()
+    monkeypatch.setattr(writer, "FLUSH_SECONDS", 0.0)
+
+    def synchronous(connection: sqlite3.Connection) -> int:
+        gate.wait(30)
+        return int(connection.execute("PRAGMA synchronous").fetchone()[0])
+
+    first = database.submit(synchronous, flush=False)
+    others = [database.submit(synchronous, flush=False) for _ in range(writer.GROUP_LIMIT * 2)]
+    gate.set()
+    assert (first.result(30), others[writer.GROUP_LIMIT - 1].result(30)) == (1, 2)
+    database.close()
