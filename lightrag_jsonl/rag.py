@@ -138,7 +138,9 @@ class AsyncLightRAG:
         """Index texts (`str`), files and folders (`Path`) and `Document`s.
 
         A document with a known id and content is passed over, one with a known id and another
-        content takes the old one's place. `watcher` is told of progress.
+        content takes the old one's place. `watcher` is told of progress. What cannot be read is
+        a failure in the report; alone, it is a `ConfigError`. Raises `LockedError` where another
+        process writes for longer than `IndexOptions.lock_timeout`, as all that writes does.
         """
         waiting, unreadable = self._pending(documents)
         report = await self._engine.indexing.insert(waiting, watcher=watcher)
@@ -168,7 +170,8 @@ class AsyncLightRAG:
         """Index a document from ready-made records of the `extract-graph` kinds; no model is asked.
 
         Each record may name its chunk by index (`"chunk"`, default 0). `chunks` are pieces of
-        the document in order; without them it is cut as usual.
+        the document in order; without them it is cut as usual. `ConfigError` names the record or
+        the piece that does not fit.
         """
         whole = Document(document) if isinstance(document, str) else document
         pieces = None if chunks is None else tuple(chunks)
@@ -176,7 +179,10 @@ class AsyncLightRAG:
         return await self._engine.indexing.insert([waiting])
 
     async def update(self, document: Document) -> InsertReport:
-        """Replace the document of the same id; only chunks whose text changed are asked about."""
+        """Replace the document of the same id; only chunks whose text changed are asked about.
+
+        `NotFoundError` where there is none.
+        """
         if document.id is None:
             raise ConfigError("update needs a document with the id of the one it replaces")
         with self._database.reading() as connection:
@@ -213,7 +219,8 @@ class AsyncLightRAG:
         """Write what the model is to be asked, as a file in OpenAI's batch format.
 
         The documents wait until `import_batch` has brought all answers. Call it again after each
-        import, for the next round. `reasoning`: the model takes no temperature.
+        import, for the next round. `reasoning`: the model takes no temperature. `ConfigError` where
+        there is no model to be asked.
         """
         given, unreadable = self._pending(documents)
         done = await Batch(self._database, self._engine.setup).export(
@@ -225,6 +232,7 @@ class AsyncLightRAG:
         """Read the results of a batch; documents whose answers are all there become visible.
 
         With `finish` chunks without an answer count as failed, and nothing waits any longer.
+        `ConfigError` where there is no model, or a file cannot be read.
         """
         batch = Batch(self._database, self._engine.setup)
         return await batch.take_back([Path(path) for path in paths], finish=finish)
@@ -234,7 +242,8 @@ class AsyncLightRAG:
     ) -> ImportReport:
         """Take over a working directory of LightRAG or nano-graphrag; no model is asked.
 
-        Its documents, chunks, entities and relations become ours, embedded anew.
+        Its documents, chunks, entities and relations become ours, embedded anew. `ConfigError`
+        where the folder holds no such index.
         """
         return await import_folder(
             Path(folder), self._engine.indexing, self._database, clock=self._clock, watcher=watcher
@@ -335,7 +344,10 @@ class AsyncLightRAG:
             return tuple(TraceSummary(*row) for row in traces.listed(connection, limit=limit))  # type: ignore[arg-type]
 
     async def trace(self, trace_id: str) -> Trace:
-        """How an answer came about; the id may be shortened while it stays unambiguous."""
+        """How an answer came about; the id may be shortened while it stays unambiguous.
+
+        `NotFoundError` where no trace, or more than one, has an id that begins so.
+        """
         with self._database.reading() as connection:
             return archive.load(connection, archive.find(connection, trace_id))
 
@@ -351,7 +363,10 @@ class AsyncLightRAG:
             return archive.sources(connection, trace)
 
     async def edge_origins(self, source: str, predicate: str, target: str) -> EdgeOrigins:
-        """Where an edge was read: every chunk, page and document, and the queries that chose it."""
+        """Where an edge was read: every chunk, page and document, and the queries that chose it.
+
+        `NotFoundError` names what there is not: an entity, or the edge.
+        """
         with self._database.reading() as connection:
             return origins.edge_origins(connection, source, predicate, target)
 
@@ -405,11 +420,14 @@ class AsyncLightRAG:
         return await asyncio.to_thread(search)
 
     async def merge_entities(self, names: Iterable[str], *, into: str) -> None:
-        """Make several names one entity called `into`; `unmerge` undoes it, and both outlive inserts."""
+        """Make several names one entity called `into`; `unmerge` undoes it, and both outlive inserts.
+
+        `NotFoundError` names those that no entity has.
+        """
         await self._engine.indexing.merge(list(names), into)
 
     async def unmerge(self, *names: str) -> None:
-        """Make merged names entities of their own again."""
+        """Make merged names entities of their own again; `NotFoundError` names those not merged."""
         await self._engine.indexing.unmerge(names)
 
     async def summarize(self) -> Usage:
