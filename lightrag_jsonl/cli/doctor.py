@@ -16,6 +16,7 @@ from lightrag_jsonl.cli.opening import (
     embedder_url,
     going_on,
     has_index,
+    llm_url,
     make_embedder,
     recorded,
 )
@@ -45,7 +46,10 @@ KEY = "OPENAI_API_KEY"
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What `doctor` found; packages that are missing have no version."""
+    """What `doctor` found; packages that are missing have no version.
+
+    An endpoint is "" where none was named: OPENAI_BASE_URL's, or OpenAI's own.
+    """
 
     version: str
     python: str
@@ -54,7 +58,9 @@ class Diagnosis:
     tokenizer: str
     tokenizer_error: float
     embedder: str
+    embedder_base_url: str
     llm: str
+    base_url: str
     key: bool
     working_dir: Path
     index: bool
@@ -112,7 +118,9 @@ def diagnose(setup: Setup, *, repair: bool = False) -> Diagnosis:
         tokenizer=tokenizer.name,
         tokenizer_error=getattr(tokenizer, "error", 0.0),
         embedder=_embedder_name(setup, known),
+        embedder_base_url=_embedder_endpoint(setup, known),
         llm=setup.llm or known.get("cli.llm") or NO_MODEL,
+        base_url=llm_url(setup, known) or "",
         key=bool(os.environ.get(KEY)),
         working_dir=setup.working_dir,
         index=has_index(setup.working_dir),
@@ -164,6 +172,11 @@ def _embedder_name(setup: Setup, known: Mapping[str, str]) -> str:
     return make_embedder(embedder_spec(setup, known), embedder_url(setup, known)).name
 
 
+def _embedder_endpoint(setup: Setup, known: Mapping[str, str]) -> str:
+    elsewhere = embedder_spec(setup, known).startswith("openai:")
+    return embedder_url(setup, known) or "" if elsewhere else ""
+
+
 # ── for people ──────────────────────────────────────────────────────────────────
 
 
@@ -176,13 +189,13 @@ def _tell(found: Diagnosis) -> None:
     say(table(rows))
     say()
     about = f"±{found.tokenizer_error:.0%}" if found.tokenizer_error else "exact"
-    model = "none: language rules" if found.llm == NO_MODEL else found.llm
+    model = _at(found.llm, found.base_url)
     say(
         table(
             [
                 ("tokenizer", f"{found.tokenizer} ({about})"),
-                ("embedder", found.embedder),
-                ("model", model),
+                ("embedder", _at(found.embedder, found.embedder_base_url)),
+                ("model", "none: language rules" if found.llm == NO_MODEL else model),
                 (KEY, "set" if found.key else "not set"),
                 ("index", _index_line(found)),
             ]
@@ -192,6 +205,10 @@ def _tell(found: Diagnosis) -> None:
         say(f"repaired: {line}")
     for problem in found.problems:
         say(f"problem: {problem}")
+
+
+def _at(model: str, base_url: str) -> str:
+    return f"{model} at {base_url}" if base_url else model
 
 
 def _index_line(found: Diagnosis) -> str:

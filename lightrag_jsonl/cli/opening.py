@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -64,11 +64,10 @@ def inserting(setup: Setup, given: Mapping[str, Any]) -> Iterator[LightRAG]:
 def going_on(setup: Setup, given: Mapping[str, Any]) -> Iterator[LightRAG]:
     """An existing index to go on with, as the insert before was set up, unless told otherwise."""
     known = require_index(setup.working_dir)
-    base_url = setup.base_url or (known.get("cli.base_url") if setup.llm is None else None)
-    llm = make_llm(setup.llm or known.get("cli.llm"), base_url)
+    llm = make_llm(setup.llm or known.get("cli.llm"), llm_url(setup, known))
     if setup.prompts is None and known.get("cli.prompts"):
         setup = replace(setup, prompts=Path(known["cli.prompts"]))
-    options = index_options({**json.loads(known.get("cli.options", "{}")), **given})
+    options = index_options({**_recorded_options(setup.working_dir, known), **given})
     with _open(setup, known, llm, options) as rag:
         yield rag
 
@@ -123,6 +122,23 @@ def remember(working_dir: Path, known: Mapping[str, str], values: Mapping[str, s
             database.write(lambda connection: settings.record(connection, values))
 
 
+def _recorded_options(working_dir: Path, known: Mapping[str, str]) -> dict[str, Any]:
+    """The options of the insert before; `StorageError` where this version does not know them."""
+    from lightrag_jsonl.options import IndexOptions
+
+    try:
+        options = json.loads(known.get("cli.options", "{}"))
+    except (ValueError, RecursionError):
+        options = None
+    if not isinstance(options, dict) or options.keys() - {one.name for one in fields(IndexOptions)}:
+        raise StorageError(
+            f"the options recorded in {working_dir} cannot be used by this version; "
+            f"record them anew with: lightrag-jsonl insert -w {working_dir} FILES",
+            path=working_dir,
+        )
+    return options
+
+
 def embedder_memories(spec: str, base_url: str | None) -> dict[str, str]:
     """How an embedder is written down; a model's folder by its whole path."""
     kind, _, name = spec.partition(":")
@@ -159,6 +175,11 @@ def embedder_url(setup: Setup, known: Mapping[str, str]) -> str | None:
     if setup.embedder is None and "cli.embedder" in known:
         return known.get("cli.embedder_base_url") or None
     return setup.base_url
+
+
+def llm_url(setup: Setup, known: Mapping[str, str]) -> str | None:
+    """The model's endpoint; the remembered one belongs to the remembered model alone."""
+    return setup.base_url or (known.get("cli.base_url") if setup.llm is None else None)
 
 
 # ── the parts ───────────────────────────────────────────────────────────────────

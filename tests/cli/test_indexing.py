@@ -312,7 +312,7 @@ def test_language_and_embedder_are_remembered(run: Run, tmp_path: Path) -> None:
 
 
 def test_an_embedder_behind_an_endpoint_is_remembered(run: Run, tmp_path: Path) -> None:
-    """`openai:NAME` and its URL are kept, so that `query -w kb` finds the same vectors."""
+    """`openai:NAME` and its URL are kept, so that `query` finds the same vectors; `doctor` tells."""
     texts, kb = write(tmp_path / "texts", a__txt=ENGLISH), tmp_path / "kb"
 
     def embed(request: Request) -> Reply:
@@ -332,6 +332,7 @@ def test_an_embedder_behind_an_endpoint_is_remembered(run: Run, tmp_path: Path) 
     assert second.exit_code == 0, second.output
     assert "Warsaw" in second.stdout
     assert len(server.requests) > asked
+    assert f"tiny at {server.base_url}" in run("doctor", "-w", kb).stdout
 
 
 def test_looking_needs_no_embedder(run: Run, kb: Path) -> None:
