@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from lightrag_jsonl.neighbours import nearest_neighbours
 from lightrag_jsonl.querying import walk
 from lightrag_jsonl.querying.hits import Ids, Scope, Seeds, Subgraph
 from lightrag_jsonl.querying.walk import Edges, WalkGraph
@@ -19,8 +19,6 @@ from lightrag_jsonl.vectors import VectorIndex, one_thread
 CHUNKS = 300  # reached through entities: of more, those that the rarest entities lead to
 LEADING = 40  # entities found whose synonyms are looked for
 EVERYWHERE = 200  # mentions: above, an entity leads only to chunks that the text found as well
-EXACT_SYNONYMS = 10_000  # entities: above, synonyms are looked for in the nearest lists only
-LISTS_READ = 8
 NEAREST = 2 * walk.SYNONYMS + 2  # neighbours looked at for an entity's synonyms, itself included
 
 
@@ -105,7 +103,8 @@ def _whole(snapshot: Snapshot) -> Ground:
     chunks = np.array(rows.all_ids(snapshot.connection, "chunk"), np.int64)
     mentions = snapshot.mentions().pairs
     ends = _pairs([(low, high) for _, low, high, _ in snapshot.graph.relation_rows()])
-    pairs, similarities = _synonyms(snapshot.vectors["entity"])
+    near = nearest_neighbours(snapshot.vectors["entity"], NEAREST)
+    pairs, similarities = walk.synonym_edges(*near)
     edges = Edges(
         mentions=_placed(mentions, entities, chunks),
         relations=np.searchsorted(entities, ends),
@@ -115,27 +114,8 @@ def _whole(snapshot: Snapshot) -> Ground:
     return Ground(entities, chunks, WalkGraph(len(entities), len(chunks), edges))
 
 
-def _synonyms(index: VectorIndex) -> tuple[Ids, walk.Floats]:
-    """Pairs of entities (row ids) whose vectors are nearly alike, and their cosines."""
-    ids = index.ids
-    if len(ids) < 2:
-        return np.empty((0, 2), np.int64), np.empty(0, np.float32)
-    import faiss
-
-    vectors = index.vectors(ids)
-    finder: Any = faiss.IndexFlatIP(index.dim)
-    if len(ids) > EXACT_SYNONYMS:
-        lists = int(len(ids) ** 0.5)
-        finder = faiss.IndexIVFFlat(finder, index.dim, lists, faiss.METRIC_INNER_PRODUCT)
-        finder.train(vectors[:: max(1, len(ids) // (lists * 64))])
-        finder.nprobe = LISTS_READ
-    finder.add(vectors)
-    cosines, places = finder.search(vectors, min(NEAREST, len(ids)))
-    return walk.synonym_edges(ids, np.where(places < 0, -1, ids[places]), cosines)
-
-
 def _synonyms_among(index: VectorIndex, leading: Ids, rows: Ids) -> tuple[Ids, walk.Floats]:
-    """The same for a few leading entities, and only among `rows`."""
+    """Pairs of a few leading entities and what of `rows` is nearly like them, and their cosines."""
     leading, rows = (ids[[row in index for row in ids.tolist()]] for ids in (leading, rows))
     if not len(leading):
         return np.empty((0, 2), np.int64), np.empty(0, np.float32)

@@ -7,7 +7,6 @@ the chance `damping`, and otherwise starts again at a seed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -174,17 +173,6 @@ class WalkGraph:
 
 
 # ── where it starts ─────────────────────────────────────────────────────────────
-
-
-def names_in(question: str) -> tuple[str, ...]:
-    """Names as they are written: runs of capitalized words and numbers, and quoted titles."""
-    found = [match for pair in _QUOTED.findall(question) for match in pair if match]
-    for run in _RUN.findall(question):
-        words = run.split()
-        while words and words[0].casefold() in _ASKING:
-            words.pop(0)
-        found.append(_POSSESSIVE.sub("", " ".join(words).rstrip(".'’")))
-    return tuple(dict.fromkeys(name for name in found if name))
 
 
 def name_seeds(
@@ -410,19 +398,3 @@ def _spread(values: Floats) -> Floats:
     return ((values - low) / (high - low) if high > low else np.ones_like(values)).astype(
         np.float32
     )
-
-
-# ── names in a question ─────────────────────────────────────────────────────────
-
-_QUOTED: Final = re.compile(r"《([^》]+)》|「([^」]+)」|“([^”]+)”")
-_WORD: Final = r"[A-Z0-9À-ÖØ-Þ][\w'’\-&.]*"
-_LINK: Final = r"(?:of|the|and|de|la|du|von|van|for|in|on|to|a|at)"
-_RUN: Final = re.compile(rf"\b{_WORD}(?:\s+(?:{_LINK}\s+)*{_WORD})*")
-_POSSESSIVE: Final = re.compile(r"['’]s$")
-_ASKING: Final = frozenset(
-    re.findall(
-        r"\w+",
-        "who whom whose what when where which how why if is are was were do does did can could "
-        "should would has have had in on at of and or by for from to with the a an",
-    )
-)
