@@ -58,7 +58,11 @@ Fragment = tuple[int, int, str]  # place, chunk, description
 
 @dataclass(slots=True)
 class Plan:
-    """The change a set of added and removed chunks makes to the graph."""
+    """The change a set of added and removed chunks makes to the graph.
+
+    `last_claims` holds the row id of the last new claim about each entity or relation,
+    `fragments` their new descriptions.
+    """
 
     entities: dict[int, EntityRow] = field(default_factory=dict)
     relations: dict[int, RelationRow] = field(default_factory=dict)
@@ -66,6 +70,7 @@ class Plan:
     relation_claims: list[RelationClaim] = field(default_factory=list)
     removed: frozenset[int] = frozenset()
     removed_claims: Counter[tuple[Kind, int]] = field(default_factory=Counter)
+    last_claims: dict[tuple[Kind, int], int] = field(default_factory=dict)
     fragments: dict[tuple[Kind, int], list[Fragment]] = field(default_factory=dict)
 
     def touched(self, kind: Kind) -> Sequence[EntityRow | RelationRow]:
@@ -75,12 +80,6 @@ class Plan:
     def alive(self, kind: Kind) -> list[EntityRow | RelationRow]:
         """The touched rows of a kind that still have a mention."""
         return [row for row in self.touched(kind) if row.mentions]
-
-    def last_claim(self, kind: Kind, owner: int) -> int:
-        """The row id of the last new claim about an entity or relation; 0 where there is none."""
-        if kind == "entity":
-            return max((c.id for c in self.entity_claims if c.entity == owner), default=0)
-        return max((c.id for c in self.relation_claims if c.relation == owner), default=0)
 
     def gone(self, kind: Kind) -> list[int]:
         """The touched rows of a kind that lost their last mention."""
@@ -219,6 +218,7 @@ def _add_entity_claims(
             plan.entity_claims.append(
                 EntityClaim(ids.entity_mentions, row.id, said.chunk, place, mention)
             )
+            plan.last_claims["entity", row.id] = ids.entity_mentions
             ids.entity_mentions += 1
             _note(plan, "entity", row.id, (place, said.chunk, mention.description))
 
@@ -261,6 +261,7 @@ def _add_relation_claims(
                 ids.relation_mentions, row.id, said.chunk, place, mention, source < target
             )
         )
+        plan.last_claims["relation", row.id] = ids.relation_mentions
         ids.relation_mentions += 1
         _note(plan, "relation", row.id, (place, said.chunk, mention.description))
 

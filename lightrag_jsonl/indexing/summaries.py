@@ -95,8 +95,9 @@ class Describer:
     def _due(self, connection: sqlite3.Connection, plan: Plan, kind: Kind, row: Row) -> Due:
         stored = claims.first_fragments(connection, kind, row.id, after=0, limit=-1)
         new = plan.fragments.get((kind, row.id), [])
-        covered = plan.last_claim(kind, row.id)
-        covered = covered or claims.last_claim(connection, kind, row.id, without=plan.removed)
+        covered = plan.last_claims.get((kind, row.id))
+        if covered is None:
+            covered = claims.last_claim(connection, kind, row.id, without=plan.removed)
         return Due(kind, row, title(row), tuple(_distinct(stored, new, plan)), covered)
 
     def _are_long(self, texts: Sequence[str]) -> bool:
