@@ -29,6 +29,7 @@ CONDITION = re.compile(r"(?P<key>[^=<>!]+?)\s*(?P<sign>>=|<=|!=|=|>|<)\s*(?P<val
 SIGNS = {">=": "$gte", "<=": "$lte", "!=": "$ne", ">": "$gt", "<": "$lt"}
 PLAIN = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false")  # a database's numbers
 COLUMNS = frozenset({"id", "title", "source", "date"})  # these are texts, whatever they look like
+COUNT = click.IntRange(min=0, max=1_000_000)  # room is made for as many as are asked for
 ROLES = ("system", "user", "assistant")
 
 
@@ -79,13 +80,13 @@ QUESTION_OPTIONS = (
     mode,
     click.option(
         "--top-k",
-        type=click.IntRange(min=0),
+        type=COUNT,
         metavar="N",
         help="Entities and relations to look up (default 40).",
     ),
     click.option(
         "--chunk-top-k",
-        type=click.IntRange(min=0),
+        type=COUNT,
         metavar="N",
         help="Chunks to look up (default 20).",
     ),
@@ -232,7 +233,9 @@ def _tell_why_nothing(rag: LightRAG, context: Context, param: QueryParam) -> Non
     documents = rag.documents()
     known = sorted(COLUMNS) + sorted({key for one in documents for key in one.metadata} - COLUMNS)
     unknown = [key for key in param.where if key not in known]
-    if not any(one.chunks for one in documents):
+    if any((context.dropped.entities, context.dropped.relations, context.dropped.chunks)):
+        say(f"note: nothing found fits into {param.max_total_tokens:,} tokens", err=True)
+    elif not any(one.chunks for one in documents):
         say("note: no document of this index has been read yet", err=True)
     elif unknown:
         say(

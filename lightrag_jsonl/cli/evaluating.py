@@ -55,7 +55,13 @@ TIMES_ASKED = 2  # each question of each mode: once to warm up, once timed
     metavar="N",
     help="Tokens of the best chunks in which the answer is looked for.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="For choosing and resampling.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="For choosing and resampling.",
+)
 @models
 @as_json
 def evaluate(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
 from lightrag_jsonl.indexing.given import given_chunks
 from lightrag_jsonl.indexing.rechunking import rechunk
@@ -37,14 +39,25 @@ def identified(document: Document) -> tuple[Document, tuple[Page, ...]]:
 
 
 def as_stored(value: Any) -> Any:
-    """Plain JSON as it is after storing: tuples are lists, and every text can be stored."""
+    """Plain JSON as it is after storing: tuples are lists, and every text can be stored.
+
+    NaN and infinity are null: SQLite takes JSON with either for a damaged database. Raises
+    `ConfigError` where values are nested too deeply.
+    """
+    try:
+        return _as_stored(value)
+    except RecursionError as error:
+        raise ConfigError("facts of a document, or a record, are nested too deeply") from error
+
+
+def _as_stored(value: Any) -> Any:
     if isinstance(value, str):
         return sanitize(value)
     if isinstance(value, Mapping):
-        return {sanitize(str(key)): as_stored(item) for key, item in value.items()}
+        return {sanitize(str(key)): _as_stored(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [as_stored(item) for item in value]
-    return value
+        return [_as_stored(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def content_of(document: Document, pages: Sequence[Page], waiting: PendingDocument) -> str:

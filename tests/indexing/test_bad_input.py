@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import math
 import os
 from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.errors import EmbeddingError
+from lightrag_jsonl import IndexOptions, LightRAG, QueryParam
+from lightrag_jsonl.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.storage.pending import PendingDocument
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
-from lightrag_jsonl.types import Document, InsertReport
+from lightrag_jsonl.types import Document, InsertReport, Json
 from tests.indexing.kit import entity, index, jsonl, problems, read_names, relation, stored
 
 
@@ -198,6 +199,33 @@ def test_an_embedder_that_breaks_its_promise_is_told_so(tmp_path: Path, answer: 
 
     asyncio.run(run())
     assert problems(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_a_number_that_json_does_not_know_is_null(tmp_path: Path, number: float) -> None:
+    """One such fact of one document does not stop filters from finding the others."""
+    with LightRAG(tmp_path) as rag:
+        rag.insert(Document("Ann met Bob.", id="a", metadata={"year": 1900, "facts": [number]}))
+        rag.insert(Document("Ann met Cid.", id="b", metadata={"year": number}))
+        found = rag.retrieve("Ann", QueryParam(mode="naive", where={"year": 1900}))
+        kept = {one.id: one.metadata for one in rag.documents()}
+
+    assert {chunk.document_id for chunk in found.chunks} == {"a"}
+    assert kept == {"a": {"year": 1900, "facts": [None]}, "b": {"year": None}}
+
+
+def test_facts_nested_too_deeply_are_refused(tmp_path: Path) -> None:
+    """Of documents and of records alike: an error of ours, and nothing is stored."""
+    deep: Json = 1
+    for _ in range(2_000):
+        deep = [deep]
+    record = {"type": "entity", "name": "Ann", "entity_type": "", "description": "", "x": deep}
+    with LightRAG(tmp_path) as rag:
+        with pytest.raises(ConfigError, match="nested too deeply"):
+            rag.insert(Document("Ann met Bob.", metadata={"x": deep}))
+        with pytest.raises(ConfigError, match="nested too deeply"):
+            rag.insert_records(Document("Ann met Bob."), [record])
+        assert rag.documents() == ()
 
 
 def test_metadata_that_is_no_json_is_a_mistake_of_the_caller(tmp_path: Path) -> None:
