@@ -74,7 +74,8 @@ class IndexOptions:
         _require(self.chunk_tokens >= 1, "chunk_tokens must be at least 1")
         _require(
             0 <= self.chunk_overlap < self.chunk_tokens,
-            "chunk_overlap must be at least 0 and below chunk_tokens",
+            f"chunk_overlap ({self.chunk_overlap}) must be at least 0 and below "
+            f"chunk_tokens ({self.chunk_tokens})",
         )
         _require(
             self.extraction in get_args(ExtractionPrompt),

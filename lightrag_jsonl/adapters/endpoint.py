@@ -156,8 +156,8 @@ class Endpoint:
 
     def _no_key(self) -> ConfigError:
         return ConfigError(
-            f"no API key for {self.host}: give api_key=, or set OPENAI_API_KEY "
-            "(without a model server, leave llm= away: the offline adapters need no key)"
+            f"no API key for {self.host}: set OPENAI_API_KEY, or give api_key= "
+            "(where no model is named, the offline adapters work without a key)"
         )
 
     def _options(self) -> RequestOptions:

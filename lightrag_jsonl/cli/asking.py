@@ -234,7 +234,7 @@ def _tell_why_nothing(rag: LightRAG, context: Context, param: QueryParam) -> Non
     known = sorted(COLUMNS) + sorted({key for one in documents for key in one.metadata} - COLUMNS)
     unknown = [key for key in param.where if key not in known]
     if any((context.dropped.entities, context.dropped.relations, context.dropped.chunks)):
-        say(f"note: nothing found fits into {param.max_total_tokens:,} tokens", err=True)
+        say(f"note: what was found does not fit into {param.max_total_tokens:,} tokens", err=True)
     elif not any(one.chunks for one in documents):
         say("note: no document of this index has been read yet", err=True)
     elif unknown:

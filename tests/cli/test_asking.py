@@ -178,3 +178,11 @@ def test_a_filter_that_leaves_nothing_is_told(
     assert result.exit_code == 0
     assert told in result.stderr
     assert ("date, id, source, title, year" in result.stderr) == ("titel" in where)
+
+
+def test_a_budget_that_holds_nothing_is_told(run: Run, kb: Path) -> None:
+    """What was found but has no room is not the same as nothing found."""
+    result = run("query", "-w", kb, "--max-tokens", "5", "Where was Marie Curie born?")
+
+    assert result.exit_code == 0
+    assert result.stderr == "note: what was found does not fit into 5 tokens\n"
