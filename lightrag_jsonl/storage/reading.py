@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable
@@ -166,6 +167,7 @@ def document_labels(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[
 # ── filters ─────────────────────────────────────────────────────────────────────
 
 COLUMNS = {"id": "d.name", "title": "d.title", "source": "d.source", "date": "d.date"}
+ESCAPED = re.compile(r'["\\\x00-\x1f]')  # stands in JSON in another form than in a text
 LARGEST = 2**63 - 1
 FINITE = int(sys.float_info.max)
 COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$ne": "<>"}
@@ -179,10 +181,7 @@ def allowed_chunks(connection: sqlite3.Connection, where: dict[str, Json]) -> li
     """
     clauses, values = [], list[object]()
     for field, wanted in where.items():
-        column = COLUMNS.get(field)
-        if column is None:
-            column = "json_extract(d.metadata, ?)"
-        clause, found = _condition(field, column, wanted)
+        clause, found = _condition(field, wanted)
         clauses.append(clause)
         values += found
     rows = connection.execute(
@@ -193,8 +192,18 @@ def allowed_chunks(connection: sqlite3.Connection, where: dict[str, Json]) -> li
     return [row[0] for row in rows]
 
 
-def _condition(field: str, column: str, wanted: Json) -> tuple[str, list[object]]:
-    path: list[object] = [] if field in COLUMNS else [f'$."{sanitize(field)}"']
+def _column(field: str) -> tuple[str, list[object]]:
+    """What holds a field's value, and what it is asked with."""
+    if field in COLUMNS:
+        return COLUMNS[field], []
+    name = sanitize(field)
+    if ESCAPED.search(name):  # no path of SQLite leads there
+        return "(SELECT value FROM json_each(d.metadata) WHERE key = ?)", [name]
+    return "json_extract(d.metadata, ?)", [f'$."{name}"']
+
+
+def _condition(field: str, wanted: Json) -> tuple[str, list[object]]:
+    column, path = _column(field)
     if isinstance(wanted, dict):
         unknown = wanted.keys() - COMPARISONS.keys()
         if unknown or not wanted:

@@ -145,6 +145,18 @@ async def test_a_filter_that_no_database_can_hold_leaves_nothing(
     assert context.empty
 
 
+@pytest.mark.parametrize(
+    "key", ["shelf", "a.b", "$", "", "a]b", "'", '"', 'a"b', "\\", "a\nb", "架"]
+)
+def test_any_metadata_can_be_asked_for(tmp_path: Path, key: str) -> None:
+    """Whatever it is called."""
+    with LightRAG(tmp_path) as rag:
+        rag.insert([Document("Ann met Bob.", id=id, metadata={key: id}) for id in ("a", "b")])
+        found = rag.retrieve("Ann", QueryParam(mode="naive", where={key: "a"}))
+
+    assert {chunk.document_id for chunk in found.chunks} == {"a"}
+
+
 # ── keywords ────────────────────────────────────────────────────────────────────
 
 
