@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from html import escape
@@ -150,14 +151,16 @@ class _Page:
     def _paragraphs(self, text: str) -> Iterator[str]:
         """The answer: paragraphs, headings, bold words, and each number a link."""
         marks = markers(text)
+        starts = [mark.start for mark in marks]
         for found in re.finditer(r"\S(?:.|\n(?!\s*\n))*", text):
             start, end = found.span()
             heading = re.match(r"#{1,6}\s+", found.group())
+            within = marks[bisect_left(starts, start) : bisect_left(starts, end)]
             inner = self._pieces(
                 text,
                 start + (heading.end() if heading else 0),
                 end,
-                [mark for mark in marks if start <= mark.start and mark.end <= end],
+                [mark for mark in within if mark.end <= end],
             )
             yield f"{'<p class=heading>' if heading else '<p>'}{_bold(inner)}</p>"
 

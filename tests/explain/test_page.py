@@ -114,6 +114,14 @@ def test_bold_and_headings_are_shown(told: Told, shelf: Shelf) -> None:
     assert '<strong>radium <a class="cite number" href="#n1">1</a></strong> and ** nothing' in page
 
 
+def test_a_marker_torn_by_a_blank_line_stays_text(told: Told, shelf: Shelf) -> None:
+    """No word of the answer is lost or doubled, whatever stands between brackets."""
+    page = trace_page(fold(told(answer="Radium [1,\n\n2] and [1].")), shelf.sources())
+
+    number = '<a class="cite number" href="#n1">1</a>'
+    assert f"<p>Radium [1,</p><p>2] and {number}.</p>" in page
+
+
 hostile = st.lists(
     st.sampled_from(
         ["<", ">", "&", '"', "'", "[1]", "**", "#", "]]>", "{x}", "\n", "中", "\ud800", "</script>"]
