@@ -91,8 +91,10 @@ class _Rules:
             lines.append(f"{name} ::= {body}")
         return "\n".join(lines) + "\n"
 
-    def branches(self, schema: Json) -> list[Json]:
+    def branches(self, schema: Json, depth: int = 0) -> list[Json]:
         """The alternatives of a schema, each with what stands beside its `oneOf`."""
+        if depth > MAX_DEPTH:
+            raise _no_grammar("$", "its alternatives nest too deep")
         schema = self._resolved(schema)
         if not isinstance(schema, dict):
             return [schema]
@@ -103,7 +105,7 @@ class _Rules:
                 return [
                     inner
                     for option in options
-                    for inner in self.branches(_merged(base, self._resolved(option)))
+                    for inner in self.branches(_merged(base, self._resolved(option)), depth + 1)
                 ]
         return [schema]
 
@@ -112,6 +114,8 @@ class _Rules:
         if path.count(".") + path.count("[]") > MAX_DEPTH:
             raise _no_grammar(path, "it nests too deep")
         branches = self.branches(schema)
+        if not branches:
+            raise _no_grammar(path, "it allows nothing")
         if len(branches) > 1:
             return self._share(" | ".join(self.value(branch, path) for branch in branches))
         branch = branches[0]

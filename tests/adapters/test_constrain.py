@@ -181,6 +181,8 @@ def test_a_literal_is_one_line_of_quoted_json(text: str) -> None:
         ({"properties": {"a": {"type": "number", "minimum": math.nan}}}, "no number"),
         ({"properties": {}, "required": [["a"]]}, "malformed"),
         ({"properties": {"a": False}}, "allows nothing"),
+        ({"properties": {"a": {"oneOf": []}}}, "allows nothing"),
+        ({"$defs": {"a": {"oneOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"}, "too deep"),
         ({"allOf": [{}]}, "no `type`"),
         ({"type": "objekt"}, "unknown type"),
         ({"$ref": "http://example.org/x"}, "references"),
