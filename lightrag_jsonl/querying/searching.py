@@ -19,6 +19,7 @@ from lightrag_jsonl.storage import documents, reading
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.types import Chunk, Entity, Relation
 
+AROUND = 2  # times `top_k` entities and relations found make the ground of the walk
 WORD_COUNTS = 0.1  # of vectors that only count words, beside BM25
 
 
@@ -75,7 +76,7 @@ def find(
         scope=scope,
         ranking=param.ranking,
         fusion=param.fusion,
-        limit=CANDIDATES * param.top_k,
+        limit=(CANDIDATES if wide else AROUND) * param.top_k,
     )
     direct = tuple(hit for lane in seeds.chunks for hit in lane) if recipe.chunks else ()
     if recipe.walk:
