@@ -13,6 +13,7 @@ from lightrag_jsonl.querying import walk
 from lightrag_jsonl.querying.hits import Ids, Scope, Seeds, Subgraph
 from lightrag_jsonl.querying.walk import Edges, WalkGraph
 from lightrag_jsonl.storage import rows
+from lightrag_jsonl.storage.mentions import Mentions
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.vectors import VectorIndex, one_thread
 
@@ -44,25 +45,12 @@ def subgraph_ground(
 ) -> Ground:
     """The entities and relations found, the chunks that mention them, and all that joins those.
 
-    `direct` lets in all chunks that the question's text found. Of entities that are mentioned
-    everywhere only those chunks count.
+    `direct` lets in all chunks that the question's text found.
     """
     table = snapshot.mentions()
     ends = [snapshot.graph.ends(hit.id) for hit in subgraph.relations]
     found = np.array(sorted({hit.id for hit in subgraph.entities}.union(*ends)), np.int64)
-    near = np.array([hit.id for lane in seeds.chunks for hit in lane], np.int64)
-    counts = table.counts(found)
-    everywhere = counts > EVERYWHERE
-    named = np.array([row in seeds.named for row in found.tolist()])
-    pull = np.repeat(1 / np.maximum(counts, 1) + named, np.where(everywhere, 0, counts))
-    reached = table.of_entities(found[~everywhere])[:, 1]
-    if scope is not None:
-        inside = np.isin(reached, scope.chunks)
-        reached, pull = reached[inside], pull[inside]
-    reached = _strongest(reached, pull, CHUNKS)
-    shared = table.of_chunks(walk.distinct(near))
-    shared = shared[np.isin(shared[:, 0], found[everywhere]), 1]
-    chunks = walk.distinct(np.concatenate([reached, shared, near if direct else near[:0]]))
+    chunks = _chunks_around(table, found, seeds, direct=direct, scope=scope)
     mentions = table.of_chunks(chunks)
     joining = _joining(mentions[:, 0], found)
     leaves = np.searchsorted(chunks, mentions[~joining, 1])
@@ -112,6 +100,31 @@ def _whole(snapshot: Snapshot) -> Ground:
         similarities=similarities,
     )
     return Ground(entities, chunks, WalkGraph(len(entities), len(chunks), edges))
+
+
+# ── what was found ──────────────────────────────────────────────────────────────
+
+
+def _chunks_around(
+    table: Mentions, found: Ids, seeds: Seeds, *, direct: bool, scope: Scope | None
+) -> Ids:
+    """The chunks that mention these entities, ascending.
+
+    Of entities that are mentioned everywhere only those count that the question's text found.
+    """
+    near = np.array([hit.id for lane in seeds.chunks for hit in lane], np.int64)
+    counts = table.counts(found)
+    everywhere = counts > EVERYWHERE
+    named = np.array([row in seeds.named for row in found.tolist()])
+    pull = np.repeat(1 / np.maximum(counts, 1) + named, np.where(everywhere, 0, counts))
+    reached = table.of_entities(found[~everywhere])[:, 1]
+    if scope is not None:
+        inside = np.isin(reached, scope.chunks)
+        reached, pull = reached[inside], pull[inside]
+    reached = _strongest(reached, pull, CHUNKS)
+    shared = table.of_chunks(walk.distinct(near))
+    shared = shared[np.isin(shared[:, 0], found[everywhere]), 1]
+    return walk.distinct(np.concatenate([reached, shared, near if direct else near[:0]]))
 
 
 def _synonyms_among(index: VectorIndex, leading: Ids, rows: Ids) -> tuple[Ids, walk.Floats]:
