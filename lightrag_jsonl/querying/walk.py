@@ -107,11 +107,6 @@ class WalkGraph:
     def __len__(self) -> int:
         return self.entities + self.chunks
 
-    @property
-    def edges(self) -> int:
-        """How many pairs of nodes are joined."""
-        return int(self._matrix.nnz) // 2
-
     def walk(
         self,
         reset: Floats,
@@ -306,7 +301,6 @@ class _SmallMatrix:
     def __init__(self, values: Floats, rows: Ints, columns: Ints, size: int) -> None:
         self._values, self._rows, self._columns = values, rows, columns
         self._size = size
-        self.nnz = len(values)
 
     def __matmul__(self, vector: Floats) -> Floats:
         sent = self._values * vector[self._columns]
@@ -325,7 +319,6 @@ class _LargeMatrix(_SmallMatrix):
         from scipy import sparse
 
         self._matrix: Any = sparse.csr_matrix((values, (rows, columns)), shape=(size, size))
-        self.nnz = self._matrix.nnz
 
     def __matmul__(self, vector: Floats) -> Floats:
         product: Floats = self._matrix @ vector
