@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -132,3 +134,12 @@ def test_json_stays_json_with_failures(run: Run, tmp_path: Path) -> None:
 
     assert result.exit_code == 3
     assert len(json.loads(result.stdout)["failures"]) == 1
+
+
+def test_the_package_can_be_run() -> None:
+    """`python -m lightrag_jsonl` is the same command line, under its own name."""
+    done = subprocess.run(
+        [sys.executable, "-m", "lightrag_jsonl", "--help"], capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith("Usage: lightrag-jsonl ")
