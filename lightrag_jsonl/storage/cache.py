@@ -57,6 +57,9 @@ def drop_completions(connection: sqlite3.Connection, keys: Iterable[bytes]) -> N
 # ── embeddings ──────────────────────────────────────────────────────────────────
 
 
+LOOKED_UP = 500  # vectors in one statement
+
+
 def text_key(embedder: str, text: str) -> bytes:
     """What identifies a passage's vector: the embedder and the text, hashed (16 bytes)."""
     return sha256(f"{embedder}\0{text}".encode()).digest()[:16]
@@ -64,12 +67,12 @@ def text_key(embedder: str, text: str) -> bytes:
 
 def embedding_ids(connection: sqlite3.Connection, keys: Iterable[bytes]) -> dict[bytes, int]:
     """The row ids of the vectors that are stored among `keys`."""
-    query = "SELECT id FROM embeddings WHERE digest = ?"
-    found: dict[bytes, int] = {}
-    for key in keys:
-        row = connection.execute(query, (key,)).fetchone()
-        if row is not None:
-            found[key] = row[0]
+    wanted, found = list(keys), dict[bytes, int]()
+    for start in range(0, len(wanted), LOOKED_UP):
+        some = wanted[start : start + LOOKED_UP]
+        marks = ", ".join("?" * len(some))
+        query = f"SELECT digest, id FROM embeddings WHERE digest IN ({marks})"
+        found.update(connection.execute(query, some).fetchall())
     return found
 
 
