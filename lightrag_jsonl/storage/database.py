@@ -6,18 +6,20 @@ import contextlib
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from lightrag_jsonl.errors import CorruptError, StorageError, VersionError
+from lightrag_jsonl.errors import CorruptError, LockedError, StorageError, VersionError
 from lightrag_jsonl.storage import schema
 from lightrag_jsonl.storage.trouble import translated
 from lightrag_jsonl.storage.writer import CHECKPOINT_PAGES, Job, Result, Writer
 
 FILE_NAME = "index.sqlite"
 BUSY_SECONDS = 30.0
+PAUSE_SECONDS = 0.02
 
 
 class Database:
@@ -36,7 +38,7 @@ class Database:
         self._writer = Writer(self.path, self._connect)
         self._closed = False
         self._guard = threading.Lock()
-        self._prepare()
+        self._prepare_patiently()
 
     # ── reading ─────────────────────────────────────────────────────────────────
 
@@ -125,6 +127,17 @@ class Database:
         connection.execute("PRAGMA temp_store = MEMORY")
         return connection
 
+    def _prepare_patiently(self) -> None:
+        """Prepare the file; where others do the same, SQLite does not always wait by itself."""
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                return self._prepare()
+            except LockedError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(PAUSE_SECONDS)
+
     def _prepare(self) -> None:
         with translated(self.path):
             connection = self._connect()
@@ -132,7 +145,11 @@ class Database:
                 known = _value(connection, "PRAGMA user_version") == schema.FORMAT
                 if not known or _value(connection, "PRAGMA journal_mode") != "wal":
                     # new, old, or a copy that VACUUM INTO made
-                    self._check_format(connection)
+                    connection.execute("BEGIN")  # one look: others may be making it right now
+                    try:
+                        self._check_format(connection)
+                    finally:
+                        connection.execute("ROLLBACK")
                     self._begin_log(connection)
                     self._create_or_migrate(connection)
                 connection.execute("SELECT count(*) FROM settings").fetchone()
