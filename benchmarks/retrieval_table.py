@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-BEGIN, END = "<!-- retrieval:begin -->", "<!-- retrieval:end -->"
+from benchmarks.readme import put
+
 ROWS = {
     **{
         name: name
@@ -26,15 +27,8 @@ ROWS = {
 def main() -> None:
     """Read the figures from standard input and renew the table of each file named."""
     sets = json.load(sys.stdin)["sets"]
-    written = "\n".join([BEGIN, *table(sets), END])
     for name in sys.argv[1:]:
-        path = Path(name)
-        text = path.read_text(encoding="utf-8")
-        before, _, rest = text.partition(BEGIN)
-        _, _, after = rest.partition(END)
-        if not after:
-            raise SystemExit(f"{name}: lacks the lines {BEGIN} and {END}")
-        path.write_text(before + written + after, encoding="utf-8")
+        put(Path(name), "retrieval", "\n".join(table(sets)))
 
 
 def table(sets: dict[str, Any]) -> list[str]:

@@ -70,12 +70,8 @@ class KnowledgeGraph:
         """The two entities of a relation, the lower id first."""
         return self._ends[relation]
 
-    def weight(self, relation: int) -> float:
-        """A relation's weight: the sum of its mentions' strengths."""
-        return self._weights[relation]
-
     def weights(self, relations: Iterable[int]) -> list[float]:
-        """The weights of several relations."""
+        """The weights of relations: of each the sum of its mentions' strengths."""
         return [self._weights[relation] for relation in relations]
 
     def relation_rows(self) -> Iterator[tuple[int, int, int, float]]:

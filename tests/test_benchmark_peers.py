@@ -10,7 +10,8 @@ from benchmarks.peers import worker
 from benchmarks.peers.fakes import WordVectors
 from benchmarks.peers.material import read, write
 from benchmarks.peers.system import Clock
-from benchmarks.peers.table import BEGIN, END, put, table
+from benchmarks.peers.table import table
+from benchmarks.readme import put
 
 TITLES = {"quick": "Quick 1.0", "broken": "Broken 2.0", "ours": "ours"}
 SIZES = {
@@ -66,10 +67,15 @@ def test_the_table_tells_what_failed_and_what_is_not_offered() -> None:
 def test_the_table_is_put_between_its_marks(tmp_path: Path) -> None:
     """Twice gives the same file; what stands outside stays; without marks nothing is written."""
     readme = tmp_path / "README.md"
-    readme.write_text(f"# 标题\n\n{BEGIN}\nold\n{END}\n\nafter\n", encoding="utf-8")
-    put(readme, "new")
-    put(readme, "new")
-    assert readme.read_text(encoding="utf-8") == f"# 标题\n\n{BEGIN}\nnew\n{END}\n\nafter\n"
+    readme.write_text(
+        "# 标题\n\n<!-- peers:begin -->\nold\n<!-- peers:end -->\n\nafter\n", encoding="utf-8"
+    )
+    put(readme, "peers", "new")
+    put(readme, "peers", "new")
+    assert (
+        readme.read_text(encoding="utf-8")
+        == "# 标题\n\n<!-- peers:begin -->\nnew\n<!-- peers:end -->\n\nafter\n"
+    )
     readme.write_text("no marks", encoding="utf-8")
     with pytest.raises(SystemExit, match="peers:begin"):
-        put(readme, "new")
+        put(readme, "peers", "new")

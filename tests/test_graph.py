@@ -56,4 +56,4 @@ def test_relations_come_in_the_order_of_their_ids() -> None:
     graph.put_relations([(9, 1, 4, 1.0), (3, 1, 2, 2.0), (5, 1, 3, 0.5)])
     assert graph.relations_of(1) == [3, 5, 9]
     assert [row[0] for row in graph.relation_rows()] == [3, 5, 9]
-    assert graph.weight(3) == 2.0
+    assert graph.weights([3]) == [2.0]

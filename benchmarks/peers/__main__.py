@@ -22,7 +22,8 @@ from typing import Any
 from benchmarks.datasets import data_folder
 from benchmarks.peers.environments import PEERS, InstallError, python_of
 from benchmarks.peers.material import write
-from benchmarks.peers.table import ROWS, put, table
+from benchmarks.peers.table import ROWS, table
+from benchmarks.readme import put
 from lightrag_jsonl import __version__
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -52,7 +53,7 @@ def main() -> None:
     titles["ours"] = f"lightrag-jsonl {__version__}"
     print(json.dumps(_report(sizes, titles, environment), indent=2, ensure_ascii=False))
     for language, name in {} if given.no_readme else READMES.items():
-        put(CHECKOUT / name, table(sizes, titles, language))
+        put(CHECKOUT / name, "peers", table(sizes, titles, language))
 
 
 def _arguments() -> argparse.Namespace:

@@ -1,13 +1,10 @@
-"""The figures as a table, put between two marks of a README."""
+"""The figures as a table for the READMEs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-BEGIN, END = "<!-- peers:begin -->", "<!-- peers:end -->"
 
 Figures = Mapping[str, Any]
 
@@ -71,15 +68,6 @@ def table(
         if "error" in figures
     ]
     return "\n\n".join([*parts, "\n".join(failures)]).strip()
-
-
-def put(readme: Path, text: str) -> None:
-    """Replace what stands between the marks of a README."""
-    before, begin, rest = readme.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"{readme}: no {BEGIN} … {END}")
-    readme.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
 
 
 def _lines(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lightrag_jsonl.evaluation.lookup import Lookup
 from lightrag_jsonl.evaluation.questions import EvalQuestion
-from lightrag_jsonl.storage import documents, reading
+from lightrag_jsonl.storage import reading
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.text import digest, name_key
 from lightrag_jsonl.types import Relation
@@ -64,8 +64,9 @@ def _question(
                 first=_said(first.relation),
                 second=_said(second.relation),
             )
-            names = _chunk_names(snapshot, (first.chunk, second.chunk))
-            return EvalQuestion(text, names, second.name)
+            names = snapshot.chunk_names([first.chunk, second.chunk])
+            supporting = (names[first.chunk], names[second.chunk])
+            return EvalQuestion(text, supporting, second.name)
     return None
 
 
@@ -99,8 +100,3 @@ def _other(snapshot: Snapshot, relation: int, bridge: int) -> int:
 
 def _said(relation: Relation) -> str:
     return relation.keywords[0]
-
-
-def _chunk_names(snapshot: Snapshot, rows: tuple[int, int]) -> tuple[str, ...]:
-    found = documents.chunks_by_row(snapshot.connection, rows)
-    return tuple(found[row].id for row in rows)

@@ -121,7 +121,7 @@ def _chunks_around(
     if scope is not None:
         inside = np.isin(reached, scope.chunks)
         reached, pull = reached[inside], pull[inside]
-    reached = _strongest(reached, pull, CHUNKS)
+    reached = _most_pulled(reached, pull, CHUNKS)
     shared = table.of_chunks(walk.distinct(near))
     shared = shared[np.isin(shared[:, 0], found[everywhere]), 1]
     return walk.distinct(np.concatenate([reached, shared, near if direct else near[:0]]))
@@ -149,7 +149,7 @@ def _placed(mentions: Ids, entities: Ids, chunks: Ids) -> Ids:
     return np.stack(places, axis=1)
 
 
-def _strongest(chunks: Ids, pull: npt.NDArray[np.float64], limit: int) -> Ids:
+def _most_pulled(chunks: Ids, pull: npt.NDArray[np.float64], limit: int) -> Ids:
     """The distinct chunks, ascending; at most `limit`, those with the greatest sums of `pull`."""
     order = np.argsort(chunks, kind="stable")
     chunks = chunks[order]

@@ -37,14 +37,14 @@ class Probe:
     lexical: bool = False
 
     @property
+    def by_words(self) -> bool:
+        """Whether nothing but words tells how near a text is."""
+        return self.lexical or self.vectors is None
+
+    @property
     def low_vectors(self) -> Vectors | None:
         """Rows of the texts for entities."""
         return None if self.vectors is None else self.vectors[1 : 1 + len(self.low)]
-
-    @property
-    def high_vectors(self) -> Vectors | None:
-        """Rows of the texts for relations."""
-        return None if self.vectors is None else self.vectors[1 + len(self.low) :]
 
 
 @dataclass(frozen=True, slots=True)

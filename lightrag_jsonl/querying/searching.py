@@ -10,7 +10,7 @@ from lightrag_jsonl.querying.edges import CANDIDATES
 from lightrag_jsonl.querying.expansion import expand
 from lightrag_jsonl.querying.fusion import fuse
 from lightrag_jsonl.querying.ground import WholeGround, subgraph_ground
-from lightrag_jsonl.querying.hits import Hit, Probe, Scope, Subgraph
+from lightrag_jsonl.querying.hits import Hit, Probe, Scope, Seeds, Subgraph
 from lightrag_jsonl.querying.loading import entity_namer, find_scope, load_chunks, load_facts
 from lightrag_jsonl.querying.recipes import Recipe
 from lightrag_jsonl.querying.seeds import find_seeds
@@ -65,9 +65,7 @@ def find(
         lexical=param.lexical,
     )
     if not recipe.facts:
-        weights = [WORD_COUNTS if probe.lexical else 1.0, 1.0]
-        lanes = (seeds.dense, seeds.lexical)
-        hits = fuse(lanes, how=param.fusion, weights=weights)[:chunk_limit]
+        hits = _fused_texts(seeds, probe, param)[:chunk_limit]
         return _findings(snapshot, Subgraph(), hits, hits, scope)
     subgraph = expand(
         snapshot,
@@ -106,6 +104,12 @@ def load_sources(snapshot: Snapshot, relations: Sequence[Relation]) -> tuple[Chu
     names = dict.fromkeys(name for relation in relations for name in relation.chunk_ids)
     found = documents.chunks_by_id(snapshot.connection, names)
     return tuple(found[name] for name in names if name in found)
+
+
+def _fused_texts(seeds: Seeds, probe: Probe, param: QueryParam) -> tuple[Hit, ...]:
+    """The chunks that the question's text found, both lanes as one."""
+    weights = [WORD_COUNTS if probe.by_words else 1.0, 1.0]
+    return fuse([seeds.dense, seeds.lexical], how=param.fusion, weights=weights)
 
 
 def _findings(

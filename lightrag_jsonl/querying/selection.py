@@ -50,7 +50,7 @@ def walk_over(
     row id) is for saying why.
     """
     starts = _starts(snapshot, ground, seeds, name_of)
-    nearness = walk.WORDS if probe.lexical or probe.vectors is None else walk.MEANINGS
+    nearness = walk.WORDS if probe.by_words else walk.MEANINGS
     chunks, near = _near_chunks(snapshot, ground, seeds, probe, nearness)
     reset = walk.reset_vector(ground.graph, starts, chunks, near, mass=nearness.mass)
     shares = ground.graph.walk(reset)

@@ -281,7 +281,7 @@ def synonym_edges(
 
 def _transitions(
     ends: Ints, weights: Floats, leaving: npt.NDArray[np.float64]
-) -> tuple[_SmallMatrix, npt.NDArray[np.float64]]:
+) -> tuple[_SmallMatrix | _LargeMatrix, npt.NDArray[np.float64]]:
     """The chance of each step, and the weight of all that leads away from each node.
 
     A column sums to 1 less the share of what is `leaving` from its node.
@@ -312,8 +312,8 @@ class _SmallMatrix:
         return self._columns[places], self._values[places]
 
 
-class _LargeMatrix(_SmallMatrix):
-    """The same, with scipy behind it."""
+class _LargeMatrix:
+    """The same, sorted, by scipy."""
 
     def __init__(self, values: Floats, rows: Ints, columns: Ints, size: int) -> None:
         from scipy import sparse
@@ -325,6 +325,7 @@ class _LargeMatrix(_SmallMatrix):
         return product
 
     def row(self, number: int) -> tuple[Ints, Floats]:
+        """Columns and values of a row."""
         places = slice(self._matrix.indptr[number], self._matrix.indptr[number + 1])
         return self._matrix.indices[places], self._matrix.data[places]
 

@@ -13,7 +13,6 @@ from functools import partial
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.storage.claims import TABLES
 from lightrag_jsonl.storage.rows import dump
-from lightrag_jsonl.storage.snapshot import chunk_names
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Entity, Json, Kind, Relation
 
@@ -33,7 +32,7 @@ def entities(
     Their degrees are left at 0: the graph knows them.
     """
     ids = list(ids)
-    chunks = _chunk_names(connection, "entity", ids, chunk_limit, name_chunks)
+    chunks = _sources(connection, "entity", ids, chunk_limit, name_chunks)
     rows = connection.execute(
         "SELECT e.id, e.name, e.type, e.description, e.created_at, e.tally "
         "FROM json_each(?) AS wanted JOIN entities e ON e.id = wanted.value",
@@ -61,7 +60,7 @@ def relations(
 ) -> dict[int, Relation]:
     """Relations by row id, each with the ids of (at most `chunk_limit` of) its chunks."""
     ids = list(ids)
-    chunks = _chunk_names(connection, "relation", ids, chunk_limit, name_chunks)
+    chunks = _sources(connection, "relation", ids, chunk_limit, name_chunks)
     rows = connection.execute(
         "SELECT r.id, a.name, b.name, r.reversed, r.keywords, r.description, r.weight, "
         "r.created_at FROM json_each(?) AS wanted JOIN relations r ON r.id = wanted.value "
@@ -126,6 +125,15 @@ def mentioned(connection: sqlite3.Connection, kind: Kind, chunks: Iterable[int])
         (json.dumps(list(chunks)),),
     )
     return [row[0] for row in rows]
+
+
+def chunk_names(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
+    """The public ids of chunks by row id."""
+    rows = connection.execute(
+        "SELECT id, name FROM chunks WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(ids)),),
+    )
+    return dict(rows.fetchall())
 
 
 def entity_names(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
@@ -230,7 +238,7 @@ def _plain(value: Json) -> object:
     return int(value) if isinstance(value, bool) else value
 
 
-def _chunk_names(
+def _sources(
     connection: sqlite3.Connection,
     kind: Kind,
     ids: list[int],

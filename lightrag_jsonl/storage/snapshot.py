@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lightrag_jsonl.graph import KnowledgeGraph
+from lightrag_jsonl.storage import reading
 from lightrag_jsonl.storage.mentions import Mentions
 from lightrag_jsonl.storage.rows import OWNERS, dump
 from lightrag_jsonl.types import Kind
@@ -86,7 +87,7 @@ class SnapshotKeeper:
         if missing:
             if len(self._names) + len(missing) > NAMES_KEPT:
                 self._names, missing = {}, wanted
-            self._names |= chunk_names(connection, missing)
+            self._names |= reading.chunk_names(connection, missing)
         return {row: self._names[row] for row in wanted}
 
     def _catch_up(self, connection: sqlite3.Connection) -> KnowledgeGraph:
@@ -158,15 +159,6 @@ class SnapshotKeeper:
 def generation(connection: sqlite3.Connection) -> int:
     """The number of the last visible change."""
     return int(connection.execute("SELECT coalesce(max(generation), 0) FROM commits").fetchone()[0])
-
-
-def chunk_names(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
-    """The public ids of chunks by row id."""
-    rows = connection.execute(
-        "SELECT id, name FROM chunks WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(sorted(ids)),),
-    )
-    return dict(rows.fetchall())
 
 
 def note_commit(

@@ -1,15 +1,11 @@
-"""A process that indexes and can be killed: it waits, all imported, and forks a child for each order.
+"""A process that indexes and can be killed, again and again: see `tests.forking`.
 
-An order is a line of JSON, {"folder", "log"}; the child says "started PID" before it begins, and
-its parent "ended STATUS" when it is gone. Every model call is noted in the log when it begins.
+An order is {"folder", "log"}. Every model call is noted in the log when it begins.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +13,7 @@ from lightrag_jsonl.ask import request_key
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.types import Completion, Document, Message, ResponseType
+from tests.forking import serve
 from tests.indexing.kit import index, prompts, read_names
 
 SLOTS = 4
@@ -71,28 +68,11 @@ async def work(folder: Path, log: Path) -> None:
         await rag.delete("d1")
 
 
-def serve() -> None:
-    """Fork a child for each order; the children do not outlive their kill."""
-    prompts()
-    for line in sys.stdin:
-        order = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            status = 1
-            try:
-                say(f"started {os.getpid()}")
-                asyncio.run(work(Path(order["folder"]), Path(order["log"])))
-                status = 0
-            finally:
-                os._exit(status)
-        _, status = os.waitpid(child, 0)
-        say(f"ended {status}")
-
-
-def say(line: str) -> None:
-    """One whole line to whoever gave the order."""
-    os.write(1, (line + "\n").encode())
+def begin(order: dict[str, str]) -> None:
+    """The work, in the folder and with the log that were asked for."""
+    asyncio.run(work(Path(order["folder"]), Path(order["log"])))
 
 
 if __name__ == "__main__":
-    serve()
+    prompts()
+    serve(begin)

@@ -29,7 +29,7 @@ LONGEST = 0.15  # seconds within which a process is killed after it made its las
 
 
 class Worker:
-    """The process that forks the children; see `tests.indexing.killed`."""
+    """The process that forks the children; see `tests.forking`."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(

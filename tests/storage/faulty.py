@@ -1,6 +1,6 @@
-"""A process that indexes on a disk of `disk.c`: it waits, all imported, and forks a child for each order.
+"""A process that indexes on a disk of `disk.c`, again and again: see `tests.forking`.
 
-An order is a line of JSON: {"folder", "notes", "fail": [operation, after, times, errno] or null}.
+An order is {"folder", "notes", "fail": [operation, after, times, errno] or null}.
 The child inserts document by document, changes one and deletes one. An error of the store is
 marked and the step done again, up to `TRIES` times, the last on a disk that is well.
 """
@@ -11,9 +11,6 @@ import asyncio
 import contextlib
 import ctypes
 import json
-import os
-import sys
-import traceback
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -22,6 +19,7 @@ from typing import Any
 from lightrag_jsonl import AsyncLightRAG
 from lightrag_jsonl.errors import NotFoundError, StorageError
 from lightrag_jsonl.testing import ScriptedLLM
+from tests.forking import serve
 from tests.indexing.killed import DOCUMENTS, EDITED, OPTIONS, SECONDS
 from tests.indexing.kit import index, prompts, read_names
 
@@ -91,27 +89,14 @@ def work(disk: Any, folder: Path, fail: list[Any] | None) -> None:
     mark(disk, calls=len(llm.requests))
 
 
-def serve() -> None:
-    """Fork a child for each order, and say how it ended."""
-    prompts()
-    disk: Any = ctypes.CDLL(None)
-    disk.disk_left.restype = ctypes.c_longlong
-    for line in sys.stdin:
-        order = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            status = 1
-            try:
-                disk.disk_begin(order["notes"].encode())
-                work(disk, Path(order["folder"]), order["fail"])
-                status = 0
-            finally:
-                if status:
-                    traceback.print_exc()
-                os._exit(status)
-        _, status = os.waitpid(child, 0)
-        os.write(1, f"ended {status}\n".encode())
+def begin(disk: Any, order: dict[str, Any]) -> None:
+    """The work, with the disk failing as it was asked for."""
+    disk.disk_begin(order["notes"].encode())
+    work(disk, Path(order["folder"]), order["fail"])
 
 
 if __name__ == "__main__":
-    serve()
+    prompts()
+    disk: Any = ctypes.CDLL(None)
+    disk.disk_left.restype = ctypes.c_longlong
+    serve(partial(begin, disk))

@@ -53,6 +53,7 @@ class Worker:
         notes.unlink(missing_ok=True)
         order = {"folder": str(self.home / name), "notes": str(notes), "fail": fail}
         self.process.stdin.write((json.dumps(order) + "\n").encode())
+        assert self.process.stdout.readline().startswith(b"started ")
         assert self.process.stdout.readline() == b"ended 0\n"
         return read_notes(notes)
 

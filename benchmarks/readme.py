@@ -1,0 +1,15 @@
+"""Tables of the READMEs: what stands between two marks is replaced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def put(readme: Path, name: str, text: str) -> None:
+    """Replace what stands between `<!-- NAME:begin -->` and `<!-- NAME:end -->`."""
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    before, opened, rest = readme.read_text(encoding="utf-8").partition(begin)
+    _, closed, after = rest.partition(end)
+    if not opened or not closed:
+        raise SystemExit(f"{readme}: no {begin} … {end}")
+    readme.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
