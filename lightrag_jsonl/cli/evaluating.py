@@ -50,7 +50,7 @@ TIMES_ASKED = 2  # each question of each mode: once to warm up, once timed
 @click.option(
     "--budget",
     type=click.IntRange(min=1),
-    default=1_000,
+    default=4_000,
     show_default=True,
     metavar="N",
     help="Tokens of the best chunks in which the answer is looked for.",

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli import main
+from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.samples import sample_documents
 
 
@@ -46,3 +47,9 @@ def test_naive_may_be_named_and_is_measured_once(folder: Path) -> None:
 
     assert result.exit_code == 0 and result.stderr == ""
     assert [row["name"] for row in json.loads(result.stdout)["rows"]] == ["dense", "bm25", "naive"]
+
+
+def test_the_default_budget_holds_chunks_of_the_default_size() -> None:
+    """Otherwise no answer could be found in any context, whatever was retrieved."""
+    (budget,) = [one for one in main.commands["eval"].params if one.name == "budget"]
+    assert budget.default >= 3 * IndexOptions().chunk_tokens
