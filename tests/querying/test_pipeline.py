@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +19,7 @@ from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.querying.observing import Silent
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.types import Answer, Context, Document, Json, Keywords, Message, Mode
+from tests.conftest import CHECKOUT
 from tests.querying.conftest import Pipelines, entity, fill, relation
 
 pytestmark = pytest.mark.anyio
@@ -56,6 +60,30 @@ async def test_the_same_question_gives_the_same_bytes(
     param = QueryParam(mode=mode)
     one = await pipelines(carol).retrieve(QUESTION, param)
     assert one == await pipelines(carol).retrieve(QUESTION, param)
+
+
+ASKING = """
+import sys
+from lightrag_jsonl import LightRAG
+with LightRAG(sys.argv[1]) as rag:
+    print([rag.retrieve(sys.argv[2], mode=mode) for mode in sys.argv[3:]])
+"""
+
+
+def test_other_processes_give_the_same_bytes(carol: Path) -> None:
+    """Neither the process nor its hash seed makes a difference in any mode."""
+    command = [sys.executable, "-c", ASKING, str(carol), QUESTION, *SEARCHING]
+    one, other = (
+        subprocess.run(
+            command,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=CHECKOUT,
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1")
+    )
+    assert b"Marley" in one and one == other
 
 
 async def test_chinese_names_in_a_question_are_found(carol: Path, pipelines: Pipelines) -> None:
