@@ -192,13 +192,13 @@ def _company(snapshot: Snapshot, pair: Pair) -> Iterator[Evidence]:
 
 
 def _around(snapshot: Snapshot, row: int) -> set[int]:
-    relations = snapshot.graph.relations_of(row)[:1_000]
-    return {end for relation in relations for end in snapshot.graph.ends(relation)}
+    relations = snapshot.graph.relations_of([row])[1][:1_000]
+    return set(snapshot.graph.ends(relations).ravel().tolist())
 
 
 def _fame(snapshot: Snapshot, entity: _Entity) -> tuple[int, int]:
     """How well known an entity is: by its relations, then by the length of its name."""
-    return snapshot.graph.degree(entity.row), len(entity.name.text)
+    return int(snapshot.graph.degrees([entity.row])[0]), len(entity.name.text)
 
 
 def _sum(evidence: Iterable[Evidence]) -> float:

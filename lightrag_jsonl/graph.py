@@ -1,84 +1,137 @@
 """The knowledge graph's shape in memory, by row id; `rag.graph` gives the whole of it to networkx.
 
-Plain dictionaries, as networkx keeps them inside: importing networkx takes longer than answering
-a first question, so only who asks for a networkx graph pays for it.
+Sorted columns: many relations are looked up at once, and importing networkx takes longer than
+answering a first question, so only who asks for a networkx graph pays for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+import numpy.typing as npt
+
+from lightrag_jsonl.sorting import Ids, Pairs, distinct, places
+
+Floats = npt.NDArray[np.float64]
+
+_RELATION = np.dtype(
+    [("id", np.int64), ("low", np.int64), ("high", np.int64), ("weight", np.float64)]
+)
+
 
 class KnowledgeGraph:
     """Entities and the relations between them; a pair of entities has one relation at most."""
 
     def __init__(self) -> None:
-        self._relations: dict[int, dict[int, int]] = {}  # entity → neighbour → relation
-        self._ends: dict[int, tuple[int, int]] = {}
-        self._weights: dict[int, float] = {}
+        self._entities: Ids = np.empty(0, np.int64)
+        self._ids: Ids = np.empty(0, np.int64)  # of relations, ascending, as all columns are
+        self._ends: Ids = np.empty((0, 2), np.int64)
+        self._weights: Floats = np.empty(0, np.float64)
+        self._around = Pairs()  # (entity, relation)
 
     @property
     def entity_count(self) -> int:
         """Number of entities."""
-        return len(self._relations)
+        return len(self._entities)
 
     @property
     def relation_count(self) -> int:
         """Number of relations."""
-        return len(self._ends)
+        return len(self._ids)
+
+    # ── changing it ─────────────────────────────────────────────────────────────
 
     def put_entities(self, ids: Iterable[int]) -> None:
         """Add entities; those already there stay as they are."""
-        for entity in ids:
-            self._relations.setdefault(entity, {})
+        new = np.fromiter(ids, np.int64)
+        new = distinct(new[places(self._entities, new) < 0])
+        self._entities = np.insert(self._entities, np.searchsorted(self._entities, new), new)
 
     def put_relations(self, rows: Iterable[tuple[int, int, int, float]]) -> None:
         """Add or renew relations, each as (id, low, high, weight)."""
-        relations = self._relations
-        for relation, low, high, weight in rows:
-            self._ends[relation] = (low, high)
-            self._weights[relation] = weight
-            relations.setdefault(low, {})[high] = relation
-            relations.setdefault(high, {})[low] = relation
+        table = np.fromiter(rows, _RELATION)
+        table = table[np.argsort(table["id"], kind="stable")]
+        ids, ends = table["id"].copy(), np.stack([table["low"], table["high"]], axis=1)
+        self.drop_relations(ids)
+        self.put_entities(ends.ravel())
+        where = np.searchsorted(self._ids, ids)
+        self._ids = np.insert(self._ids, where, ids)
+        self._ends = np.insert(self._ends, where, ends, axis=0)
+        self._weights = np.insert(self._weights, where, table["weight"])
+        none = np.empty(0, np.int64)
+        self._around = self._around.changed((none, none), _both_ends(ids, ends))
 
     def drop_entities(self, ids: Iterable[int]) -> None:
         """Remove entities with all their relations; unknown ones are passed over."""
-        for entity in ids:
-            self.drop_relations(list(self._relations.get(entity, {}).values()))
-            self._relations.pop(entity, None)
+        gone = np.fromiter(ids, np.int64)
+        self.drop_relations(self._around.of(gone)[1])
+        where = places(self._entities, gone)
+        self._entities = np.delete(self._entities, where[where >= 0])
 
     def drop_relations(self, ids: Iterable[int]) -> None:
         """Remove relations by their ids; unknown ones are passed over."""
-        for relation in ids:
-            ends = self._ends.pop(relation, None)
-            self._weights.pop(relation, None)
-            if ends is not None and self._relations.get(ends[0], {}).get(ends[1]) == relation:
-                del self._relations[ends[0]][ends[1]], self._relations[ends[1]][ends[0]]
+        where = places(self._ids, distinct(np.fromiter(ids, np.int64)))
+        where = where[where >= 0]
+        if not len(where):
+            return
+        none = np.empty(0, np.int64)
+        gone = _both_ends(self._ids[where], self._ends[where])
+        self._around = self._around.changed(gone, (none, none))
+        self._ids = np.delete(self._ids, where)
+        self._ends = np.delete(self._ends, where, axis=0)
+        self._weights = np.delete(self._weights, where)
+
+    # ── asking it ───────────────────────────────────────────────────────────────
 
     def __contains__(self, entity: int) -> bool:
-        return entity in self._relations
+        return bool(places(self._entities, np.array([entity]))[0] >= 0)
 
-    def degree(self, entity: int) -> int:
-        """Number of relations of an entity; 0 where it is unknown."""
-        return len(self._relations.get(entity, ()))
+    def degrees(self, entities: Iterable[int] | Ids) -> Ids:
+        """The number of relations of each entity; 0 of one that is unknown."""
+        return self._around.counts(_column(entities))
 
-    def relations_of(self, entity: int) -> list[int]:
-        """The ids of an entity's relations, ascending."""
-        return sorted(self._relations.get(entity, {}).values())
+    def relations_of(self, entities: Iterable[int] | Ids) -> tuple[Ids, Ids]:
+        """The ids of the entities' relations, of each ascending: two columns, entity and relation."""
+        return self._around.of(_column(entities))
 
-    def ends(self, relation: int) -> tuple[int, int]:
-        """The two entities of a relation, the lower id first."""
-        return self._ends[relation]
+    def ends(self, relations: Iterable[int] | Ids) -> Ids:
+        """The two entities of each relation, the lower id first, (n, 2); `KeyError` if unknown."""
+        return self._ends[self._places(relations)]
 
-    def weights(self, relations: Iterable[int]) -> list[float]:
-        """The weights of relations: of each the sum of its mentions' strengths."""
-        return [self._weights[relation] for relation in relations]
+    def weights(self, relations: Iterable[int] | Ids) -> Floats:
+        """The weight of each relation, the sum of its mentions' strengths; `KeyError` if unknown."""
+        return self._weights[self._places(relations)]
+
+    @property
+    def all_ends(self) -> Ids:
+        """The two entities of every relation, in the order of the relations' ids, (n, 2)."""
+        return self._ends
 
     def relation_rows(self) -> Iterator[tuple[int, int, int, float]]:
         """All relations as (id, low, high, weight), in the order of their ids."""
-        for relation in sorted(self._ends):
-            yield (relation, *self._ends[relation], self._weights[relation])
+        low, high = self._ends.T.tolist()
+        return zip(self._ids.tolist(), low, high, self._weights.tolist(), strict=True)
 
     def entity_ids(self) -> list[int]:
         """All entities' ids, ascending."""
-        return sorted(self._relations)
+        return list(map(int, self._entities))
+
+    def _places(self, relations: Iterable[int] | Ids) -> Ids:
+        wanted = _column(relations)
+        found = places(self._ids, wanted)
+        if len(found) and found.min() < 0:
+            raise KeyError(f"no relation {wanted[found < 0][0]}")
+        return found
+
+
+# ── helpers ─────────────────────────────────────────────────────────────────────
+
+
+def _column(ids: Iterable[int] | Ids) -> Ids:
+    return ids if isinstance(ids, np.ndarray) else np.fromiter(ids, np.int64)
+
+
+def _both_ends(relations: Ids, ends: Ids) -> tuple[Ids, Ids]:
+    """(entity, relation) for either end of each relation, as two columns."""
+    return ends.T.ravel(), np.concatenate([relations, relations])

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from lightrag_jsonl.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.layouts import (
     LAYOUTS,
+    SPARE,
     Candidates,
     Flat,
     Floats,
@@ -29,11 +30,13 @@ from lightrag_jsonl.layouts import (
     blocks,
     faiss,
 )
+from lightrag_jsonl.sorting import places
 
 FLAT_LIMIT: Final = 50_000
 HALF_LIMIT: Final = 1_000_000
 
 _DIRECT: Final = 10_000  # so few allowed rows are scored one by one, without a scan
+_EQUAL: Final = 1e-6  # scores nearer than this may be the same
 _SPARE_DEAD: Final = 1_024  # dead rows that never cause a rebuild
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -55,7 +58,8 @@ class VectorIndex:
         self._limits = (flat_limit, half_limit)
         self._lock = RLock()
         self._layout: Layout | None = None
-        self._row_of: dict[int, int] = {}
+        self._known: Ids = np.empty(0, dtype=np.int64)  # the living ids, ascending
+        self._rows: Ids = np.empty(0, dtype=np.int64)  # where each of them is
         self._ids: Ids = np.empty(0, dtype=np.int64)
         self._alive: Mask = np.empty(0, dtype=np.bool_)
         self._used = 0
@@ -63,10 +67,15 @@ class VectorIndex:
     # ── what is in it ───────────────────────────────────────────────────────────
 
     def __len__(self) -> int:
-        return len(self._row_of)
+        return len(self._known)
 
     def __contains__(self, id_: int) -> bool:
-        return id_ in self._row_of
+        return bool(self.knows(np.array([id_]))[0])
+
+    def knows(self, ids: Ids) -> Mask:
+        """Which of these ids have a vector."""
+        with self._lock:
+            return places(self._known, ids) >= 0
 
     @property
     def kind(self) -> LayoutKind:
@@ -77,13 +86,12 @@ class VectorIndex:
     def ids(self) -> Ids:
         """Every id, ascending."""
         with self._lock:
-            return np.sort(self._ids[: self._used][self._alive[: self._used]])
+            return self._known.copy()
 
     def vectors(self, ids: Sequence[int] | Ids) -> Floats:
         """The stored vectors of `ids`, as exact as the layout keeps them; unknown ids: KeyError."""
-        keys = np.asarray(ids, dtype=np.int64).reshape(-1).tolist()
         with self._lock:
-            return self._decode(np.array([self._row_of[key] for key in keys], dtype=np.int64))
+            return self._decode(self._rows_of(ids))
 
     # ── changing it ─────────────────────────────────────────────────────────────
 
@@ -97,13 +105,13 @@ class VectorIndex:
             keys, rows = keys[keep], rows[keep]
         if len(keys):
             with self._lock:
-                self._forget(keys.tolist())
+                self._forget(keys)
                 self._append(keys, rows)
 
     def remove(self, ids: Iterable[int] | Ids) -> int:
         """Forget vectors; unknown ids are passed over. Returns how many were forgotten."""
         with self._lock:
-            count = self._forget(int(key) for key in ids)
+            count = self._forget(np.unique(np.fromiter(ids, np.int64)))
             self._compact_if_due()
             return count
 
@@ -128,17 +136,20 @@ class VectorIndex:
 
     def scores(self, query: npt.ArrayLike, ids: Sequence[int] | Ids) -> Floats:
         """The inner products of a query, or of each of several, with the vectors of `ids`."""
-        rows, stored = self._checked(query, None), self.vectors(ids)
-        result = np.empty((len(rows), len(stored)), dtype=np.float32)
-        for number, row in enumerate(rows):
-            result[number] = _products(stored, row)
-        return result if np.ndim(query) == 2 else result[0]
+        queries = self._checked(query, None)
+        with self._lock, one_thread():
+            layout = self._layout or Flat(self.dim)
+            scores = layout.scores(queries, self._rows_of(ids))
+        return scores if np.ndim(query) == 2 else scores[0]
 
     # ── rows ────────────────────────────────────────────────────────────────────
 
     def _append(self, keys: Ids, rows: Floats) -> None:
         start, self._used = self._used, self._used + len(keys)
-        self._row_of.update(zip(keys.tolist(), range(start, self._used), strict=True))
+        order = np.argsort(keys)
+        where = np.searchsorted(self._known, keys[order])
+        self._known = np.insert(self._known, where, keys[order])
+        self._rows = np.insert(self._rows, where, start + order)
         self._ids = _grown(self._ids, self._used)
         self._alive = _grown(self._alive, self._used)
         self._ids[start : self._used] = keys
@@ -151,9 +162,11 @@ class VectorIndex:
                 layout.add(rows)
             self._compact_if_due()
 
-    def _forget(self, keys: Iterable[int]) -> int:
-        gone = [self._row_of.pop(key) for key in keys if key in self._row_of]
-        self._alive[gone] = False
+    def _forget(self, keys: Ids) -> int:
+        gone = places(self._known, keys)
+        gone = gone[gone >= 0]
+        self._alive[self._rows[gone]] = False
+        self._known, self._rows = np.delete(self._known, gone), np.delete(self._rows, gone)
         return len(gone)
 
     def _compact_if_due(self) -> None:
@@ -174,7 +187,14 @@ class VectorIndex:
         self._layout = layout
         self._ids, self._used = self._ids[source.rows], len(source)
         self._alive = np.ones(self._used, dtype=np.bool_)
-        self._row_of = dict(zip(self._ids.tolist(), range(self._used), strict=True))
+        self._rows = np.argsort(self._ids)
+
+    def _rows_of(self, ids: Sequence[int] | Ids) -> Ids:
+        keys = np.asarray(ids, dtype=np.int64).reshape(-1)
+        found = places(self._known, keys)
+        if len(found) and found.min() < 0:
+            raise KeyError(int(keys[found < 0][0]))
+        return self._rows[found]
 
     def _decode(self, rows: Ids) -> Floats:
         return (self._layout or Flat(self.dim)).decode(rows)
@@ -195,9 +215,8 @@ class VectorIndex:
             return
         if available <= (k if mask is None else max(k, _DIRECT)):
             rows = np.arange(self._used) if mask is None else np.flatnonzero(mask)
-            stored = self._layout.decode(rows)
-            for query in queries:
-                yield self._ranked(rows, _products(stored, query), k)
+            for scores in self._layout.scores(queries, rows):
+                yield self._ranked(rows, scores, k)
             return
         with one_thread():
             proposed = self._layout.candidates(queries, k, mask, available)
@@ -214,19 +233,37 @@ class VectorIndex:
         available: int,
     ) -> tuple[Ids, Floats]:
         """Rank candidates; look further while nearer ones, or equals of the last, may be missing."""
-        rows, bound = candidates
-        fetch = k
+        rows, bounds = candidates
+        if bounds is not None:
+            found = self._foremost(layout, query, rows, bounds, k)
+            if found is not None:
+                return found
+            rows = layout.scan(query[None], min(k + SPARE, available), mask)[0]
+        fetch = len(rows)
         while True:
-            scores = _products(layout.decode(rows), query)
+            scores = layout.scores(query[None], rows)[0]
             ids, best = self._ranked(rows, scores, k)
-            sure = len(ids) == k and scores.min() < best[-1] - 1e-6 and bound < best[-1]
-            if sure or len(rows) >= available:
+            sure = len(ids) == k and scores.min() < best[-1] - _EQUAL
+            if sure or len(rows) >= available or len(rows) < fetch:  # no more can be found
                 return ids, best
             fetch = min(fetch * 4, available)
-            wider = layout.scan(query[None], fetch, mask)[0]
-            if len(wider) < fetch:  # no more can be found
-                return self._ranked(wider, _products(layout.decode(wider), query), k)
-            rows, bound = wider, -np.inf
+            rows = layout.scan(query[None], fetch, mask)[0]
+
+    def _foremost(
+        self, layout: Layout, query: Floats, rows: Ids, bounds: Floats, k: int
+    ) -> tuple[Ids, Floats] | None:
+        """The best among likely rows, of which as few as possible are read; None if more may be."""
+        scores = layout.scores(query[None], rows[: 2 * k])[0]
+        if len(scores) < 2 * k:
+            return None
+        least = float(np.partition(scores, -k)[-k]) - _EQUAL
+        count = int(np.searchsorted(-bounds, -least, side="right"))
+        if count == len(rows):
+            return None
+        if count > 2 * k:
+            more = layout.scores(query[None], rows[2 * k : count])[0]
+            scores = np.concatenate([scores, more])
+        return self._ranked(rows[: len(scores)], scores, k)
 
     def _ranked(self, rows: Ids, scores: Floats, k: int) -> tuple[Ids, Floats]:
         ids = self._ids[rows]
@@ -271,12 +308,6 @@ class _Living:
         cut = int(np.searchsorted(rows, self._stored))
         fresh = self._latest[rows[cut:] - self._stored]
         return np.concatenate([self._index._decode(rows[:cut]), fresh]) if cut else fresh
-
-
-def _products(stored: Floats, query: Floats) -> Floats:
-    """Inner products, each row summed alike whatever stands around it (a matrix product is not)."""
-    products: Floats = np.einsum("rd,d->r", stored, query)
-    return products
 
 
 @contextmanager

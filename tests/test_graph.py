@@ -44,16 +44,16 @@ def test_it_agrees_with_networkx(steps: list[tuple[str, tuple[int, int], int]]) 
         for *ends, data in theirs.edges(data=True)
     )
     for entity in range(1, 9):
-        assert ours.degree(entity) == (theirs.degree[entity] if entity in theirs else 0)
+        assert ours.degrees([entity]).tolist() == [theirs.degree[entity] if entity in theirs else 0]
         assert (entity in ours) == (entity in theirs)
     for relation in (data["id"] for *_, data in theirs.edges(data=True)):
-        assert ours.ends(relation) == (relation // 10, relation % 10)
+        assert ours.ends([relation]).tolist() == [[relation // 10, relation % 10]]
 
 
 def test_relations_come_in_the_order_of_their_ids() -> None:
     """Arrival order never shows."""
     graph = KnowledgeGraph()
     graph.put_relations([(9, 1, 4, 1.0), (3, 1, 2, 2.0), (5, 1, 3, 0.5)])
-    assert graph.relations_of(1) == [3, 5, 9]
+    assert graph.relations_of([1])[1].tolist() == [3, 5, 9]
     assert [row[0] for row in graph.relation_rows()] == [3, 5, 9]
-    assert graph.weights([3]) == [2.0]
+    assert graph.weights([3]).tolist() == [2.0]

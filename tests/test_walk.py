@@ -149,7 +149,7 @@ def test_path_says_how() -> None:
     """Each hit has its way back to a seed, with the kind of every edge."""
     graph = chain()
     reset = walk.reset_vector(graph, [Seed(0, 1.0, "named")])
-    steps = graph.path(5, graph.walk(reset), reset)
+    steps = walk.Paths(graph, graph.walk(reset), reset).to(5)
     assert steps == (
         Step(0, "seed"),
         Step(1, "relation"),
@@ -167,8 +167,8 @@ def test_path_of_a_seed_is_itself() -> None:
     graph = chain()
     reset = walk.reset_vector(graph, [Seed(3, 1.0, "named")])
     shares = graph.walk(reset)
-    assert graph.path(3, shares, reset) == (Step(3, "seed"),)
-    assert graph.path(0, shares, reset) == (Step(0, "seed"),)
+    assert walk.Paths(graph, shares, reset).to(3) == (Step(3, "seed"),)
+    assert walk.Paths(graph, shares, reset).to(0) == (Step(0, "seed"),)
 
 
 @settings(max_examples=40, deadline=None)
@@ -181,8 +181,9 @@ def test_every_path_begins_at_a_start(graph: tuple[int, int, Edges], start: int)
     reset[start % len(built)] = 1
     shares = built.walk(reset)
     joined = {frozenset(edge[:2]) for edge in expected_edges(entities, chunks, edges)}
+    paths = walk.Paths(built, shares, reset, limit=20)
     for node in np.flatnonzero(shares > 1e-3).tolist():
-        nodes = [step.node for step in built.path(node, shares, reset, limit=20)]
+        nodes = [step.node for step in paths.to(node)]
         assert reset[nodes[0]] > 0
         assert nodes[-1] == node
         assert all(frozenset(pair) in joined for pair in pairwise(nodes))

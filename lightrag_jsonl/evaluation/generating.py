@@ -71,7 +71,7 @@ def _question(
 
 
 def _steps(snapshot: Snapshot, bridge: int) -> list[_Step]:
-    rows = snapshot.graph.relations_of(bridge)[:RELATIONS]
+    rows = snapshot.graph.relations_of([bridge])[1][:RELATIONS].tolist()
     relations = reading.relations(snapshot.connection, rows)
     between = reading.entity_names(snapshot.connection, [bridge])[bridge]
     return list(_told(snapshot, bridge, name_key(between), relations))
@@ -84,18 +84,17 @@ def _told(
     chunks = dict[int, int]()
     for row, chunk in reading.mention_chunks(snapshot.connection, "relation", relations):
         chunks.setdefault(row, chunk)
-    ends = {row: _other(snapshot, row, bridge) for row in relations}
+    pairs = snapshot.graph.ends(relations).tolist()
+    ends = {
+        row: high if low == bridge else low
+        for row, (low, high) in zip(relations, pairs, strict=True)
+    }
     names = reading.entity_names(snapshot.connection, ends.values())
     for row, relation in relations.items():
         name = names.get(ends[row], "")
         revealing = (name_key(word) for word in (name, *relation.keywords))
         if row in chunks and name and relation.keywords and not any(key in t for t in revealing):
             yield _Step(relation, ends[row], name, chunks[row])
-
-
-def _other(snapshot: Snapshot, relation: int, bridge: int) -> int:
-    low, high = snapshot.graph.ends(relation)
-    return high if low == bridge else low
 
 
 def _said(relation: Relation) -> str:

@@ -54,8 +54,8 @@ def graph_health(lookup: Lookup, questions: Sequence[EvalQuestion] = ()) -> Grap
     mentions = lookup.mentions()
     with lookup.snapshot() as snapshot:
         chunks = snapshot.connection.execute("SELECT count(*) FROM chunks").fetchone()[0]
-        degrees = [snapshot.graph.degree(entity) for entity in snapshot.graph.entity_ids()]
-        ends = [(low, high) for _, low, high, _ in snapshot.graph.relation_rows()]
+        degrees = snapshot.graph.degrees(snapshot.graph.entity_ids()).tolist()
+        ends = [(low, high) for low, high in snapshot.graph.all_ends.tolist()]
     heard = {chunk for found in mentions.values() for chunk in found}
     return GraphHealth(
         chunks=int(chunks),

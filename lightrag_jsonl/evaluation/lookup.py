@@ -54,7 +54,8 @@ class Lookup:
         """Every entity's chunks, by row ids."""
         found: dict[int, list[int]] = {}
         with self.snapshot() as snapshot:
-            for entity, chunk in snapshot.mentions().pairs.tolist():
+            entities, chunks = snapshot.mentions().all
+            for entity, chunk in zip(entities.tolist(), chunks.tolist(), strict=True):
                 found.setdefault(entity, []).append(chunk)
         return {entity: tuple(chunks) for entity, chunks in found.items()}
 

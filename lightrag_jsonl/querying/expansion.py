@@ -11,6 +11,7 @@ from lightrag_jsonl.graph import KnowledgeGraph
 from lightrag_jsonl.options import Fusion, Ranking
 from lightrag_jsonl.querying.fusion import fuse
 from lightrag_jsonl.querying.hits import Hit, Ids, Probe, Scope, Seeds, Subgraph
+from lightrag_jsonl.sorting import firsts, ordered
 from lightrag_jsonl.storage.snapshot import Snapshot
 
 Floats = npt.NDArray[np.float64]
@@ -55,28 +56,28 @@ def expand(
 
 def _adjacent(graph: KnowledgeGraph, seeds: Seeds) -> tuple[Ids, Floats]:
     """The relations of the seed entities, ascending, and how many ends of each are named."""
-    each = [graph.relations_of(hit.id) for hit in seeds.entities]
-    ids = np.array([row for rows in each for row in rows], np.int64)
-    named = np.array([float(hit.id in seeds.named) for hit in seeds.entities])
-    weights = np.repeat(named, [len(rows) for rows in each]) if each else np.empty(0)
-    unique, inverse = np.unique(ids, return_inverse=True)
-    return unique, np.bincount(inverse, weights, len(unique)).astype(np.float64)
+    entities, ids = graph.relations_of([hit.id for hit in seeds.entities])
+    order = ordered(ids)
+    ids = ids[order]
+    starts = firsts(ids)
+    named = np.isin(entities[order], list(seeds.named)).astype(np.float64)
+    return ids[starts], np.add.reduceat(named, starts) if len(starts) else named
 
 
 def _by_relevance(snapshot: Snapshot, probe: Probe, ids: Ids, named_ends: Floats) -> Floats:
     """By likeness to the question and its nearest keyword; named ends first, what is told often too."""
     bonus = NAMED_END * np.minimum(named_ends, 1) + BOTH_ENDS * (named_ends > 1)
-    weights = np.array(snapshot.graph.weights(ids.tolist()), np.float64)
+    weights = snapshot.graph.weights(ids)
     return _likeness(snapshot, probe, ids) + bonus + TOLD_OFTEN * np.log1p(weights)
 
 
 def _by_degree(snapshot: Snapshot, probe: Probe, ids: Ids, named_ends: Floats) -> Floats:
     """By the sum of the degrees of both ends, then by weight (the LightRAG overview's rule)."""
     graph = snapshot.graph
-    rows = ids.tolist()
-    degrees = np.array([sum(map(graph.degree, graph.ends(row))) for row in rows], np.float64)
-    weights = np.array(graph.weights(rows), np.float64)
-    return degrees + weights / (1.0 + weights)
+    degrees = graph.degrees(graph.ends(ids).ravel()).reshape(-1, 2).sum(axis=1)
+    weights = graph.weights(ids)
+    ranks: Floats = degrees + weights / (1.0 + weights)
+    return ranks
 
 
 RANKINGS: Mapping[Ranking, Callable[[Snapshot, Probe, Ids, Floats], Floats]] = {
@@ -90,9 +91,7 @@ def _likeness(snapshot: Snapshot, probe: Probe, ids: Ids) -> Floats:
     index = snapshot.vectors["relation"]
     if probe.vectors is None or not len(ids) or not len(index):
         return np.zeros(len(ids))
-    known = np.ones(len(ids), np.bool_)
-    if len(index) < snapshot.graph.relation_count:  # some were not embedded
-        known = np.array([row in index for row in ids.tolist()], np.bool_)
+    known = index.knows(ids)  # some may not be embedded
     scores = np.zeros(len(ids))
     cosines = index.scores(probe.vectors, ids[known]).astype(np.float64)
     scores[known] = cosines[0]
@@ -113,8 +112,9 @@ def _entities(
     Both are judged once more together, by what is told of them beside the whole question.
     """
     reached: dict[int, Hit] = {}
-    for hit in relations:
-        for end in snapshot.graph.ends(hit.id):
+    ends = snapshot.graph.ends([hit.id for hit in relations]).tolist()
+    for hit, pair in zip(relations, ends, strict=True):
+        for end in pair:
             reached.setdefault(end, Hit(end, hit.score, "an end of a relation found"))
     found = {hit.id: hit for hit in (*reached.values(), *seeds.entities)}
     judged = _judged(snapshot, seeds, probe, found)
@@ -126,15 +126,14 @@ def _judged(
 ) -> tuple[Hit, ...]:
     """Entities by the cosine of question and description; much-connected ones a little earlier."""
     index = snapshot.vectors["entity"]
-    rows = [row for row in found if row in index]
-    if probe.vectors is None or not rows:
+    ids = np.fromiter(found, np.int64)
+    ids = ids[index.knows(ids)]
+    if probe.vectors is None or not len(ids):
         return ()
-    ids = np.array(rows, np.int64)
-    degrees = np.array([snapshot.graph.degree(row) for row in rows], np.float64)
-    named = np.array([row in seeds.named for row in rows], np.float64)
+    degrees = snapshot.graph.degrees(ids)
+    named = np.isin(ids, list(seeds.named))
     scores = index.scores(probe.vectors[0], ids) + CONNECTED * np.log1p(degrees) + named
-    order = np.lexsort((ids, -scores)).tolist()
-    return tuple(found[rows[place]] for place in order)
+    return tuple(found[row] for row in ids[np.lexsort((ids, -scores))].tolist())
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────

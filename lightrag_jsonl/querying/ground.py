@@ -12,6 +12,7 @@ from lightrag_jsonl.neighbours import nearest_neighbours
 from lightrag_jsonl.querying import walk
 from lightrag_jsonl.querying.hits import Ids, Scope, Seeds, Subgraph
 from lightrag_jsonl.querying.walk import Edges, WalkGraph
+from lightrag_jsonl.sorting import distinct, firsts, ordered
 from lightrag_jsonl.storage import rows
 from lightrag_jsonl.storage.mentions import Mentions
 from lightrag_jsonl.storage.snapshot import Snapshot
@@ -48,19 +49,19 @@ def subgraph_ground(
     `direct` lets in all chunks that the question's text found.
     """
     table = snapshot.mentions()
-    ends = [snapshot.graph.ends(hit.id) for hit in subgraph.relations]
-    found = np.array(sorted({hit.id for hit in subgraph.entities}.union(*ends)), np.int64)
+    ends = snapshot.graph.ends([hit.id for hit in subgraph.relations])
+    named = np.array([hit.id for hit in subgraph.entities], np.int64)
+    found = distinct(np.concatenate([named, ends.ravel()]))
     chunks = _chunks_around(table, found, seeds, direct=direct, scope=scope)
-    mentions = table.of_chunks(chunks)
-    joining = _joining(mentions[:, 0], found)
-    leaves = np.searchsorted(chunks, mentions[~joining, 1])
-    mentions = mentions[joining]
-    entities = walk.distinct(np.concatenate([found, mentions[:, 0]]))
-    leading = np.array([hit.id for hit in subgraph.entities[:LEADING]], np.int64)
-    pairs, similarities = _synonyms_among(snapshot.vectors["entity"], leading, found)
+    mentioned, by = table.of_chunks(chunks)
+    joining = _joining(mentioned, found)
+    leaves = np.searchsorted(chunks, by[~joining])
+    mentioned, by = mentioned[joining], by[joining]
+    entities = distinct(np.concatenate([found, mentioned]))
+    pairs, similarities = _synonyms_among(snapshot.vectors["entity"], named[:LEADING], found)
     edges = Edges(
-        mentions=_placed(mentions, entities, chunks),
-        relations=np.searchsorted(entities, _pairs(ends)),
+        mentions=_placed(mentioned, by, entities, chunks),
+        relations=np.searchsorted(entities, ends),
         synonyms=np.searchsorted(entities, pairs),
         similarities=similarities,
         leaves=np.bincount(leaves, minlength=len(chunks)),
@@ -89,13 +90,11 @@ class WholeGround:
 def _whole(snapshot: Snapshot) -> Ground:
     entities = np.array(snapshot.graph.entity_ids(), np.int64)
     chunks = np.array(rows.all_ids(snapshot.connection, "chunk"), np.int64)
-    mentions = snapshot.mentions().pairs
-    ends = _pairs([(low, high) for _, low, high, _ in snapshot.graph.relation_rows()])
     near = nearest_neighbours(snapshot.vectors["entity"], NEAREST)
     pairs, similarities = walk.synonym_edges(*near)
     edges = Edges(
-        mentions=_placed(mentions, entities, chunks),
-        relations=np.searchsorted(entities, ends),
+        mentions=_placed(*snapshot.mentions().all, entities, chunks),
+        relations=np.searchsorted(entities, snapshot.graph.all_ends),
         synonyms=np.searchsorted(entities, pairs),
         similarities=similarities,
     )
@@ -115,21 +114,23 @@ def _chunks_around(
     near = np.array([hit.id for lane in seeds.chunks for hit in lane], np.int64)
     counts = table.counts(found)
     everywhere = counts > EVERYWHERE
-    named = np.array([row in seeds.named for row in found.tolist()])
+    named = np.isin(found, list(seeds.named))
     pull = np.repeat(1 / np.maximum(counts, 1) + named, np.where(everywhere, 0, counts))
-    reached = table.of_entities(found[~everywhere])[:, 1]
+    reached = table.of_entities(found[~everywhere])[1]
     if scope is not None:
         inside = np.isin(reached, scope.chunks)
         reached, pull = reached[inside], pull[inside]
     reached = _most_pulled(reached, pull, CHUNKS)
-    shared = table.of_chunks(walk.distinct(near))
-    shared = shared[np.isin(shared[:, 0], found[everywhere]), 1]
-    return walk.distinct(np.concatenate([reached, shared, near if direct else near[:0]]))
+    parts = [reached, near if direct else near[:0]]
+    if everywhere.any():
+        mentioned, by = table.of_chunks(distinct(near))
+        parts.append(by[np.isin(mentioned, found[everywhere])])
+    return distinct(np.concatenate(parts))
 
 
 def _synonyms_among(index: VectorIndex, leading: Ids, rows: Ids) -> tuple[Ids, walk.Floats]:
     """Pairs of a few leading entities and what of `rows` is nearly like them, and their cosines."""
-    leading, rows = (ids[[row in index for row in ids.tolist()]] for ids in (leading, rows))
+    leading, rows = leading[index.knows(leading)], rows[index.knows(rows)]
     if not len(leading):
         return np.empty((0, 2), np.int64), np.empty(0, np.float32)
     import faiss
@@ -143,17 +144,16 @@ def _synonyms_among(index: VectorIndex, leading: Ids, rows: Ids) -> tuple[Ids, w
 # ── helpers ─────────────────────────────────────────────────────────────────────
 
 
-def _placed(mentions: Ids, entities: Ids, chunks: Ids) -> Ids:
+def _placed(mentioned: Ids, by: Ids, entities: Ids, chunks: Ids) -> Ids:
     """Mentions by places instead of row ids."""
-    places = [np.searchsorted(entities, mentions[:, 0]), np.searchsorted(chunks, mentions[:, 1])]
-    return np.stack(places, axis=1)
+    return np.stack([np.searchsorted(entities, mentioned), np.searchsorted(chunks, by)], axis=1)
 
 
 def _most_pulled(chunks: Ids, pull: npt.NDArray[np.float64], limit: int) -> Ids:
     """The distinct chunks, ascending; at most `limit`, those with the greatest sums of `pull`."""
-    order = np.argsort(chunks, kind="stable")
+    order = ordered(chunks)
     chunks = chunks[order]
-    starts = np.flatnonzero(np.diff(chunks, prepend=-1))
+    starts = firsts(chunks)
     if len(starts) > limit:
         sums = np.add.reduceat(pull[order], starts)
         starts = np.sort(starts[np.argsort(-sums, kind="stable")[:limit]])
@@ -162,14 +162,10 @@ def _most_pulled(chunks: Ids, pull: npt.NDArray[np.float64], limit: int) -> Ids:
 
 def _joining(mentioned: Ids, found: Ids) -> npt.NDArray[np.bool_]:
     """Which of these mentioned entities are told of more than once, or were found."""
-    order = np.argsort(mentioned, kind="stable")
-    ordered = mentioned[order]
-    same = ordered[1:] == ordered[:-1]
+    order = ordered(mentioned)
+    in_order = mentioned[order]
+    same = in_order[1:] == in_order[:-1]
     joining = np.isin(mentioned, found)
     joining[order[1:][same]] = True
     joining[order[:-1][same]] = True
     return joining
-
-
-def _pairs(pairs: Sequence[tuple[int, int]]) -> Ids:
-    return np.array(pairs, np.int64).reshape(-1, 2)

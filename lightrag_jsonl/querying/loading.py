@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
 from lightrag_jsonl.querying.hits import Hit, Scope, Subgraph
 from lightrag_jsonl.storage import claims, documents, reading
 from lightrag_jsonl.storage.claims import EntityClaim, RelationClaim
-from lightrag_jsonl.storage.snapshot import Snapshot
+from lightrag_jsonl.storage.snapshot import FACT_CHUNKS, Snapshot
 from lightrag_jsonl.types import Chunk, Entity, Json, Kind, Relation
 
-SOURCE_LIMIT = 20  # chunks named as sources of one entity or relation, the first ones
+NamesOf = Callable[[Iterable[int]], Mapping[int, str]]
 
 
 def find_scope(snapshot: Snapshot, where: Mapping[str, Json]) -> Scope | None:
@@ -37,33 +36,18 @@ def load_facts(
 
     Under a filter each is told anew from the mentions in the documents that are left.
     """
-    degrees: Mapping[int, int] = {}
+    entity_rows, relation_rows = _rows(subgraph.entities), _rows(subgraph.relations)
     if scope is None:
-        rows = _rows(subgraph.entities)
-        entities = reading.entities(
-            snapshot.connection,
-            rows,
-            chunk_limit=SOURCE_LIMIT,
-            name_chunks=snapshot.chunk_names,
-        )
-        degrees = {row: snapshot.graph.degree(row) for row in rows}
-        relations = reading.relations(
-            snapshot.connection,
-            _rows(subgraph.relations),
-            chunk_limit=SOURCE_LIMIT,
-            name_chunks=snapshot.chunk_names,
-        )
+        entities = snapshot.entities(entity_rows)
+        relations = snapshot.relations(relation_rows)
+        degrees = snapshot.graph.degrees(entity_rows).tolist()
     else:
         entities, relations = _told_by(snapshot, subgraph, scope)
+        degrees = _degrees(snapshot, entity_rows, scope)
     return (
         tuple(
-            replace(
-                entities[h.id],
-                degree=degrees.get(h.id, entities[h.id].degree),
-                score=h.score,
-                why=h.why,
-            )
-            for h in subgraph.entities
+            replace(entities[h.id], degree=degree, score=h.score, why=h.why)
+            for h, degree in zip(subgraph.entities, degrees, strict=True)
         ),
         tuple(replace(relations[h.id], score=h.score, why=h.why) for h in subgraph.relations),
     )
@@ -75,17 +59,16 @@ def load_chunks(snapshot: Snapshot, hits: Sequence[Hit]) -> tuple[Chunk, ...]:
     return tuple(replace(found[hit.id], score=hit.score, why=hit.why) for hit in hits)
 
 
-def entity_namer(snapshot: Snapshot, scope: Scope | None) -> Callable[[int], str]:
+def entity_namer(snapshot: Snapshot, scope: Scope | None) -> NamesOf:
     """A look-up of display names by row id, for telling why something was found."""
 
-    @cache
-    def name_of(row: int) -> str:
+    def names_of(rows: Iterable[int]) -> dict[int, str]:
         if scope is None:
-            return reading.entity_names(snapshot.connection, [row]).get(row, "")
-        said = _entity_claims(snapshot, [row], scope).get(row, [])
-        return _most_frequent(claim.mention.name for claim in said) if said else ""
+            return {row: entity.name for row, entity in snapshot.entities(rows).items()}
+        said = _entity_claims(snapshot, rows, scope)
+        return {row: _most_frequent(c.mention.name for c in found) for row, found in said.items()}
 
-    return name_of
+    return names_of
 
 
 def _rows(hits: Sequence[Hit]) -> list[int]:
@@ -99,22 +82,26 @@ def _told_by(
     snapshot: Snapshot, subgraph: Subgraph, scope: Scope
 ) -> tuple[dict[int, Entity], dict[int, Relation]]:
     """Entities and relations as the chunks in scope alone tell them."""
-    ends = {row: snapshot.graph.ends(row) for row in _rows(subgraph.relations)}
+    asked = _rows(subgraph.relations)
+    pairs = snapshot.graph.ends(asked).tolist()
+    ends = {row: (low, high) for row, (low, high) in zip(asked, pairs, strict=True)}
     said = _entity_claims(snapshot, {*_rows(subgraph.entities)}.union(*ends.values()), scope)
     told = _relation_claims(snapshot, ends, scope)
     rows = {claim.chunk for found in said.values() for claim in found}
     rows |= {claim.chunk for found in told.values() for claim in found}
     chunks = documents.chunks_by_row(snapshot.connection, sorted(rows))
     entities = {row: _entity(found, chunks) for row, found in said.items()}
-    for row in entities:
-        around = np.array(snapshot.graph.relations_of(row), np.int64)
-        degree = int(np.isin(around, scope.relations).sum())
-        entities[row] = replace(entities[row], degree=degree)
     relations = {
         row: _relation(told[row], entities[low].name, entities[high].name, chunks)
         for row, (low, high) in ends.items()
     }
     return entities, relations
+
+
+def _degrees(snapshot: Snapshot, entities: Sequence[int], scope: Scope) -> list[int]:
+    """How many of each entity's relations are in scope."""
+    around = (snapshot.graph.relations_of([row])[1] for row in entities)
+    return [int(np.isin(relations, scope.relations).sum()) for relations in around]
 
 
 def _entity_claims(
@@ -148,7 +135,7 @@ def _places(
     count: Counter[int] = Counter()
     chunks: set[int] = set()
     for owner, chunk in reading.mention_chunks(snapshot.connection, kind, wanted):
-        if chunk in left and count[owner] < SOURCE_LIMIT:
+        if chunk in left and count[owner] < FACT_CHUNKS:
             count[owner] += 1
             chunks.add(chunk)
     return set(wanted), chunks

@@ -88,7 +88,7 @@ def find(
         seeds,
         probe,
         scope=scope,
-        name_of=entity_namer(snapshot, scope),
+        names_of=entity_namer(snapshot, scope),
         entity_limit=param.top_k if recipe.walk else 0,
         chunk_limit=chunk_limit,
     )

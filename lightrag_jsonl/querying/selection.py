@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from lightrag_jsonl.querying import walk
 from lightrag_jsonl.querying.fusion import fuse
 from lightrag_jsonl.querying.ground import Ground
 from lightrag_jsonl.querying.hits import Hit, Ids, Probe, Scope, Seeds, Subgraph
+from lightrag_jsonl.querying.loading import NamesOf
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.types import Chunk, Kind
 
@@ -38,7 +39,7 @@ def walk_over(
     probe: Probe,
     *,
     scope: Scope | None,
-    name_of: Callable[[int], str],
+    names_of: NamesOf,
     entity_limit: int,
     chunk_limit: int,
 ) -> Walked:
@@ -46,23 +47,24 @@ def walk_over(
 
     The walk starts at the entities that the question names, at the ends of the best relation
     and, a little, at each chunk by its own relevance: so a chunk counts by how many of the facts
-    found point at it, by how telling they are, and by likeness. `name_of` an entity (by
-    row id) is for saying why.
+    found point at it, by how telling they are, and by likeness. `names_of` entities (by
+    row id) are for saying why.
     """
-    starts = _starts(snapshot, ground, seeds, name_of)
+    starts = _starts(snapshot, ground, seeds, names_of)
     nearness = walk.WORDS if probe.by_words else walk.MEANINGS
     chunks, near = _near_chunks(snapshot, ground, seeds, probe, nearness)
     reset = walk.reset_vector(ground.graph, starts, chunks, near, mass=nearness.mass)
     shares = ground.graph.walk(reset)
-    guide = _Guide(
-        ground, shares, reset, {seed.node: seed.why for seed in reversed(starts)}, name_of
-    )
     split = ground.graph.entities
     allowed = (None, None) if scope is None else (scope.entities, scope.chunks)
-    return Walked(
-        guide.best(ground.entities, shares[:split], allowed[0], entity_limit, 0),
-        guide.best(ground.chunks, shares[split:], allowed[1], chunk_limit, split),
-    )
+    entities = _best(ground.entities, shares[:split], allowed[0], entity_limit)
+    passages = _best(ground.chunks, shares[split:], allowed[1], chunk_limit)
+    nodes = [*entities.tolist(), *(passages + split).tolist()]
+    paths = walk.Paths(ground.graph, shares, reset)
+    why = _reasons(ground, [paths.to(node) for node in nodes], starts, names_of)
+    rows = [*ground.entities[entities].tolist(), *ground.chunks[passages].tolist()]
+    hits = tuple(map(Hit, rows, shares[nodes].tolist(), why))
+    return Walked(hits[: len(entities)], hits[len(entities) :])
 
 
 async def reranked(
@@ -98,54 +100,49 @@ async def reranked(
 # ── the walk ────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
-class _Guide:
-    """Tells where walkers are and how they came there."""
+def _best(rows: Ids, shares: Floats, allowed: Ids | None, limit: int) -> Ids:
+    """The places of the allowed rows where most walkers are, ties by row id."""
+    return walk.best(shares if allowed is None else shares * np.isin(rows, allowed), limit)
 
-    ground: Ground
-    shares: Floats
-    reset: Floats
-    starts: Mapping[int, str]
-    name_of: Callable[[int], str]
 
-    def best(
-        self, rows: Ids, shares: Floats, allowed: Ids | None, limit: int, offset: int
-    ) -> tuple[Hit, ...]:
-        """The rows where most walkers are, ties by row id; `offset` is the first row's node."""
-        own = shares if allowed is None else np.where(np.isin(rows, allowed), shares, 0)
-        return tuple(
-            Hit(int(rows[place]), float(own[place]), self._way(int(place) + offset))
-            for place in walk.best(own, limit)
-        )
+def _reasons(
+    ground: Ground,
+    paths: Sequence[Sequence[walk.Step]],
+    starts: Sequence[walk.Seed],
+    names_of: NamesOf,
+) -> list[str]:
+    """Paths in words, each from where the walk began."""
+    whys = {seed.node: seed.why for seed in reversed(starts)}
+    split = len(ground.entities)
+    met = {step.node for path in paths for step in path if step.node < split}
+    rows = dict(zip(met, ground.entities[list(met)].tolist(), strict=True))
+    names = names_of(rows.values())
 
-    def _way(self, node: int) -> str:
-        """The strongest way to a node, from where the walk began."""
-        steps = self.ground.graph.path(node, self.shares, self.reset)
-        return walk.why(steps, self.starts, self._label)
+    def label(node: int) -> str:
+        return "a passage" if node >= split else names.get(rows[node]) or "an entity"
 
-    def _label(self, node: int) -> str:
-        if node >= len(self.ground.entities):
-            return "a passage"
-        return self.name_of(int(self.ground.entities[node])) or "an entity"
+    return [walk.why(path, whys, label) for path in paths]
 
 
 def _starts(
     snapshot: Snapshot,
     ground: Ground,
     seeds: Seeds,
-    name_of: Callable[[int], str],
+    names_of: NamesOf,
 ) -> list[walk.Seed]:
     """The relation first, so that an entity that is named too is said to be named."""
     starts: list[walk.Seed] = []
-    if seeds.asked is not None:
-        low, high = snapshot.graph.ends(seeds.asked.id)
-        label = f"{name_of(low)} — {name_of(high)}"
-        source, target = ground.entity_places((low, high))
-        starts += walk.relation_seeds(ground.graph, (source, target), seeds.asked.score, label)
     named = sorted(seeds.named)
+    asked = seeds.asked
+    ends = None if asked is None else snapshot.graph.ends([asked.id])[0].tolist()
+    names = names_of(dict.fromkeys((*named, *(ends or ()))))
+    if asked is not None and ends is not None:
+        label = " — ".join(names.get(end, "") for end in ends)
+        source, target = ground.entity_places(ends)
+        starts += walk.relation_seeds(ground.graph, (source, target), asked.score, label)
     alike = [seeds.named[row] for row in named]
-    names = [name_of(row) for row in named]
-    return starts + walk.name_seeds(ground.graph, names, ground.entity_places(named), alike)
+    called = [names.get(row, "") for row in named]
+    return starts + walk.name_seeds(ground.graph, called, ground.entity_places(named), alike)
 
 
 def _near_chunks(
@@ -166,6 +163,6 @@ def _cosines(snapshot: Snapshot, kind: Kind, probe: Probe, rows: Ids) -> Floats:
     scores = np.zeros(len(rows), np.float32)
     if probe.vectors is None or not len(index):
         return scores
-    known = np.array([row in index for row in rows.tolist()], np.bool_)
+    known = index.knows(rows)
     scores[known] = index.scores(probe.vectors[0], rows[known])
     return scores

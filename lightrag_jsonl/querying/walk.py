@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from lightrag_jsonl.sorting import ordered
+
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 EdgeKind = Literal["seed", "mention", "relation", "synonym"]
 
-SMALL = 20_000  # entries up to which multiplying costs less than sorting them would
+SMALL: Final = 20_000  # entries up to which multiplying costs less than sorting them would
 DAMPING: Final = 0.7
 NAME_SIMILARITY: Final = 0.75  # a name's nearest entity counts from this cosine on
 RELATION_SIMILARITY: Final = 0.5  # likewise the relation that the whole question matches
@@ -88,9 +91,9 @@ class WalkGraph:
 
     def __init__(self, entities: int, chunks: int, edges: Edges) -> None:
         self.entities, self.chunks = entities, chunks
-        mentions = _distinct(edges.mentions, chunks)
+        mentions = _distinct(edges.mentions)
         self.frequency = np.bincount(mentions[:, 0], minlength=entities).astype(np.float32)
-        relations = _distinct(_unordered(edges.relations), entities)
+        relations = _distinct(_unordered(edges.relations))
         relations = relations[relations[:, 0] != relations[:, 1]]
         self._related = _keys(relations, entities)
         synonyms, near = _synonyms(edges, entities)
@@ -134,37 +137,64 @@ class WalkGraph:
                 break
         return here
 
-    def path(
-        self, node: int, scores: Floats, reset: Floats, *, damping: float = DAMPING, limit: int = 6
-    ) -> tuple[Step, ...]:
-        """Why a node was found: the strongest way back to where the walker started, seed first."""
-        back, seen = list[Step](), {node}
-        again = (1 - damping) / max(float(reset.sum(dtype=np.float64)), 1e-30)
-        while len(back) < limit:
-            before, inflow = self._strongest(node, scores, seen)
-            if before < 0 or again * float(reset[node]) >= damping * inflow:
-                break
-            back.append(Step(node, self._kind(before, node)))
-            seen.add(before)
-            node = before
-        return (Step(node, "seed"), *reversed(back))
+    def neighbours(self, node: int) -> tuple[Ints, Floats]:
+        """The neighbours of a node, ascending, and the chance of a step from each to the node."""
+        return self._matrix.row(node)
 
-    def _strongest(self, node: int, scores: Floats, seen: set[int]) -> tuple[int, float]:
-        """The neighbour not yet seen that sends most, and how much; -1 for none."""
-        neighbours, chances = self._matrix.row(node)
-        inflow = chances * scores[neighbours]
-        for before in seen:
-            inflow[neighbours == before] = 0
-        most = float(inflow.max(initial=0))
-        return (int(neighbours[inflow == most].min()), most) if most > 0 else (-1, 0.0)
-
-    def _kind(self, one: int, other: int) -> EdgeKind:
+    def kind(self, one: int, other: int) -> EdgeKind:
+        """What joins two neighbours."""
         if max(one, other) >= self.entities:
             return "mention"
         key = min(one, other) * self.entities + max(one, other)
         place = int(np.searchsorted(self._related, key))
         related = place < len(self._related) and self._related[place] == key
         return "relation" if related else "synonym"
+
+
+class Paths:
+    """Why nodes were found: the strongest way to each from where the walker started.
+
+    `scores` are what the walk from `reset` gave; a path has at most `limit` steps.
+    """
+
+    def __init__(
+        self,
+        graph: WalkGraph,
+        scores: Floats,
+        reset: Floats,
+        *,
+        damping: float = DAMPING,
+        limit: int = 6,
+    ) -> None:
+        self._graph, self._scores, self._reset = graph, scores, reset
+        self._again = (1 - damping) / max(float(reset.sum(dtype=np.float64)), 1e-30)
+        self._damping, self._limit = damping, limit
+        self._senders: dict[int, list[tuple[int, float]]] = {}
+
+    def to(self, node: int) -> tuple[Step, ...]:
+        """The steps to a node, seed first."""
+        back, seen = list[Step](), {node}
+        while len(back) < self._limit:
+            ways = (way for way in self._strongest(node) if way[0] not in seen)
+            before, inflow = next(ways, (-1, 0.0))
+            if before < 0 or self._again * float(self._reset[node]) >= self._damping * inflow:
+                break
+            back.append(Step(node, self._graph.kind(before, node)))
+            seen.add(before)
+            node = before
+        return (Step(node, "seed"), *reversed(back))
+
+    def _strongest(self, node: int) -> list[tuple[int, float]]:
+        """The neighbours that send most and how much, most first; as many as a path may forbid."""
+        known = self._senders.get(node)
+        if known is None:
+            neighbours, chances = self._graph.neighbours(node)
+            inflow = chances * self._scores[neighbours]
+            order = np.argsort(-inflow, kind="stable")[: self._limit + 1]
+            order = order[inflow[order] > 0]
+            known = list(zip(neighbours[order].tolist(), inflow[order].tolist(), strict=True))
+            self._senders[node] = known
+        return known
 
 
 # ── where it starts ─────────────────────────────────────────────────────────────
@@ -291,12 +321,13 @@ def _transitions(
     values = np.concatenate([weights, weights])
     total = leaving + np.bincount(columns, weights=values, minlength=size)
     values = (values / total[columns]).astype(np.float32)
-    kind = _SmallMatrix if len(values) <= SMALL else _LargeMatrix
+    small = len(values) <= SMALL
+    kind = _SmallMatrix if small else _LargeMatrix
     return kind(values, rows, columns, size), total
 
 
 class _SmallMatrix:
-    """As much of a sparse matrix as a walk needs: a small one is used up before it would be sorted."""
+    """As much of a sparse matrix as a walk needs: sorted only when a row is asked for."""
 
     def __init__(self, values: Floats, rows: Ints, columns: Ints, size: int) -> None:
         self._values, self._rows, self._columns = values, rows, columns
@@ -307,9 +338,17 @@ class _SmallMatrix:
         return np.bincount(self._rows, sent, self._size).astype(np.float32)
 
     def row(self, number: int) -> tuple[Ints, Floats]:
-        """Columns and values of a row."""
-        places = np.flatnonzero(self._rows == number)
+        """Columns, ascending, and values of a row."""
+        order, starts = self._sorted
+        places = order[starts[number] : starts[number + 1]]
         return self._columns[places], self._values[places]
+
+    @cached_property
+    def _sorted(self) -> tuple[Ints, Ints]:
+        """The places of all entries, by row and column, and where each row's begin."""
+        order = ordered(self._columns, self._rows)
+        counts = np.bincount(self._rows, minlength=self._size)
+        return order, np.concatenate([[0], np.cumsum(counts)])
 
 
 class _LargeMatrix:
@@ -319,6 +358,7 @@ class _LargeMatrix:
         from scipy import sparse
 
         self._matrix: Any = sparse.csr_matrix((values, (rows, columns)), shape=(size, size))
+        self._matrix.sort_indices()
 
     def __matmul__(self, vector: Floats) -> Floats:
         product: Floats = self._matrix @ vector
@@ -344,11 +384,13 @@ def _unordered(pairs: Ints) -> Ints:
     return np.sort(pairs.reshape(-1, 2), axis=1)
 
 
-def _distinct(pairs: Ints, base: int) -> Ints:
+def _distinct(pairs: Ints) -> Ints:
     """Each pair once, in order."""
-    keys = np.sort(_keys(pairs.reshape(-1, 2), base))  # np.unique hashes: ten times as slow
-    keys = keys[np.diff(keys, prepend=-1) > 0]
-    return np.stack(np.divmod(keys, np.int64(max(base, 1))), axis=1)
+    pairs = pairs.reshape(-1, 2)
+    pairs = pairs[ordered(pairs[:, 1], pairs[:, 0])]
+    keep = np.ones(len(pairs), np.bool_)
+    keep[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
+    return pairs[keep]
 
 
 def best(values: Floats, limit: int) -> Ints:
@@ -358,14 +400,6 @@ def best(values: Floats, limit: int) -> Ints:
     least = np.partition(values, -limit)[-limit] if len(values) > limit else 0
     places = np.flatnonzero((values >= least) & (values > 0))
     return places[np.argsort(-values[places], kind="stable")][:limit]
-
-
-def distinct(values: Ints) -> Ints:
-    """Each value once, ascending (`np.unique` hashes integers, which is slower)."""
-    ordered = np.sort(values)
-    keep = np.ones(len(ordered), np.bool_)
-    keep[1:] = ordered[1:] != ordered[:-1]
-    return ordered[keep]
 
 
 def _keys(pairs: Ints, base: int) -> Ints:

@@ -7,69 +7,59 @@ import sqlite3
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
-Ids = npt.NDArray[np.int64]
+from lightrag_jsonl.sorting import Ids, Pairs
 
-_NONE: Ids = np.empty((0, 2), np.int64)
 _PAIR = np.dtype([("entity", np.int64), ("chunk", np.int64)])
 
 
 class Mentions:
     """(entity, chunk) pairs of row ids, each once; read-only once made."""
 
-    def __init__(self, pairs: Ids = _NONE) -> None:
-        self._by_entity = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
-        self._by_chunk = pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
-        self._entities = self._by_entity[:, 0].copy()  # in one piece, to be searched
-        self._chunks = self._by_chunk[:, 1].copy()
+    def __init__(self, entities: Pairs, chunks: Pairs) -> None:
+        self._chunks_of, self._entities_of = entities, chunks
+
+    @classmethod
+    def of(cls, entities: Ids, chunks: Ids) -> Mentions:
+        """These pairs, given as two columns."""
+        return cls(Pairs(entities, chunks), Pairs(chunks, entities))
 
     @classmethod
     def read(cls, connection: sqlite3.Connection) -> Mentions:
         """All of them."""
-        return cls(_read(connection, "", ()))
+        return cls.of(*_read(connection, "", ()))
 
     def renewed(self, connection: sqlite3.Connection, entities: Iterable[int]) -> Mentions:
         """With those of some entities read anew."""
         changed = sorted(entities)
-        kept = self._by_entity[~np.isin(self._by_entity[:, 0], changed)]
+        old = self._chunks_of.of(np.array(changed, np.int64))
         where = "WHERE entity IN (SELECT value FROM json_each(?))"
-        return Mentions(np.concatenate([kept, _read(connection, where, (json.dumps(changed),))]))
+        new = _read(connection, where, (json.dumps(changed),))
+        return Mentions(
+            self._chunks_of.changed(old, new),
+            self._entities_of.changed((old[1], old[0]), (new[1], new[0])),
+        )
 
     @property
-    def pairs(self) -> Ids:
-        """All pairs, by entity."""
-        return self._by_entity
+    def all(self) -> tuple[Ids, Ids]:
+        """All pairs as two columns, entities (ascending) and chunks."""
+        return self._chunks_of.all
 
     def counts(self, entities: Ids) -> Ids:
         """How many chunks mention each of these entities."""
-        starts, stops = _ranges(self._entities, entities)
-        return stops - starts
+        return self._chunks_of.counts(entities)
 
-    def of_entities(self, entities: Ids) -> Ids:
-        """The pairs of these entities, in their order."""
-        return _rows(self._by_entity, *_ranges(self._entities, entities))
+    def of_entities(self, entities: Ids) -> tuple[Ids, Ids]:
+        """These entities and the chunks that mention them, in their order."""
+        return self._chunks_of.of(entities)
 
-    def of_chunks(self, chunks: Ids) -> Ids:
-        """The pairs of these chunks, in their order."""
-        return _rows(self._by_chunk, *_ranges(self._chunks, chunks))
-
-
-# ── helpers ─────────────────────────────────────────────────────────────────────
+    def of_chunks(self, chunks: Ids) -> tuple[Ids, Ids]:
+        """The entities that these chunks mention, and these chunks, in their order."""
+        owners, entities = self._entities_of.of(chunks)
+        return entities, owners
 
 
-def _read(connection: sqlite3.Connection, where: str, values: tuple[str, ...]) -> Ids:
-    rows = connection.execute(f"SELECT DISTINCT entity, chunk FROM entity_mentions {where}", values)
-    return np.fromiter(rows, _PAIR).view(np.int64).reshape(-1, 2)
-
-
-def _ranges(column: Ids, wanted: Ids) -> tuple[Ids, Ids]:
-    """From where to where each wanted value stands in an ascending column."""
-    return np.searchsorted(column, wanted), np.searchsorted(column, wanted, side="right")
-
-
-def _rows(pairs: Ids, starts: Ids, stops: Ids) -> Ids:
-    lengths = stops - starts
-    shift = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
-    found: Ids = pairs[shift + np.arange(lengths.sum())]
-    return found
+def _read(connection: sqlite3.Connection, where: str, values: tuple[str, ...]) -> tuple[Ids, Ids]:
+    rows = connection.execute(f"SELECT entity, chunk FROM entity_mentions {where}", values)
+    pairs = np.fromiter(rows, _PAIR)
+    return np.ascontiguousarray(pairs["entity"]), np.ascontiguousarray(pairs["chunk"])

@@ -16,8 +16,9 @@ import numpy as np
 from lightrag_jsonl.graph import KnowledgeGraph
 from lightrag_jsonl.storage import reading
 from lightrag_jsonl.storage.mentions import Mentions
+from lightrag_jsonl.storage.remembered import Remembered
 from lightrag_jsonl.storage.rows import OWNERS, dump
-from lightrag_jsonl.types import Kind
+from lightrag_jsonl.types import Entity, Kind, Relation
 from lightrag_jsonl.vectors import VectorIndex
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 COMMITS_KEPT = 1_000  # a reader that is further behind loads everything anew
 NAMES_KEPT = 200_000  # chunks whose names are remembered: about 30 MB
+FACTS_KEPT = 10_000  # entities, and as many relations: about 20 MB, more where much is told
+FACT_CHUNKS = 20  # chunks named as sources of one entity or relation, the first ones
 RELOAD_SHARE = 0.5  # catching up on more than this share of the index costs as much as loading it
 
 
@@ -34,7 +37,8 @@ class Snapshot:
 
     `vectors` holds one index a kind, its ids are row ids of entities, relations and chunks.
     `mentions()` are read when they are first asked for, and kept up to date from then on.
-    `chunk_names()` gives the public ids of chunks by row id, and remembers those asked for.
+    `entities()`, `relations()` (each naming its first chunks) and `chunk_names()` (public ids) are
+    values by row id, remembered from question to question.
     """
 
     connection: sqlite3.Connection
@@ -42,6 +46,8 @@ class Snapshot:
     vectors: dict[Kind, VectorIndex]
     generation: int
     mentions: Callable[[], Mentions]
+    entities: Callable[[Iterable[int]], dict[int, Entity]]
+    relations: Callable[[Iterable[int]], dict[int, Relation]]
     chunk_names: Callable[[Iterable[int]], dict[int, str]]
 
 
@@ -60,7 +66,7 @@ class SnapshotKeeper:
         self._graph: KnowledgeGraph | None = None
         self._vectors: dict[Kind, VectorIndex] = {}
         self._mentions: Mentions | None = None
-        self._names: dict[int, str] = {}  # of chunks
+        self._forget_all()
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -73,6 +79,8 @@ class SnapshotKeeper:
                 self._vectors,
                 self._generation,
                 partial(self._all_mentions, connection),
+                partial(self._read_entities, connection),
+                partial(self._read_relations, connection),
                 partial(self._chunk_names, connection),
             )
 
@@ -81,14 +89,34 @@ class SnapshotKeeper:
             self._mentions = Mentions.read(connection)
         return self._mentions
 
-    def _chunk_names(self, connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
-        wanted = set(ids)
-        missing = wanted - self._names.keys()
-        if missing:
-            if len(self._names) + len(missing) > NAMES_KEPT:
-                self._names, missing = {}, wanted
-            self._names |= reading.chunk_names(connection, missing)
-        return {row: self._names[row] for row in wanted}
+    def _read_entities(
+        self, connection: sqlite3.Connection, rows: Iterable[int]
+    ) -> dict[int, Entity]:
+        names = partial(self._chunk_names, connection)
+        read = partial(reading.entities, connection, chunk_limit=FACT_CHUNKS, name_chunks=names)
+        return self._entities.of(rows, read)
+
+    def _read_relations(
+        self, connection: sqlite3.Connection, rows: Iterable[int]
+    ) -> dict[int, Relation]:
+        names = partial(self._chunk_names, connection)
+        read = partial(reading.relations, connection, chunk_limit=FACT_CHUNKS, name_chunks=names)
+        return self._relations.of(rows, read)
+
+    def _chunk_names(self, connection: sqlite3.Connection, rows: Iterable[int]) -> dict[int, str]:
+        return self._names.of(rows, partial(reading.chunk_names, connection))
+
+    def _forget_all(self) -> None:
+        self._entities = Remembered[Entity](FACTS_KEPT)
+        self._relations = Remembered[Relation](FACTS_KEPT)
+        self._names = Remembered[str](NAMES_KEPT)
+
+    def _forget(self, graph: KnowledgeGraph, touched: dict[Kind, set[int]]) -> None:
+        """What changed, and the relations that name an entity that did."""
+        self._names.forget(touched["chunk"])
+        self._entities.forget(touched["entity"])
+        self._relations.forget(touched["relation"])
+        self._relations.forget(graph.relations_of(touched["entity"])[1].tolist())
 
     def _catch_up(self, connection: sqlite3.Connection) -> KnowledgeGraph:
         current = generation(connection)
@@ -131,7 +159,8 @@ class SnapshotKeeper:
             for kind, index in self._vectors.items():
                 ids, matrix = load_vectors(connection, kind, self._dim)
                 index.update(ids, matrix)
-        self._graph, self._mentions, self._names = graph, None, {}
+        self._graph, self._mentions = graph, None
+        self._forget_all()
 
     def _apply(self, connection: sqlite3.Connection, touched: dict[Kind, set[int]]) -> None:
         graph = self._graph
@@ -140,8 +169,7 @@ class SnapshotKeeper:
         if dim != self._dim:
             self._load(connection)
             return
-        for row in touched["chunk"]:
-            self._names.pop(row, None)
+        self._forget(graph, touched)
         graph.drop_relations(touched["relation"])  # a row id may have been given to another pair
         graph.put_relations(_relation_rows(connection, touched["relation"]))
         alive = _alive(connection, touched["entity"])

@@ -19,12 +19,12 @@ PAIRS = st.sets(st.tuples(st.integers(1, 9), st.integers(1, 9)))
 @given(PAIRS, st.lists(st.integers(0, 10), unique=True))
 def test_both_sides_agree_with_the_pairs(pairs: set[tuple[int, int]], wanted: list[int]) -> None:
     """Entities give their chunks and chunks their entities, in the order asked for."""
-    table = Mentions(np.array(sorted(pairs), np.int64).reshape(-1, 2))
+    table = Mentions.of(*np.array(sorted(pairs), np.int64).reshape(-1, 2).T)
     rows = np.array(wanted, np.int64)
     by_entity = [(e, c) for one in wanted for e, c in sorted(pairs) if e == one]
     by_chunk = [(e, c) for one in wanted for e, c in sorted(pairs) if c == one]
-    assert [tuple(pair) for pair in table.of_entities(rows).tolist()] == by_entity
-    assert [tuple(pair) for pair in table.of_chunks(rows).tolist()] == by_chunk
+    assert list(zip(*table.of_entities(rows), strict=True)) == by_entity
+    assert list(zip(*table.of_chunks(rows), strict=True)) == by_chunk
     assert table.counts(rows).tolist() == [sum(e == one for e, _ in pairs) for one in wanted]
 
 
@@ -35,7 +35,7 @@ def test_they_follow_inserts_deletes_and_merges(tmp_path: Path) -> None:
 
     def check() -> None:
         with keeper.snapshot() as kept, SnapshotKeeper(database).snapshot() as fresh:
-            assert np.array_equal(kept.mentions().pairs, fresh.mentions().pairs)
+            assert np.array_equal(kept.mentions().all, fresh.mentions().all)
 
     with LightRAG(tmp_path / "kb") as rag:
         check()

@@ -1,0 +1,34 @@
+"""Rows that question after question reads, remembered until they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+class Remembered(Generic[Value]):
+    """Values by row id; of more than `limit`, all are forgotten."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._values: dict[int, Value] = {}
+
+    def of(
+        self, rows: Iterable[int], read: Callable[[list[int]], Mapping[int, Value]]
+    ) -> dict[int, Value]:
+        """The values of rows; those not yet known are read, and what has no value is left out."""
+        rows = list(rows)
+        missing = [row for row in rows if row not in self._values]
+        if missing:
+            if len(self._values) + len(missing) > self._limit:
+                self._values, missing = {}, rows
+            self._values.update(read(missing))
+        values = self._values
+        return {row: values[row] for row in rows if row in values}
+
+    def forget(self, rows: Iterable[int]) -> None:
+        """Read these rows again when they are asked for."""
+        for row in rows:
+            self._values.pop(row, None)
