@@ -54,6 +54,12 @@ def places(column: Ids, wanted: Ids) -> Ids:
     return np.where(there, found, -1)
 
 
+def among(values: Ids, column: Ids) -> npt.NDArray[np.bool_]:
+    """Which values stand in an ascending column."""
+    found: npt.NDArray[np.bool_] = places(column, values) >= 0
+    return found
+
+
 class Pairs:
     """Pairs of row ids, each once, found by the first of the pair; read-only once made.
 

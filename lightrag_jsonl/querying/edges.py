@@ -81,6 +81,9 @@ def ranked(method: Selection, relations: Sequence[Relation], count: int) -> Edge
 
 def kept(selection: EdgeSelection, shown: Iterable[Relation]) -> EdgeSelection:
     """The part of a selection that the budget left room for."""
+    shown = tuple(shown)
+    if len(shown) == len(selection.relations):
+        return selection
     ends = {(relation.source, relation.target) for relation in shown}
     pairs = [
         (relation, reason)

@@ -11,7 +11,7 @@ from lightrag_jsonl.graph import KnowledgeGraph
 from lightrag_jsonl.options import Fusion, Ranking
 from lightrag_jsonl.querying.fusion import fuse
 from lightrag_jsonl.querying.hits import Hit, Ids, Probe, Scope, Seeds, Subgraph
-from lightrag_jsonl.sorting import firsts, ordered
+from lightrag_jsonl.sorting import among, firsts, ordered
 from lightrag_jsonl.storage.snapshot import Snapshot
 
 Floats = npt.NDArray[np.float64]
@@ -36,7 +36,7 @@ def expand(
     """The relations of the seeds, fused with those hit directly, and the entities they join."""
     ids, named_ends = _adjacent(snapshot.graph, seeds)
     if scope is not None:
-        inside = np.isin(ids, scope.relations, assume_unique=True)
+        inside = among(ids, scope.relations)
         ids, named_ends = ids[inside], named_ends[inside]
     score = RANKINGS[ranking]
     around = _ranked(ids, score(snapshot, probe, ids, named_ends), limit)
@@ -60,7 +60,7 @@ def _adjacent(graph: KnowledgeGraph, seeds: Seeds) -> tuple[Ids, Floats]:
     order = ordered(ids)
     ids = ids[order]
     starts = firsts(ids)
-    named = np.isin(entities[order], list(seeds.named)).astype(np.float64)
+    named = among(entities[order], seeds.named_rows).astype(np.float64)
     return ids[starts], np.add.reduceat(named, starts) if len(starts) else named
 
 
@@ -131,7 +131,7 @@ def _judged(
     if probe.vectors is None or not len(ids):
         return ()
     degrees = snapshot.graph.degrees(ids)
-    named = np.isin(ids, list(seeds.named))
+    named = among(ids, seeds.named_rows)
     scores = index.scores(probe.vectors[0], ids) + CONNECTED * np.log1p(degrees) + named
     return tuple(found[row] for row in ids[np.lexsort((ids, -scores))].tolist())
 

@@ -23,7 +23,7 @@ def fuse(
     ]
     scores = FUSIONS[how](full)
     reasons = _reasons(lists)
-    order = sorted(scores, key=lambda row: (-scores[row], row))
+    order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)
     return tuple(Hit(row, scores[row], reasons[row]) for row in order)
 
 
@@ -31,8 +31,8 @@ def reciprocal_ranks(lists: Iterable[tuple[Sequence[Hit], float]]) -> dict[int, 
     """The sum of weight / (60 + rank) over the lists, ranks from 1."""
     scores: dict[int, float] = {}
     for ranked, weight in lists:
-        for rank, hit in enumerate(ranked, 1):
-            scores[hit.id] = scores.get(hit.id, 0.0) + weight / (RANK_OFFSET + rank)
+        for offset, (row, _, _) in enumerate(ranked, RANK_OFFSET + 1):
+            scores[row] = scores.get(row, 0.0) + weight / offset
     return scores
 
 

@@ -12,7 +12,7 @@ from lightrag_jsonl.neighbours import nearest_neighbours
 from lightrag_jsonl.querying import walk
 from lightrag_jsonl.querying.hits import Ids, Scope, Seeds, Subgraph
 from lightrag_jsonl.querying.walk import Edges, WalkGraph
-from lightrag_jsonl.sorting import distinct, firsts, ordered
+from lightrag_jsonl.sorting import among, distinct, firsts, ordered
 from lightrag_jsonl.storage import rows
 from lightrag_jsonl.storage.mentions import Mentions
 from lightrag_jsonl.storage.snapshot import Snapshot
@@ -114,17 +114,17 @@ def _chunks_around(
     near = np.array([hit.id for lane in seeds.chunks for hit in lane], np.int64)
     counts = table.counts(found)
     everywhere = counts > EVERYWHERE
-    named = np.isin(found, list(seeds.named))
+    named = among(found, seeds.named_rows)
     pull = np.repeat(1 / np.maximum(counts, 1) + named, np.where(everywhere, 0, counts))
     reached = table.of_entities(found[~everywhere])[1]
     if scope is not None:
-        inside = np.isin(reached, scope.chunks)
+        inside = among(reached, scope.chunks)
         reached, pull = reached[inside], pull[inside]
     reached = _most_pulled(reached, pull, CHUNKS)
     parts = [reached, near if direct else near[:0]]
     if everywhere.any():
         mentioned, by = table.of_chunks(distinct(near))
-        parts.append(by[np.isin(mentioned, found[everywhere])])
+        parts.append(by[among(mentioned, found[everywhere])])
     return distinct(np.concatenate(parts))
 
 
@@ -165,7 +165,7 @@ def _joining(mentioned: Ids, found: Ids) -> npt.NDArray[np.bool_]:
     order = ordered(mentioned)
     in_order = mentioned[order]
     same = in_order[1:] == in_order[:-1]
-    joining = np.isin(mentioned, found)
+    joining = among(mentioned, found)
     joining[order[1:][same]] = True
     joining[order[:-1][same]] = True
     return joining

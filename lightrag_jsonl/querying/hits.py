@@ -72,6 +72,11 @@ class Seeds:
     asked: Hit | None = None
 
     @property
+    def named_rows(self) -> Ids:
+        """The entities that the question names, ascending."""
+        return np.array(sorted(self.named), np.int64)
+
+    @property
     def chunks(self) -> tuple[tuple[Hit, ...], ...]:
         """The lanes of chunks that hold anything."""
         return tuple(lane for lane in (self.dense, self.lexical) if lane)

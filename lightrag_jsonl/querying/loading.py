@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from lightrag_jsonl.querying.hits import Hit, Scope, Subgraph
-from lightrag_jsonl.storage import claims, documents, reading
+from lightrag_jsonl.sorting import among
+from lightrag_jsonl.storage import claims, reading
 from lightrag_jsonl.storage.claims import EntityClaim, RelationClaim
 from lightrag_jsonl.storage.snapshot import FACT_CHUNKS, Snapshot
 from lightrag_jsonl.types import Chunk, Entity, Json, Kind, Relation
@@ -46,17 +46,17 @@ def load_facts(
         degrees = _degrees(snapshot, entity_rows, scope)
     return (
         tuple(
-            replace(entities[h.id], degree=degree, score=h.score, why=h.why)
-            for h, degree in zip(subgraph.entities, degrees, strict=True)
+            _entity_hit(entities[hit.id], degree, hit)
+            for hit, degree in zip(subgraph.entities, degrees, strict=True)
         ),
-        tuple(replace(relations[h.id], score=h.score, why=h.why) for h in subgraph.relations),
+        tuple(_relation_hit(relations[hit.id], hit) for hit in subgraph.relations),
     )
 
 
 def load_chunks(snapshot: Snapshot, hits: Sequence[Hit]) -> tuple[Chunk, ...]:
     """The chunks of these hits, in their order, with score and reason."""
-    found = documents.chunks_by_row(snapshot.connection, [hit.id for hit in hits])
-    return tuple(replace(found[hit.id], score=hit.score, why=hit.why) for hit in hits)
+    found = snapshot.chunks(hit.id for hit in hits)
+    return tuple(_chunk_hit(found[hit.id], hit) for hit in hits)
 
 
 def entity_namer(snapshot: Snapshot, scope: Scope | None) -> NamesOf:
@@ -69,6 +69,22 @@ def entity_namer(snapshot: Snapshot, scope: Scope | None) -> NamesOf:
         return {row: _most_frequent(c.mention.name for c in found) for row, found in said.items()}
 
     return names_of
+
+
+def _entity_hit(of: Entity, degree: int, hit: Hit) -> Entity:
+    """Like `dataclasses.replace`, three times as fast; so the two below."""
+    told = (of.name, of.type, of.description, of.chunk_ids)
+    return Entity(*told, degree, of.created_at, of.attributes, hit.score, hit.why)
+
+
+def _relation_hit(of: Relation, hit: Hit) -> Relation:
+    told = (of.source, of.target, of.keywords, of.description, of.weight)
+    return Relation(*told, of.chunk_ids, of.created_at, hit.score, hit.why)
+
+
+def _chunk_hit(of: Chunk, hit: Hit) -> Chunk:
+    place = (of.id, of.document_id, of.index, of.page, of.start, of.end)
+    return Chunk(*place, of.text, of.tokens, of.created_at, hit.score, hit.why)
 
 
 def _rows(hits: Sequence[Hit]) -> list[int]:
@@ -89,7 +105,7 @@ def _told_by(
     told = _relation_claims(snapshot, ends, scope)
     rows = {claim.chunk for found in said.values() for claim in found}
     rows |= {claim.chunk for found in told.values() for claim in found}
-    chunks = documents.chunks_by_row(snapshot.connection, sorted(rows))
+    chunks = snapshot.chunks(sorted(rows))
     entities = {row: _entity(found, chunks) for row, found in said.items()}
     relations = {
         row: _relation(told[row], entities[low].name, entities[high].name, chunks)
@@ -101,7 +117,7 @@ def _told_by(
 def _degrees(snapshot: Snapshot, entities: Sequence[int], scope: Scope) -> list[int]:
     """How many of each entity's relations are in scope."""
     around = (snapshot.graph.relations_of([row])[1] for row in entities)
-    return [int(np.isin(relations, scope.relations).sum()) for relations in around]
+    return [int(among(relations, scope.relations).sum()) for relations in around]
 
 
 def _entity_claims(

@@ -41,7 +41,6 @@ from lightrag_jsonl.querying.recipes import RECIPES, lookups
 from lightrag_jsonl.querying.searching import Findings, find, load_sources
 from lightrag_jsonl.querying.selection import reranked
 from lightrag_jsonl.querying.writing import Found
-from lightrag_jsonl.storage import reading
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.tokens import RememberingTokenizer
@@ -187,7 +186,7 @@ class QueryPipeline:
         question = self._checked(question, param)
         keywords, findings = Keywords(), Findings()
         recipe = RECIPES[param.mode]
-        if recipe.searches and not await asyncio.to_thread(self._nothing_indexed):
+        if recipe.searches and not self._keeper.is_empty():
             if recipe.facts:
                 keywords = await self._keywords(question, param, usages)
                 await observer.keywords_found(keywords)
@@ -217,10 +216,6 @@ class QueryPipeline:
             raise ConfigError("the question is empty: ask something")
         limit = max(int(param.max_total_tokens * QUESTION_SHARE), 1)
         return _cut(question, limit, self._tokenizer) or question[:1]
-
-    def _nothing_indexed(self) -> bool:
-        with self._keeper.snapshot() as snapshot:
-            return reading.is_empty(snapshot.connection)
 
     async def _keywords(self, question: str, param: QueryParam, usages: list[Usage]) -> Keywords:
         keywords, usage = await find_keywords(
@@ -310,9 +305,7 @@ class QueryPipeline:
             loaded = load_sources(snapshot, selection.relations)
             known = {chunk.id for chunk in kept}
             chunks = (*kept, *(chunk for chunk in loaded if chunk.id not in known))
-            labels = reading.document_labels(
-                snapshot.connection, {chunk.document_id for chunk in chunks}
-            )
+            labels = snapshot.labels(chunk.document_id for chunk in chunks)
         return replace(
             findings,
             entities=(),

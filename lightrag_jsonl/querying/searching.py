@@ -15,7 +15,7 @@ from lightrag_jsonl.querying.loading import entity_namer, find_scope, load_chunk
 from lightrag_jsonl.querying.recipes import Recipe
 from lightrag_jsonl.querying.seeds import find_seeds
 from lightrag_jsonl.querying.selection import walk_over
-from lightrag_jsonl.storage import documents, reading
+from lightrag_jsonl.storage import documents
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.types import Chunk, Entity, Relation
 
@@ -128,5 +128,5 @@ def _findings(
         relations,
         chunks,
         frozenset(c.id for c, hit in zip(chunks, hits, strict=True) if hit.id in by_text),
-        reading.document_labels(snapshot.connection, {chunk.document_id for chunk in chunks}),
+        snapshot.labels(chunk.document_id for chunk in chunks),
     )

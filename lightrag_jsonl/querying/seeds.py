@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -206,9 +207,12 @@ def _nearest(
     if vectors is None or not len(vectors) or not len(index):
         return []
     ids, scores = index.search(vectors, limit, allowed=allowed)
+    counts = (ids >= 0).sum(axis=1).tolist()  # of fewer, the rest is filled up
     return [
-        [Hit(row, score, why) for row, score in zip(rows, near, strict=True) if row >= 0]
-        for rows, near, why in zip(ids.tolist(), scores.tolist(), reasons, strict=True)
+        list(map(Hit, rows[:count], near, repeat(why)))
+        for rows, near, why, count in zip(
+            ids.tolist(), scores.tolist(), reasons, counts, strict=True
+        )
     ]
 
 

@@ -17,8 +17,9 @@ from lightrag_jsonl.querying.fusion import fuse
 from lightrag_jsonl.querying.ground import Ground
 from lightrag_jsonl.querying.hits import Hit, Ids, Probe, Scope, Seeds, Subgraph
 from lightrag_jsonl.querying.loading import NamesOf
+from lightrag_jsonl.sorting import among
 from lightrag_jsonl.storage.snapshot import Snapshot
-from lightrag_jsonl.types import Chunk, Kind
+from lightrag_jsonl.types import Chunk
 
 Floats = npt.NDArray[np.float32]
 
@@ -102,7 +103,7 @@ async def reranked(
 
 def _best(rows: Ids, shares: Floats, allowed: Ids | None, limit: int) -> Ids:
     """The places of the allowed rows where most walkers are, ties by row id."""
-    return walk.best(shares if allowed is None else shares * np.isin(rows, allowed), limit)
+    return walk.best(shares if allowed is None else shares * among(rows, allowed), limit)
 
 
 def _reasons(
@@ -150,19 +151,21 @@ def _near_chunks(
 ) -> tuple[Ids, Floats]:
     """The chunks on the ground that the question's text found: their places and their relevance."""
     words = {hit.id: hit.score for hit in seeds.lexical}
-    found = np.array(sorted({hit.id for hit in seeds.dense} | words.keys()), np.int64)
-    rows = found[np.isin(found, ground.chunks, assume_unique=True)]
+    cosines = {hit.id: hit.score for hit in seeds.dense}
+    found = np.array(sorted(cosines.keys() | words.keys()), np.int64)
+    rows = found[among(found, ground.chunks)]
     lexical = np.array([words.get(row, 0.0) for row in rows.tolist()], np.float32)
-    dense = _cosines(snapshot, "chunk", probe, rows)
+    unseen = np.array([row for row in rows.tolist() if row not in cosines], np.int64)
+    cosines.update(zip(unseen.tolist(), _cosines(snapshot, probe, unseen), strict=True))
+    dense = np.array([cosines[row] for row in rows.tolist()], np.float32)
     return np.searchsorted(ground.chunks, rows), walk.relevance(dense, lexical, nearness)
 
 
-def _cosines(snapshot: Snapshot, kind: Kind, probe: Probe, rows: Ids) -> Floats:
-    """The cosines of stored vectors with the question; 0 where there is none."""
-    index = snapshot.vectors[kind]
-    scores = np.zeros(len(rows), np.float32)
-    if probe.vectors is None or not len(index):
-        return scores
-    known = index.knows(rows)
-    scores[known] = index.scores(probe.vectors[0], rows[known])
-    return scores
+def _cosines(snapshot: Snapshot, probe: Probe, chunks: Ids) -> list[float]:
+    """The cosines of chunks' vectors with the question; 0 where there is none."""
+    index = snapshot.vectors["chunk"]
+    scores = np.zeros(len(chunks), np.float32)
+    if probe.vectors is not None and len(index):
+        known = index.knows(chunks)
+        scores[known] = index.scores(probe.vectors[0], chunks[known])
+    return scores.tolist()

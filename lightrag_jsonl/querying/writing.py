@@ -53,18 +53,27 @@ class Writer:
 
     words: Words
     documents: Mapping[str, str]
+    _written: dict[int, tuple[Entity | Relation, str]] = field(default_factory=dict)
 
-    def entity(self, number: int, entity: Entity) -> str:
+    def fact(self, number: int, fact: Entity | Relation) -> str:
+        """One line, written once however often it is asked for."""
+        known = self._written.get(id(fact))  # what is kept beside the text has this id to itself
+        if known is None:
+            text = self._entity(fact) if isinstance(fact, Entity) else self._relation(fact)
+            known = self._written[id(fact)] = (fact, text)
+        return f"[{number}] {known[1]}"
+
+    def _entity(self, entity: Entity) -> str:
         kind = f" ({_line(entity.type)})" if entity.type else ""
-        return f"[{number}] {_line(entity.name)}{kind}{_told(entity.description)}"
+        return f"{_line(entity.name)}{kind}{_told(entity.description)}"
 
-    def relation(self, number: int, relation: Relation) -> str:
+    def _relation(self, relation: Relation) -> str:
         facts = [self.words.weight.format(relation.weight)]
         if relation.created_at is not None:
             facts.append(relation.created_at.date().isoformat())
         ends = f"{_line(relation.source)} — {_line(relation.predicate)} → {_line(relation.target)}"
         noted = self.words.separator.join(facts)
-        return f"[{number}] {ends} ({noted}){_told(relation.description)}"
+        return f"{ends} ({noted}){_told(relation.description)}"
 
     def chunk(self, number: int, chunk: Chunk) -> str:
         page = self.words.page.format(chunk.page)
@@ -88,8 +97,8 @@ class Writer:
         relations_from = len(found.entities) + 1
         chunks_from = relations_from + len(found.relations)
         return (
-            _section(self.words.entities, self.entity, found.entities, 1),
-            _section(self.words.relations, self.relation, found.relations, relations_from),
+            _section(self.words.entities, self.fact, found.entities, 1),
+            _section(self.words.relations, self.fact, found.relations, relations_from),
             _section(self.words.passages, self.chunk, found.chunks, chunks_from),
         )
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, TypeVar
 
+Key = TypeVar("Key", int, str)
 Value = TypeVar("Value")
 
 
-class Remembered(Generic[Value]):
-    """Values by row id; of more than `limit`, all are forgotten."""
+class Remembered(Generic[Key, Value]):
+    """Values by row id or name; of more than `limit`, all are forgotten."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._values: dict[int, Value] = {}
+        self._values: dict[Key, Value] = {}
 
     def of(
-        self, rows: Iterable[int], read: Callable[[list[int]], Mapping[int, Value]]
-    ) -> dict[int, Value]:
+        self, rows: Iterable[Key], read: Callable[[list[Key]], Mapping[Key, Value]]
+    ) -> dict[Key, Value]:
         """The values of rows; those not yet known are read, and what has no value is left out."""
-        rows = list(rows)
+        rows = list(dict.fromkeys(rows))
         missing = [row for row in rows if row not in self._values]
         if missing:
             if len(self._values) + len(missing) > self._limit:
@@ -28,7 +29,7 @@ class Remembered(Generic[Value]):
         values = self._values
         return {row: values[row] for row in rows if row in values}
 
-    def forget(self, rows: Iterable[int]) -> None:
+    def forget(self, rows: Iterable[Key]) -> None:
         """Read these rows again when they are asked for."""
         for row in rows:
             self._values.pop(row, None)

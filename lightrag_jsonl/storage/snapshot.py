@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lightrag_jsonl.graph import KnowledgeGraph
-from lightrag_jsonl.storage import reading
+from lightrag_jsonl.storage import documents, reading
 from lightrag_jsonl.storage.mentions import Mentions
 from lightrag_jsonl.storage.remembered import Remembered
 from lightrag_jsonl.storage.rows import OWNERS, dump
-from lightrag_jsonl.types import Entity, Kind, Relation
+from lightrag_jsonl.types import Chunk, Entity, Kind, Relation
 from lightrag_jsonl.vectors import VectorIndex
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 COMMITS_KEPT = 1_000  # a reader that is further behind loads everything anew
 NAMES_KEPT = 200_000  # chunks whose names are remembered: about 30 MB
 FACTS_KEPT = 10_000  # entities, and as many relations: about 20 MB, more where much is told
+CHUNKS_KEPT = 1_000  # with their texts: about 10 MB
+LABELS_KEPT = 10_000  # documents, and what to call them
 FACT_CHUNKS = 20  # chunks named as sources of one entity or relation, the first ones
 RELOAD_SHARE = 0.5  # catching up on more than this share of the index costs as much as loading it
 
@@ -37,8 +39,9 @@ class Snapshot:
 
     `vectors` holds one index a kind, its ids are row ids of entities, relations and chunks.
     `mentions()` are read when they are first asked for, and kept up to date from then on.
-    `entities()`, `relations()` (each naming its first chunks) and `chunk_names()` (public ids) are
-    values by row id, remembered from question to question.
+    `entities()`, `relations()` (each naming its first chunks), `chunks()` and `chunk_names()` (their
+    public ids) are values by row id, `labels()` what to call documents, by their ids; all are
+    remembered from question to question.
     """
 
     connection: sqlite3.Connection
@@ -48,7 +51,9 @@ class Snapshot:
     mentions: Callable[[], Mentions]
     entities: Callable[[Iterable[int]], dict[int, Entity]]
     relations: Callable[[Iterable[int]], dict[int, Relation]]
+    chunks: Callable[[Iterable[int]], dict[int, Chunk]]
     chunk_names: Callable[[Iterable[int]], dict[int, str]]
+    labels: Callable[[Iterable[str]], dict[str, str]]
 
 
 class SnapshotKeeper:
@@ -81,8 +86,15 @@ class SnapshotKeeper:
                 partial(self._all_mentions, connection),
                 partial(self._read_entities, connection),
                 partial(self._read_relations, connection),
+                partial(self._chunks.of, read=partial(documents.chunks_by_row, connection)),
                 partial(self._chunk_names, connection),
+                partial(self._labels.of, read=partial(reading.document_labels, connection)),
             )
+
+    def is_empty(self) -> bool:
+        """Whether there is no chunk at all: one short look, that brings nothing up to date."""
+        with self._database.reading() as connection:
+            return reading.is_empty(connection)
 
     def _all_mentions(self, connection: sqlite3.Connection) -> Mentions:
         if self._mentions is None:
@@ -107,12 +119,16 @@ class SnapshotKeeper:
         return self._names.of(rows, partial(reading.chunk_names, connection))
 
     def _forget_all(self) -> None:
-        self._entities = Remembered[Entity](FACTS_KEPT)
-        self._relations = Remembered[Relation](FACTS_KEPT)
-        self._names = Remembered[str](NAMES_KEPT)
+        self._entities = Remembered[int, Entity](FACTS_KEPT)
+        self._relations = Remembered[int, Relation](FACTS_KEPT)
+        self._chunks = Remembered[int, Chunk](CHUNKS_KEPT)
+        self._names = Remembered[int, str](NAMES_KEPT)
+        self._labels = Remembered[str, str](LABELS_KEPT)
 
     def _forget(self, graph: KnowledgeGraph, touched: dict[Kind, set[int]]) -> None:
         """What changed, and the relations that name an entity that did."""
+        self._labels = Remembered[str, str](LABELS_KEPT)
+        self._chunks.forget(touched["chunk"])
         self._names.forget(touched["chunk"])
         self._entities.forget(touched["entity"])
         self._relations.forget(touched["relation"])
