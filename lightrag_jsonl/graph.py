@@ -92,7 +92,7 @@ class KnowledgeGraph:
         return self._around.counts(_column(entities))
 
     def relations_of(self, entities: Iterable[int] | Ids) -> tuple[Ids, Ids]:
-        """The ids of the entities' relations, of each ascending: two columns, entity and relation."""
+        """The relations of these, of each ascending, and before each the place of its entity."""
         return self._around.of(_column(entities))
 
     def ends(self, relations: Iterable[int] | Ids) -> Ids:

@@ -533,6 +533,7 @@ class AsyncLightRAG:
     async def close(self) -> None:
         """Finish what is being written and let go of the folder; further calls raise `StorageError`."""
         await asyncio.to_thread(self._database.close)
+        self._engine.querying.close()
 
     async def __aenter__(self) -> AsyncLightRAG:
         return self

@@ -38,6 +38,17 @@ def distinct(values: Ids) -> Ids:
     return values[firsts(values)]
 
 
+def grouped(values: Ids) -> tuple[Ids, Ids, Ids]:
+    """Each value once, ascending; which of these each was; and how many there were of each."""
+    order = ordered(values)
+    in_order = values[order]
+    starts = firsts(in_order)
+    counts = np.diff(starts, append=len(values))
+    group = np.empty(len(values), np.int64)
+    group[order] = np.repeat(np.arange(len(starts)), counts)
+    return in_order[starts], group, counts
+
+
 def firsts(values: Ids) -> Ids:
     """Where each value of an ascending column stands first."""
     new = np.ones(len(values), np.bool_)
@@ -84,11 +95,12 @@ class Pairs:
         return stops - starts
 
     def of(self, owners: Ids) -> tuple[Ids, Ids]:
-        """The pairs of these, in their order, as two columns."""
+        """The members of these, in their order, and before each the place of its owner among them."""
         starts, stops = self._ranges(owners)
         lengths = stops - starts
         shift = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
-        return _split(self._column[shift + np.arange(len(shift))])
+        members = self._column[shift + np.arange(len(shift))] & (_LIMIT - 1)
+        return np.repeat(np.arange(len(owners)), lengths), members
 
     def changed(self, gone: tuple[Ids, Ids], new: tuple[Ids, Ids]) -> Pairs:
         """Without the pairs in `gone`, and with those in `new`; each is two columns."""

@@ -11,7 +11,7 @@ from lightrag_jsonl.graph import KnowledgeGraph
 from lightrag_jsonl.options import Fusion, Ranking
 from lightrag_jsonl.querying.fusion import fuse
 from lightrag_jsonl.querying.hits import Hit, Ids, Probe, Scope, Seeds, Subgraph
-from lightrag_jsonl.sorting import among, firsts, ordered
+from lightrag_jsonl.sorting import among, grouped
 from lightrag_jsonl.storage.snapshot import Snapshot
 
 Floats = npt.NDArray[np.float64]
@@ -56,12 +56,10 @@ def expand(
 
 def _adjacent(graph: KnowledgeGraph, seeds: Seeds) -> tuple[Ids, Floats]:
     """The relations of the seed entities, ascending, and how many ends of each are named."""
-    entities, ids = graph.relations_of([hit.id for hit in seeds.entities])
-    order = ordered(ids)
-    ids = ids[order]
-    starts = firsts(ids)
-    named = among(entities[order], seeds.named_rows).astype(np.float64)
-    return ids[starts], np.add.reduceat(named, starts) if len(starts) else named
+    which, ids = graph.relations_of([hit.id for hit in seeds.entities])
+    named = np.array([float(hit.id in seeds.named) for hit in seeds.entities])
+    each, group, _ = grouped(ids)
+    return each, np.asarray(np.bincount(group, named[which], len(each)), np.float64)
 
 
 def _by_relevance(snapshot: Snapshot, probe: Probe, ids: Ids, named_ends: Floats) -> Floats:

@@ -24,7 +24,7 @@ def fuse(
     scores = FUSIONS[how](full)
     reasons = _reasons(lists)
     order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)
-    return tuple(Hit(row, scores[row], reasons[row]) for row in order)
+    return tuple(map(Hit, order, map(scores.__getitem__, order), map(reasons.__getitem__, order)))
 
 
 def reciprocal_ranks(lists: Iterable[tuple[Sequence[Hit], float]]) -> dict[int, float]:

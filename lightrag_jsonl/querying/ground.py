@@ -12,7 +12,7 @@ from lightrag_jsonl.neighbours import nearest_neighbours
 from lightrag_jsonl.querying import walk
 from lightrag_jsonl.querying.hits import Ids, Scope, Seeds, Subgraph
 from lightrag_jsonl.querying.walk import Edges, WalkGraph
-from lightrag_jsonl.sorting import among, distinct, firsts, ordered
+from lightrag_jsonl.sorting import among, distinct, grouped
 from lightrag_jsonl.storage import rows
 from lightrag_jsonl.storage.mentions import Mentions
 from lightrag_jsonl.storage.snapshot import Snapshot
@@ -53,18 +53,19 @@ def subgraph_ground(
     named = np.array([hit.id for hit in subgraph.entities], np.int64)
     found = distinct(np.concatenate([named, ends.ravel()]))
     chunks = _chunks_around(table, found, seeds, direct=direct, scope=scope)
-    mentioned, by = table.of_chunks(chunks)
-    joining = _joining(mentioned, found)
-    leaves = np.searchsorted(chunks, by[~joining])
-    mentioned, by = mentioned[joining], by[joining]
-    entities = distinct(np.concatenate([found, mentioned]))
+    by, mentioned = table.of_chunks(chunks)
+    each, which, counts = grouped(mentioned)
+    joining = (counts > 1) | among(each, found)  # all others lead nowhere but back
+    entities = distinct(np.concatenate([found, each[joining]]))
+    inner = joining[which]
+    mentions = np.stack([np.searchsorted(entities, each)[which[inner]], by[inner]], axis=1)
     pairs, similarities = _synonyms_among(snapshot.vectors["entity"], named[:LEADING], found)
     edges = Edges(
-        mentions=_placed(mentioned, by, entities, chunks),
+        mentions=mentions,
         relations=np.searchsorted(entities, ends),
         synonyms=np.searchsorted(entities, pairs),
         similarities=similarities,
-        leaves=np.bincount(leaves, minlength=len(chunks)),
+        leaves=np.bincount(by[~inner], minlength=len(chunks)),
     )
     return Ground(entities, chunks, WalkGraph(len(entities), len(chunks), edges))
 
@@ -92,8 +93,10 @@ def _whole(snapshot: Snapshot) -> Ground:
     chunks = np.array(rows.all_ids(snapshot.connection, "chunk"), np.int64)
     near = nearest_neighbours(snapshot.vectors["entity"], NEAREST)
     pairs, similarities = walk.synonym_edges(*near)
+    mentioned, by = snapshot.mentions().all
+    places = [np.searchsorted(entities, mentioned), np.searchsorted(chunks, by)]
     edges = Edges(
-        mentions=_placed(*snapshot.mentions().all, entities, chunks),
+        mentions=np.stack(places, axis=1),
         relations=np.searchsorted(entities, snapshot.graph.all_ends),
         synonyms=np.searchsorted(entities, pairs),
         similarities=similarities,
@@ -123,8 +126,9 @@ def _chunks_around(
     reached = _most_pulled(reached, pull, CHUNKS)
     parts = [reached, near if direct else near[:0]]
     if everywhere.any():
-        mentioned, by = table.of_chunks(distinct(near))
-        parts.append(by[among(mentioned, found[everywhere])])
+        near = distinct(near)
+        by, mentioned = table.of_chunks(near)
+        parts.append(near[by[among(mentioned, found[everywhere])]])
     return distinct(np.concatenate(parts))
 
 
@@ -144,28 +148,10 @@ def _synonyms_among(index: VectorIndex, leading: Ids, rows: Ids) -> tuple[Ids, w
 # ── helpers ─────────────────────────────────────────────────────────────────────
 
 
-def _placed(mentioned: Ids, by: Ids, entities: Ids, chunks: Ids) -> Ids:
-    """Mentions by places instead of row ids."""
-    return np.stack([np.searchsorted(entities, mentioned), np.searchsorted(chunks, by)], axis=1)
-
-
 def _most_pulled(chunks: Ids, pull: npt.NDArray[np.float64], limit: int) -> Ids:
     """The distinct chunks, ascending; at most `limit`, those with the greatest sums of `pull`."""
-    order = ordered(chunks)
-    chunks = chunks[order]
-    starts = firsts(chunks)
-    if len(starts) > limit:
-        sums = np.add.reduceat(pull[order], starts)
-        starts = np.sort(starts[np.argsort(-sums, kind="stable")[:limit]])
-    return chunks[starts]
-
-
-def _joining(mentioned: Ids, found: Ids) -> npt.NDArray[np.bool_]:
-    """Which of these mentioned entities are told of more than once, or were found."""
-    order = ordered(mentioned)
-    in_order = mentioned[order]
-    same = in_order[1:] == in_order[:-1]
-    joining = among(mentioned, found)
-    joining[order[1:][same]] = True
-    joining[order[:-1][same]] = True
-    return joining
+    each, group, _ = grouped(chunks)
+    if len(each) > limit:
+        sums = np.bincount(group, pull, len(each))
+        each = np.sort(each[np.argsort(-sums, kind="stable")[:limit]])
+    return each

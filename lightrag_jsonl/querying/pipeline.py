@@ -6,9 +6,11 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -52,6 +54,8 @@ LONGEST_TOKEN = 64  # characters a token at most, for cutting a huge question be
 
 Cite = Callable[[str, Context], tuple[tuple[Citation, ...], tuple[int, ...]]]
 
+Result = TypeVar("Result")
+
 log = logging.getLogger(__name__)
 
 
@@ -88,6 +92,11 @@ class QueryPipeline:
         self._cite = cite
         self._book = book
         self._whole = WholeGround()
+        self._thread = ThreadPoolExecutor(1, "lightrag-jsonl-query")
+
+    def close(self) -> None:
+        """Let go of the thread; what is being searched comes to its end."""
+        self._thread.shutdown(wait=False)
 
     async def retrieve(
         self, question: str, param: QueryParam, observer: Observer | None = None
@@ -192,22 +201,33 @@ class QueryPipeline:
                 await observer.keywords_found(keywords)
             low, high = lookups(recipe, keywords, question)
             probe = await self._probe(question, low, high)
-            findings = await asyncio.to_thread(self._find, probe, param)
+            findings = await self._apart(partial(self._find, probe, param))
         await observer.retrieved(findings.relations, findings.chunks)
         findings = await self._reranked(question, findings, param)
         selection, findings = await self._selected(question, findings, param)
         usages.append(selection.usage)
-        context = await asyncio.to_thread(
-            build_context,
-            question,
-            Found(findings.entities, selection.relations, findings.chunks, findings.documents),
-            keywords=keywords,
-            param=param,
-            tokenizer=self._tokenizer,
-            language=self._language,
+        found = Found(findings.entities, selection.relations, findings.chunks, findings.documents)
+        context = await self._apart(
+            partial(
+                build_context,
+                question,
+                found,
+                keywords=keywords,
+                param=param,
+                tokenizer=self._tokenizer,
+                language=self._language,
+            )
         )
         await observer.selected(edges.kept(selection, context.relations), context)
         return context
+
+    async def _apart(self, work: Callable[[], Result]) -> Result:
+        """Run it beside the event loop, always in the same thread.
+
+        Searches take turns at the snapshot anyway, and find in the processor's cache what the
+        thread used last: with any thread of a pool each takes a fifth longer.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _checked(self, question: str, param: QueryParam) -> str:
         """The question without what cannot be stored, cut to its share of the budget."""
@@ -288,7 +308,7 @@ class QueryPipeline:
         )
         if selection.fallback or not selection.relations:
             return selection, findings
-        return selection, await asyncio.to_thread(self._narrowed, selection, findings, param)
+        return selection, await self._apart(partial(self._narrowed, selection, findings, param))
 
     def _narrowed(
         self, selection: EdgeSelection, findings: Findings, param: QueryParam

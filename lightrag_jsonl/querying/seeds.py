@@ -176,7 +176,9 @@ def _lexical_hits(
     snapshot: Snapshot, question: str, scope: Scope | None, limit: int
 ) -> tuple[Hit, ...]:
     allowed = None if scope is None else scope.chunks.tolist()
-    rows = fulltext.search(snapshot.connection, question, limit, allowed=allowed)
+    rows = fulltext.search(
+        snapshot.connection, question, limit, allowed=allowed, counted=snapshot.term_counts
+    )
     return tuple(Hit(row, score, "shares words with the question") for row, score in rows)
 
 

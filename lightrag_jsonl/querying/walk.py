@@ -386,11 +386,12 @@ def _unordered(pairs: Ints) -> Ints:
 
 def _distinct(pairs: Ints) -> Ints:
     """Each pair once, in order."""
-    pairs = pairs.reshape(-1, 2)
-    pairs = pairs[ordered(pairs[:, 1], pairs[:, 0])]
-    keep = np.ones(len(pairs), np.bool_)
-    keep[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
-    return pairs[keep]
+    ones, others = pairs.reshape(-1, 2).T.copy()
+    order = ordered(others, ones)
+    ones, others = ones[order], others[order]
+    new = np.ones(len(ones), np.bool_)
+    new[1:] = (ones[1:] != ones[:-1]) | (others[1:] != others[:-1])
+    return np.stack([ones[new], others[new]], axis=1)
 
 
 def best(values: Floats, limit: int) -> Ints:

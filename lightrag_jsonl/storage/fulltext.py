@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from lightrag_jsonl.text import search_terms
+
+TermCounts = Callable[[Iterable[str]], Mapping[str, int]]
 
 
 def put_terms(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) -> None:
@@ -32,12 +35,13 @@ def search(
     limit: int,
     *,
     allowed: Iterable[int] | None = None,
+    counted: TermCounts | None = None,
 ) -> list[tuple[int, float]]:
     """The best chunks for a question as (row id, score), higher is better; ties by row id.
 
-    Only chunks among `allowed` (row ids) where it is given.
+    Only chunks among `allowed` (row ids) where it is given. `counted` may remember `term_counts`.
     """
-    terms = _telling_terms(connection, question)
+    terms = _telling_terms(connection, question, counted or partial(term_counts, connection))
     if not terms or limit < 1:
         return []
     match = " OR ".join(f'"{term}"' for term in terms)
@@ -49,6 +53,19 @@ def search(
         values,
     )
     return [(row, -score) for row, score in rows]
+
+
+def term_counts(connection: sqlite3.Connection, terms: Iterable[str]) -> dict[str, int]:
+    """How many chunks have each term: FTS5 counts all of them, which takes the longer the more.
+
+    A term that FTS5 spells otherwise (without accents) counts as rare.
+    """
+    wanted = list(terms)
+    rows = connection.execute(
+        "SELECT term, doc FROM chunk_vocabulary WHERE term IN (SELECT value FROM json_each(?))",
+        (json.dumps(wanted, ensure_ascii=False),),
+    )
+    return dict.fromkeys(wanted, 0) | dict(rows.fetchall())
 
 
 # ── terms ───────────────────────────────────────────────────────────────────────
@@ -66,7 +83,7 @@ _WORDS = (  # too common in a large index to be kept anyway; not even counted th
 FUNCTION_WORDS = frozenset(_WORDS.split())
 
 
-def _telling_terms(connection: sqlite3.Connection, question: str) -> list[str]:
+def _telling_terms(connection: sqlite3.Connection, question: str, counted: TermCounts) -> list[str]:
     """The question's terms, the rarest first, as many as `POSTINGS` rows allow; one at least.
 
     A term of more than half of the chunks has no weight in FTS5's BM25.
@@ -76,15 +93,10 @@ def _telling_terms(connection: sqlite3.Connection, question: str) -> list[str]:
     most = connection.execute("SELECT coalesce(max(id), 0) FROM chunks").fetchone()[0]
     if most > LARGE:
         telling = [term for term in terms if term not in FUNCTION_WORDS] or terms
-    counts: dict[str, int] = dict(
-        connection.execute(
-            "SELECT term, doc FROM chunk_vocabulary WHERE term IN (SELECT value FROM json_each(?))",
-            (json.dumps(telling, ensure_ascii=False),),
-        ).fetchall()
-    )  # without terms that FTS5 spells otherwise (no accents): those count as rare
-    ordered = sorted(telling, key=lambda term: (counts.get(term, 0), term))
-    ordered = [term for term in ordered if 2 * counts.get(term, 0) <= most] or ordered[:1]
-    used = itertools.accumulate(counts.get(term, 0) for term in ordered)
+    counts = counted(telling)
+    ordered = sorted(telling, key=lambda term: (counts[term], term))
+    ordered = [term for term in ordered if 2 * counts[term] <= most] or ordered[:1]
+    used = itertools.accumulate(counts[term] for term in ordered)
     return [term for term, total in zip(ordered, used, strict=True) if total <= POSTINGS] or (
         ordered[:1]
     )

@@ -32,7 +32,9 @@ class Mentions:
     def renewed(self, connection: sqlite3.Connection, entities: Iterable[int]) -> Mentions:
         """With those of some entities read anew."""
         changed = sorted(entities)
-        old = self._chunks_of.of(np.array(changed, np.int64))
+        owners = np.array(changed, np.int64)
+        which, chunks = self._chunks_of.of(owners)
+        old = owners[which], chunks
         where = "WHERE entity IN (SELECT value FROM json_each(?))"
         new = _read(connection, where, (json.dumps(changed),))
         return Mentions(
@@ -50,13 +52,12 @@ class Mentions:
         return self._chunks_of.counts(entities)
 
     def of_entities(self, entities: Ids) -> tuple[Ids, Ids]:
-        """These entities and the chunks that mention them, in their order."""
+        """The chunks that mention these, in their order, and before each the place of its entity."""
         return self._chunks_of.of(entities)
 
     def of_chunks(self, chunks: Ids) -> tuple[Ids, Ids]:
-        """The entities that these chunks mention, and these chunks, in their order."""
-        owners, entities = self._entities_of.of(chunks)
-        return entities, owners
+        """The entities that these mention, in their order, and before each the place of its chunk."""
+        return self._entities_of.of(chunks)
 
 
 def _read(connection: sqlite3.Connection, where: str, values: tuple[str, ...]) -> tuple[Ids, Ids]:

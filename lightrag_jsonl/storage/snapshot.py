@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lightrag_jsonl.graph import KnowledgeGraph
-from lightrag_jsonl.storage import documents, reading
+from lightrag_jsonl.storage import documents, fulltext, reading
 from lightrag_jsonl.storage.mentions import Mentions
 from lightrag_jsonl.storage.remembered import Remembered
 from lightrag_jsonl.storage.rows import OWNERS, dump
@@ -29,6 +29,7 @@ NAMES_KEPT = 200_000  # chunks whose names are remembered: about 30 MB
 FACTS_KEPT = 10_000  # entities, and as many relations: about 20 MB, more where much is told
 CHUNKS_KEPT = 1_000  # with their texts: about 10 MB
 LABELS_KEPT = 10_000  # documents, and what to call them
+TERMS_KEPT = 10_000
 FACT_CHUNKS = 20  # chunks named as sources of one entity or relation, the first ones
 RELOAD_SHARE = 0.5  # catching up on more than this share of the index costs as much as loading it
 
@@ -40,8 +41,8 @@ class Snapshot:
     `vectors` holds one index a kind, its ids are row ids of entities, relations and chunks.
     `mentions()` are read when they are first asked for, and kept up to date from then on.
     `entities()`, `relations()` (each naming its first chunks), `chunks()` and `chunk_names()` (their
-    public ids) are values by row id, `labels()` what to call documents, by their ids; all are
-    remembered from question to question.
+    public ids) are values by row id, `labels()` what to call documents, by their ids, `term_counts()`
+    how many chunks have a term; all are remembered from question to question.
     """
 
     connection: sqlite3.Connection
@@ -54,6 +55,7 @@ class Snapshot:
     chunks: Callable[[Iterable[int]], dict[int, Chunk]]
     chunk_names: Callable[[Iterable[int]], dict[int, str]]
     labels: Callable[[Iterable[str]], dict[str, str]]
+    term_counts: Callable[[Iterable[str]], dict[str, int]]
 
 
 class SnapshotKeeper:
@@ -89,6 +91,7 @@ class SnapshotKeeper:
                 partial(self._chunks.of, read=partial(documents.chunks_by_row, connection)),
                 partial(self._chunk_names, connection),
                 partial(self._labels.of, read=partial(reading.document_labels, connection)),
+                partial(self._terms.of, read=partial(fulltext.term_counts, connection)),
             )
 
     def is_empty(self) -> bool:
@@ -124,10 +127,12 @@ class SnapshotKeeper:
         self._chunks = Remembered[int, Chunk](CHUNKS_KEPT)
         self._names = Remembered[int, str](NAMES_KEPT)
         self._labels = Remembered[str, str](LABELS_KEPT)
+        self._terms = Remembered[str, int](TERMS_KEPT)
 
     def _forget(self, graph: KnowledgeGraph, touched: dict[Kind, set[int]]) -> None:
         """What changed, and the relations that name an entity that did."""
         self._labels = Remembered[str, str](LABELS_KEPT)
+        self._terms = Remembered[str, int](TERMS_KEPT)
         self._chunks.forget(touched["chunk"])
         self._names.forget(touched["chunk"])
         self._entities.forget(touched["entity"])

@@ -23,8 +23,10 @@ def test_both_sides_agree_with_the_pairs(pairs: set[tuple[int, int]], wanted: li
     rows = np.array(wanted, np.int64)
     by_entity = [(e, c) for one in wanted for e, c in sorted(pairs) if e == one]
     by_chunk = [(e, c) for one in wanted for e, c in sorted(pairs) if c == one]
-    assert list(zip(*table.of_entities(rows), strict=True)) == by_entity
-    assert list(zip(*table.of_chunks(rows), strict=True)) == by_chunk
+    which, chunks = table.of_entities(rows)
+    assert list(zip(rows[which], chunks, strict=True)) == by_entity
+    which, entities = table.of_chunks(rows)
+    assert list(zip(entities, rows[which], strict=True)) == by_chunk
     assert table.counts(rows).tolist() == [sum(e == one for e, _ in pairs) for one in wanted]
 
 
