@@ -96,7 +96,7 @@ class Flat:
         """The inner products of each query with these rows."""
         found = np.empty((len(queries), len(rows)), dtype=np.float32)
         if found.size:
-            labels = np.ascontiguousarray(np.broadcast_to(rows, found.shape))
+            labels = np.repeat(rows[None], len(queries), axis=0)
             query, into, wanted = map(faiss().swig_ptr, (queries, found, labels))
             self._index.compute_distance_subset(len(queries), query, len(rows), into, wanted)
         return found

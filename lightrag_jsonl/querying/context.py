@@ -120,8 +120,10 @@ def _chosen(found: Found, writer: Writer, room: _Room, tokenizer: Tokenizer) -> 
     """The choice by the tokens of single items, and their sum."""
     entities = _clipped(found.entities, int(room.entities * CLIP_SHARE), tokenizer)
     relations = _clipped(found.relations, int(room.relations * CLIP_SHARE), tokenizer)
-    entity_costs = [tokenizer.count(writer.fact(99, entity)) + JOINT for entity in entities]
-    relation_costs = [tokenizer.count(writer.fact(99, relation)) + JOINT for relation in relations]
+    entity_costs = [tokenizer.count(writer.entity(99, entity)) + JOINT for entity in entities]
+    relation_costs = [
+        tokenizer.count(writer.relation(99, relation)) + JOINT for relation in relations
+    ]
     frames = [tokenizer.count(writer.frame(chunk)) + 2 * JOINT for chunk in found.chunks]
     chunk_costs = [
         frame + (chunk.tokens or tokenizer.count(chunk.text))

@@ -113,7 +113,8 @@ def _entities(
     ends = snapshot.graph.ends([hit.id for hit in relations]).tolist()
     for hit, pair in zip(relations, ends, strict=True):
         for end in pair:
-            reached.setdefault(end, Hit(end, hit.score, "an end of a relation found"))
+            if end not in reached:
+                reached[end] = Hit(end, hit.score, "an end of a relation found")
     found = {hit.id: hit for hit in (*reached.values(), *seeds.entities)}
     judged = _judged(snapshot, seeds, probe, found)
     return fuse([seeds.entities, tuple(reached.values()), judged], how=fusion)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
 from typing import TypeVar
 
 from lightrag_jsonl.types import Chunk, Entity, Relation
@@ -53,27 +55,22 @@ class Writer:
 
     words: Words
     documents: Mapping[str, str]
-    _written: dict[int, tuple[Entity | Relation, str]] = field(default_factory=dict)
 
-    def fact(self, number: int, fact: Entity | Relation) -> str:
-        """One line, written once however often it is asked for."""
-        known = self._written.get(id(fact))  # what is kept beside the text has this id to itself
-        if known is None:
-            text = self._entity(fact) if isinstance(fact, Entity) else self._relation(fact)
-            known = self._written[id(fact)] = (fact, text)
-        return f"[{number}] {known[1]}"
+    def entity(self, number: int, entity: Entity) -> str:
+        return f"[{number}] {_entity(entity.name, entity.type, entity.description)}"
 
-    def _entity(self, entity: Entity) -> str:
-        kind = f" ({_line(entity.type)})" if entity.type else ""
-        return f"{_line(entity.name)}{kind}{_told(entity.description)}"
-
-    def _relation(self, relation: Relation) -> str:
-        facts = [self.words.weight.format(relation.weight)]
-        if relation.created_at is not None:
-            facts.append(relation.created_at.date().isoformat())
-        ends = f"{_line(relation.source)} — {_line(relation.predicate)} → {_line(relation.target)}"
-        noted = self.words.separator.join(facts)
-        return f"{ends} ({noted}){_told(relation.description)}"
+    def relation(self, number: int, relation: Relation) -> str:
+        told = _relation(
+            self.words.weight,
+            self.words.separator,
+            relation.source,
+            relation.predicate,
+            relation.target,
+            relation.weight,
+            relation.created_at,
+            relation.description,
+        )
+        return f"[{number}] {told}"
 
     def chunk(self, number: int, chunk: Chunk) -> str:
         page = self.words.page.format(chunk.page)
@@ -97,8 +94,8 @@ class Writer:
         relations_from = len(found.entities) + 1
         chunks_from = relations_from + len(found.relations)
         return (
-            _section(self.words.entities, self.fact, found.entities, 1),
-            _section(self.words.relations, self.fact, found.relations, relations_from),
+            _section(self.words.entities, self.entity, found.entities, 1),
+            _section(self.words.relations, self.relation, found.relations, relations_from),
             _section(self.words.passages, self.chunk, found.chunks, chunks_from),
         )
 
@@ -128,6 +125,33 @@ def _section(
 ) -> str:
     lines: list[str] = [write(number, item) for number, item in enumerate(items, start)]
     return "\n".join([f"{heading}:", *lines]) if lines else ""
+
+
+REMEMBERED = 20_000  # facts that come again and again, once for their cost and once to be shown
+
+
+@lru_cache(REMEMBERED)
+def _entity(name: str, type: str, description: str) -> str:
+    kind = f" ({_line(type)})" if type else ""
+    return f"{_line(name)}{kind}{_told(description)}"
+
+
+@lru_cache(REMEMBERED)
+def _relation(
+    weighs: str,
+    separator: str,
+    source: str,
+    predicate: str,
+    target: str,
+    weight: float,
+    created_at: datetime | None,
+    description: str,
+) -> str:
+    facts = [weighs.format(weight)]
+    if created_at is not None:
+        facts.append(created_at.date().isoformat())
+    ends = f"{_line(source)} — {_line(predicate)} → {_line(target)}"
+    return f"{ends} ({separator.join(facts)}){_told(description)}"
 
 
 def _line(text: str) -> str:
