@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from lightrag_jsonl.sorting import Ids, Pairs, distinct, places
+from lightrag_jsonl.sorting import Column, Ids, Pairs, distinct
 
 Floats = npt.NDArray[np.float64]
 
@@ -24,8 +24,8 @@ class KnowledgeGraph:
     """Entities and the relations between them; a pair of entities has one relation at most."""
 
     def __init__(self) -> None:
-        self._entities: Ids = np.empty(0, np.int64)
-        self._ids: Ids = np.empty(0, np.int64)  # of relations, ascending, as all columns are
+        self._entities = Column()
+        self._ids = Column()  # of relations; the two below are in the same order
         self._ends: Ids = np.empty((0, 2), np.int64)
         self._weights: Floats = np.empty(0, np.float64)
         self._around = Pairs()  # (entity, relation)
@@ -45,8 +45,9 @@ class KnowledgeGraph:
     def put_entities(self, ids: Iterable[int]) -> None:
         """Add entities; those already there stay as they are."""
         new = np.fromiter(ids, np.int64)
-        new = distinct(new[places(self._entities, new) < 0])
-        self._entities = np.insert(self._entities, np.searchsorted(self._entities, new), new)
+        new = distinct(new[self._entities.places(new) < 0])
+        if len(new):
+            self._entities = self._entities.with_values(new)
 
     def put_relations(self, rows: Iterable[tuple[int, int, int, float]]) -> None:
         """Add or renew relations, each as (id, low, high, weight)."""
@@ -55,8 +56,8 @@ class KnowledgeGraph:
         ids, ends = table["id"].copy(), np.stack([table["low"], table["high"]], axis=1)
         self.drop_relations(ids)
         self.put_entities(ends.ravel())
-        where = np.searchsorted(self._ids, ids)
-        self._ids = np.insert(self._ids, where, ids)
+        where = np.searchsorted(self._ids.values, ids)
+        self._ids = self._ids.with_values(ids)
         self._ends = np.insert(self._ends, where, ends, axis=0)
         self._weights = np.insert(self._weights, where, table["weight"])
         none = np.empty(0, np.int64)
@@ -66,26 +67,27 @@ class KnowledgeGraph:
         """Remove entities with all their relations; unknown ones are passed over."""
         gone = np.fromiter(ids, np.int64)
         self.drop_relations(self._around.of(gone)[1])
-        where = places(self._entities, gone)
-        self._entities = np.delete(self._entities, where[where >= 0])
+        where = self._entities.places(gone)
+        if len(where):
+            self._entities = self._entities.without(where[where >= 0])
 
     def drop_relations(self, ids: Iterable[int]) -> None:
         """Remove relations by their ids; unknown ones are passed over."""
-        where = places(self._ids, distinct(np.fromiter(ids, np.int64)))
+        where = self._ids.places(distinct(np.fromiter(ids, np.int64)))
         where = where[where >= 0]
         if not len(where):
             return
         none = np.empty(0, np.int64)
-        gone = _both_ends(self._ids[where], self._ends[where])
+        gone = _both_ends(self._ids.values[where], self._ends[where])
         self._around = self._around.changed(gone, (none, none))
-        self._ids = np.delete(self._ids, where)
+        self._ids = self._ids.without(where)
         self._ends = np.delete(self._ends, where, axis=0)
         self._weights = np.delete(self._weights, where)
 
     # ── asking it ───────────────────────────────────────────────────────────────
 
     def __contains__(self, entity: int) -> bool:
-        return bool(places(self._entities, np.array([entity]))[0] >= 0)
+        return bool(self._entities.places(np.array([entity]))[0] >= 0)
 
     def degrees(self, entities: Iterable[int] | Ids) -> Ids:
         """The number of relations of each entity; 0 of one that is unknown."""
@@ -111,15 +113,16 @@ class KnowledgeGraph:
     def relation_rows(self) -> Iterator[tuple[int, int, int, float]]:
         """All relations as (id, low, high, weight), in the order of their ids."""
         low, high = self._ends.T.tolist()
-        return zip(self._ids.tolist(), low, high, self._weights.tolist(), strict=True)
+        return zip(self._ids.values.tolist(), low, high, self._weights.tolist(), strict=True)
 
     def entity_ids(self) -> list[int]:
         """All entities' ids, ascending."""
-        return list(map(int, self._entities))
+        ids: list[int] = self._entities.values.tolist()
+        return ids
 
     def _places(self, relations: Iterable[int] | Ids) -> Ids:
         wanted = _column(relations)
-        found = places(self._ids, wanted)
+        found = self._ids.places(wanted)
         if len(found) and found.min() < 0:
             raise KeyError(f"no relation {wanted[found < 0][0]}")
         return found

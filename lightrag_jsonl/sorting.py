@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,7 @@ _DIGIT: Final = 1 << 16
 _HALF: Final = np.int64(32)  # bits of a column that one end of a pair takes
 _LIMIT: Final = 1 << 31  # row ids are below it
 _NONE: Final = np.empty(0, np.int64)
+_SPARSE: Final = 4  # possible values for each that is there, up to which a table of all is kept
 
 
 def ordered(*keys: Ids) -> Ids:
@@ -56,19 +58,58 @@ def firsts(values: Ids) -> Ids:
     return np.flatnonzero(new)
 
 
-def places(column: Ids, wanted: Ids) -> Ids:
-    """Where each wanted value stands in an ascending column; -1 for one that is not there."""
-    found = np.searchsorted(column, wanted)
-    if not len(column):
-        return np.full(found.shape, -1, np.int64)
-    there = column[np.minimum(found, len(column) - 1)] == wanted
-    return np.where(there, found, -1)
-
-
 def among(values: Ids, column: Ids) -> npt.NDArray[np.bool_]:
     """Which values stand in an ascending column."""
-    found: npt.NDArray[np.bool_] = places(column, values) >= 0
-    return found
+    if not len(column):
+        return np.zeros(len(values), np.bool_)
+    found = np.searchsorted(column, values)
+    there: npt.NDArray[np.bool_] = column[np.minimum(found, len(column) - 1)] == values
+    return there
+
+
+class Column:
+    """Row ids, each once, ascending, and where each of them stands; read-only once made."""
+
+    def __init__(self, values: Ids = _NONE) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def places(self, wanted: Ids) -> Ids:
+        """Where each wanted value stands; -1 for one that is not there."""
+        if not len(self.values):
+            return np.full(wanted.shape, -1, np.int64)
+        found = self._found(wanted)
+        return np.where(self.values[found] == wanted, found, -1)
+
+    def with_values(self, new: Ids) -> Column:
+        """With new values, ascending, none of which is there yet."""
+        return Column(np.insert(self.values, np.searchsorted(self.values, new), new))
+
+    def without(self, gone: Ids) -> Column:
+        """Without what stands at these places."""
+        return Column(np.delete(self.values, gone))
+
+    def _found(self, wanted: Ids) -> Ids:
+        """Where each would stand, if it is there."""
+        if self._table is None:
+            return np.minimum(np.searchsorted(self.values, wanted), len(self.values) - 1)
+        found: Ids = self._table[np.clip(wanted - self.values[0], 0, len(self._table) - 1)]
+        return found
+
+    @cached_property
+    def _table(self) -> Ids | None:
+        """The place of each possible value; None where there are too many of those.
+
+        Looking thousands up in it takes a tenth of the time of searching for them.
+        """
+        span = int(self.values[-1] - self.values[0]) + 1
+        if span > _SPARSE * len(self.values):
+            return None
+        table = np.zeros(span, np.int64)
+        table[self.values - self.values[0]] = np.arange(len(self.values))
+        return table
 
 
 class Pairs:
@@ -104,19 +145,26 @@ class Pairs:
 
     def changed(self, gone: tuple[Ids, Ids], new: tuple[Ids, Ids]) -> Pairs:
         """Without the pairs in `gone`, and with those in `new`; each is two columns."""
-        where = places(self._column, _joined(*gone))
-        kept = np.delete(self._column, where[where >= 0])
+        old = _joined(*gone)
+        old = old[among(old, self._column)]
+        kept = np.delete(self._column, np.searchsorted(self._column, old))
         added = np.unique(_joined(*new))
-        added = added[places(kept, added) < 0]
+        added = added[~among(added, kept)]
         made = Pairs()
         made._column = np.insert(kept, np.searchsorted(kept, added), added)
         return made
 
     def _ranges(self, owners: Ids) -> tuple[Ids, Ids]:
-        return (
-            np.searchsorted(self._column, owners << _HALF),
-            np.searchsorted(self._column, (owners + 1) << _HALF),
-        )
+        column, starts = self._owners
+        place = column.places(owners)  # -1, where there is none, is the empty range at the end
+        return starts[place], np.where(place < 0, starts[-1], starts[place + 1])
+
+    @cached_property
+    def _owners(self) -> tuple[Column, Ids]:
+        """Who has any, and where the pairs of each begin; at last, where they end."""
+        owners = self._column >> _HALF
+        starts = firsts(owners)
+        return Column(owners[starts]), np.append(starts, len(owners))
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────

@@ -29,7 +29,7 @@ from lightrag_jsonl.layouts import (
     blocks,
     faiss,
 )
-from lightrag_jsonl.sorting import among, distinct, places
+from lightrag_jsonl.sorting import Column, among, distinct
 
 FLAT_LIMIT: Final = 50_000
 HALF_LIMIT: Final = 1_000_000
@@ -57,7 +57,7 @@ class VectorIndex:
         self._limits = (flat_limit, half_limit)
         self._lock = RLock()
         self._layout: Layout | None = None
-        self._known: Ids = np.empty(0, dtype=np.int64)  # the living ids, ascending
+        self._known = Column()  # the living ids
         self._rows: Ids = np.empty(0, dtype=np.int64)  # where each of them is
         self._ids: Ids = np.empty(0, dtype=np.int64)
         self._alive: Mask = np.empty(0, dtype=np.bool_)
@@ -74,7 +74,7 @@ class VectorIndex:
     def knows(self, ids: Ids) -> Mask:
         """Which of these ids have a vector."""
         with self._lock:
-            return places(self._known, ids) >= 0
+            return np.asarray(self._known.places(ids) >= 0, dtype=np.bool_)
 
     @property
     def kind(self) -> LayoutKind:
@@ -85,7 +85,7 @@ class VectorIndex:
     def ids(self) -> Ids:
         """Every id, ascending."""
         with self._lock:
-            return self._known.copy()
+            return self._known.values.copy()
 
     def vectors(self, ids: Sequence[int] | Ids) -> Floats:
         """The stored vectors of `ids`, as exact as the layout keeps them; unknown ids: KeyError."""
@@ -146,8 +146,8 @@ class VectorIndex:
     def _append(self, keys: Ids, rows: Floats) -> None:
         start, self._used = self._used, self._used + len(keys)
         order = np.argsort(keys)
-        where = np.searchsorted(self._known, keys[order])
-        self._known = np.insert(self._known, where, keys[order])
+        where = np.searchsorted(self._known.values, keys[order])
+        self._known = self._known.with_values(keys[order])
         self._rows = np.insert(self._rows, where, start + order)
         self._ids = _grown(self._ids, self._used)
         self._alive = _grown(self._alive, self._used)
@@ -162,10 +162,10 @@ class VectorIndex:
             self._compact_if_due()
 
     def _forget(self, keys: Ids) -> int:
-        gone = places(self._known, keys)
+        gone = self._known.places(keys)
         gone = gone[gone >= 0]
         self._alive[self._rows[gone]] = False
-        self._known, self._rows = np.delete(self._known, gone), np.delete(self._rows, gone)
+        self._known, self._rows = self._known.without(gone), np.delete(self._rows, gone)
         return len(gone)
 
     def _compact_if_due(self) -> None:
@@ -190,7 +190,7 @@ class VectorIndex:
 
     def _rows_of(self, ids: Sequence[int] | Ids) -> Ids:
         keys = np.asarray(ids, dtype=np.int64).reshape(-1)
-        found = places(self._known, keys)
+        found = self._known.places(keys)
         if len(found) and found.min() < 0:
             raise KeyError(int(keys[found < 0][0]))
         return self._rows[found]
