@@ -95,7 +95,7 @@ class Column:
         """Where each would stand, if it is there."""
         if self._table is None:
             return np.minimum(np.searchsorted(self.values, wanted), len(self.values) - 1)
-        found: Ids = self._table[np.clip(wanted - self.values[0], 0, len(self._table) - 1)]
+        found: Ids = self._table.take(wanted - self.values[0], mode="clip")
         return found
 
     @cached_property
