@@ -2,7 +2,7 @@
 
 A layout numbers its rows from 0, never forgets one, and proposes candidates for a query;
 what is alive and in which order it is returned is decided in `vectors.py`. Of many floats or
-halves a sketch, an eighth of their size, is read in their place.
+halves a sketch, half a byte a value, is read in their place.
 """
 
 from __future__ import annotations
