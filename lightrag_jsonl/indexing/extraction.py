@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from lightrag_jsonl.ask import Ask, Records, Spending
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.drift import normalize_graph_record
-from lightrag_jsonl.indexing.records import ADAPTERS, Mentions, OntologyCheck
+from lightrag_jsonl.indexing.records import ADAPTERS, MentionCollector, OntologyCheck
 from lightrag_jsonl.options import ENTITY_TYPES, IndexOptions
 from lightrag_jsonl.types import (
     Chunk,
@@ -58,7 +58,7 @@ class LLMExtractor:
         """Ask about one chunk; a model that fails makes a `failed` extraction, not an exception."""
         variables = {**self._fixed, "text": chunk.text}
         names = None if self._candidates is None else self._candidates(chunk.text)
-        talk = _Talk(Mentions(chunk.text, self._ontology), variables, spending, names)
+        talk = _Talk(MentionCollector(chunk.text, self._ontology), variables, spending, names)
         try:
             await self._first(talk)
             if talk.records and chunk.tokens >= self._options.glean_min_tokens:
@@ -145,7 +145,7 @@ class LLMExtractor:
 class _Talk:
     """The conversation about one chunk, as far as it has come."""
 
-    mentions: Mentions
+    mentions: MentionCollector
     variables: dict[str, object]
     spending: Spending | None = None
     names: Sequence[str] | None = None
@@ -218,7 +218,7 @@ def from_records(
     chunk: Chunk, records: Sequence[tuple[int, Record]], rejections: Sequence[Rejection] = ()
 ) -> Extraction:
     """The extraction that ready-made (line, record) pairs of one chunk amount to."""
-    found = Mentions(chunk.text)
+    found = MentionCollector(chunk.text)
     found.add(records, ADAPTERS["extract-graph"])
     found.finish()
     refused = (*rejections, *found.rejections)

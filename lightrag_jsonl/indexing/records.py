@@ -31,7 +31,7 @@ class OntologyCheck(Protocol):
 
 
 @dataclass(slots=True)
-class Mentions:
+class MentionCollector:
     """Collects a chunk's mentions from its records, each once; `finish` puts them in order."""
 
     text: str
@@ -192,10 +192,10 @@ def _words(value: Json) -> str:
 
 # ── one adapter a prompt ────────────────────────────────────────────────────────
 
-Adapter = Callable[[Mentions, int, Record], None]
+Adapter = Callable[[MentionCollector, int, Record], None]
 
 
-def read_graph(found: Mentions, line: int, record: Record) -> None:
+def read_graph(found: MentionCollector, line: int, record: Record) -> None:
     """`extract-graph`: entity, relationship, content_keywords, done."""
     kind = record.get("type")
     if kind == "entity":
@@ -221,7 +221,7 @@ def read_graph(found: Mentions, line: int, record: Record) -> None:
             found.declared = counts  # type: ignore[assignment]
 
 
-def read_definitions(found: Mentions, line: int, record: Record) -> None:
+def read_definitions(found: MentionCollector, line: int, record: Record) -> None:
     """`agent-kg-extract`: definition, relationship (whose object may be a value)."""
     if record.get("type") == "definition":
         found.entity(line, record, record.get("entity"), UNKNOWN_TYPE, record.get("definition"))
@@ -235,7 +235,7 @@ def read_definitions(found: Mentions, line: int, record: Record) -> None:
         found.entity(line, record, subject, UNKNOWN_TYPE, "", (value,))
 
 
-def read_ontology(found: Mentions, line: int, record: Record) -> None:
+def read_ontology(found: MentionCollector, line: int, record: Record) -> None:
     """`extract-with-ontologies`: entity, relationship, attribute, each held to the ontology."""
     if found.refused_by_ontology(line, record):
         return

@@ -208,7 +208,7 @@ def _nearest(
     index = snapshot.vectors[kind]
     if vectors is None or not len(vectors) or not len(index):
         return []
-    ids, scores = index.search(vectors, limit, allowed=allowed)
+    ids, scores = index.search(vectors, min(limit, len(index)), allowed=allowed)
     counts = (ids >= 0).sum(axis=1).tolist()  # of fewer, the rest is filled up
     return [
         list(map(Hit, rows[:count], near, repeat(why)))
