@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 
 from lightrag_jsonl.types import Json, Record
 
@@ -76,16 +75,20 @@ LISTS = {
 }
 
 
-def normalize_graph_record(record: Record) -> Iterator[Record]:
+def normalize_graph_record(record: Record) -> tuple[Record, ...]:
     """The `extract-graph` records that a record plainly means; itself where it means nothing else."""
+    if "type" in record:
+        return (_one(record),)
     lists = [key for key in record if key in LISTS and isinstance(record[key], list)]
-    if lists and "type" not in record:
-        for key in lists:
-            for item in record[key]:  # type: ignore[union-attr]
-                if isinstance(item, dict):
-                    yield from normalize_graph_record({**item, "type": LISTS[key], **_kind(item)})
-        return
-    yield _one(record)
+    if not lists:
+        return (_one(record),)
+    items = [(LISTS[key], item) for key in lists for item in record[key]]  # type: ignore[union-attr]
+    return tuple(
+        meant
+        for kind, item in items
+        if isinstance(item, dict)
+        for meant in normalize_graph_record({**item, "type": kind, **_kind(item)})
+    )
 
 
 def _kind(item: Record) -> Record:

@@ -318,12 +318,12 @@ def vote_type(types: Mapping[str, int]) -> str:
     return winner({kind: n for kind, n in types.items() if kind != UNKNOWN_TYPE}) or UNKNOWN_TYPE
 
 
-def _vote(votes: Counter[str], choice: str, times: int) -> None:
-    count = votes[choice] + times
+def _vote(votes: dict[str, int], choice: str, times: int) -> None:
+    count = votes.get(choice, 0) + times
     if count:
         votes[choice] = count
     else:
-        del votes[choice]
+        votes.pop(choice, None)
 
 
 def settle_entity(row: EntityRow, displays: Mapping[str, str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,9 +20,9 @@ class EntityRow:
 
     id: int
     key: str
-    names: Counter[str] = field(default_factory=Counter)
-    types: Counter[str] = field(default_factory=Counter)
-    attributes: Counter[str] = field(default_factory=Counter)
+    names: dict[str, int] = field(default_factory=dict)
+    types: dict[str, int] = field(default_factory=dict)
+    attributes: dict[str, int] = field(default_factory=dict)
     mentions: int = 0
     description: str = ""
     summary: str | None = None
@@ -45,9 +44,9 @@ class RelationRow:
     id: int
     low: int
     high: int
-    keywords: Counter[str] = field(default_factory=Counter)
-    low_names: Counter[str] = field(default_factory=Counter)
-    high_names: Counter[str] = field(default_factory=Counter)
+    keywords: dict[str, int] = field(default_factory=dict)
+    low_names: dict[str, int] = field(default_factory=dict)
+    high_names: dict[str, int] = field(default_factory=dict)
     forward: int = 0
     backward: int = 0
     weight: int = 0
@@ -117,17 +116,12 @@ def relations_by_id(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[
 
 def _entity(row: tuple[Any, ...]) -> EntityRow:
     id, key, tally, *rest = row
-    votes: list[dict[str, int]] = json.loads(tally)
-    names, types, attributes = (Counter(vote) for vote in votes)
-    return EntityRow(id, key, names, types, attributes, *rest)
+    return EntityRow(id, key, *json.loads(tally), *rest)
 
 
 def _relation(row: tuple[Any, ...]) -> RelationRow:
     id, low, high, tally, *rest, reversed_ = row
-    *votes, forward, backward, weight = json.loads(tally)
-    keywords, low_names, high_names = (Counter[str](vote) for vote in votes)
-    sums = (forward, backward, weight)
-    found = RelationRow(id, low, high, keywords, low_names, high_names, *sums, *rest)
+    found = RelationRow(id, low, high, *json.loads(tally), *rest)
     found.reversed = bool(reversed_)
     return found
 
