@@ -119,8 +119,7 @@ class Pairs:
     """
 
     def __init__(self, owners: Ids = _NONE, members: Ids = _NONE) -> None:
-        self._column = np.sort(_joined(owners, members))
-        self._column = self._column[firsts(self._column)]
+        self._column = _joined(owners, members)
 
     def __len__(self) -> int:
         return len(self._column)
@@ -148,7 +147,7 @@ class Pairs:
         old = _joined(*gone)
         old = old[among(old, self._column)]
         kept = np.delete(self._column, np.searchsorted(self._column, old))
-        added = np.unique(_joined(*new))
+        added = _joined(*new)
         added = added[~among(added, kept)]
         made = Pairs()
         made._column = np.insert(kept, np.searchsorted(kept, added), added)
@@ -171,10 +170,12 @@ class Pairs:
 
 
 def _joined(owners: Ids, members: Ids) -> Ids:
+    """Pairs as one ascending column, each once."""
     for ids in (owners, members):
         if len(ids) and not 0 <= ids.min() <= ids.max() < _LIMIT:
             raise ValueError(f"row ids must be between 0 and {_LIMIT - 1}")
-    return (owners << _HALF) | members
+    column = np.sort((owners << _HALF) | members)
+    return column[firsts(column)]
 
 
 def _split(column: Ids) -> tuple[Ids, Ids]:
