@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from lightrag_jsonl.sorting import Column, Ids, Pairs, distinct
+from lightrag_jsonl.sorting import Column, Ids, Pairs, distinct, firsts
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,19 +49,33 @@ class KnowledgeGraph:
         if len(new):
             self._entities = self._entities.with_values(new)
 
-    def put_relations(self, rows: Iterable[tuple[int, int, int, float]]) -> None:
-        """Add or renew relations, each as (id, low, high, weight)."""
+    def put_relations(
+        self,
+        rows: Iterable[tuple[int, int, int, float]],
+        *,
+        instead_of: Iterable[int] | Ids = (),
+    ) -> None:
+        """Add or renew relations, each as (id, low, high, weight); those `instead_of` go.
+
+        Of an id that comes twice the last counts. Unknown ones to go are passed over.
+        """
         table = np.fromiter(rows, _RELATION)
         table = table[np.argsort(table["id"], kind="stable")]
-        ids, ends = table["id"].copy(), np.stack([table["low"], table["high"]], axis=1)
-        self.drop_relations(ids)
+        ids = table["id"].copy()
+        last = firsts(ids[::-1])[::-1]
+        table, ids = table[len(ids) - 1 - last], distinct(ids)
+        ends = np.stack([table["low"], table["high"]], axis=1)
+        gone = self._ids.places(distinct(np.concatenate([ids, _column(instead_of)])))
+        gone = gone[gone >= 0]
         self.put_entities(ends.ravel())
+        self._around = self._around.changed(
+            _both_ends(self._ids.values[gone], self._ends[gone]), _both_ends(ids, ends)
+        )
+        self._ids = self._ids.without(gone)
         where = np.searchsorted(self._ids.values, ids)
         self._ids = self._ids.with_values(ids)
-        self._ends = np.insert(self._ends, where, ends, axis=0)
-        self._weights = np.insert(self._weights, where, table["weight"])
-        none = np.empty(0, np.int64)
-        self._around = self._around.changed((none, none), _both_ends(ids, ends))
+        self._ends = np.insert(np.delete(self._ends, gone, axis=0), where, ends, axis=0)
+        self._weights = np.insert(np.delete(self._weights, gone), where, table["weight"])
 
     def drop_entities(self, ids: Iterable[int]) -> None:
         """Remove entities with all their relations; unknown ones are passed over."""
@@ -71,18 +85,9 @@ class KnowledgeGraph:
         if len(where):
             self._entities = self._entities.without(where[where >= 0])
 
-    def drop_relations(self, ids: Iterable[int]) -> None:
+    def drop_relations(self, ids: Iterable[int] | Ids) -> None:
         """Remove relations by their ids; unknown ones are passed over."""
-        where = self._ids.places(distinct(np.fromiter(ids, np.int64)))
-        where = where[where >= 0]
-        if not len(where):
-            return
-        none = np.empty(0, np.int64)
-        gone = _both_ends(self._ids.values[where], self._ends[where])
-        self._around = self._around.changed(gone, (none, none))
-        self._ids = self._ids.without(where)
-        self._ends = np.delete(self._ends, where, axis=0)
-        self._weights = np.delete(self._weights, where)
+        self.put_relations((), instead_of=ids)
 
     # ── asking it ───────────────────────────────────────────────────────────────
 

@@ -39,12 +39,13 @@ class Source(Protocol):
 class Candidates(NamedTuple):
     """Rows among which the nearest are, the likeliest first.
 
-    `bounds`, falling, are what each hardly scores more than, and so all that are not among them;
-    None where the rows are certain.
+    `guesses`, falling, are what the rows may score, and no other row is guessed to score more;
+    None where the rows are certain. `error` is the standard error of a guess.
     """
 
     rows: Ids
-    bounds: Floats | None = None
+    guesses: Floats | None = None
+    error: float = 0.0
 
 
 class Layout(Protocol):
@@ -115,10 +116,10 @@ class Flat:
         if _WORTH * pool > total or not self._sketch.follow(self, total, len(queries)):
             fetch = min(k + _SPARE, available)
             return [Candidates(rows) for rows in self.scan(queries, fetch, mask)]
-        found = self._sketch.search(queries, pool)
+        found, error = self._sketch.search(queries, pool), self._sketch.error
         if mask is None:
-            return [Candidates(rows, bounds) for rows, bounds in found]
-        return [Candidates(rows[mask[rows]], bounds[mask[rows]]) for rows, bounds in found]
+            return [Candidates(rows, guesses, error) for rows, guesses in found]
+        return [Candidates(rows[mask[rows]], guesses[mask[rows]], error) for rows, guesses in found]
 
     def _parameters(self, mask: Mask | None) -> Any:
         return None if mask is None else faiss().SearchParameters(sel=_selector(mask))
@@ -209,18 +210,18 @@ class Lists(Flat):
     def candidates(
         self, queries: Floats, k: int, mask: Mask | None, available: int
     ) -> list[Candidates]:
-        found = self.scan(queries, min(2 * k + 2 * _SPARE, available), mask)
-        return [Candidates(rows) for rows in found]
+        fetch, most = min(2 * k + 2 * _SPARE, available), available * 2 > self._index.ntotal
+        probes = self._index.nprobe if most else self._index.nlist
+        return [Candidates(rows) for rows in self._probed(queries, fetch, mask, probes)]
 
     def scan(self, queries: Floats, fetch: int, mask: Mask | None) -> list[Ids]:
-        return super().scan(self._rotation(queries), fetch, mask)
+        return self._probed(queries, fetch, mask, self._index.nlist)
 
-    def _parameters(self, mask: Mask | None) -> Any:
-        if mask is None:
-            return None
-        most = np.count_nonzero(mask) * 2 > len(mask)
-        probes = self._index.nprobe if most else self._index.nlist
-        return faiss().SearchParametersIVF(sel=_selector(mask), nprobe=probes)
+    def _probed(self, queries: Floats, fetch: int, mask: Mask | None, probes: int) -> list[Ids]:
+        selector = None if mask is None else _selector(mask)
+        parameters = faiss().SearchParametersIVF(sel=selector, nprobe=probes)
+        found = self._index.search(self._rotation(queries), fetch, params=parameters)[1]
+        return [row[row >= 0] for row in found]
 
 
 LAYOUTS: Final[dict[LayoutKind, type[Flat]]] = {"flat": Flat, "fp16": Half, "ivf-sq8": Lists}
@@ -242,21 +243,24 @@ def faiss() -> Any:
 class _Sketch:
     """Half a byte a coordinate of rotated unit vectors, read in one pass.
 
-    A random rotation makes the coordinates of every unit vector alike, so the sketch has
-    fixed levels (the best sixteen at even distances for a normal distribution): nothing is
-    trained, and how well it tells the nearest does not depend on how the vectors came in or are
-    clustered.
+    A random rotation makes the coordinates of every unit vector alike, so the sketch has fixed
+    levels, sixteen at even distances: nothing is trained, and how well it tells the nearest
+    hardly depends on how the vectors came in or are clustered. The levels reach so far that
+    nearly no coordinate lies beyond them, which would make near vectors seem less near. FAISS adds the columns up in 16 bits, on a scale that the widest column sets and
+    that two columns more, which add nothing, keep wide enough.
     """
 
-    _STEP: Final = 0.3352  # between two levels, in standard deviations of a coordinate
-    _LOST: Final = 0.01154  # of a coordinate's variance, with such levels
-    _SURE: Final = 4.5  # standard errors of a score by which the pool must reach further
+    _STEP: Final = 0.42  # between two levels, in standard deviations of a coordinate
+    _LOST: Final = 0.018  # variance of a guess a coordinate, for a vector near the question
+    _COLUMNS: Final = 240.0  # that may hold the largest of 8 bits before 16 bits overflow
 
     def __init__(self, dim: int) -> None:
         self._rotation = _Rotation(dim)
         width = self._rotation.width
+        self._again = _Rotation(width)
+        self._places = np.random.default_rng(width).permutation(width)
         self._index = self._packed(np.empty((0, width // 2), np.uint8))
-        self._margin = self._SURE * float((self._LOST / width) ** 0.5)
+        self.error = float((self._LOST / width) ** 0.5)
         self._asked = 0
 
     def follow(self, layout: Flat, total: int, asked: int) -> bool:
@@ -266,19 +270,21 @@ class _Sketch:
         if total - start > _FEW_ROWS and self._asked < _FEW_QUERIES:
             return False
         for rows in blocks(np.arange(start, total)):
-            codes = self._codes(self._rotation(layout.decode(rows)))
+            codes = self._codes(self._turned(layout.decode(rows)))
             self._index.merge_from(self._packed(codes))
         self._asked = 0
         return True
 
     def search(self, queries: Floats, pool: int) -> Iterator[tuple[Ids, Floats]]:
-        """The `pool` likeliest rows of each query, and what each hardly scores more than.
-
-        There must be as many rows.
-        """
-        scores, rows = self._index.search(self._rotation(queries), pool)
-        scores += self._margin
+        """The `pool` likeliest rows of each query, and what they may score; there must be as many."""
+        turned = self._turned(queries)
+        widest = np.abs(turned).sum(axis=1, keepdims=True) / np.float32(self._COLUMNS)
+        scores, rows = self._index.search(np.hstack([turned, widest, 0 * widest]), pool)
         return zip(rows, scores, strict=True)
+
+    def _turned(self, vectors: Floats) -> Floats:
+        """Rotated twice: once leaves a vector of a few great coordinates too much of a grid."""
+        return self._again(self._rotation(vectors)[:, self._places])
 
     def _codes(self, rotated: Floats) -> npt.NDArray[np.uint8]:
         """Two coordinates a byte (FAISS's own encoder takes ten times as long)."""
@@ -289,12 +295,14 @@ class _Sketch:
 
     def _packed(self, codes: npt.NDArray[np.uint8]) -> Any:
         """An index of these codes, in the order of FAISS's fast scan."""
-        width = self._rotation.width
-        plain: Any = faiss().IndexPQ(width, width, 4, faiss().METRIC_INNER_PRODUCT)
-        levels = (np.arange(16, dtype=np.float32) - 7.5) * self._STEP / width**0.5
-        faiss().copy_array_to_vector(np.tile(levels.astype(np.float32), width), plain.pq.centroids)
+        columns = self._rotation.width + 2
+        plain: Any = faiss().IndexPQ(columns, columns, 4, faiss().METRIC_INNER_PRODUCT)
+        step = self._STEP / self._rotation.width**0.5
+        levels = np.tile((np.arange(16) - 7.5) * step, (columns, 1))
+        levels[-2:] = np.arange(16) * step
+        faiss().copy_array_to_vector(levels.astype(np.float32).ravel(), plain.pq.centroids)
         plain.is_trained = True
-        plain.add_sa_codes(codes)
+        plain.add_sa_codes(np.pad(codes, ((0, 0), (0, 1))))
         return faiss().IndexPQFastScan(plain)
 
 
@@ -334,7 +342,10 @@ def _scale(quantizer: Any, width: int, reach: float) -> None:
 
 
 def _products(layout: Flat, queries: Floats, rows: Ids) -> Floats:
-    """Inner products, each summed alike (in a matrix product, what stands around it matters)."""
+    """Inner products, each summed alike (in a matrix product, what stands around it matters).
+
+    FAISS sums vectors of fewer than 16 values otherwise in groups than alone.
+    """
     found = np.empty((len(queries), len(rows)), dtype=np.float32)
     pointer = faiss().swig_ptr
     for start in range(0, len(rows), _AT_ONCE):

@@ -104,7 +104,7 @@ class Column:
 
         Looking thousands up in it takes a tenth of the time of searching for them.
         """
-        span = int(self.values[-1] - self.values[0]) + 1
+        span = int(self.values[-1]) - int(self.values[0]) + 1
         if span > _SPARSE * len(self.values):
             return None
         table = np.zeros(span, np.int64)

@@ -29,12 +29,14 @@ from lightrag_jsonl.layouts import (
     blocks,
     faiss,
 )
-from lightrag_jsonl.sorting import Column, among, distinct
+from lightrag_jsonl.sorting import Column, among
 
 FLAT_LIMIT: Final = 50_000
 HALF_LIMIT: Final = 1_000_000
 
 _DIRECT: Final = 10_000  # so few allowed rows are scored one by one, without a scan
+_SAMPLE: Final = 16  # rows beyond those wanted that tell how far guesses are out
+_SURE: Final = 5.0  # standard errors by which a row must be guessed lower to be passed over
 _EQUAL: Final = 1e-6  # scores nearer than this may be the same
 _SPARE_DEAD: Final = 1_024  # dead rows that never cause a rebuild
 
@@ -206,7 +208,7 @@ class VectorIndex:
         if allowed is not None:
             keys = np.asarray(allowed, dtype=np.int64)
             return np.asarray(
-                alive & among(self._ids[: self._used], distinct(keys)), dtype=np.bool_
+                alive & among(self._ids[: self._used], np.unique(keys)), dtype=np.bool_
             )
         return None if len(self) == self._used else alive
 
@@ -234,39 +236,48 @@ class VectorIndex:
         available: int,
     ) -> tuple[Ids, Floats]:
         """Rank candidates; look further while nearer ones, or equals of the last, may be missing."""
-        rows, bounds = candidates
-        if bounds is not None:
-            found = self._foremost(layout, query, rows, bounds, k)
+        rows = candidates.rows
+        if candidates.guesses is not None:
+            found = self._foremost(layout, query, candidates, k)
             if found is not None:
                 return found
             rows = layout.scan(query[None], min(4 * k, available), mask)[0]
-        fetch = len(rows)
+        fetch = max(len(rows), k)
         while True:
             scores = layout.scores(query[None], rows)[0]
             ids, best = self._ranked(rows, scores, k)
             sure = len(ids) == k and scores.min() < best[-1] - _EQUAL
-            if sure or len(rows) >= available or len(rows) < fetch:  # no more can be found
+            if sure or len(rows) >= available:
                 return ids, best
             fetch = min(fetch * 4, available)
-            rows = layout.scan(query[None], fetch, mask)[0]
+            wider = layout.scan(query[None], fetch, mask)[0]
+            if len(wider) <= len(rows):  # no more can be found
+                return ids, best
+            rows = wider
 
     def _foremost(
-        self, layout: Layout, query: Floats, rows: Ids, bounds: Floats, k: int
+        self, layout: Layout, query: Floats, candidates: Candidates, k: int
     ) -> tuple[Ids, Floats] | None:
         """The best of likely rows, as few of which are read as can be; None if others may be better.
 
-        Most of a search's time goes by while rows come from memory, one here and one there.
+        How far guesses are out shows in the first rows: they may all be too low where vectors are
+        much alike. Most of a search's time goes by while rows come from memory, one here and one
+        there.
         """
-        first = rows[: k + k // 4]
-        scores = layout.scores(query[None], first)[0]
+        rows, guesses, error = candidates
+        assert guesses is not None
+        first = min(len(rows), k + k // 4 + _SAMPLE)
+        scores = layout.scores(query[None], rows[:first])[0]
         if len(scores) < k:
             return None
-        least = float(np.partition(scores, -k)[-k]) - _EQUAL
-        count = len(bounds) - int(np.searchsorted(bounds[::-1], least))
+        out = scores - guesses[:first]
+        margin = max(float(out.mean()), 0.0) + _SURE * max(float(out.std()), error)
+        least = float(np.partition(scores, -k)[-k]) - margin - _EQUAL
+        count = len(guesses) - int(np.searchsorted(guesses[::-1], least))
         if count == len(rows):
             return None
-        if count > len(first):
-            more = layout.scores(query[None], rows[len(first) : count])[0]
+        if count > first:
+            more = layout.scores(query[None], rows[first:count])[0]
             scores = np.concatenate([scores, more])
         return self._ranked(rows[: len(scores)], scores, k)
 

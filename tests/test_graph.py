@@ -57,3 +57,13 @@ def test_relations_come_in_the_order_of_their_ids() -> None:
     assert graph.relations_of([1])[1].tolist() == [3, 5, 9]
     assert [row[0] for row in graph.relation_rows()] == [3, 5, 9]
     assert graph.weights([3]).tolist() == [2.0]
+
+
+def test_relations_are_renewed_in_one_change() -> None:
+    """What is put instead of others takes their place; of an id that comes twice the last counts."""
+    graph = KnowledgeGraph()
+    graph.put_relations([(1, 1, 2, 1.0), (2, 2, 3, 1.0), (3, 3, 4, 1.0)])
+    graph.put_relations([(2, 5, 6, 2.0), (2, 5, 6, 4.0), (9, 1, 5, 1.0)], instead_of=[3, 77])
+    assert list(graph.relation_rows()) == [(1, 1, 2, 1.0), (2, 5, 6, 4.0), (9, 1, 5, 1.0)]
+    assert graph.degrees([1, 2, 3, 4, 5, 6]).tolist() == [2, 1, 0, 0, 2, 1]
+    assert graph.ends([9, 2]).tolist() == [[1, 5], [5, 6]]

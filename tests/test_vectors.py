@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lightrag_jsonl.adapters.offline.embedder import hash_vectors
 from lightrag_jsonl.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.vectors import Floats, Ids, VectorIndex
 
@@ -93,6 +94,80 @@ def test_reading_a_sketch_loses_nothing(dim: int, flat_limit: int) -> None:
     assert index.search(queries, 10)[0].tolist() == [
         ids[:10].tolist() for ids in index.search(queries, 40)[0]
     ]
+
+
+def tight(count: int, dim: int) -> Floats:
+    """Themes with little noise: a great many vectors are very near to any of them."""
+    random = np.random.default_rng(3)
+    themes = unit(random.standard_normal((20, dim)))
+    noise = unit(random.standard_normal((count, dim)))
+    return unit(themes[random.integers(0, 20, count)] + 0.3 * noise)
+
+
+def lopsided(count: int, dim: int) -> Floats:
+    """Two coordinates are great in all vectors, as with some models."""
+    vectors = 0.6 * tight(count, dim)
+    vectors[:, [7, dim // 3]] += 0.7, -0.3
+    return unit(vectors)
+
+
+def words(count: int, dim: int) -> Floats:
+    """Names as the hashing embedder sees them: few values are not 0."""
+    random = np.random.default_rng(4)
+    syllables = np.array(
+        [
+            "ka",
+            "lo",
+            "mi",
+            "ren",
+            "tor",
+            "sha",
+            "vel",
+            "dun",
+            "bri",
+            "gan",
+            "po",
+            "ser",
+            "lin",
+            "mar",
+            "tho",
+            "wick",
+        ]
+    )
+    names = ["".join(row) for row in syllables[random.integers(0, len(syllables), (count, 4))]]
+    return hash_vectors([f"{name[:5]} {name[5:]}" for name in names], dim=dim)
+
+
+@pytest.mark.parametrize("limit", [50_000, 0], ids=["flat", "fp16"])
+@pytest.mark.parametrize("dim", [256, 1_024, 1_536, 3_072])
+@pytest.mark.parametrize("data", [tight, lopsided, words])
+def test_a_sketch_loses_nothing_whatever_the_vectors(
+    data: Callable[[int, int], Floats], dim: int, limit: int
+) -> None:
+    """However long vectors are, and however unlike random ones: the nearest are found."""
+    stored = data(3_000, dim)
+    index = VectorIndex(dim, flat_limit=limit)
+    index.update(range(3_000), stored)
+    stored = index.vectors(range(3_000))
+    queries = unit(stored[::150] + 0.2 * stored[1::150])
+    for _ in range(2):  # the first round makes the sketch
+        for query, (ids, scores) in zip(
+            queries, zip(*index.search(queries, 20), strict=True), strict=True
+        ):
+            best = np.sort(stored @ query)[::-1][:20]
+            assert scores == pytest.approx(best, abs=2e-6)
+            assert scores == pytest.approx(stored[ids] @ query, abs=2e-6)
+
+
+def test_lists_find_what_no_near_list_holds() -> None:
+    """Where the lists next to the question hold nothing that may be found, all others are read."""
+    one = unit(np.random.default_rng(0).standard_normal((1, DIM)))
+    index = VectorIndex(DIM, flat_limit=0, half_limit=0)
+    index.update(
+        range(3_000), np.concatenate([np.tile(one, (1_800, 1)), np.tile(-one, (1_200, 1))])
+    )
+    found, _ = index.search(-one, 5, allowed=range(1_800))
+    assert sorted(found[0].tolist()) == [0, 1, 2, 3, 4]
 
 
 def test_lists_recall_themes() -> None:

@@ -88,7 +88,3 @@ class Subgraph:
 
     entities: tuple[Hit, ...] = ()
     relations: tuple[Hit, ...] = ()
-
-    def best(self, count: int) -> Subgraph:
-        """The first `count` of each."""
-        return Subgraph(self.entities[:count], self.relations[:count])

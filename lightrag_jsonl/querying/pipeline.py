@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from lightrag_jsonl.ask import Ask
-from lightrag_jsonl.errors import ConfigError, EmbeddingError
+from lightrag_jsonl.errors import ConfigError, EmbeddingError, StorageError
 from lightrag_jsonl.options import QueryParam, Selection
 from lightrag_jsonl.protocols import (
     Answerer,
@@ -93,9 +93,11 @@ class QueryPipeline:
         self._book = book
         self._whole = WholeGround()
         self._thread = ThreadPoolExecutor(1, "lightrag-jsonl-query")
+        self._closed = False
 
     def close(self) -> None:
-        """Let go of the thread; what is being searched comes to its end."""
+        """Let go of the thread; what is being searched comes to its end, nothing more is."""
+        self._closed = True
         self._thread.shutdown(wait=False)
 
     async def retrieve(
@@ -227,6 +229,8 @@ class QueryPipeline:
         Searches take turns at the snapshot anyway, and find in the processor's cache what the
         thread used last: with any thread of a pool each takes a fifth longer.
         """
+        if self._closed:
+            raise StorageError("this LightRAG was closed")
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _checked(self, question: str, param: QueryParam) -> str:

@@ -127,7 +127,7 @@ def _section(
     return "\n".join([f"{heading}:", *lines]) if lines else ""
 
 
-REMEMBERED = 20_000  # facts that come again and again, once for their cost and once to be shown
+REMEMBERED = 10_000  # lines of each kind, about 5 MB: a fact is counted, shown, and asked for again
 
 
 @lru_cache(REMEMBERED)

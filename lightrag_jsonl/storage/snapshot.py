@@ -143,10 +143,14 @@ class SnapshotKeeper:
         current = generation(connection)
         if self._graph is None or current != self._generation:
             touched = self._touched(connection, current)
-            if self._graph is None or touched is None:
-                self._load(connection)
-            else:
-                self._apply(connection, touched)
+            try:
+                if self._graph is None or touched is None:
+                    self._load(connection)
+                else:
+                    self._apply(connection, self._graph, touched)
+            except BaseException:
+                self._graph = None  # half done: the next look loads all anew
+                raise
             self._generation = current
         assert self._graph is not None
         return self._graph
@@ -183,16 +187,19 @@ class SnapshotKeeper:
         self._graph, self._mentions = graph, None
         self._forget_all()
 
-    def _apply(self, connection: sqlite3.Connection, touched: dict[Kind, set[int]]) -> None:
-        graph = self._graph
-        assert graph is not None
+    def _apply(
+        self,
+        connection: sqlite3.Connection,
+        graph: KnowledgeGraph,
+        touched: dict[Kind, set[int]],
+    ) -> None:
         dim = dimension(connection)
         if dim != self._dim:
             self._load(connection)
             return
         self._forget(graph, touched)
-        graph.drop_relations(touched["relation"])  # a row id may have been given to another pair
-        graph.put_relations(_relation_rows(connection, touched["relation"]))
+        relations = touched["relation"]  # a row id may have been given to another pair
+        graph.put_relations(_relation_rows(connection, relations), instead_of=relations)
         alive = _alive(connection, touched["entity"])
         graph.drop_entities(touched["entity"] - alive)
         graph.put_entities(sorted(alive))

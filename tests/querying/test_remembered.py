@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import Document, LightRAG, QueryParam
+from lightrag_jsonl import (
+    AsyncLightRAG,
+    Document,
+    Keywords,
+    LightRAG,
+    QueryParam,
+    StorageError,
+)
 from lightrag_jsonl.storage.remembered import Remembered
+from lightrag_jsonl.vectors import Floats, Ids, VectorIndex
 
 MODES = ("naive", "local", "global", "hybrid", "mix", "walk")
 QUESTIONS = ("Who knew Scrooge in London?", "Where did Jacob Marley visit Bob Cratchit?")
@@ -44,6 +53,53 @@ def test_a_warm_index_answers_as_a_fresh_one(tmp_path: Path) -> None:
             with LightRAG(tmp_path) as fresh:
                 assert _contexts(warm) == _contexts(fresh), name
             assert name == "all rebuilt" or _contexts(warm) != before, name
+
+
+def test_a_look_that_fails_half_way_is_taken_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was half brought up to date is thrown away, not built upon."""
+    with LightRAG(tmp_path) as warm:
+        warm.insert(_document("a"))
+        _contexts(warm)
+        warm.insert(_document("b"))
+        whole, times = VectorIndex.update, iter(range(9))
+
+        def failing(index: VectorIndex, ids: Ids, vectors: Floats) -> None:
+            whole(index, ids, vectors)
+            if next(times) == 1:
+                raise MemoryError("no room")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(VectorIndex, "update", failing)
+            with pytest.raises(MemoryError):
+                _contexts(warm)
+        with LightRAG(tmp_path) as fresh:
+            assert _contexts(warm) == _contexts(fresh)
+
+
+async def _asked_while_closing(folder: Path) -> None:
+    asked, closed = asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        async def keywords(self, question: str, history: object) -> Keywords:
+            asked.set()
+            await closed.wait()
+            return Keywords()
+
+    rag = AsyncLightRAG(folder, keyword_extractor=Slow())
+    await rag.insert(_document("a"))
+    query = asyncio.create_task(rag.retrieve(QUESTIONS[0]))
+    await asked.wait()
+    await rag.close()
+    closed.set()
+    await query
+
+
+def test_closing_ends_a_question_with_a_clear_error(tmp_path: Path) -> None:
+    """A question that is under way when the index is closed says so."""
+    with pytest.raises(StorageError, match="was closed"):
+        asyncio.run(_asked_while_closing(tmp_path))
 
 
 def test_only_what_is_missing_is_read() -> None:
