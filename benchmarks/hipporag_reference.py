@@ -21,7 +21,8 @@ import numpy as np
 from benchmarks.datasets import Dataset, Triple, data_argument, load
 from benchmarks.names import names_in
 from lightrag_jsonl.adapters.offline import OfflineExtractor, OfflineKeywords
-from lightrag_jsonl.querying.walk import Floats, Ints, synonym_edges
+from lightrag_jsonl.querying.transitions import Floats, Ints
+from lightrag_jsonl.querying.walk import synonym_edges
 from lightrag_jsonl.text import name_key
 from lightrag_jsonl.types import Chunk
 from lightrag_jsonl.vectors import VectorIndex

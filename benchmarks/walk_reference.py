@@ -16,7 +16,8 @@ import numpy as np
 from benchmarks.datasets import Dataset, data_argument, load
 from benchmarks.hipporag_reference import Embed, Material, material, minilm, recall
 from lightrag_jsonl.querying import walk
-from lightrag_jsonl.querying.walk import Edges, Floats, Ints, WalkGraph
+from lightrag_jsonl.querying.transitions import Floats, Ints
+from lightrag_jsonl.querying.walk import Edges, WalkGraph
 from lightrag_jsonl.text import search_terms
 
 FOUND = 100  # chunks each lane finds

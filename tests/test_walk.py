@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl.querying import walk
+from lightrag_jsonl.querying.transitions import Ints
 from lightrag_jsonl.querying.walk import Edges, Seed, Step, WalkGraph
 from lightrag_jsonl.vectors import VectorIndex
 
 
-def pairs(*items: tuple[int, int]) -> walk.Ints:
+def pairs(*items: tuple[int, int]) -> Ints:
     """Pairs as an array."""
     return np.array(items, np.int64).reshape(-1, 2)
 

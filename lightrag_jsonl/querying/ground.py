@@ -11,6 +11,7 @@ import numpy.typing as npt
 from lightrag_jsonl.neighbours import nearest_neighbours
 from lightrag_jsonl.querying import walk
 from lightrag_jsonl.querying.hits import Ids, Scope, Seeds, Subgraph
+from lightrag_jsonl.querying.transitions import Floats
 from lightrag_jsonl.querying.walk import Edges, WalkGraph
 from lightrag_jsonl.sorting import among, distinct, grouped
 from lightrag_jsonl.storage import rows
@@ -132,7 +133,7 @@ def _chunks_around(
     return distinct(np.concatenate(parts))
 
 
-def _synonyms_among(index: VectorIndex, leading: Ids, rows: Ids) -> tuple[Ids, walk.Floats]:
+def _synonyms_among(index: VectorIndex, leading: Ids, rows: Ids) -> tuple[Ids, Floats]:
     """Pairs of a few leading entities and what of `rows` is nearly like them, and their cosines."""
     leading, rows = leading[index.knows(leading)], rows[index.knows(rows)]
     if not len(leading):

@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from lightrag_jsonl.querying.transitions import Floats, Ints, transitions
 from lightrag_jsonl.sorting import ordered
 
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
 EdgeKind = Literal["seed", "mention", "relation", "synonym"]
 
-SMALL: Final = 20_000  # entries up to which multiplying costs less than sorting them would
 DAMPING: Final = 0.7
 NAME_SIMILARITY: Final = 0.75  # a name's nearest entity counts from this cosine on
 RELATION_SIMILARITY: Final = 0.5  # likewise the relation that the whole question matches
@@ -103,7 +99,7 @@ class WalkGraph:
         leaving = np.zeros(entities + chunks)
         if len(edges.leaves):
             leaving[entities:] = edges.leaves * np.log1p(chunks)
-        self._matrix, total = _transitions(ends, weights, leaving)
+        self._matrix, total = transitions(ends, weights, leaving)
         self._lonely = np.flatnonzero(total == 0)
         self._leaving = (leaving / np.where(total, total, 1)).astype(np.float32)
 
@@ -307,67 +303,6 @@ def synonym_edges(
     rows, columns = np.nonzero(good)
     pairs = np.stack([ids[rows], neighbours[rows, columns]], axis=1)
     return pairs.astype(np.int64), similarities[rows, columns].astype(np.float32)
-
-
-def _transitions(
-    ends: Ints, weights: Floats, leaving: npt.NDArray[np.float64]
-) -> tuple[_SmallMatrix | _LargeMatrix, npt.NDArray[np.float64]]:
-    """The chance of each step, and the weight of all that leads away from each node.
-
-    A column sums to 1 less the share of what is `leaving` from its node.
-    """
-    size = len(leaving)
-    rows, columns = np.concatenate([ends, ends[:, ::-1]]).T.copy()
-    values = np.concatenate([weights, weights])
-    total = leaving + np.bincount(columns, weights=values, minlength=size)
-    values = (values / total[columns]).astype(np.float32)
-    small = len(values) <= SMALL
-    kind = _SmallMatrix if small else _LargeMatrix
-    return kind(values, rows, columns, size), total
-
-
-class _SmallMatrix:
-    """As much of a sparse matrix as a walk needs: sorted only when a row is asked for."""
-
-    def __init__(self, values: Floats, rows: Ints, columns: Ints, size: int) -> None:
-        self._values, self._rows, self._columns = values, rows, columns
-        self._size = size
-
-    def __matmul__(self, vector: Floats) -> Floats:
-        sent = self._values * vector[self._columns]
-        return np.bincount(self._rows, sent, self._size).astype(np.float32)
-
-    def row(self, number: int) -> tuple[Ints, Floats]:
-        """Columns, ascending, and values of a row."""
-        order, starts = self._sorted
-        places = order[starts[number] : starts[number + 1]]
-        return self._columns[places], self._values[places]
-
-    @cached_property
-    def _sorted(self) -> tuple[Ints, Ints]:
-        """The places of all entries, by row and column, and where each row's begin."""
-        order = ordered(self._columns, self._rows)
-        counts = np.bincount(self._rows, minlength=self._size)
-        return order, np.concatenate([[0], np.cumsum(counts)])
-
-
-class _LargeMatrix:
-    """The same, sorted, by scipy."""
-
-    def __init__(self, values: Floats, rows: Ints, columns: Ints, size: int) -> None:
-        from scipy import sparse
-
-        self._matrix: Any = sparse.csr_matrix((values, (rows, columns)), shape=(size, size))
-        self._matrix.sort_indices()
-
-    def __matmul__(self, vector: Floats) -> Floats:
-        product: Floats = self._matrix @ vector
-        return product
-
-    def row(self, number: int) -> tuple[Ints, Floats]:
-        """Columns and values of a row."""
-        places = slice(self._matrix.indptr[number], self._matrix.indptr[number + 1])
-        return self._matrix.indices[places], self._matrix.data[places]
 
 
 def _synonyms(edges: Edges, entities: int) -> tuple[Ints, Floats]:
