@@ -48,7 +48,7 @@ def expand(
         by_rank = _ranked(direct, score(snapshot, probe, direct, np.zeros(len(direct))), limit)
         relations = fuse([around, by_rank], how=fusion)
     relations = relations[:limit]
-    return Subgraph(_entities(snapshot, seeds, probe, relations, fusion)[:limit], relations)
+    return Subgraph(_entities(snapshot, seeds, probe, relations, fusion, limit), relations)
 
 
 # ── relations ───────────────────────────────────────────────────────────────────
@@ -103,7 +103,12 @@ def _likeness(snapshot: Snapshot, probe: Probe, ids: Ids) -> Floats:
 
 
 def _entities(
-    snapshot: Snapshot, seeds: Seeds, probe: Probe, relations: Sequence[Hit], fusion: Fusion
+    snapshot: Snapshot,
+    seeds: Seeds,
+    probe: Probe,
+    relations: Sequence[Hit],
+    fusion: Fusion,
+    limit: int,
 ) -> tuple[Hit, ...]:
     """Seeds and the ends of relations, the more relevant the relation the earlier.
 
@@ -117,7 +122,7 @@ def _entities(
                 reached[end] = Hit(end, hit.score, "an end of a relation found")
     found = {hit.id: hit for hit in (*reached.values(), *seeds.entities)}
     judged = _judged(snapshot, seeds, probe, found)
-    return fuse([seeds.entities, tuple(reached.values()), judged], how=fusion)
+    return fuse([seeds.entities, tuple(reached.values()), judged], how=fusion, limit=limit)
 
 
 def _judged(

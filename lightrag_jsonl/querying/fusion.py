@@ -13,9 +13,13 @@ Lists = Sequence[Sequence[Hit]]
 
 
 def fuse(
-    lists: Lists, *, how: Fusion = "rrf", weights: Sequence[float] | None = None
+    lists: Lists,
+    *,
+    how: Fusion = "rrf",
+    weights: Sequence[float] | None = None,
+    limit: int | None = None,
 ) -> tuple[Hit, ...]:
-    """One list of what the lists hold, best first; ties by id. `why` names every reason."""
+    """The best of what the lists hold, best first; ties by id. `why` names every reason."""
     full = [
         (ranked, weight)
         for ranked, weight in zip(lists, weights or [1.0] * len(lists), strict=True)
@@ -23,7 +27,7 @@ def fuse(
     ]
     scores = FUSIONS[how](full)
     reasons = _reasons(lists)
-    order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)
+    order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:limit]
     return tuple(map(Hit, order, map(scores.__getitem__, order), map(reasons.__getitem__, order)))
 
 

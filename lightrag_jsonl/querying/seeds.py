@@ -160,7 +160,7 @@ def _relation_hits(
     lists = _nearest(snapshot, "relation", vectors, limit, allowed, reasons)
     weights = [QUESTION_WEIGHT, *[1.0] * len(probe.high)][: len(lists)]
     asked = lists[0][0] if lists and lists[0] else None
-    return fuse(lists, weights=weights)[:limit], asked
+    return fuse(lists, weights=weights, limit=limit), asked
 
 
 def _dense_hits(

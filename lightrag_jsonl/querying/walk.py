@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -70,8 +70,7 @@ class Seed:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """A node on the way from a seed to a hit, and the edge by which it was reached."""
 
     node: int
@@ -122,7 +121,7 @@ class WalkGraph:
         start = _normalized(reset)
         here, back = start, self._leaving * np.float32(damping * damping)
         for _ in range(iterations if start.any() else 0):
-            stuck = float(here[self._lonely].sum())
+            stuck = float(here[self._lonely].sum()) if len(self._lonely) else 0.0
             after: Floats = self._matrix @ here
             after *= np.float32(damping)
             after += back * here
