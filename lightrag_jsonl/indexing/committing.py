@@ -237,7 +237,7 @@ class Committer:
             connection,
             entity=change.plan.entities,
             relation=change.plan.relations,
-            chunk=[*(new.row for new in change.chunks), *change.old_chunks],
+            chunk={new.row for new in change.chunks} | change.plan.removed,
         )
 
     def _drop_old(self, connection: sqlite3.Connection, change: _Change) -> None:

@@ -29,13 +29,13 @@ class Mentions:
         """All of them."""
         return cls.of(*_read(connection, "", ()))
 
-    def renewed(self, connection: sqlite3.Connection, entities: Iterable[int]) -> Mentions:
-        """With those of some entities read anew."""
-        changed = sorted(entities)
+    def renewed(self, connection: sqlite3.Connection, chunks: Iterable[int]) -> Mentions:
+        """With those of some chunks read anew."""
+        changed = sorted(chunks)
         owners = np.array(changed, np.int64)
-        which, chunks = self._chunks_of.of(owners)
-        old = owners[which], chunks
-        where = "WHERE entity IN (SELECT value FROM json_each(?))"
+        which, entities = self._entities_of.of(owners)
+        old = entities, owners[which]
+        where = "WHERE chunk IN (SELECT value FROM json_each(?))"
         new = _read(connection, where, (json.dumps(changed),))
         return Mentions(
             self._chunks_of.changed(old, new),

@@ -203,8 +203,8 @@ class SnapshotKeeper:
         alive = _alive(connection, touched["entity"])
         graph.drop_entities(touched["entity"] - alive)
         graph.put_entities(sorted(alive))
-        if self._mentions is not None and touched["entity"]:
-            self._mentions = self._mentions.renewed(connection, touched["entity"])
+        if self._mentions is not None and touched["chunk"]:
+            self._mentions = self._mentions.renewed(connection, touched["chunk"])
         for kind, ids in touched.items():
             if ids and dim:
                 found, matrix = load_vectors(connection, kind, dim, ids)
@@ -224,7 +224,10 @@ def note_commit(
     relation: Iterable[int] = (),
     chunk: Iterable[int] = (),
 ) -> None:
-    """Write down which rows (their ids) a change touched, so that derived indexes catch up."""
+    """Write down which rows (their ids) a change touched, so that derived indexes catch up.
+
+    A chunk is touched too where only its claims belong to others than before.
+    """
     touched = {"entity": sorted(entity), "relation": sorted(relation), "chunk": sorted(chunk)}
     _note(connection, touched)
 

@@ -50,6 +50,8 @@ def test_they_follow_inserts_deletes_and_merges(tmp_path: Path) -> None:
         check()
         rag.unmerge(names[0])
         check()
+        rag.update(Document("Old Marley visited Bob Cratchit in Camden Town.", id="b"))
+        check()
         rag.delete("a")
         check()
     database.close()
