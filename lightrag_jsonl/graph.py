@@ -42,9 +42,9 @@ class KnowledgeGraph:
 
     # ── changing it ─────────────────────────────────────────────────────────────
 
-    def put_entities(self, ids: Iterable[int]) -> None:
+    def put_entities(self, ids: Iterable[int] | Ids) -> None:
         """Add entities; those already there stay as they are."""
-        new = np.fromiter(ids, np.int64)
+        new = _column(ids)
         new = distinct(new[self._entities.places(new) < 0])
         if len(new):
             self._entities = self._entities.with_values(new)

@@ -24,10 +24,15 @@ class Remembered(Generic[Key, Value]):
         missing = [row for row in rows if row not in self._values]
         if missing:
             if len(self._values) + len(missing) > self._limit:
-                self._values, missing = {}, rows
+                self._values.clear()
+                missing = rows
             self._values.update(read(missing))
         values = self._values
         return {row: values[row] for row in rows if row in values}
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._values.clear()
 
     def forget(self, rows: Iterable[Key]) -> None:
         """Read these rows again when they are asked for."""

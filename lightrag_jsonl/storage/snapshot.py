@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,9 @@ LABELS_KEPT = 10_000  # documents, and what to call them
 TERMS_KEPT = 10_000
 FACT_CHUNKS = 20  # chunks named as sources of one entity or relation, the first ones
 RELOAD_SHARE = 0.5  # catching up on more than this share of the index costs as much as loading it
+
+Fact = TypeVar("Fact", Entity, Relation)
+ReadFacts = Callable[..., dict[int, Fact]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,12 @@ class SnapshotKeeper:
         self._graph: KnowledgeGraph | None = None
         self._vectors: dict[Kind, VectorIndex] = {}
         self._mentions: Mentions | None = None
-        self._forget_all()
+        self._entities = Remembered[int, Entity](FACTS_KEPT)
+        self._relations = Remembered[int, Relation](FACTS_KEPT)
+        self._chunks = Remembered[int, Chunk](CHUNKS_KEPT)
+        self._names = Remembered[int, str](NAMES_KEPT)  # of chunks
+        self._labels = Remembered[str, str](LABELS_KEPT)
+        self._terms = Remembered[str, int](TERMS_KEPT)
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -86,10 +94,10 @@ class SnapshotKeeper:
                 self._vectors,
                 self._generation,
                 partial(self._all_mentions, connection),
-                partial(self._read_entities, connection),
-                partial(self._read_relations, connection),
+                self._facts(connection, self._entities, reading.entities),
+                self._facts(connection, self._relations, reading.relations),
                 partial(self._chunks.of, read=partial(documents.chunks_by_row, connection)),
-                partial(self._chunk_names, connection),
+                partial(self._names.of, read=partial(reading.chunk_names, connection)),
                 partial(self._labels.of, read=partial(reading.document_labels, connection)),
                 partial(self._terms.of, read=partial(fulltext.term_counts, connection)),
             )
@@ -104,35 +112,17 @@ class SnapshotKeeper:
             self._mentions = Mentions.read(connection)
         return self._mentions
 
-    def _read_entities(
-        self, connection: sqlite3.Connection, rows: Iterable[int]
-    ) -> dict[int, Entity]:
-        names = partial(self._chunk_names, connection)
-        read = partial(reading.entities, connection, chunk_limit=FACT_CHUNKS, name_chunks=names)
-        return self._entities.of(rows, read)
-
-    def _read_relations(
-        self, connection: sqlite3.Connection, rows: Iterable[int]
-    ) -> dict[int, Relation]:
-        names = partial(self._chunk_names, connection)
-        read = partial(reading.relations, connection, chunk_limit=FACT_CHUNKS, name_chunks=names)
-        return self._relations.of(rows, read)
-
-    def _chunk_names(self, connection: sqlite3.Connection, rows: Iterable[int]) -> dict[int, str]:
-        return self._names.of(rows, partial(reading.chunk_names, connection))
-
-    def _forget_all(self) -> None:
-        self._entities = Remembered[int, Entity](FACTS_KEPT)
-        self._relations = Remembered[int, Relation](FACTS_KEPT)
-        self._chunks = Remembered[int, Chunk](CHUNKS_KEPT)
-        self._names = Remembered[int, str](NAMES_KEPT)
-        self._labels = Remembered[str, str](LABELS_KEPT)
-        self._terms = Remembered[str, int](TERMS_KEPT)
+    def _facts(
+        self, connection: sqlite3.Connection, kept: Remembered[int, Fact], read: ReadFacts[Fact]
+    ) -> Callable[[Iterable[int]], dict[int, Fact]]:
+        names = partial(self._names.of, read=partial(reading.chunk_names, connection))
+        read_few = partial(read, connection, chunk_limit=FACT_CHUNKS, name_chunks=names)
+        return partial(kept.of, read=read_few)
 
     def _forget(self, graph: KnowledgeGraph, touched: dict[Kind, set[int]]) -> None:
         """What changed, and the relations that name an entity that did."""
-        self._labels = Remembered[str, str](LABELS_KEPT)
-        self._terms = Remembered[str, int](TERMS_KEPT)
+        self._labels.clear()
+        self._terms.clear()
         self._chunks.forget(touched["chunk"])
         self._names.forget(touched["chunk"])
         self._entities.forget(touched["entity"])
@@ -185,7 +175,10 @@ class SnapshotKeeper:
                 ids, matrix = load_vectors(connection, kind, self._dim)
                 index.update(ids, matrix)
         self._graph, self._mentions = graph, None
-        self._forget_all()
+        for kept in (self._entities, self._relations, self._chunks, self._names):
+            kept.clear()
+        self._labels.clear()
+        self._terms.clear()
 
     def _apply(
         self,
