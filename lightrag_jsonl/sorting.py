@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +56,15 @@ def firsts(values: Ids) -> Ids:
     new = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=new[1:])
     return np.flatnonzero(new)
+
+
+def foremost(scores: npt.NDArray[Any], ids: Ids, limit: int) -> Ids:
+    """The places of the `limit` highest scores, best first, ties by id."""
+    if not 0 < limit < len(scores):
+        return np.lexsort((ids, -scores))[: max(limit, 0)]
+    least = np.partition(scores, -limit)[-limit]
+    places = np.flatnonzero(scores >= least)  # sorting all would take longer than finding them
+    return places[np.lexsort((ids[places], -scores[places]))][:limit]
 
 
 def among(values: Ids, column: Ids) -> npt.NDArray[np.bool_]:

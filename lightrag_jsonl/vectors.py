@@ -29,7 +29,7 @@ from lightrag_jsonl.layouts import (
     blocks,
     faiss,
 )
-from lightrag_jsonl.sorting import Column, among
+from lightrag_jsonl.sorting import Column, among, foremost
 
 FLAT_LIMIT: Final = 50_000
 HALF_LIMIT: Final = 1_000_000
@@ -135,12 +135,23 @@ class VectorIndex:
                 ids[number, : len(found[0])], scores[number, : len(found[0])] = found
         return ids, scores
 
-    def scores(self, query: npt.ArrayLike, ids: Sequence[int] | Ids) -> Floats:
-        """The inner products of a query, or of each of several, with the vectors of `ids`."""
+    def scores(
+        self, query: npt.ArrayLike, ids: Sequence[int] | Ids, *, unknown: float | None = None
+    ) -> Floats:
+        """The inner products of a query, or of each of several, with the vectors of `ids`.
+
+        An id without a vector scores `unknown`, and is a KeyError where that is not given.
+        """
         queries = self._checked(query, None)
         with self._lock, one_thread():
             layout = self._layout or Flat(self.dim)
-            scores = layout.scores(queries, self._rows_of(ids))
+            if unknown is None:
+                scores = layout.scores(queries, self._rows_of(ids))
+            else:
+                places = self._known.places(np.asarray(ids, dtype=np.int64))
+                known = places >= 0
+                scores = np.full((len(queries), len(places)), unknown, dtype=np.float32)
+                scores[:, known] = layout.scores(queries, self._rows[places[known]])
         return scores if np.ndim(query) == 2 else scores[0]
 
     # ── rows ────────────────────────────────────────────────────────────────────
@@ -283,7 +294,7 @@ class VectorIndex:
 
     def _ranked(self, rows: Ids, scores: Floats, k: int) -> tuple[Ids, Floats]:
         ids = self._ids[rows]
-        order = np.lexsort((ids, -scores))[:k]
+        order = foremost(scores, ids, k)
         return ids[order], scores[order]
 
     def _checked(self, vectors: npt.ArrayLike, count: int | None) -> Floats:

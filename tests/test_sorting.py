@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.sorting import Column, Ids, Pairs, among, distinct, firsts, grouped, ordered
+from lightrag_jsonl.sorting import (
+    Column,
+    Ids,
+    Pairs,
+    among,
+    distinct,
+    firsts,
+    foremost,
+    grouped,
+    ordered,
+)
 
 values = st.one_of(st.integers(0, 9), st.integers(0, 1 << 20), st.integers(0, (1 << 62)))
 rows = st.one_of(st.integers(0, 9), st.integers(0, (1 << 31) - 1))
@@ -29,6 +39,15 @@ def test_sorting(numbers: list[int]) -> None:
     each, group, counts = grouped(column)
     assert each[group].tolist() == numbers
     assert counts.tolist() == [numbers.count(value) for value in sorted(set(numbers))]
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), rows)), st.integers(-1, 12))
+def test_foremost(scored: list[tuple[int, int]], limit: int) -> None:
+    """The highest scores first, equal ones by id, whether all are asked for or a few."""
+    scores = np.array([score for score, _ in scored], np.float32)
+    column = ids(*(row for _, row in scored))
+    found = [scored[place] for place in foremost(scores, column, limit)]
+    assert found == sorted(scored, key=lambda item: (-item[0], item[1]))[: max(limit, 0)]
 
 
 @given(st.lists(st.tuples(values, values)))

@@ -11,7 +11,7 @@ from lightrag_jsonl.graph import KnowledgeGraph
 from lightrag_jsonl.options import Fusion, Ranking
 from lightrag_jsonl.querying.fusion import fuse
 from lightrag_jsonl.querying.hits import Hit, Ids, Probe, Scope, Seeds, Subgraph
-from lightrag_jsonl.sorting import among, grouped
+from lightrag_jsonl.sorting import among, foremost, grouped
 from lightrag_jsonl.storage.snapshot import Snapshot
 
 Floats = npt.NDArray[np.float64]
@@ -89,14 +89,11 @@ def _likeness(snapshot: Snapshot, probe: Probe, ids: Ids) -> Floats:
     index = snapshot.vectors["relation"]
     if probe.vectors is None or not len(ids) or not len(index):
         return np.zeros(len(ids))
-    known = index.knows(ids)  # some may not be embedded
-    scores = np.zeros(len(ids))
-    cosines = index.scores(probe.vectors, ids[known]).astype(np.float64)
-    scores[known] = cosines[0]
-    if len(cosines) > 1:
-        scores[known] += KEYWORD_SHARE * cosines[1:].max(axis=0)
-        scores /= 1.0 + KEYWORD_SHARE
-    return scores
+    asked = probe.vectors
+    if len(asked) > 1:
+        asked = (asked[:1] + KEYWORD_SHARE * asked[1:]) / (1.0 + KEYWORD_SHARE)
+    cosines = index.scores(asked, ids, unknown=0.0)  # some may not be embedded
+    return cosines.max(axis=0).astype(np.float64)
 
 
 # ── entities ────────────────────────────────────────────────────────────────────
@@ -150,7 +147,7 @@ def _first(asked: frozenset[int], hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
 
 def _ranked(ids: Ids, scores: Floats, limit: int) -> tuple[Hit, ...]:
-    order = np.lexsort((ids, -scores))[:limit]
+    order = foremost(scores, ids, limit)
     return tuple(
         Hit(row, score, "of an entity found")
         for row, score in zip(ids[order].tolist(), scores[order].tolist(), strict=True)
