@@ -58,6 +58,12 @@ def firsts(values: Ids) -> Ids:
     return np.flatnonzero(new)
 
 
+def each_first(values: Ids) -> Ids:
+    """Where each value, of whole numbers from 0 on, comes first, in the order they come."""
+    order = ordered(values)
+    return np.sort(order[firsts(values[order])])
+
+
 def foremost(scores: npt.NDArray[Any], ids: Ids, limit: int) -> Ids:
     """The places of the `limit` highest scores, best first, ties by id."""
     if not 0 < limit < len(scores):

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from lightrag_jsonl.graph import KnowledgeGraph
 from lightrag_jsonl.options import Fusion, Ranking
 from lightrag_jsonl.querying.fusion import fuse
-from lightrag_jsonl.querying.hits import Hit, Ids, Probe, Scope, Seeds, Subgraph
-from lightrag_jsonl.sorting import among, foremost, grouped
+from lightrag_jsonl.querying.hits import NO_HITS, Floats, Hits, Ids, Probe, Scope, Seeds, Subgraph
+from lightrag_jsonl.sorting import among, distinct, each_first, foremost, grouped
 from lightrag_jsonl.storage.snapshot import Snapshot
-
-Floats = npt.NDArray[np.float64]
 
 NAMED_END = 0.25  # added to the cosine for each end that the question names
 BOTH_ENDS = 1.0  # added where both are named: the asked edge stands before all others
@@ -41,10 +38,9 @@ def expand(
     score = RANKINGS[ranking]
     around = _ranked(ids, score(snapshot, probe, ids, named_ends), limit)
     if ranking == "relevance":
-        asked = frozenset(ids[named_ends > 1].tolist())
-        relations = _first(asked, fuse([around, seeds.relations], how=fusion))
+        relations = _first(ids[named_ends > 1], fuse([around, seeds.relations], how=fusion))
     else:
-        direct = np.array([hit.id for hit in seeds.relations], np.int64)
+        direct = seeds.relations.ids
         by_rank = _ranked(direct, score(snapshot, probe, direct, np.zeros(len(direct))), limit)
         relations = fuse([around, by_rank], how=fusion)
     relations = relations[:limit]
@@ -56,8 +52,8 @@ def expand(
 
 def _adjacent(graph: KnowledgeGraph, seeds: Seeds) -> tuple[Ids, Floats]:
     """The relations of the seed entities, ascending, and how many ends of each are named."""
-    which, ids = graph.relations_of([hit.id for hit in seeds.entities])
-    named = np.array([float(hit.id in seeds.named) for hit in seeds.entities])
+    which, ids = graph.relations_of(seeds.entities.ids)
+    named = among(seeds.entities.ids, seeds.named_rows).astype(np.float64)
     each, group, _ = grouped(ids)
     return each, np.asarray(np.bincount(group, named[which], len(each)), np.float64)
 
@@ -89,11 +85,11 @@ def _likeness(snapshot: Snapshot, probe: Probe, ids: Ids) -> Floats:
     index = snapshot.vectors["relation"]
     if probe.vectors is None or not len(ids) or not len(index):
         return np.zeros(len(ids))
-    asked = probe.vectors
-    if len(asked) > 1:
-        asked = (asked[:1] + KEYWORD_SHARE * asked[1:]) / (1.0 + KEYWORD_SHARE)
-    cosines = index.scores(asked, ids, unknown=0.0)  # some may not be embedded
-    return cosines.max(axis=0).astype(np.float64)
+    question, keywords = probe.vectors[:1], probe.vectors[1:]
+    share = np.float32(KEYWORD_SHARE)
+    both = (question + share * keywords) / (1 + share) if len(keywords) else question
+    cosines = index.scores(both, ids, unknown=0.0)  # some may not be embedded
+    return np.asarray(cosines.max(axis=0), np.float64)
 
 
 # ── entities ────────────────────────────────────────────────────────────────────
@@ -103,52 +99,45 @@ def _entities(
     snapshot: Snapshot,
     seeds: Seeds,
     probe: Probe,
-    relations: Sequence[Hit],
+    relations: Hits,
     fusion: Fusion,
     limit: int,
-) -> tuple[Hit, ...]:
+) -> Hits:
     """Seeds and the ends of relations, the more relevant the relation the earlier.
 
     Both are judged once more together, by what is told of them beside the whole question.
     """
-    reached: dict[int, Hit] = {}
-    ends = snapshot.graph.ends([hit.id for hit in relations]).tolist()
-    for hit, pair in zip(relations, ends, strict=True):
-        for end in pair:
-            if end not in reached:
-                reached[end] = Hit(end, hit.score, "an end of a relation found")
-    found = {hit.id: hit for hit in (*reached.values(), *seeds.entities)}
+    ends = snapshot.graph.ends(relations.ids).ravel()
+    first = each_first(ends)
+    reached = Hits.of(ends[first], relations.scores[first // 2], "an end of a relation found")
+    found = distinct(np.concatenate([reached.ids, seeds.entities.ids]))
     judged = _judged(snapshot, seeds, probe, found)
-    return fuse([seeds.entities, tuple(reached.values()), judged], how=fusion, limit=limit)
+    return fuse([seeds.entities, reached, judged], how=fusion, limit=limit)
 
 
-def _judged(
-    snapshot: Snapshot, seeds: Seeds, probe: Probe, found: Mapping[int, Hit]
-) -> tuple[Hit, ...]:
+def _judged(snapshot: Snapshot, seeds: Seeds, probe: Probe, ids: Ids) -> Hits:
     """Entities by the cosine of question and description; much-connected ones a little earlier."""
     index = snapshot.vectors["entity"]
-    ids = np.fromiter(found, np.int64)
     ids = ids[index.knows(ids)]
     if probe.vectors is None or not len(ids):
-        return ()
+        return NO_HITS
     degrees = snapshot.graph.degrees(ids)
     named = among(ids, seeds.named_rows)
     scores = index.scores(probe.vectors[0], ids) + CONNECTED * np.log1p(degrees) + named
-    return tuple(found[row] for row in ids[np.lexsort((ids, -scores))].tolist())
+    order = foremost(scores, ids, len(ids))
+    return Hits.of(ids[order], scores[order])
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────
 
 
-def _first(asked: frozenset[int], hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """The hits in `asked` before all others."""
-    raised = [hit._replace(score=hit.score + BOTH_ENDS) for hit in hits if hit.id in asked]
-    return (*raised, *(hit for hit in hits if hit.id not in asked))
+def _first(asked: Ids, hits: Hits) -> Hits:
+    """The hits in `asked`, an ascending column, before all others."""
+    raised = among(hits.ids, asked)
+    higher = Hits(hits.ids, hits.scores + BOTH_ENDS * raised, hits.why)
+    return higher[np.argsort(~raised, kind="stable")]
 
 
-def _ranked(ids: Ids, scores: Floats, limit: int) -> tuple[Hit, ...]:
+def _ranked(ids: Ids, scores: Floats, limit: int) -> Hits:
     order = foremost(scores, ids, limit)
-    return tuple(
-        Hit(row, score, "of an entity found")
-        for row, score in zip(ids[order].tolist(), scores[order].tolist(), strict=True)
-    )
+    return Hits.of(ids[order], scores[order], "of an entity found")

@@ -2,67 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
 
 from lightrag_jsonl.options import Fusion
-from lightrag_jsonl.querying.hits import Hit
+from lightrag_jsonl.querying.hits import NO_HITS, Floats, Hits, Ids
+from lightrag_jsonl.sorting import each_first, foremost, grouped
 
 RANK_OFFSET = 60  # k of Cormack, Clarke and Büttcher, SIGIR 2009
 
-Lists = Sequence[Sequence[Hit]]
-
 
 def fuse(
-    lists: Lists,
+    lists: Sequence[Hits],
     *,
     how: Fusion = "rrf",
     weights: Sequence[float] | None = None,
     limit: int | None = None,
-) -> tuple[Hit, ...]:
+) -> Hits:
     """The best of what the lists hold, best first; ties by id. `why` names every reason."""
-    full = [
-        (ranked, weight)
-        for ranked, weight in zip(lists, weights or [1.0] * len(lists), strict=True)
-        if ranked
+    if not any(map(len, lists)):
+        return NO_HITS
+    ids, which, _ = grouped(np.concatenate([hits.ids for hits in lists]))
+    lengths = [len(hits) for hits in lists]
+    scores = FUSIONS[how](which, lengths, weights or [1.0] * len(lists))
+    order = foremost(scores, ids, len(ids) if limit is None else limit)
+    place = np.full(len(ids), -1)  # of what is not among the best
+    place[order] = np.arange(len(order))
+    why = _reasons(place[which].tolist(), np.concatenate([hits.why for hits in lists]).tolist())
+    return Hits.of(ids[order], scores[order], why[: len(order)])
+
+
+def reciprocal_ranks(which: Ids, lengths: Sequence[int], weights: Sequence[float]) -> Floats:
+    """The sum of weight / (60 + rank) over the lists, ranks from 1; `which` says what each hit is."""
+    shares = [
+        weight / np.arange(RANK_OFFSET + 1, RANK_OFFSET + 1 + length)
+        for length, weight in zip(lengths, weights, strict=True)
     ]
-    scores = FUSIONS[how](full)
-    reasons = _reasons(lists)
-    order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:limit]
-    return tuple(map(Hit, order, map(scores.__getitem__, order), map(reasons.__getitem__, order)))
+    return np.asarray(np.bincount(which, np.concatenate(shares)), np.float64)
 
 
-def reciprocal_ranks(lists: Iterable[tuple[Sequence[Hit], float]]) -> dict[int, float]:
-    """The sum of weight / (60 + rank) over the lists, ranks from 1."""
-    scores: dict[int, float] = {}
-    for ranked, weight in lists:
-        for offset, (row, _, _) in enumerate(ranked, RANK_OFFSET + 1):
-            scores[row] = scores.get(row, 0.0) + weight / offset
+def round_robin(which: Ids, lengths: Sequence[int], weights: Sequence[float]) -> Floats:
+    """Scores that fall in the order of taking turns: the first of each list, then the second."""
+    turns = np.concatenate([np.arange(length) for length in lengths])
+    taken = which[np.argsort(turns, kind="stable")]
+    taken = taken[each_first(taken)]
+    scores = np.empty(len(taken))
+    scores[taken] = 1.0 / np.arange(1, len(taken) + 1)
     return scores
 
 
-def round_robin(lists: Iterable[tuple[Sequence[Hit], float]]) -> dict[int, float]:
-    """Scores that fall in the order of taking turns: the first of each list, then the second."""
-    taken: dict[int, float] = {}
-    ranked_lists = [ranked for ranked, _ in lists]
-    for turn in range(max(map(len, ranked_lists), default=0)):
-        for ranked in ranked_lists:
-            if turn < len(ranked):
-                taken.setdefault(ranked[turn].id, 1.0 / (1 + len(taken)))
-    return taken
-
-
-FUSIONS: Mapping[Fusion, Callable[[Iterable[tuple[Sequence[Hit], float]]], dict[int, float]]] = {
+FUSIONS: Mapping[Fusion, Callable[[Ids, Sequence[int], Sequence[float]], Floats]] = {
     "rrf": reciprocal_ranks,
     "round_robin": round_robin,
 }
 
 
-def _reasons(lists: Lists) -> dict[int, str]:
-    """Why each row is there: every list's reason, each once."""
-    reasons: dict[int, str] = {}
-    for ranked in lists:
-        for row, _, why in ranked:
-            before = reasons.setdefault(row, why)
-            if why not in before:
-                reasons[row] = f"{before}; {why}" if before else why
+def _reasons(places: Sequence[int], told: Sequence[str]) -> list[str]:
+    """Why what stands at each place is there: every list's reason, each once."""
+    reasons = [""] * len(places)
+    for place, why in zip(places, told, strict=True):
+        before = reasons[place]
+        if why not in before:
+            reasons[place] = f"{before}; {why}" if before else why
     return reasons

@@ -50,8 +50,7 @@ def subgraph_ground(
     `direct` lets in all chunks that the question's text found.
     """
     table = snapshot.mentions()
-    ends = snapshot.graph.ends([hit.id for hit in subgraph.relations])
-    named = np.array([hit.id for hit in subgraph.entities], np.int64)
+    ends, named = snapshot.graph.ends(subgraph.relations.ids), subgraph.entities.ids
     found = distinct(np.concatenate([named, ends.ravel()]))
     chunks = _chunks_around(table, found, seeds, direct=direct, scope=scope)
     by, mentioned = table.of_chunks(chunks)
@@ -115,7 +114,7 @@ def _chunks_around(
 
     Of entities that are mentioned everywhere only those count that the question's text found.
     """
-    near = np.array([hit.id for lane in seeds.chunks for hit in lane], np.int64)
+    near = seeds.chunk_rows
     counts = table.counts(found)
     everywhere = counts > EVERYWHERE
     named = among(found, seeds.named_rows)

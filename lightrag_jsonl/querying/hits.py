@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +12,56 @@ import numpy.typing as npt
 from lightrag_jsonl.protocols import Vectors
 
 Ids = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Texts = npt.NDArray[np.object_]
 
 
-class Hit(NamedTuple):
-    """A row that was found, with its score (higher is better) and why in words."""
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Rows that were found, each once, best first, their scores (higher is better) and why in words.
 
-    id: int
-    score: float
-    why: str = ""
+    Three columns, since hundreds are found on the way to the few that are shown.
+    """
+
+    ids: Ids
+    scores: Floats
+    why: Texts
+
+    @classmethod
+    def of(
+        cls,
+        ids: Iterable[int] | Ids = (),
+        scores: Iterable[float] | npt.ArrayLike = (),
+        why: str | Sequence[str] = "",
+    ) -> Hits:
+        """Hits from plain values; one `why` may do for all."""
+        rows = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), np.int64)
+        told = np.empty(len(rows), np.object_)
+        told[:] = why
+        return cls(rows, np.asarray(scores, np.float64), told)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, which: slice | Ids) -> Hits:
+        """The hits at these places, in their order."""
+        return Hits(self.ids[which], self.scores[which], self.why[which])
+
+    def rows(self) -> Iterator[tuple[int, float, str]]:
+        """Each as (row id, score, why)."""
+        return zip(self.ids.tolist(), self.scores.tolist(), self.why.tolist(), strict=True)
+
+
+NO_HITS: Final = Hits.of()
+
+
+def joined(lists: Sequence[Hits]) -> Hits:
+    """All hits of the lists, one list after the other; a row may come twice then."""
+    return Hits(
+        np.concatenate([hits.ids for hits in lists]),
+        np.concatenate([hits.scores for hits in lists]),
+        np.concatenate([hits.why for hits in lists]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +106,12 @@ class Seeds:
     `asked` is the relation that the whole question matches best, where one was looked for.
     """
 
-    entities: tuple[Hit, ...] = ()
+    entities: Hits = NO_HITS
     named: Mapping[int, float] = field(default_factory=dict)
-    relations: tuple[Hit, ...] = ()
-    dense: tuple[Hit, ...] = ()
-    lexical: tuple[Hit, ...] = ()
-    asked: Hit | None = None
+    relations: Hits = NO_HITS
+    dense: Hits = NO_HITS
+    lexical: Hits = NO_HITS
+    asked: Hits = NO_HITS
 
     @property
     def named_rows(self) -> Ids:
@@ -77,14 +119,14 @@ class Seeds:
         return np.array(sorted(self.named), np.int64)
 
     @property
-    def chunks(self) -> tuple[tuple[Hit, ...], ...]:
-        """The lanes of chunks that hold anything."""
-        return tuple(lane for lane in (self.dense, self.lexical) if lane)
+    def chunk_rows(self) -> Ids:
+        """The chunks that the question's text found, lane by lane."""
+        return np.concatenate([self.dense.ids, self.lexical.ids])
 
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
     """What the seeds lead to: entities and relations, best first."""
 
-    entities: tuple[Hit, ...] = ()
-    relations: tuple[Hit, ...] = ()
+    entities: Hits = NO_HITS
+    relations: Hits = NO_HITS

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from lightrag_jsonl.querying.hits import Hit, Scope, Subgraph
+from lightrag_jsonl.querying.hits import Hits, Scope, Subgraph
 from lightrag_jsonl.sorting import among
 from lightrag_jsonl.storage import claims, reading
 from lightrag_jsonl.storage.claims import EntityClaim, RelationClaim
@@ -36,7 +36,8 @@ def load_facts(
 
     Under a filter each is told anew from the mentions in the documents that are left.
     """
-    entity_rows, relation_rows = _rows(subgraph.entities), _rows(subgraph.relations)
+    entity_rows = subgraph.entities.ids.tolist()
+    relation_rows = subgraph.relations.ids.tolist()
     if scope is None:
         entities = snapshot.entities(entity_rows)
         relations = snapshot.relations(relation_rows)
@@ -46,17 +47,20 @@ def load_facts(
         degrees = _degrees(snapshot, entity_rows, scope)
     return (
         tuple(
-            _entity_hit(entities[hit.id], degree, hit)
-            for hit, degree in zip(subgraph.entities, degrees, strict=True)
+            _entity_hit(entities[row], degree, score, why)
+            for (row, score, why), degree in zip(subgraph.entities.rows(), degrees, strict=True)
         ),
-        tuple(_relation_hit(relations[hit.id], hit) for hit in subgraph.relations),
+        tuple(
+            _relation_hit(relations[row], score, why)
+            for row, score, why in subgraph.relations.rows()
+        ),
     )
 
 
-def load_chunks(snapshot: Snapshot, hits: Sequence[Hit]) -> tuple[Chunk, ...]:
+def load_chunks(snapshot: Snapshot, hits: Hits) -> tuple[Chunk, ...]:
     """The chunks of these hits, in their order, with score and reason."""
-    found = snapshot.chunks(hit.id for hit in hits)
-    return tuple(_chunk_hit(found[hit.id], hit) for hit in hits)
+    found = snapshot.chunks(hits.ids.tolist())
+    return tuple(_chunk_hit(found[row], score, why) for row, score, why in hits.rows())
 
 
 def entity_namer(snapshot: Snapshot, scope: Scope | None) -> NamesOf:
@@ -71,24 +75,20 @@ def entity_namer(snapshot: Snapshot, scope: Scope | None) -> NamesOf:
     return names_of
 
 
-def _entity_hit(of: Entity, degree: int, hit: Hit) -> Entity:
+def _entity_hit(of: Entity, degree: int, score: float, why: str) -> Entity:
     """Like `dataclasses.replace`, three times as fast; so the two below."""
     told = (of.name, of.type, of.description, of.chunk_ids)
-    return Entity(*told, degree, of.created_at, of.attributes, hit.score, hit.why)
+    return Entity(*told, degree, of.created_at, of.attributes, score, why)
 
 
-def _relation_hit(of: Relation, hit: Hit) -> Relation:
+def _relation_hit(of: Relation, score: float, why: str) -> Relation:
     told = (of.source, of.target, of.keywords, of.description, of.weight)
-    return Relation(*told, of.chunk_ids, of.created_at, hit.score, hit.why)
+    return Relation(*told, of.chunk_ids, of.created_at, score, why)
 
 
-def _chunk_hit(of: Chunk, hit: Hit) -> Chunk:
+def _chunk_hit(of: Chunk, score: float, why: str) -> Chunk:
     place = (of.id, of.document_id, of.index, of.page, of.start, of.end)
-    return Chunk(*place, of.text, of.tokens, of.created_at, hit.score, hit.why)
-
-
-def _rows(hits: Sequence[Hit]) -> list[int]:
-    return [hit.id for hit in hits]
+    return Chunk(*place, of.text, of.tokens, of.created_at, score, why)
 
 
 # ── under a filter ──────────────────────────────────────────────────────────────
@@ -98,10 +98,10 @@ def _told_by(
     snapshot: Snapshot, subgraph: Subgraph, scope: Scope
 ) -> tuple[dict[int, Entity], dict[int, Relation]]:
     """Entities and relations as the chunks in scope alone tell them."""
-    asked = _rows(subgraph.relations)
+    asked = subgraph.relations.ids.tolist()
     pairs = snapshot.graph.ends(asked).tolist()
     ends = {row: (low, high) for row, (low, high) in zip(asked, pairs, strict=True)}
-    said = _entity_claims(snapshot, {*_rows(subgraph.entities)}.union(*ends.values()), scope)
+    said = _entity_claims(snapshot, {*subgraph.entities.ids.tolist()}.union(*ends.values()), scope)
     told = _relation_claims(snapshot, ends, scope)
     rows = {claim.chunk for found in said.values() for claim in found}
     rows |= {claim.chunk for found in told.values() for claim in found}

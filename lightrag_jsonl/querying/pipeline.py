@@ -195,7 +195,7 @@ class QueryPipeline:
         self, question: str, param: QueryParam, observer: Observer, usages: list[Usage]
     ) -> Context:
         question = self._checked(question, param)
-        keywords, findings = Keywords(), Findings()
+        keywords, probe = Keywords(), None
         recipe = RECIPES[param.mode]
         if recipe.searches and not self._keeper.is_empty():
             if recipe.facts:
@@ -203,25 +203,47 @@ class QueryPipeline:
                 await observer.keywords_found(keywords)
             low, high = lookups(recipe, keywords, question)
             probe = await self._probe(question, low, high)
+        if self._reranks(param) or self._model_selects(param):
             findings = await self._apart(partial(self._find, probe, param))
-        await observer.retrieved(findings.relations, findings.chunks)
-        findings = await self._reranked(question, findings, param)
-        selection, findings = await self._selected(question, findings, param)
-        usages.append(selection.usage)
-        found = Found(findings.entities, selection.relations, findings.chunks, findings.documents)
-        context = await self._apart(
-            partial(
-                build_context,
-                question,
-                found,
-                keywords=keywords,
-                param=param,
-                tokenizer=self._tokenizer,
-                language=self._language,
+            await observer.retrieved(findings.relations, findings.chunks)
+            findings = await self._reranked(question, findings, param)
+            selection, findings = await self._selected(question, findings, param)
+            usages.append(selection.usage)
+            context = await self._apart(
+                partial(self._written, question, keywords, findings, selection, param)
             )
-        )
+        else:
+            findings, selection, context = await self._apart(
+                partial(self._found_and_written, question, keywords, probe, param)
+            )
+            await observer.retrieved(findings.relations, findings.chunks)
         await observer.selected(edges.kept(selection, context.relations), context)
         return context
+
+    def _found_and_written(
+        self, question: str, keywords: Keywords, probe: Probe | None, param: QueryParam
+    ) -> tuple[Findings, EdgeSelection, Context]:
+        """The way to the context where nothing on it is awaited: one change of threads less."""
+        findings = self._find(probe, param)
+        selection = _by_rank(findings, param)
+        return findings, selection, self._written(question, keywords, findings, selection, param)
+
+    def _written(
+        self,
+        question: str,
+        keywords: Keywords,
+        findings: Findings,
+        selection: EdgeSelection,
+        param: QueryParam,
+    ) -> Context:
+        return build_context(
+            question,
+            Found(findings.entities, selection.relations, findings.chunks, findings.documents),
+            keywords=keywords,
+            param=param,
+            tokenizer=self._tokenizer,
+            language=self._language,
+        )
 
     async def _apart(self, work: Callable[[], Result]) -> Result:
         """Run it beside the event loop, always in the same thread.
@@ -266,7 +288,10 @@ class QueryPipeline:
         rows = vectors[[places[text] for text in wanted]]
         return Probe(question, low, high, rows, getattr(self._embedder, "lexical", False))
 
-    def _find(self, probe: Probe, param: QueryParam) -> Findings:
+    def _find(self, probe: Probe | None, param: QueryParam) -> Findings:
+        """What there is to show; nothing where there is nothing to search for, or in."""
+        if probe is None:
+            return Findings()
         recipe = RECIPES[param.mode]
         wide = param.selection != "score"
         with self._keeper.snapshot() as snapshot:
@@ -282,6 +307,9 @@ class QueryPipeline:
 
     def _reranks(self, param: QueryParam) -> bool:
         return self._reranker is not None and param.enable_rerank
+
+    def _model_selects(self, param: QueryParam) -> bool:
+        return param.selection == "llm" and self._book is not None and self._ask.has_model
 
     async def _reranked(self, question: str, findings: Findings, param: QueryParam) -> Findings:
         """The best `chunk_top_k` chunks, judged by the reranker where there is one."""
@@ -303,10 +331,8 @@ class QueryPipeline:
         """The relations to answer from; where a model chose them, only what belongs to them
         (specification 2, section 1: from the selected edges and chunks only).
         """
-        if param.selection != "llm" or self._book is None or not self._ask.has_model:
-            count = len(findings.relations) if param.selection == "all" else param.top_k
-            method: Selection = "all" if param.selection == "all" else "score"
-            return edges.ranked(method, findings.relations, count), findings
+        if self._book is None or not self._model_selects(param):
+            return _by_rank(findings, param), findings
         selection = await edges.chosen(
             question, findings.relations, ask=self._ask, book=self._book, count=param.top_k
         )
@@ -366,6 +392,13 @@ class AnswerStream:
         if self._answer is None:
             raise ValueError("the answer is whole once all of its pieces were read")
         return self._answer
+
+
+def _by_rank(findings: Findings, param: QueryParam) -> EdgeSelection:
+    """The first relations, or all of them, without a model's judgment."""
+    method: Selection = "all" if param.selection == "all" else "score"
+    count = len(findings.relations) if method == "all" else param.top_k
+    return edges.ranked(method, findings.relations, count)
 
 
 def _cut(text: str, limit: int, tokenizer: Tokenizer) -> str:

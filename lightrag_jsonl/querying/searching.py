@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.querying.edges import CANDIDATES
 from lightrag_jsonl.querying.expansion import expand
 from lightrag_jsonl.querying.fusion import fuse
 from lightrag_jsonl.querying.ground import WholeGround, subgraph_ground
-from lightrag_jsonl.querying.hits import Hit, Probe, Scope, Seeds, Subgraph
+from lightrag_jsonl.querying.hits import NO_HITS, Hits, Ids, Probe, Scope, Seeds, Subgraph
 from lightrag_jsonl.querying.loading import entity_namer, find_scope, load_chunks, load_facts
 from lightrag_jsonl.querying.recipes import Recipe
 from lightrag_jsonl.querying.seeds import find_seeds
 from lightrag_jsonl.querying.selection import walk_over
+from lightrag_jsonl.sorting import among
 from lightrag_jsonl.storage import documents
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.types import Chunk, Entity, Relation
@@ -66,7 +69,7 @@ def find(
     )
     if not recipe.facts:
         hits = _fused_texts(seeds, probe, param)[:chunk_limit]
-        return _findings(snapshot, Subgraph(), hits, hits, scope)
+        return _findings(snapshot, Subgraph(), hits, hits.ids, scope)
     subgraph = expand(
         snapshot,
         seeds,
@@ -76,7 +79,7 @@ def find(
         fusion=param.fusion,
         limit=(CANDIDATES if wide else AROUND) * param.top_k,
     )
-    direct = tuple(hit for lane in seeds.chunks for hit in lane) if recipe.chunks else ()
+    direct = seeds.chunk_rows if recipe.chunks else NO_HITS.ids
     if recipe.walk:
         ground = whole.at(snapshot)
     else:
@@ -84,7 +87,6 @@ def find(
     walked = walk_over(
         snapshot,
         ground,
-        subgraph,
         seeds,
         probe,
         scope=scope,
@@ -93,7 +95,7 @@ def find(
         chunk_limit=chunk_limit,
     )
     shown = Subgraph(
-        walked.entities or subgraph.entities[: param.top_k],
+        walked.entities if len(walked.entities) else subgraph.entities[: param.top_k],
         subgraph.relations if wide else subgraph.relations[: param.top_k],
     )
     return _findings(snapshot, shown, walked.chunks, direct, scope)
@@ -106,7 +108,7 @@ def load_sources(snapshot: Snapshot, relations: Sequence[Relation]) -> tuple[Chu
     return tuple(found[name] for name in names if name in found)
 
 
-def _fused_texts(seeds: Seeds, probe: Probe, param: QueryParam) -> tuple[Hit, ...]:
+def _fused_texts(seeds: Seeds, probe: Probe, param: QueryParam) -> Hits:
     """The chunks that the question's text found, both lanes as one."""
     weights = [WORD_COUNTS if probe.by_words else 1.0, 1.0]
     return fuse([seeds.dense, seeds.lexical], how=param.fusion, weights=weights)
@@ -115,18 +117,18 @@ def _fused_texts(seeds: Seeds, probe: Probe, param: QueryParam) -> tuple[Hit, ..
 def _findings(
     snapshot: Snapshot,
     shown: Subgraph,
-    hits: Sequence[Hit],
-    direct: Sequence[Hit],
+    hits: Hits,
+    direct: Ids,
     scope: Scope | None,
 ) -> Findings:
     """Plain values for the hits, which nothing binds to the snapshot any more."""
     entities, relations = load_facts(snapshot, shown, scope)
     chunks = load_chunks(snapshot, hits)
-    by_text = {hit.id for hit in direct}
+    by_text = among(hits.ids, np.sort(direct))
     return Findings(
         entities,
         relations,
         chunks,
-        frozenset(c.id for c, hit in zip(chunks, hits, strict=True) if hit.id in by_text),
+        frozenset(chunk.id for chunk, found in zip(chunks, by_text, strict=True) if found),
         snapshot.labels(chunk.document_id for chunk in chunks),
     )

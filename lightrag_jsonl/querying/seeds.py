@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from itertools import repeat
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.querying.fusion import fuse
-from lightrag_jsonl.querying.hits import Hit, Ids, Probe, Scope, Seeds
+from lightrag_jsonl.querying.hits import NO_HITS, Hits, Ids, Probe, Scope, Seeds, joined
 from lightrag_jsonl.querying.recipes import Recipe
+from lightrag_jsonl.sorting import each_first
 from lightrag_jsonl.storage import fulltext, reading
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.text import is_cjk, name_key
@@ -42,15 +42,15 @@ def find_seeds(
     """What the question and its keywords hit, each lane best first."""
     entities, named = _entity_hits(snapshot, probe, scope, top_k)
     relations, asked = (
-        _relation_hits(snapshot, probe, scope, top_k) if recipe.relations else ((), None)
+        _relation_hits(snapshot, probe, scope, top_k) if recipe.relations else (NO_HITS, NO_HITS)
     )
     limit = max(TEXT_HITS, chunk_limit)
     dense = _dense_hits(snapshot, probe, scope, limit)
     by_words = lexical or probe.vectors is None
-    words = _lexical_hits(snapshot, probe.question, scope, limit) if by_words else ()
+    words = _lexical_hits(snapshot, probe.question, scope, limit) if by_words else NO_HITS
     if probe.vectors is None and recipe.facts:  # then only passages know what is asked about
         relations = _mentioned(snapshot, "relation", words, top_k)
-        entities = entities or _mentioned(snapshot, "entity", words, top_k)
+        entities = entities if len(entities) else _mentioned(snapshot, "entity", words, top_k)
     return Seeds(entities, named, relations, dense, words, asked)
 
 
@@ -59,37 +59,36 @@ def find_seeds(
 
 def _entity_hits(
     snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: int
-) -> tuple[tuple[Hit, ...], dict[int, float]]:
+) -> tuple[Hits, dict[int, float]]:
     """Entities by key and by vector, the best of every keyword before the second of any."""
     if not probe.low:
-        return (), {}
+        return NO_HITS, {}
     allowed = None if scope is None else scope.entities
     spelled = _names_in(snapshot, probe.question, allowed)
     named = dict.fromkeys(spelled, 1.0)
-    lists = [[Hit(row, 1.0, f"named “{name}”") for row, name in spelled.items()]]
+    lists = [_named(spelled)]
     exact = _exact(snapshot, [name_key(text) for text in probe.low], allowed)
     reasons = [f"near “{text}”" for text in probe.low]
     near = _nearest(snapshot, "entity", probe.low_vectors, limit, allowed, reasons)
-    for text, found in zip(probe.low, near or [[]] * len(probe.low), strict=True):
+    for text, found in zip(probe.low, near or [NO_HITS] * len(probe.low), strict=True):
         same = exact.get(name_key(text))
         if same is not None:
             named[same] = 1.0
-            found = [Hit(same, 1.0, f"named “{text}”"), *(hit for hit in found if hit.id != same)]
-        elif found and found[0].score >= SURE:
-            named.setdefault(found[0].id, found[0].score)
+            found = joined([_named({same: text}), found[found.ids != same]])
+        elif len(found) and found.scores[0] >= SURE:
+            named.setdefault(int(found.ids[0]), float(found.scores[0]))
         lists.append(found)
     return _best_rank_first(lists)[:limit], named
 
 
-def _best_rank_first(lists: Iterable[Sequence[Hit]]) -> tuple[Hit, ...]:
-    best: dict[int, tuple[int, float, Hit]] = {}
-    for ranked in lists:
-        for rank, hit in enumerate(ranked):
-            key = (rank, -hit.score, hit)
-            if hit.id not in best or key[:2] < best[hit.id][:2]:
-                best[hit.id] = key
-    order = sorted(best.values(), key=lambda item: (item[0], item[1], item[2].id))
-    return tuple(item[2] for item in order)
+def _named(names: Mapping[int, str]) -> Hits:
+    return Hits.of(names, np.ones(len(names)), [f"named “{name}”" for name in names.values()])
+
+
+def _best_rank_first(lists: Sequence[Hits]) -> Hits:
+    hits, ranks = joined(lists), np.concatenate([np.arange(len(hits)) for hits in lists])
+    ordered = hits[np.lexsort((hits.ids, -hits.scores, ranks))]
+    return ordered[each_first(ordered.ids)]
 
 
 def _exact(snapshot: Snapshot, keys: Sequence[str], allowed: Ids | None) -> dict[str, int]:
@@ -150,47 +149,39 @@ def _word_spans(text: str) -> list[tuple[int, int, bool]]:
 
 def _relation_hits(
     snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: int
-) -> tuple[tuple[Hit, ...], Hit | None]:
+) -> tuple[Hits, Hits]:
     """Relations near the whole question and near each text for relations; the nearest to the first."""
     if probe.vectors is None:
-        return (), None
+        return NO_HITS, NO_HITS
     allowed = None if scope is None else scope.relations
     vectors = np.concatenate([probe.vectors[:1], probe.vectors[1 + len(probe.low) :]])
     reasons = ["near the question", *(f"near “{text}”" for text in probe.high)]
     lists = _nearest(snapshot, "relation", vectors, limit, allowed, reasons)
     weights = [QUESTION_WEIGHT, *[1.0] * len(probe.high)][: len(lists)]
-    asked = lists[0][0] if lists and lists[0] else None
-    return fuse(lists, weights=weights, limit=limit), asked
+    return fuse(lists, weights=weights, limit=limit), lists[0][:1] if lists else NO_HITS
 
 
-def _dense_hits(
-    snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: int
-) -> tuple[Hit, ...]:
+def _dense_hits(snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: int) -> Hits:
     vectors = None if probe.vectors is None else probe.vectors[:1]
     allowed = None if scope is None else scope.chunks
     near = _nearest(snapshot, "chunk", vectors, limit, allowed, ["near the question"])
-    return tuple(near[0]) if near else ()
+    return near[0] if near else NO_HITS
 
 
-def _lexical_hits(
-    snapshot: Snapshot, question: str, scope: Scope | None, limit: int
-) -> tuple[Hit, ...]:
+def _lexical_hits(snapshot: Snapshot, question: str, scope: Scope | None, limit: int) -> Hits:
     allowed = None if scope is None else scope.chunks.tolist()
     rows = fulltext.search(
         snapshot.connection, question, limit, allowed=allowed, counted=snapshot.term_counts
     )
-    return tuple(Hit(row, score, "shares words with the question") for row, score in rows)
+    ids, scores = zip(*rows, strict=True) if rows else ((), ())
+    return Hits.of(ids, scores, "shares words with the question")
 
 
-def _mentioned(
-    snapshot: Snapshot, kind: Kind, chunks: Sequence[Hit], limit: int
-) -> tuple[Hit, ...]:
+def _mentioned(snapshot: Snapshot, kind: Kind, chunks: Hits, limit: int) -> Hits:
     """What the best chunks mention: the way into the graph where there are no vectors."""
-    found = reading.mentioned(snapshot.connection, kind, [hit.id for hit in chunks[:PASSAGES]])
-    return tuple(
-        Hit(row, 1.0 / (1 + rank), "in a passage found by its words")
-        for rank, row in enumerate(found[:limit])
-    )
+    best = chunks.ids[:PASSAGES].tolist()
+    found = reading.mentioned(snapshot.connection, kind, best)[:limit]
+    return Hits.of(found, 1 / np.arange(1, len(found) + 1), "in a passage found by its words")
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────
@@ -203,7 +194,7 @@ def _nearest(
     limit: int,
     allowed: Ids | None,
     reasons: Sequence[str],
-) -> list[list[Hit]]:
+) -> list[Hits]:
     """The nearest rows of each vector, with its reason; no list where there is nothing to search."""
     index = snapshot.vectors[kind]
     if vectors is None or not len(vectors) or not len(index):
@@ -211,10 +202,8 @@ def _nearest(
     ids, scores = index.search(vectors, min(limit, len(index)), allowed=allowed)
     counts = (ids >= 0).sum(axis=1).tolist()  # of fewer, the rest is filled up
     return [
-        list(map(Hit, rows[:count], near, repeat(why)))
-        for rows, near, why, count in zip(
-            ids.tolist(), scores.tolist(), reasons, counts, strict=True
-        )
+        Hits.of(rows[:count], near[:count], why)
+        for rows, near, why, count in zip(ids, scores, reasons, counts, strict=True)
     ]
 
 

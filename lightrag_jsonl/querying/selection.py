@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,9 +14,9 @@ from lightrag_jsonl.protocols import Reranker
 from lightrag_jsonl.querying import walk
 from lightrag_jsonl.querying.fusion import fuse
 from lightrag_jsonl.querying.ground import Ground
-from lightrag_jsonl.querying.hits import Hit, Ids, Probe, Scope, Seeds, Subgraph
+from lightrag_jsonl.querying.hits import NO_HITS, Hits, Ids, Probe, Scope, Seeds
 from lightrag_jsonl.querying.loading import NamesOf
-from lightrag_jsonl.sorting import among
+from lightrag_jsonl.sorting import among, distinct, foremost
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.types import Chunk
 
@@ -28,14 +27,13 @@ Floats = npt.NDArray[np.float32]
 class Walked:
     """Where a walk led: entities and chunks, best first."""
 
-    entities: tuple[Hit, ...] = ()
-    chunks: tuple[Hit, ...] = ()
+    entities: Hits = NO_HITS
+    chunks: Hits = NO_HITS
 
 
 def walk_over(
     snapshot: Snapshot,
     ground: Ground,
-    subgraph: Subgraph,
     seeds: Seeds,
     probe: Probe,
     *,
@@ -63,8 +61,8 @@ def walk_over(
     nodes = [*entities.tolist(), *(passages + split).tolist()]
     paths = walk.Paths(ground.graph, shares, reset)
     why = _reasons(ground, [paths.to(node) for node in nodes], starts, names_of)
-    rows = [*ground.entities[entities].tolist(), *ground.chunks[passages].tolist()]
-    hits = tuple(map(Hit, rows, shares[nodes].tolist(), why))
+    rows = np.concatenate([ground.entities[entities], ground.chunks[passages]])
+    hits = Hits.of(rows, shares[nodes], why)
     return Walked(hits[: len(entities)], hits[len(entities) :])
 
 
@@ -87,15 +85,12 @@ async def reranked(
     scores = await reranker.score(question, [chunks[place].text for place in judged])
     if len(scores) != len(judged):
         raise ConfigError(f"the reranker gave {len(scores)} scores for {len(judged)} texts")
-    hits = [
-        Hit(place, -math.inf if math.isnan(score) else float(score))
-        for place, score in zip(judged, scores, strict=True)
-    ]
-    hits.sort(key=lambda hit: (-hit.score, hit.id))
-    before = [Hit(place, 0.0) for place in range(len(chunks))] if facts else []
-    return tuple(
-        replace(chunks[hit.id], score=hit.score) for hit in fuse([hits, before], how=fusion)
-    )
+    found = np.array(scores, np.float64)
+    found[np.isnan(found)] = -np.inf
+    hits = Hits.of(judged, found)[foremost(found, np.array(judged, np.int64), len(judged))]
+    before = Hits.of(range(len(chunks)), np.zeros(len(chunks))) if facts else NO_HITS
+    fused = fuse([hits, before], how=fusion)
+    return tuple(replace(chunks[place], score=score) for place, score, _ in fused.rows())
 
 
 # ── the walk ────────────────────────────────────────────────────────────────────
@@ -134,38 +129,40 @@ def _starts(
     """The relation first, so that an entity that is named too is said to be named."""
     starts: list[walk.Seed] = []
     named = sorted(seeds.named)
-    asked = seeds.asked
-    ends = None if asked is None else snapshot.graph.ends([asked.id])[0].tolist()
-    names = names_of(dict.fromkeys((*named, *(ends or ()))))
-    if asked is not None and ends is not None:
+    pairs = snapshot.graph.ends(seeds.asked.ids).tolist()
+    names = names_of(dict.fromkeys((*named, *(end for ends in pairs for end in ends))))
+    for ends, alike in zip(pairs, seeds.asked.scores.tolist(), strict=True):
         label = " — ".join(names.get(end, "") for end in ends)
         source, target = ground.entity_places(ends)
-        starts += walk.relation_seeds(ground.graph, (source, target), asked.score, label)
-    alike = [seeds.named[row] for row in named]
+        starts += walk.relation_seeds(ground.graph, (source, target), alike, label)
+    sure = [seeds.named[row] for row in named]
     called = [names.get(row, "") for row in named]
-    return starts + walk.name_seeds(ground.graph, called, ground.entity_places(named), alike)
+    return starts + walk.name_seeds(ground.graph, called, ground.entity_places(named), sure)
 
 
 def _near_chunks(
     snapshot: Snapshot, ground: Ground, seeds: Seeds, probe: Probe, nearness: walk.Nearness
 ) -> tuple[Ids, Floats]:
     """The chunks on the ground that the question's text found: their places and their relevance."""
-    words = {hit.id: hit.score for hit in seeds.lexical}
-    cosines = {hit.id: hit.score for hit in seeds.dense}
-    found = np.array(sorted(cosines.keys() | words.keys()), np.int64)
+    found = distinct(seeds.chunk_rows)
     rows = found[among(found, ground.chunks)]
-    lexical = np.array([words.get(row, 0.0) for row in rows.tolist()], np.float32)
-    unseen = np.array([row for row in rows.tolist() if row not in cosines], np.int64)
-    cosines.update(zip(unseen.tolist(), _cosines(snapshot, probe, unseen), strict=True))
-    dense = np.array([cosines[row] for row in rows.tolist()], np.float32)
+    lexical = _scores(seeds.lexical, rows, 0.0)
+    dense = _scores(seeds.dense, rows, np.nan)
+    unseen = np.isnan(dense)
+    dense[unseen] = _cosines(snapshot, probe, rows[unseen])
     return np.searchsorted(ground.chunks, rows), walk.relevance(dense, lexical, nearness)
 
 
-def _cosines(snapshot: Snapshot, probe: Probe, chunks: Ids) -> list[float]:
+def _scores(hits: Hits, rows: Ids, missing: float) -> Floats:
+    """The scores of `rows`, an ascending column, among these hits."""
+    scores = np.full(len(rows), missing, np.float32)
+    there = among(hits.ids, rows)
+    scores[np.searchsorted(rows, hits.ids[there])] = hits.scores[there]
+    return scores
+
+
+def _cosines(snapshot: Snapshot, probe: Probe, chunks: Ids) -> Floats:
     """The cosines of chunks' vectors with the question; 0 where there is none."""
-    index = snapshot.vectors["chunk"]
-    scores = np.zeros(len(chunks), np.float32)
-    if probe.vectors is not None and len(index):
-        known = index.knows(chunks)
-        scores[known] = index.scores(probe.vectors[0], chunks[known])
-    return scores.tolist()
+    if probe.vectors is None or not len(chunks):
+        return np.zeros(len(chunks), np.float32)
+    return snapshot.vectors["chunk"].scores(probe.vectors[0], chunks, unknown=0.0)

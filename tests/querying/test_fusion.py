@@ -6,35 +6,52 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.querying.fusion import fuse
-from lightrag_jsonl.querying.hits import Hit
+from lightrag_jsonl.querying.hits import Hits
 
-ranked = st.lists(st.integers(0, 30), unique=True, max_size=12).map(
-    lambda rows: [Hit(row, 1.0, f"why {row}") for row in rows]
-)
+ranked = st.lists(st.integers(0, 30), unique=True, max_size=12)
+
+
+def hits(*rows: int, why: str = "") -> Hits:
+    """A list in this order."""
+    return Hits.of(rows, [1.0 / (1 + rank) for rank in range(len(rows))], why)
 
 
 def test_what_both_lists_rank_high_comes_first() -> None:
     """A row that two lists hold beats the first of either list; ties go by id."""
-    fused = fuse([[Hit(1, 9.0), Hit(2, 8.0)], [Hit(3, 0.1), Hit(2, 0.1)]])
-    assert [hit.id for hit in fused] == [2, 1, 3]
+    assert fuse([hits(1, 2), hits(3, 2)]).ids.tolist() == [2, 1, 3]
+
+
+def test_a_rank_counts_by_its_list_s_weight() -> None:
+    """Twice the weight, twice the share: weight / (60 + rank), added up."""
+    fused = fuse([hits(1, 2), hits(2)], weights=[1.0, 3.0])
+    assert list(fused.rows()) == [(2, 1 / 62 + 3 / 61, ""), (1, 1 / 61, "")]
 
 
 def test_round_robin_takes_turns() -> None:
     """The first of each list, then the second of each, every row once."""
-    lists = [[Hit(5, 1.0), Hit(1, 1.0)], [Hit(5, 1.0), Hit(7, 1.0), Hit(8, 1.0)]]
-    assert [hit.id for hit in fuse(lists, how="round_robin")] == [5, 1, 7, 8]
+    assert fuse([hits(5, 1), hits(5, 7, 8)], how="round_robin").ids.tolist() == [5, 1, 7, 8]
 
 
 def test_every_reason_is_kept() -> None:
-    """A row found in two ways says both."""
-    (hit,) = fuse([[Hit(1, 1.0, "named")], [Hit(1, 1.0, "near")]])
-    assert hit.why == "named; near"
+    """A row found in two ways says both, in the order of the lists, and one reason once."""
+    lists = [hits(1, 2, why="named"), hits(2, why=""), hits(2, 1, why="near"), hits(1, why="near")]
+    assert [why for _, _, why in fuse(lists).rows()] == ["named; near", "named; near"]
 
 
-@given(st.lists(ranked, max_size=4), st.sampled_from(["rrf", "round_robin"]))
-def test_nothing_is_lost_or_repeated_and_scores_fall(lists: list[list[Hit]], how: str) -> None:
-    """Fusion is a ranking of the union of its lists."""
-    fused = fuse(lists, how=how)  # type: ignore[arg-type]
-    rows = [hit.id for hit in fused]
-    assert sorted(rows) == sorted({hit.id for one in lists for hit in one})
-    assert [hit.score for hit in fused] == sorted((hit.score for hit in fused), reverse=True)
+@given(
+    st.lists(ranked, max_size=4),
+    st.sampled_from(["rrf", "round_robin"]),
+    st.one_of(st.none(), st.integers(0, 20)),
+)
+def test_nothing_is_lost_or_repeated_and_scores_fall(
+    lists: list[list[int]], how: str, limit: int | None
+) -> None:
+    """Fusion is a ranking of the union of its lists; a limit takes its first."""
+    told = [hits(*rows, why=f"list {number}") for number, rows in enumerate(lists)]
+    fused = fuse(told, how=how)  # type: ignore[arg-type]
+    assert sorted(fused.ids.tolist()) == sorted(set().union(*lists))
+    assert fused.scores.tolist() == sorted(fused.scores.tolist(), reverse=True)
+    for row, _, why in fused.rows():
+        assert why == "; ".join(f"list {n}" for n, rows in enumerate(lists) if row in rows)
+    some = fuse(told, how=how, limit=limit)  # type: ignore[arg-type]
+    assert list(some.rows()) == list(fused.rows())[:limit]
