@@ -37,31 +37,30 @@ def ordered(*keys: Ids) -> Ids:
 def distinct(values: Ids) -> Ids:
     """Each value once, ascending; they are whole numbers from 0 on."""
     values = values[ordered(values)]
-    return values[firsts(values)]
+    return values[_is_new(values)]
 
 
 def grouped(values: Ids) -> tuple[Ids, Ids, Ids]:
     """Each value once, ascending; which of these each was; and how many there were of each."""
     order = ordered(values)
     in_order = values[order]
-    starts = firsts(in_order)
-    counts = np.diff(starts, append=len(values))
+    new = _is_new(in_order)
+    each = in_order[new]
     group = np.empty(len(values), np.int64)
-    group[order] = np.repeat(np.arange(len(starts)), counts)
-    return in_order[starts], group, counts
+    group[order] = new.cumsum() - 1
+    return each, group, np.bincount(group, minlength=len(each))
 
 
 def firsts(values: Ids) -> Ids:
     """Where each value of an ascending column stands first."""
-    new = np.ones(len(values), np.bool_)
-    np.not_equal(values[1:], values[:-1], out=new[1:])
-    return np.flatnonzero(new)
+    found: Ids = _is_new(values).nonzero()[0]
+    return found
 
 
 def each_first(values: Ids) -> Ids:
     """Where each value, of whole numbers from 0 on, comes first, in the order they come."""
     order = ordered(values)
-    return np.sort(order[firsts(values[order])])
+    return np.sort(order[_is_new(values[order])])
 
 
 def foremost(scores: npt.NDArray[Any], ids: Ids, limit: int) -> Ids:
@@ -69,7 +68,7 @@ def foremost(scores: npt.NDArray[Any], ids: Ids, limit: int) -> Ids:
     if not 0 < limit < len(scores):
         return np.lexsort((ids, -scores))[: max(limit, 0)]
     least = np.partition(scores, -limit)[-limit]
-    places = np.flatnonzero(scores >= least)  # sorting all would take longer than finding them
+    places: Ids = (scores >= least).nonzero()[0]  # sorting all would take longer than finding them
     return places[np.lexsort((ids[places], -scores[places]))][:limit]
 
 
@@ -77,7 +76,7 @@ def among(values: Ids, column: Ids) -> npt.NDArray[np.bool_]:
     """Which values stand in an ascending column."""
     if not len(column):
         return np.zeros(len(values), np.bool_)
-    found = np.searchsorted(column, values)
+    found = column.searchsorted(values)
     there: npt.NDArray[np.bool_] = column[np.minimum(found, len(column) - 1)] == values
     return there
 
@@ -109,7 +108,7 @@ class Column:
     def _found(self, wanted: Ids) -> Ids:
         """Where each would stand, if it is there."""
         if self._table is None:
-            return np.minimum(np.searchsorted(self.values, wanted), len(self.values) - 1)
+            return np.minimum(self.values.searchsorted(wanted), len(self.values) - 1)
         found: Ids = self._table.take(wanted - self.values[0], mode="clip")
         return found
 
@@ -153,9 +152,9 @@ class Pairs:
         """The members of these, in their order, and before each the place of its owner among them."""
         starts, stops = self._ranges(owners)
         lengths = stops - starts
-        shift = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
+        shift = (starts - lengths.cumsum() + lengths).repeat(lengths)
         members = self._column[shift + np.arange(len(shift))] & (_LIMIT - 1)
-        return np.repeat(np.arange(len(owners)), lengths), members
+        return np.arange(len(owners)).repeat(lengths), members
 
     def changed(self, gone: tuple[Ids, Ids], new: tuple[Ids, Ids]) -> Pairs:
         """Without the pairs in `gone`, and with those in `new`; each is two columns."""
@@ -182,6 +181,14 @@ class Pairs:
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────
+
+
+def _is_new(values: Ids) -> npt.NDArray[np.bool_]:
+    """Whether each value of an ascending column is another than the one before."""
+    new = np.empty(len(values), np.bool_)
+    new[:1] = True
+    np.not_equal(values[1:], values[:-1], out=new[1:])
+    return new
 
 
 def _joined(owners: Ids, members: Ids) -> Ids:

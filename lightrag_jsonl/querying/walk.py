@@ -164,14 +164,15 @@ class Paths:
         self._graph, self._scores, self._reset = graph, scores, reset
         self._again = (1 - damping) / max(float(reset.sum(dtype=np.float64)), 1e-30)
         self._damping, self._limit = damping, limit
-        self._senders: dict[int, list[tuple[int, float]]] = {}
+        self._senders: dict[int, tuple[int, float]] = {}
 
     def to(self, node: int) -> tuple[Step, ...]:
         """The steps to a node, seed first."""
         back, seen = list[Step](), {node}
         while len(back) < self._limit:
-            ways = (way for way in self._strongest(node) if way[0] not in seen)
-            before, inflow = next(ways, (-1, 0.0))
+            before, inflow = self._strongest(node)
+            if before in seen:
+                before, inflow = self._strongest_but(node, seen)
             if before < 0 or self._again * float(self._reset[node]) >= self._damping * inflow:
                 break
             back.append(Step(node, self._graph.kind(before, node)))
@@ -179,17 +180,22 @@ class Paths:
             node = before
         return (Step(node, "seed"), *reversed(back))
 
-    def _strongest(self, node: int) -> list[tuple[int, float]]:
-        """The neighbours that send most and how much, most first; as many as a path may forbid."""
+    def _strongest(self, node: int) -> tuple[int, float]:
+        """The neighbour that sends most, and how much; -1 where none sends anything."""
         known = self._senders.get(node)
         if known is None:
-            neighbours, chances = self._graph.neighbours(node)
-            inflow = chances * self._scores[neighbours]
-            order = np.argsort(-inflow, kind="stable")[: self._limit + 1]
-            order = order[inflow[order] > 0]
-            known = list(zip(neighbours[order].tolist(), inflow[order].tolist(), strict=True))
-            self._senders[node] = known
+            known = self._senders[node] = _greatest(*self._inflow(node))
         return known
+
+    def _strongest_but(self, node: int, seen: set[int]) -> tuple[int, float]:
+        """The same without the neighbours in `seen`."""
+        neighbours, inflow = self._inflow(node)
+        inflow[np.isin(neighbours, list(seen))] = 0
+        return _greatest(neighbours, inflow)
+
+    def _inflow(self, node: int) -> tuple[Ints, Floats]:
+        neighbours, chances = self._graph.neighbours(node)
+        return neighbours, chances * self._scores[neighbours]
 
 
 # ── where it starts ─────────────────────────────────────────────────────────────
@@ -346,6 +352,13 @@ def _keys(pairs: Ints, base: int) -> Ints:
 
 def _mentions(graph: WalkGraph, entity: int) -> float:
     return max(float(graph.frequency[entity]), 1.0)
+
+
+def _greatest(nodes: Ints, values: Floats) -> tuple[int, float]:
+    """The node with the greatest value, the first of equal ones; -1 where none is above 0."""
+    place = int(values.argmax()) if len(values) else -1
+    value = float(values[place]) if place >= 0 else 0.0
+    return (int(nodes[place]), value) if value > 0 else (-1, 0.0)
 
 
 def _normalized(values: Floats) -> Floats:
