@@ -7,13 +7,27 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 REPLACEMENT = "\ufffd"
 
 
 def sanitize(text: str) -> str:
     """Replace what UTF-8 or SQLite cannot hold (lone surrogates, NUL) by U+FFFD; same length."""
+    if "\0" not in text and is_unicode(text):
+        return text
     return _UNSTORABLE.sub(REPLACEMENT, text)
+
+
+def is_unicode(text: str) -> bool:
+    """Whether the text has no lone surrogate; much faster than looking at each character."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def digest(*parts: str) -> str:
@@ -31,12 +45,19 @@ def name_key(name: str) -> str:
     Empty only where the name has no visible character; a name that is nothing but punctuation
     keeps it. Applying it twice changes nothing.
     """
+    return _known_key(name) if len(name) <= _LONGEST_NAME else _key(name)
+
+
+def _key(name: str) -> str:
     if _PLAIN_NAME.fullmatch(name):
         return name.lower()
     folded = _fold(name)
     if len(folded) > _LONGEST_NAME:
         return folded
     return _strip_outer(folded) or folded
+
+
+_known_key = lru_cache(10_000)(_key)  # the same names come again and again
 
 
 def clean_name(name: str) -> str:

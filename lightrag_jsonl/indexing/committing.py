@@ -79,7 +79,7 @@ class Committed:
 
 @dataclass(slots=True)
 class _Change:
-    """One transaction in the making."""
+    """One transaction in the making; `keys` are those of the vectors of the plan's rows."""
 
     ready: Sequence[Ready]
     plan: Plan
@@ -90,6 +90,7 @@ class _Change:
     old_documents: list[int] = field(default_factory=list)
     old_chunks: dict[int, Chunk] = field(default_factory=dict)
     aliases: Aliases | None = None
+    keys: list[bytes] = field(default_factory=list)
 
 
 class Committer:
@@ -171,7 +172,9 @@ class Committer:
     ) -> Committed:
         """Have written what is due, have embedded what is new, and make it all visible at once."""
         usage = await self._summarize(change.due, describer, spending)
-        vectors = await self._embeddings.missing(_texts(change.plan))
+        keyed = self._embeddings.keyed(_texts(change.plan))
+        change.keys = [key for key, _ in keyed]
+        vectors = await self._embeddings.missing(keyed)
         for one in change.ready:
             vectors |= one.vectors
         await asyncio.wrap_future(
@@ -230,7 +233,7 @@ class Committer:
         if change.aliases is not None:
             aliases.replace(connection, change.aliases)
         self._drop_old(connection, change)
-        self._put_graph(connection, change.plan)
+        self._put_graph(connection, change)
         self._put_documents(connection, change)
         settings.record(connection, self._settings())
         snapshot.note_commit(
@@ -249,13 +252,13 @@ class Committer:
             documents.drop_chunks(connection, change.old_chunks)
             documents.drop_documents(connection, change.old_documents)
 
-    def _put_graph(self, connection: sqlite3.Connection, plan: Plan) -> None:
+    def _put_graph(self, connection: sqlite3.Connection, change: _Change) -> None:
+        plan = change.plan
         entities = [row for row in plan.entities.values() if row.mentions]
         relations = [row for row in plan.relations.values() if row.mentions]
         changed: list[EntityRow | RelationRow] = [*entities, *relations]
-        keys = [self._embeddings.key(text) for text in _texts(plan)]
-        stored = cache.embedding_ids(connection, keys)
-        for row, key in zip(changed, keys, strict=True):
+        stored = cache.embedding_ids(connection, change.keys)
+        for row, key in zip(changed, change.keys, strict=True):
             row.embedding = stored.get(key)
         for kind in GRAPH_KINDS:
             rows.drop_rows(connection, kind, plan.gone(kind))

@@ -7,6 +7,8 @@ import unicodedata
 
 from lightrag_jsonl.types import Json, Record
 
+NUMBER = (int, float)
+TEXT = (str, int, float)  # made once: a union of types is made anew wherever it is written
 STRENGTHS = (1.0, 10.0)  # the least and the most a relation's strength can be
 
 TYPES = {
@@ -64,6 +66,7 @@ KEYS = {
     "score": "strength",
     "强度": "strength",
 }
+_COMMA = re.compile(r"[,，、;；]")
 LISTS = {
     "entities": "entity",
     "nodes": "entity",
@@ -135,11 +138,11 @@ def _guess(record: Record) -> str | None:
 def split_keywords(value: Json) -> Json:
     """A list of keywords, from a list or from a text with commas (、 and ， too)."""
     if isinstance(value, str):
-        value = list(re.split(r"[,，、;；]", value))
+        value = list(_COMMA.split(value))
     if not isinstance(value, list):
         return value
-    words = [str(word).strip() for word in value if isinstance(word, str | int | float)]
-    return list(dict.fromkeys(word for word in words if word))
+    words = [str(word).strip() for word in value if isinstance(word, TEXT)]
+    return list(dict.fromkeys(filter(None, words)))
 
 
 def read_strength(value: Json) -> Json:
@@ -149,7 +152,7 @@ def read_strength(value: Json) -> Json:
             value = float(unicodedata.normalize("NFKC", value).strip())
         except ValueError:
             return value
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, NUMBER):
         return value
     low, high = STRENGTHS
     return float(min(value, high)) if value > low else low  # so is what is no number

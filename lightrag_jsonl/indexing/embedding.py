@@ -28,10 +28,14 @@ class Embeddings:
         """What identifies the vector of a text: the same for texts that begin alike as far as they are read."""
         return cache.text_key(self._embedder.name, self._clip(text))
 
-    async def missing(self, texts: Iterable[str]) -> dict[bytes, Vectors]:
-        """The vectors (float32, shape (dim,)), by key, of those texts that the database has none for."""
+    def keyed(self, texts: Iterable[str]) -> list[tuple[bytes, str]]:
+        """Each text as far as the embedder reads it, with its key."""
         read = map(self._clip, texts)
-        by_key = {cache.text_key(self._embedder.name, text): text for text in read}
+        return [(cache.text_key(self._embedder.name, text), text) for text in read]
+
+    async def missing(self, keyed: Iterable[tuple[bytes, str]]) -> dict[bytes, Vectors]:
+        """The vectors (float32, shape (dim,)), by key, of those texts that the database has none for."""
+        by_key = dict(keyed)
         with self._database.reading() as connection:
             stored = cache.embedding_ids(connection, by_key)
         wanted = [(key, text) for key, text in by_key.items() if key not in stored]

@@ -310,12 +310,15 @@ def count_relation(
 
 def winner(votes: Mapping[str, int]) -> str:
     """The choice with most votes; ties go to the one that sorts first."""
+    if len(votes) == 1:  # nearly always
+        return next(iter(votes))
     return min(votes, key=lambda choice: (-votes[choice], choice), default="")
 
 
 def vote_type(types: Mapping[str, int]) -> str:
     """The most frequent type; `unknown` wins only alone."""
-    return winner({kind: n for kind, n in types.items() if kind != UNKNOWN_TYPE}) or UNKNOWN_TYPE
+    known = {kind: n for kind, n in types.items() if kind != UNKNOWN_TYPE}
+    return winner(known) if known else UNKNOWN_TYPE
 
 
 def _vote(votes: dict[str, int], choice: str, times: int) -> None:

@@ -300,7 +300,8 @@ class IndexPipeline:
         """Extract and embed a document's chunks, both at once."""
         run.known += len(chunks)
         run.tell()
-        embedding = self._embeddings.missing(chunk.text for chunk in chunks)
+        keyed = self._embeddings.keyed(chunk.text for chunk in chunks)
+        embedding = self._embeddings.missing(keyed)
         if given is not None:
             run.done += len(chunks)
             return given, await embedding

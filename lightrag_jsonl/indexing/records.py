@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from lightrag_jsonl.indexing.drift import read_strength, split_keywords
+from lightrag_jsonl.indexing.drift import NUMBER, read_strength, split_keywords
 from lightrag_jsonl.text import clean_name, name_key
 from lightrag_jsonl.types import (
     UNKNOWN_TYPE,
@@ -178,16 +178,19 @@ def _fold(text: str) -> str:
 
 
 def _name(value: Json) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return ""
-    return clean_name(str(value))
+    return clean_name(_text(value))
 
 
 def _words(value: Json) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return ""
-    text = str(value)
+    text = _text(value)
     return " ".join((html.unescape(text) if "&" in text else text).split())
+
+
+def _text(value: Json) -> str:
+    """A text or a number as text; "" for anything else."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, NUMBER) and not isinstance(value, bool) else ""
 
 
 # ── one adapter a prompt ────────────────────────────────────────────────────────

@@ -107,7 +107,7 @@ async def _embed_all(
         {embeddings.key(text): text for found in wanted.values() for _, text in found}.values()
     )
     for start in range(0, len(texts), BATCH):
-        vectors = await embeddings.missing(texts[start : start + BATCH])
+        vectors = await embeddings.missing(embeddings.keyed(texts[start : start + BATCH]))
         await asyncio.wrap_future(database.submit(partial(cache.put_embeddings, vectors=vectors)))
         if watcher is not None:
             watcher(min(start + BATCH, len(texts)), len(texts))

@@ -107,8 +107,8 @@ class Describer:
         return room < 0 and len(texts) > 1
 
     def _at_most(self, text: str, room: int) -> int:
-        """The tokens of a text; its length in bytes, which no token count exceeds, while that fits."""
-        size = len(text) if text.isascii() else len(text.encode())
+        """The tokens of a text; its length in bytes, while that fits."""
+        size = _bytes(text)
         return size if size <= room // self._options.summarize_fragments else self._count(text)
 
 
@@ -158,6 +158,8 @@ async def summarize(
 
 def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> list[list[str]]:
     """Cut a list where the content says so, once it is too long for one group of `limit` tokens."""
+    if sum(map(_bytes, texts)) <= limit:
+        return [list(texts)]
     sizes = [count(text) for text in texts]
     if sum(sizes) <= limit:
         return [list(texts)]
@@ -172,6 +174,11 @@ def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> 
         used += size
     found.append(group)
     return found
+
+
+def _bytes(text: str) -> int:
+    """A text's length in bytes, which no token count exceeds."""
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def _is_border(text: str) -> bool:

@@ -84,13 +84,15 @@ class Template:
 
 
 _MISSING = object()
+_CONSTANT = (str, int, float)
+_LIST = (list, tuple)
 
 
 def _plain(value: object) -> object:
     """The value, if it cannot change; a list of strings as a tuple; else something equal to nothing."""
-    if value is None or isinstance(value, str | int | float):
+    if value is None or isinstance(value, _CONSTANT):
         return value
-    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+    if isinstance(value, _LIST) and set(map(type, value)) <= {str}:
         return tuple(value)
     return _MISSING
 

@@ -7,6 +7,7 @@ import math
 import re
 from enum import Enum
 
+from lightrag_jsonl.text import is_unicode
 from lightrag_jsonl.types import Json, Record
 
 MAX_DEPTH = 200
@@ -51,6 +52,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _OUTSIDE_INVISIBLE = re.compile(rf'({STRING}")|[{INVISIBLE}]', re.DOTALL)
 _CONTROL = re.compile("[\x00\x1e]")
+_JSON_SPACE = " \t\n\r"
 
 _CLOSER = {"{": "}", "[": "]"}
 _AFTER_COMMA = {"}": "key", "]": "value"}
@@ -154,11 +156,12 @@ def decode_closed(text: str) -> Record | None:
 
 
 def _decode(text: str, decoder: json.JSONDecoder) -> Record | None:
+    text = text.strip(_JSON_SPACE)
     try:
-        value = decoder.decode(text)
+        value, end = decoder.raw_decode(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict):
+    if end != len(text) or not isinstance(value, dict):
         return None
     if "\\u" in text and _SURROGATE_ESCAPE.search(text):
         return {clean(key): _clean_value(item) for key, item in value.items()}
@@ -167,7 +170,7 @@ def _decode(text: str, decoder: json.JSONDecoder) -> Record | None:
 
 def clean(text: str) -> str:
     """The text with every lone surrogate replaced by U+FFFD."""
-    return _SURROGATE.sub("\ufffd", text)
+    return text if is_unicode(text) else _SURROGATE.sub("\ufffd", text)
 
 
 def _clean_value(value: Json) -> Json:

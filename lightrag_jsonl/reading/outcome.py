@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lightrag_jsonl.schemas import Schema
 from lightrag_jsonl.types import JsonlResult, Record, Rejection, RejectionReason
@@ -13,8 +13,7 @@ Normalize = Callable[[Record], Iterable[Record]]
 _MAX_TEXT = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """An object that closed, the line it began on and its text."""
 
     line: int

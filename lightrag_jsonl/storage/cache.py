@@ -76,12 +76,9 @@ def embedding_ids(connection: sqlite3.Connection, keys: Iterable[bytes]) -> dict
     return found
 
 
-def put_embeddings(
-    connection: sqlite3.Connection, vectors: Mapping[bytes, Vectors]
-) -> dict[bytes, int]:
-    """Store vectors (float32, shape (dim,)) and tell their row ids."""
+def put_embeddings(connection: sqlite3.Connection, vectors: Mapping[bytes, Vectors]) -> None:
+    """Store vectors (float32, shape (dim,))."""
     connection.executemany(
         "INSERT OR IGNORE INTO embeddings (digest, vector) VALUES (?, ?)",
-        [(key, np.ascontiguousarray(row, np.float32).tobytes()) for key, row in vectors.items()],
+        [(key, row.astype(np.float32, copy=False).tobytes()) for key, row in vectors.items()],
     )
-    return embedding_ids(connection, vectors)

@@ -82,13 +82,14 @@ class Writer:
     def _gather(self, timeout: float | None) -> tuple[list[_Work[Any]], bool]:
         """The jobs that wait, none if none came in time; True once there will be no more."""
         batch: list[_Work[Any]] = []
+        patient = True
         try:
             work = self._jobs.get(timeout=timeout)
             while work is not None:
                 batch.append(work)
                 if len(batch) >= GROUP_LIMIT:
                     return batch, False
-                patient = not any(waiting.urgent for waiting in batch)
+                patient = patient and not work.urgent
                 work = (
                     self._jobs.get(timeout=COMPANY_SECONDS) if patient else self._jobs.get_nowait()
                 )
