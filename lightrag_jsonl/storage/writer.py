@@ -67,17 +67,21 @@ class Writer:
     # ── the thread ──────────────────────────────────────────────────────────────
 
     def _run(self) -> None:
-        last = False
-        while not last:
-            batch, last = self._gather(self._left())
-            try:
-                with translated(self._path):
-                    self._write(batch)
-            except (LightRAGError, sqlite3.Error, OSError, MemoryError) as error:
-                self._after_trouble(error)
-                for work in batch:
-                    work.fail(error)
+        while self._take_turn():
+            pass
         self._close()
+
+    def _take_turn(self) -> bool:
+        """Write what waits; tells whether more may come. Nothing of it is held once it is done."""
+        batch, last = self._gather(self._left())
+        try:
+            with translated(self._path):
+                self._write(batch)
+        except (LightRAGError, sqlite3.Error, OSError, MemoryError) as error:
+            self._after_trouble(error)
+            for work in batch:
+                work.fail(error)
+        return not last
 
     def _gather(self, timeout: float | None) -> tuple[list[_Work[Any]], bool]:
         """The jobs that wait, none if none came in time; True once there will be no more."""
@@ -181,7 +185,7 @@ class _Work(Generic[Result]):
         self._job = job
         self._future = future
         self._path = path
-        self._finish: Callable[[], None] = lambda: None
+        self._done: tuple[Result | None, BaseException | None] = None, None
 
     def run(self, connection: sqlite3.Connection) -> None:
         connection.execute("SAVEPOINT job")
@@ -195,20 +199,21 @@ class _Work(Generic[Result]):
                 raise StorageError(f"{self._path}: {error}", path=self._path) from error
             connection.execute("ROLLBACK TO job")
             connection.execute("RELEASE job")
-            failure = error
-            self._finish = lambda: self.fail(failure)
+            self._done = None, error
         else:
             connection.execute("RELEASE job")
-            self._finish = lambda: self._resolve(result)
+            self._done = result, None
 
     def finish(self) -> None:
-        self._finish()
+        result, error = self._done
+        self._done = None, None  # an error knows this job, too: held, both would outlive their use
+        if error is None:
+            self._future.set_result(result)  # type: ignore[arg-type]
+        else:
+            self.fail(error)
 
     def fail(self, error: BaseException) -> None:
         self._future.set_exception(error)
-
-    def _resolve(self, result: Result) -> None:
-        self._future.set_result(result)
 
 
 def _commit_together(
