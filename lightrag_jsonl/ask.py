@@ -313,7 +313,7 @@ class Ask:
 
     async def _write(self, job: Callable[..., object]) -> None:
         if self._keeps:
-            await asyncio.wrap_future(self._database.submit(job, flush=False, urgent=False))
+            await self._database.committed(job, flush=False, urgent=False)
 
 
 def request_key(

@@ -246,7 +246,7 @@ class Batch:
                     connection, bytes.fromhex(key), done, model=self._llm.name, prompt=prompt, at=at
                 )
 
-        await asyncio.wrap_future(self._database.submit(put))
+        await self._database.committed(put)
 
     def _is_kept(self, key: str) -> bool:
         try:

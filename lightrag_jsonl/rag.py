@@ -404,8 +404,8 @@ class AsyncLightRAG:
 
     async def forget_traces(self, *, keep: int) -> int:
         """Delete all but the newest traces; tells how many went."""
-        return await asyncio.wrap_future(
-            self._database.submit(lambda connection: traces.keep_newest(connection, keep))
+        return await self._database.committed(
+            lambda connection: traces.keep_newest(connection, keep)
         )
 
     # ── upkeep ──────────────────────────────────────────────────────────────────
@@ -458,7 +458,7 @@ class AsyncLightRAG:
     async def vacuum(self) -> int:
         """Give unused space back to the disk; tells how many bytes that was."""
         before = overview.bytes_on_disk(self.working_dir)
-        await asyncio.wrap_future(self._database.submit(maintenance.clear_unused_embeddings))
+        await self._database.committed(maintenance.clear_unused_embeddings)
         await asyncio.to_thread(self._database.vacuum)
         return before - overview.bytes_on_disk(self.working_dir)
 
@@ -474,7 +474,7 @@ class AsyncLightRAG:
             completions = maintenance.clear_completions(connection)
             return completions + maintenance.clear_unused_embeddings(connection)
 
-        return await asyncio.wrap_future(self._database.submit(clear))
+        return await self._database.committed(clear)
 
     # ── looking ─────────────────────────────────────────────────────────────────
 

@@ -6,7 +6,6 @@ want different answers. `similarity_check` also asks the model whether they mean
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -70,7 +69,7 @@ class Reuse:
             vector=await self._vector(question),
             answer=to_json(answer),
         )
-        await asyncio.wrap_future(self._database.submit(write, flush=False))
+        await self._database.committed(write, flush=False)
 
     async def replay(self, answer: Answer, recorder: Recorder) -> None:
         """Record a reused answer's trace: what it once rested on, which is still what is stored."""

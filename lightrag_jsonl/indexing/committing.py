@@ -177,9 +177,7 @@ class Committer:
         vectors = await self._embeddings.missing(keyed)
         for one in change.ready:
             vectors |= one.vectors
-        await asyncio.wrap_future(
-            self._database.submit(lambda connection: self._write(connection, change, vectors))
-        )
+        await self._database.committed(lambda connection: self._write(connection, change, vectors))
         return _committed(change, usage)
 
     # ── what will change ────────────────────────────────────────────────────────

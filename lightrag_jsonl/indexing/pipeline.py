@@ -364,4 +364,4 @@ class IndexPipeline:
                 lock.__exit__(None, None, None)
 
     async def _write(self, job: Callable[..., object]) -> None:
-        await asyncio.wrap_future(self._database.submit(job, flush=False))
+        await self._database.committed(job, flush=False)

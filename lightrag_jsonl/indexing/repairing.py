@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -72,7 +71,7 @@ async def repair(database: Database, embeddings: Embeddings, describer: Describe
             ]
         )
 
-    await asyncio.wrap_future(database.submit(refold))
+    await database.committed(refold)
     count = await _embed_all(database, embeddings, only_missing=True)
     told.append(f"{count} vectors made anew")
     return told
@@ -108,7 +107,7 @@ async def _embed_all(
     )
     for start in range(0, len(texts), BATCH):
         vectors = await embeddings.missing(embeddings.keyed(texts[start : start + BATCH]))
-        await asyncio.wrap_future(database.submit(partial(cache.put_embeddings, vectors=vectors)))
+        await database.committed(partial(cache.put_embeddings, vectors=vectors))
         if watcher is not None:
             watcher(min(start + BATCH, len(texts)), len(texts))
 
@@ -122,7 +121,7 @@ async def _embed_all(
             settings.record(connection, recorded)
         snapshot.note_rebuilt(connection)
 
-    await asyncio.wrap_future(database.submit(switch))
+    await database.committed(switch)
     return len(texts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import queue
 import sqlite3
@@ -15,7 +16,7 @@ from typing import Any
 from lightrag_jsonl.errors import CorruptError, LockedError, StorageError, VersionError
 from lightrag_jsonl.storage import schema
 from lightrag_jsonl.storage.trouble import translated
-from lightrag_jsonl.storage.writer import CHECKPOINT_PAGES, Job, Result, Writer
+from lightrag_jsonl.storage.writer import CHECKPOINT_PAGES, Job, Result, Waiting, Writer
 
 FILE_NAME = "index.sqlite"
 BUSY_SECONDS = 30.0
@@ -26,7 +27,7 @@ class Database:
     """One working directory's database; safe to use from any thread.
 
     Reads go through `reading()`, which lends a connection with a stable snapshot. Writes are
-    functions handed to `submit()`: one thread runs what has gathered in one transaction, each
+    functions handed to `submit()` or `committed()`: one thread runs what has gathered in one transaction, each
     function in a savepoint of its own, so that one failure does not undo its neighbours.
     """
 
@@ -68,15 +69,33 @@ class Database:
     ) -> Future[Result]:
         """Run `job` in the writing thread; the future is done once its transaction is committed.
 
+        Whoever stops waiting does not stop the writing.
+
         A committed transaction outlives the process in any case. With `flush` it has also reached
         the disk itself, and outlives a power cut; without, it does so within half a second or
         with the next transaction that is flushed. What is not `urgent` waits a few milliseconds
         for company, since jobs that are committed together share the pages they change.
         """
+        future: Future[Result] = Future()
+        future.set_running_or_notify_cancel()
+        self._hand_in(job, future, flush=flush, urgent=urgent)
+        return future
+
+    def committed(
+        self, job: Job[Result], *, flush: bool = True, urgent: bool = True
+    ) -> asyncio.Future[Result]:
+        """`submit` for who awaits: jobs that are committed together wake the event loop once."""
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._hand_in(job, future, flush=flush, urgent=urgent)
+        return future
+
+    def _hand_in(
+        self, job: Job[Result], future: Waiting[Result], *, flush: bool, urgent: bool
+    ) -> None:
         with self._guard:
             if self._closed:
                 raise StorageError(f"{self.working_dir} was closed", path=self.working_dir)
-            return self._writer.put(job, flush=flush, urgent=urgent)
+            self._writer.put(job, future, flush=flush, urgent=urgent)
 
     def write(self, job: Job[Result]) -> Result:
         """Run `job` and wait until it is on disk."""

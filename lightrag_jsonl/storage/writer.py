@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import logging
@@ -20,6 +21,7 @@ from lightrag_jsonl.storage.trouble import disk_trouble, translated
 
 Result = TypeVar("Result")
 Job = Callable[[sqlite3.Connection], Result]
+Waiting = Future[Result] | asyncio.Future[Result]
 
 CHECKPOINT_PAGES = 4_000  # 16 MB of log: a page changed many times is copied back once
 FLUSH_SECONDS = 0.5  # what a power cut may take of the transactions that need not be flushed
@@ -46,17 +48,14 @@ class Writer:
         self._waiting: float | None = None  # since when something is committed but not flushed
         self._doubtful = False  # the disk refused something: the log on it may have a hole
 
-    def put(self, job: Job[Result], *, flush: bool, urgent: bool) -> Future[Result]:
-        """Hand in a job; not from two threads at once."""
-        future: Future[Result] = Future()
-        future.set_running_or_notify_cancel()  # whoever stops waiting does not stop the writing
+    def put(self, job: Job[Result], future: Waiting[Result], *, flush: bool, urgent: bool) -> None:
+        """Hand in a job, and what is to be told of its end; not from two threads at once."""
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._run, name="lightrag-jsonl-writer", daemon=True
             )
             self._thread.start()
         self._jobs.put(_Work(job, future, self._path, flush, urgent))
-        return future
 
     def finish(self) -> None:
         """Wait until what was handed in is written; nothing may come after it."""
@@ -81,6 +80,7 @@ class Writer:
             self._after_trouble(error)
             for work in batch:
                 work.fail(error)
+            _tell(batch)
         return not last
 
     def _gather(self, timeout: float | None) -> tuple[list[_Work[Any]], bool]:
@@ -178,12 +178,12 @@ class _Work(Generic[Result]):
     """A job on its way to the writing thread."""
 
     def __init__(
-        self, job: Job[Result], future: Future[Result], path: Path, flush: bool, urgent: bool
+        self, job: Job[Result], future: Waiting[Result], path: Path, flush: bool, urgent: bool
     ) -> None:
         self.flush = flush
         self.urgent = urgent
+        self.future = future
         self._job = job
-        self._future = future
         self._path = path
         self._done: tuple[Result | None, BaseException | None] = None, None
 
@@ -204,16 +204,19 @@ class _Work(Generic[Result]):
             connection.execute("RELEASE job")
             self._done = result, None
 
+    def fail(self, error: BaseException) -> None:
+        self._done = None, error
+
     def finish(self) -> None:
+        """Tell who waits; for a future of asyncio, in its own loop."""
         result, error = self._done
         self._done = None, None  # an error knows this job, too: held, both would outlive their use
+        if self.future.done():  # nobody waits any more
+            return
         if error is None:
-            self._future.set_result(result)  # type: ignore[arg-type]
+            self.future.set_result(result)  # type: ignore[arg-type]
         else:
-            self.fail(error)
-
-    def fail(self, error: BaseException) -> None:
-        self._future.set_exception(error)
+            self.future.set_exception(error)
 
 
 def _commit_together(
@@ -226,5 +229,22 @@ def _commit_together(
     for work in batch:
         work.run(connection)
     connection.execute("COMMIT")
+    _tell(batch)
+
+
+def _tell(batch: Sequence[_Work[Any]]) -> None:
+    """Let everybody know; an event loop is woken once, however many of the jobs are its own."""
+    loops: dict[asyncio.AbstractEventLoop, list[_Work[Any]]] = {}
     for work in batch:
+        if isinstance(work.future, asyncio.Future):
+            loops.setdefault(work.future.get_loop(), []).append(work)
+        else:
+            work.finish()
+    for loop, works in loops.items():
+        with contextlib.suppress(RuntimeError):  # it was closed, and whoever waited is gone
+            loop.call_soon_threadsafe(_finish, works)
+
+
+def _finish(works: Sequence[_Work[Any]]) -> None:
+    for work in works:
         work.finish()
