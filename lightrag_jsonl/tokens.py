@@ -107,7 +107,7 @@ class FittedTokenizer:
 
     def count(self, text: str) -> int:
         """The estimated number of tokens, in linear time."""
-        return _TOKEN.subn("", text)[1]
+        return (_ASCII_TOKEN if text.isascii() else _TOKEN).subn("", text)[1]
 
     def truncate(self, text: str, limit: int) -> str:
         """The longest prefix of at most `limit` tokens that ends between characters."""
@@ -327,6 +327,21 @@ _TOKEN = re.compile(
             r" ?[!-/:-@\[-`{-~]{1,2}[\r\n/]{0,8}",
             r"\s{0,40}[\r\n]{1,8}",
             r"\s{1,40}",
+            r"(?s:.)",
+        )
+    )
+)
+_SPACE = r"[\t-\r\x1c-\x20]"
+_NO_WORD = r"[^0-9A-Za-z_\r\n]"
+_ASCII_TOKEN = re.compile(  # the same where there is nothing but ASCII, in two thirds of the time
+    "|".join(
+        (
+            rf"{_NO_WORD}?_?[A-Z]?[a-z]{{1,8}}",
+            rf"{_NO_WORD}?_?[A-Z]{{1,3}}",
+            r"[0-9]{1,3}",
+            r" ?[!-/:-@\[-`{-~]{1,2}[\r\n/]{0,8}",
+            rf"{_SPACE}{{0,40}}[\r\n]{{1,8}}",
+            rf"{_SPACE}{{1,40}}",
             r"(?s:.)",
         )
     )

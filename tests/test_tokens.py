@@ -96,6 +96,12 @@ def test_the_fitted_counter_keeps_its_promise_on_real_texts(
         assert abs(fitted.count(text) - exact) <= fitted.error * exact, kind
 
 
+@given(st.text(st.characters(max_codepoint=127), max_size=300))
+def test_ascii_is_counted_as_any_other_text(text: str) -> None:
+    """The shorter way for ASCII finds the tokens of the longer one, which a Han character calls for."""
+    assert FittedTokenizer().count(text + "的") == FittedTokenizer().count(text) + 1
+
+
 def test_tiktoken_counts_are_those_of_tiktoken(shared_data: Path, o200k: TiktokenTokenizer) -> None:
     """Counting in pieces gives exactly what tiktoken gives for the whole text."""
     whole = o200k._encoding

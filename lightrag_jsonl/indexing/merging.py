@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from lightrag_jsonl.storage import claims, rows
 from lightrag_jsonl.storage.aliases import Aliases
-from lightrag_jsonl.storage.claims import EntityClaim, RelationClaim
+from lightrag_jsonl.storage.claims import Row, entity_row, relation_row
 from lightrag_jsonl.storage.documents import chunk_times
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.text import name_key
@@ -60,14 +60,14 @@ Fragment = tuple[int, int, str]  # place, chunk, description
 class Plan:
     """The change a set of added and removed chunks makes to the graph.
 
-    `last_claims` holds the row id of the last new claim about each entity or relation,
+    The claims are rows of their tables. `last_claims` holds the row id of the last new claim about each entity or relation,
     `fragments` their new descriptions.
     """
 
     entities: dict[int, EntityRow] = field(default_factory=dict)
     relations: dict[int, RelationRow] = field(default_factory=dict)
-    entity_claims: list[EntityClaim] = field(default_factory=list)
-    relation_claims: list[RelationClaim] = field(default_factory=list)
+    entity_claims: list[Row] = field(default_factory=list)
+    relation_claims: list[Row] = field(default_factory=list)
     removed: frozenset[int] = frozenset()
     removed_claims: Counter[tuple[Kind, int]] = field(default_factory=Counter)
     last_claims: dict[tuple[Kind, int], int] = field(default_factory=dict)
@@ -216,7 +216,7 @@ def _add_entity_claims(
             count_entity(row, mention, 1)
             place = _place(said, position)
             plan.entity_claims.append(
-                EntityClaim(ids.entity_mentions, row.id, said.chunk, place, mention)
+                entity_row(ids.entity_mentions, row.id, said.chunk, place, mention)
             )
             plan.last_claims["entity", row.id] = ids.entity_mentions
             ids.entity_mentions += 1
@@ -239,7 +239,9 @@ def _add_relation_claims(
             source, target = by_key[keys[mention.source]].id, by_key[keys[mention.target]].id
             if source == target:  # two names that an alias has made one: kept, in case it is undone
                 plan.relation_claims.append(
-                    RelationClaim(ids.relation_mentions, NO_RELATION, said.chunk, 0, mention, True)
+                    relation_row(
+                        ids.relation_mentions, NO_RELATION, said.chunk, 0, mention, forward=True
+                    )
                 )
                 ids.relation_mentions += 1
                 continue
@@ -257,8 +259,8 @@ def _add_relation_claims(
         count_relation(row, mention, 1, forward=source < target)
         place = _place(said, position)
         plan.relation_claims.append(
-            RelationClaim(
-                ids.relation_mentions, row.id, said.chunk, place, mention, source < target
+            relation_row(
+                ids.relation_mentions, row.id, said.chunk, place, mention, forward=source < target
             )
         )
         plan.last_claims["relation", row.id] = ids.relation_mentions

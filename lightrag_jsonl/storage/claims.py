@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from lightrag_jsonl.storage.rows import OWNERS, dump
 from lightrag_jsonl.types import EntityMention, Kind, RelationMention
 
+Row = tuple[int | float | str | None, ...]  # in the order of its table's columns
+
 TABLES: dict[Kind, str] = {"entity": "entity_mentions", "relation": "relation_mentions"}
 
 
 @dataclass(frozen=True, slots=True)
 class EntityClaim:
-    """An entity mention on its way into the database."""
+    """An entity mention as it is stored."""
 
     id: int
     entity: int
@@ -26,7 +28,7 @@ class EntityClaim:
 
 @dataclass(frozen=True, slots=True)
 class RelationClaim:
-    """A relation mention on its way into the database; its ends are already resolved."""
+    """A relation mention as it is stored; its ends are resolved."""
 
     id: int
     relation: int
@@ -36,46 +38,34 @@ class RelationClaim:
     forward: bool
 
 
+def entity_row(id: int, entity: int, chunk: int, place: int, mention: EntityMention) -> Row:
+    """An entity mention as a row of its table.
+
+    Thousands of rows wait for a commit; made of plain values, they are nothing to Python's
+    collector of cycles, which else goes through all of them again and again.
+    """
+    said = (mention.name, mention.type, mention.description, int(mention.grounded))
+    attributes = dump(mention.attributes) if mention.attributes else None
+    return (id, entity, chunk, place, *said, attributes)
+
+
+def relation_row(
+    id: int, relation: int, chunk: int, place: int, mention: RelationMention, *, forward: bool
+) -> Row:
+    """A relation mention, likewise."""
+    said = (dump(mention.keywords), mention.description, mention.strength, int(forward))
+    return (id, relation, chunk, place, mention.source, mention.target, *said)
+
+
 def put_claims(
-    connection: sqlite3.Connection,
-    entities: Iterable[EntityClaim],
-    relations: Iterable[RelationClaim],
+    connection: sqlite3.Connection, entities: Iterable[Row], relations: Iterable[Row]
 ) -> None:
     """Append the mentions of new chunks."""
     connection.executemany(
-        "INSERT INTO entity_mentions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                claim.id,
-                claim.entity,
-                claim.chunk,
-                claim.place,
-                claim.mention.name,
-                claim.mention.type,
-                claim.mention.description,
-                int(claim.mention.grounded),
-                dump(claim.mention.attributes) if claim.mention.attributes else None,
-            )
-            for claim in entities
-        ],
+        "INSERT INTO entity_mentions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", entities
     )
     connection.executemany(
-        "INSERT INTO relation_mentions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                claim.id,
-                claim.relation,
-                claim.chunk,
-                claim.place,
-                claim.mention.source,
-                claim.mention.target,
-                dump(claim.mention.keywords),
-                claim.mention.description,
-                claim.mention.strength,
-                int(claim.forward),
-            )
-            for claim in relations
-        ],
+        "INSERT INTO relation_mentions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", relations
     )
 
 
