@@ -45,8 +45,15 @@ class Describer:
         """Set the description of every touched row, fragments as they are; tell which are due."""
         due: list[Due] = []
         for kind in GRAPH_KINDS:
-            for row in plan.alive(kind):
-                fresh = self._first_fragments(connection, plan, kind, row)
+            rows = plan.alive(kind)
+            limit = (self._options.summarize_fragments + 1) * LOOK_AHEAD
+            small = [row.id for row in rows if row.summary is None and row.mentions <= limit]
+            stored = claims.fragments(connection, kind, small)  # one query for nearly all
+            for row in rows:
+                told = stored.get(row.id)
+                if told is None:
+                    told = self._first_stored(connection, plan, kind, row, limit)
+                fresh = _distinct(told, plan.fragments.get((kind, row.id), []), plan, limit=limit)
                 if self._summarize and self._is_due(connection, plan, kind, row, fresh):
                     due.append(self._due(connection, plan, kind, row))
                 self.set_description(row, fresh)
@@ -63,19 +70,14 @@ class Describer:
             shown.append(text)
         row.description = "\n".join(shown)
 
-    def _first_fragments(
-        self, connection: sqlite3.Connection, plan: Plan, kind: Kind, row: Row
-    ) -> list[str]:
-        """The first distinct descriptions in order of place that no summary covers."""
-        limit = (self._options.summarize_fragments + 1) * LOOK_AHEAD
-        new = plan.fragments.get((kind, row.id), [])
-        stored: list[Fragment] = []
-        if row.mentions > len(new):
-            going = plan.removed_claims[kind, row.id]
-            stored = claims.first_fragments(
-                connection, kind, row.id, after=row.covered, limit=limit + going
-            )
-        return _distinct(stored, new, plan, limit=limit)
+    def _first_stored(
+        self, connection: sqlite3.Connection, plan: Plan, kind: Kind, row: Row, limit: int
+    ) -> list[Fragment]:
+        """The first stored descriptions in order of place that no summary covers."""
+        if row.mentions <= len(plan.fragments.get((kind, row.id), ())):
+            return []
+        limit += plan.removed_claims[kind, row.id]
+        return claims.first_fragments(connection, kind, row.id, after=row.covered, limit=limit)
 
     def _is_due(
         self,
@@ -158,22 +160,40 @@ async def summarize(
 
 def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> list[list[str]]:
     """Cut a list where the content says so, once it is too long for one group of `limit` tokens."""
-    if sum(map(_bytes, texts)) <= limit:
+    whole = _Room(limit, count)
+    if all(whole.takes(text) for text in texts):
         return [list(texts)]
-    sizes = [count(text) for text in texts]
-    if sum(sizes) <= limit:
-        return [list(texts)]
-    found: list[list[str]] = []
-    group: list[str] = []
-    used = 0
-    for text, size in zip(texts, sizes, strict=True):
-        if group and (used + size > limit or (len(group) > 1 and _is_border(text))):
+    found: list[list[str]] = [[]]
+    room = _Room(limit, count)
+    for text in texts:
+        group = found[-1]
+        full = not room.takes(text)
+        if group and (full or (len(group) > 1 and _is_border(text))):
+            group, room = [], _Room(limit, count)
+            room.takes(text)
             found.append(group)
-            group, used = [], 0
         group.append(text)
-        used += size
-    found.append(group)
     return found
+
+
+class _Room:
+    """Room for so many tokens. Texts are counted only where their bytes alone might not fit."""
+
+    def __init__(self, limit: int, count: Callable[[str], int]) -> None:
+        self._left = limit
+        self._count = count
+        self._uncounted: list[str] = []
+        self._bytes = 0  # of those
+
+    def takes(self, text: str) -> bool:
+        """Put a text in, whether it fits or not; tells whether it does."""
+        self._uncounted.append(text)
+        self._bytes += _bytes(text)
+        if self._bytes > self._left:
+            self._left -= sum(map(self._count, self._uncounted))
+            self._uncounted.clear()
+            self._bytes = 0
+        return self._left >= 0
 
 
 def _bytes(text: str) -> int:

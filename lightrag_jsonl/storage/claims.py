@@ -127,6 +127,21 @@ def drop_claims(connection: sqlite3.Connection, chunks: Iterable[int]) -> None:
         )
 
 
+def fragments(
+    connection: sqlite3.Connection, kind: Kind, owners: Iterable[int]
+) -> dict[int, list[tuple[int, int, str]]]:
+    """(place, chunk, description) of every described mention of each owner; none of one is []."""
+    found: dict[int, list[tuple[int, int, str]]] = {owner: [] for owner in owners}
+    rows = connection.execute(
+        f"SELECT m.{kind}, m.place, m.chunk, m.description FROM json_each(?) AS wanted "
+        f"JOIN {TABLES[kind]} m ON m.{kind} = wanted.value WHERE m.description <> ''",
+        (json.dumps(list(found)),),
+    )
+    for owner, *fragment in rows:
+        found[owner].append(tuple(fragment))
+    return found
+
+
 def first_fragments(
     connection: sqlite3.Connection, kind: Kind, owner: int, *, after: int, limit: int
 ) -> list[tuple[int, int, str]]:
