@@ -14,6 +14,7 @@ from lightrag_jsonl.errors import ConfigError, LLMError, ResponseError
 from lightrag_jsonl.jsonl import parse_jsonl
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import LLM, ConstrainedLLM, StreamingLLM
+from lightrag_jsonl.slots import QUESTION, Slots
 from lightrag_jsonl.storage import cache
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.text import sanitize
@@ -72,6 +73,7 @@ class _Request:
     max_tokens: int | None = None
     schema: Mapping[str, Json] | None = None
     names: Sequence[str] | None = None
+    turn: int = QUESTION
 
 
 class Spending:
@@ -105,7 +107,7 @@ class Ask:
         self._keeps = keep
         self.prompts = prompts
         self._database = database
-        self._slots = asyncio.Semaphore(max_concurrent_calls)
+        self.slots = Slots(max_concurrent_calls)
         self._clock = clock
         self._in_flight: dict[bytes, asyncio.Future[Completion]] = {}
 
@@ -131,10 +133,15 @@ class Ask:
         then: Sequence[Message] = (),
         max_tokens: int | None = None,
         spending: Spending | None = None,
+        turn: int = QUESTION,
     ) -> Reply:
-        """The model's text; `then` are further turns after the rendered prompt."""
+        """The model's text; `then` are further messages after the rendered prompt.
+
+        `turn` says who goes first where all `slots` are taken.
+        """
         messages = (*self.prompts.render(prompt, variables), *then)
-        return await self._reply(_Request(prompt, messages, "text", max_tokens), spending)
+        request = _Request(prompt, messages, "text", max_tokens, turn=turn)
+        return await self._reply(request, spending)
 
     async def json(
         self, prompt: str, variables: Mapping[str, object], *, spending: Spending | None = None
@@ -162,6 +169,7 @@ class Ask:
         names: Sequence[str] | None = None,
         max_tokens: int | None = None,
         spending: Spending | None = None,
+        turn: int = QUESTION,
     ) -> Records:
         """The model's records. `schema_of` names the prompt whose schema holds, if another one.
 
@@ -171,7 +179,7 @@ class Ask:
         messages = (*self.prompts.render(prompt, variables), *then)
         schema = self.prompts.prompt(schema_of or prompt).schema
         source = None if schema is None else schema.source
-        request = _Request(prompt, messages, "jsonl", max_tokens, source, names)
+        request = _Request(prompt, messages, "jsonl", max_tokens, source, names, turn)
         reply = await self._reply(request, spending)
         return Records(reply, parse_jsonl(reply.text, schema=schema, normalize=normalize))
 
@@ -204,7 +212,7 @@ class Ask:
             return
         pieces: list[str] = []
         assert isinstance(self.llm, StreamingLLM)
-        async with self._slots:
+        async with self.slots.taken(request.turn):
             async for piece in self.llm.stream(request.messages):
                 pieces.append(sanitize(piece))
                 yield pieces[-1]
@@ -250,7 +258,7 @@ class Ask:
 
     async def _pay(self, request: _Request, key: bytes, spending: Spending | None) -> Completion:
         """Call the model and commit its answer before anyone sees it."""
-        async with self._slots:
+        async with self.slots.taken(request.turn):
             if spending is not None:
                 spending.check()
             started = time.monotonic()

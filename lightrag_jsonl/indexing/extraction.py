@@ -58,7 +58,8 @@ class LLMExtractor:
         """Ask about one chunk; a model that fails makes a `failed` extraction, not an exception."""
         variables = {**self._fixed, "text": chunk.text}
         names = None if self._candidates is None else self._candidates(chunk.text)
-        talk = _Talk(MentionCollector(chunk.text, self._ontology), variables, spending, names)
+        found = MentionCollector(chunk.text, self._ontology)
+        talk = _Talk(found, variables, self._ask.slots.turn(), spending, names)
         try:
             await self._first(talk)
             if talk.records and chunk.tokens >= self._options.glean_min_tokens:
@@ -110,7 +111,11 @@ class LLMExtractor:
         then = [*talk.then, Message("assistant", talk.last)]
         then += self._ask.prompts.render("glean-check", {})
         reply = await self._ask.text(
-            self._options.extraction, talk.variables, then=then, spending=talk.spending
+            self._options.extraction,
+            talk.variables,
+            then=then,
+            spending=talk.spending,
+            turn=talk.turn,
         )
         talk.usage += reply.usage
         return NO.match(reply.text) is not None
@@ -125,6 +130,7 @@ class LLMExtractor:
             names=talk.names,
             max_tokens=self._options.max_extract_tokens,
             spending=talk.spending,
+            turn=talk.turn,
         )
         if _unreadable(asked):
             await self._ask.forget(asked.reply)
@@ -147,6 +153,7 @@ class _Talk:
 
     mentions: MentionCollector
     variables: dict[str, object]
+    turn: int
     spending: Spending | None = None
     names: Sequence[str] | None = None
     then: list[Message] = field(default_factory=list)

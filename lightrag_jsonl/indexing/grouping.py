@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from lightrag_jsonl.concurrency import first
 
-AHEAD = 128  # things in memory between their beginning and the end of their group
+AHEAD = 256  # things in memory between their beginning and the end of their group
 LINGER_SECONDS = 0.05  # a group waits so long for company, so that it shares the pages it changes
 
 Item = TypeVar("Item")

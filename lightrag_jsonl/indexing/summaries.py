@@ -12,6 +12,7 @@ from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, Fragment, Plan, winner
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Tokenizer
+from lightrag_jsonl.slots import SUMMARY
 from lightrag_jsonl.storage import claims
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.types import Kind, Usage
@@ -146,7 +147,9 @@ async def summarize(
                 written.append(group[0])
                 continue
             variables = {"name": due.name, "descriptions": group, "language": language}
-            reply = await ask.text("summarize-descriptions", variables, spending=spending)
+            reply = await ask.text(
+                "summarize-descriptions", variables, spending=spending, turn=SUMMARY
+            )
             if not reply.text.strip():
                 await ask.forget(reply)
                 raise LLMError(f"the model wrote an empty summary of {due.name!r}")

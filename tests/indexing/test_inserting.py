@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import IndexOptions
+from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.errors import ConfigError, LLMError, NotFoundError
 from lightrag_jsonl.indexing.runs import Progress
 from lightrag_jsonl.storage.lock import writing
@@ -400,6 +401,50 @@ def test_ready_made_records_are_never_asked_about(tmp_path: Path) -> None:
             assert dict(report.extraction.rejections) == {"schema": 1}
 
     asyncio.run(run())
+
+
+# ── whose turn it is ────────────────────────────────────────────────────────────
+
+
+def test_a_question_does_not_wait_for_an_insert(tmp_path: Path) -> None:
+    """Its calls are made as soon as one that is in flight is back, however many chunks wait."""
+    llm = ScriptedLLM(read_names, seconds=0.002)
+    asked: list[int] = []
+
+    async def ask(rag: AsyncLightRAG) -> None:
+        while len(llm.requests) < 10:
+            await asyncio.sleep(0)
+        asked.append(len(llm.requests))
+        await rag.query("What did Ann hear?", mode="bypass")  # no search, which takes time
+
+    async def run() -> None:
+        options = replace(CHUNKED, max_concurrent_calls=1)
+        async with index(tmp_path, llm, options=options) as rag:
+            await rag.insert("Ann sang.")
+            documents = [TEXT.replace("river", f"river {n}") for n in range(9)]
+            await asyncio.gather(rag.insert(documents), ask(rag))
+
+    asyncio.run(run())
+    answered = ["What did Ann hear?" in request.text for request in llm.requests].index(True)
+    assert len(llm.requests) > 50 and answered <= asked[0] + 1
+
+
+def test_documents_become_whole_one_after_another(tmp_path: Path) -> None:
+    """The first is there long before the last was begun, though each chunk is asked about twice."""
+    llm = ScriptedLLM(read_names, seconds=0.001)
+    options = replace(CHUNKED, max_gleanings=1, glean_min_tokens=0, max_concurrent_calls=1)
+    whole: list[int] = []
+
+    def watch(progress: Progress) -> None:
+        whole.extend([len(llm.requests)] * (progress.documents_done - len(whole)))
+
+    async def run() -> None:
+        async with index(tmp_path, llm, options=options) as rag:
+            documents = [TEXT.replace("river", f"river {n}") for n in range(9)]
+            await rag.insert(documents, watcher=watch)
+
+    asyncio.run(run())
+    assert len(whole) == 9 and whole[0] < len(llm.requests) / 2
 
 
 # ── interruptions ───────────────────────────────────────────────────────────────

@@ -1,0 +1,69 @@
+"""How many calls may be in flight, and whose turn is next when one comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import heapq
+import itertools
+from collections.abc import AsyncIterator
+from typing import Final
+
+QUESTION: Final = 0  # somebody waits for the answer
+SUMMARY: Final = 1  # documents that have been read wait for it to become visible
+READING: Final = 2  # and above: see `Slots.turn`
+WINDOW: Final = 8  # chunks for each slot that are read side by side
+
+
+class Slots:
+    """At most `count` at once; of those who wait the lowest turn is next, the first among equals."""
+
+    def __init__(self, count: int) -> None:
+        self._count = self._free = count
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._order = itertools.count()
+        self._begun = 0
+
+    def turn(self) -> int:
+        """A turn for all calls of one more chunk.
+
+        A chunk takes several calls, one after another. Were all of them to queue behind the first
+        calls of a thousand further chunks, no document would be whole before nearly all are; were
+        they to go before every first call, slots would stay empty at the end. So chunks are read
+        window by window.
+        """
+        if self._free == self._count:
+            self._begun = 0
+        self._begun += 1
+        return READING + (self._begun - 1) // (WINDOW * self._count)
+
+    @contextlib.asynccontextmanager
+    async def taken(self, turn: int) -> AsyncIterator[None]:
+        """Hold a slot, once there is one."""
+        await self._wait(turn)
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    async def _wait(self, turn: int) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (turn, next(self._order), place))
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():  # the slot came as its taker went
+                self._pass_on()
+            raise
+
+    def _pass_on(self) -> None:
+        """The slot is for who is next and still waits; free where nobody does."""
+        while self._waiting:
+            place = heapq.heappop(self._waiting)[2]
+            if not place.done():
+                place.set_result(None)
+                return
+        self._free += 1
