@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from lightrag_jsonl.concurrency import first
 
 AHEAD = 256  # things in memory between their beginning and the end of their group
-LINGER_SECONDS = 0.05  # a group waits so long for company, so that it shares the pages it changes
+GROUP = AHEAD // 2  # as many need no more company
+LINGER_SECONDS = 0.5  # a group waits so long for company, so that it shares the pages it changes
 
 Item = TypeVar("Item")
 
@@ -42,7 +43,7 @@ async def in_groups(
     async def hand_on_forever() -> None:
         last = False
         while not last:
-            group, last = await _drain(ready, lambda: slots.locked() or under_way == 0)
+            group, last = await _drain(ready, lambda: under_way == 0)
             if group:
                 await hand_on(group)
             for _ in group:
@@ -61,12 +62,16 @@ async def in_groups(
 
 
 async def _drain(
-    queue: asyncio.Queue[Item | None], enough: Callable[[], bool]
+    queue: asyncio.Queue[Item | None], nothing_comes: Callable[[], bool]
 ) -> tuple[list[Item], bool]:
-    """All that has become ready, at least one; True once there will be no more."""
+    """What has become ready, and becomes so soon; at least one. True once there will be no more."""
     found = [await queue.get()]
-    if found[0] is not None and not enough():
-        await asyncio.sleep(LINGER_SECONDS)
+    try:
+        async with asyncio.timeout(LINGER_SECONDS):
+            while found[-1] is not None and len(found) < GROUP and not nothing_comes():
+                found.append(await queue.get())
+    except TimeoutError:
+        pass
     while not queue.empty():
         found.append(queue.get_nowait())
     return [one for one in found if one is not None], None in found

@@ -429,22 +429,19 @@ def test_a_question_does_not_wait_for_an_insert(tmp_path: Path) -> None:
     assert len(llm.requests) > 50 and answered <= asked[0] + 1
 
 
-def test_documents_become_whole_one_after_another(tmp_path: Path) -> None:
-    """The first is there long before the last was begun, though each chunk is asked about twice."""
-    llm = ScriptedLLM(read_names, seconds=0.001)
+def test_documents_are_finished_one_after_another(tmp_path: Path) -> None:
+    """The last is not begun before the first is read, though each chunk is asked about several times."""
+    llm = ScriptedLLM(read_names)
     options = replace(CHUNKED, max_gleanings=1, glean_min_tokens=0, max_concurrent_calls=1)
-    whole: list[int] = []
-
-    def watch(progress: Progress) -> None:
-        whole.extend([len(llm.requests)] * (progress.documents_done - len(whole)))
 
     async def run() -> None:
         async with index(tmp_path, llm, options=options) as rag:
-            documents = [TEXT.replace("river", f"river {n}") for n in range(9)]
-            await rag.insert(documents, watcher=watch)
+            await rag.insert([TEXT.replace("river", f"river {n}") for n in range(9)])
 
     asyncio.run(run())
-    assert len(whole) == 9 and whole[0] < len(llm.requests) / 2
+    about = [text_of(request).partition("river ")[2][:1] for request in llm.requests]
+    assert about.count("0") > len(PARTS)
+    assert about.index("8") > max(place for place, which in enumerate(about) if which == "0")
 
 
 # ── interruptions ───────────────────────────────────────────────────────────────
