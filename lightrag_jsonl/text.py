@@ -48,18 +48,6 @@ def name_key(name: str) -> str:
     return _known_key(name) if len(name) <= _LONGEST_NAME else _key(name)
 
 
-def _key(name: str) -> str:
-    if _PLAIN_NAME.fullmatch(name):
-        return name.lower()
-    folded = _fold(name)
-    if len(folded) > _LONGEST_NAME:
-        return folded
-    return _strip_outer(folded) or folded
-
-
-_known_key = lru_cache(10_000)(_key)  # the same names come again and again
-
-
 def clean_name(name: str) -> str:
     """A name for display: no markup, wrapping quotes, 《》 or control characters.
 
@@ -181,6 +169,18 @@ def _fold(name: str) -> str:
         if text == before:
             break
     return text
+
+
+def _key(name: str) -> str:
+    if _PLAIN_NAME.fullmatch(name):
+        return name.lower()
+    folded = _fold(name)
+    if len(folded) > _LONGEST_NAME:
+        return folded
+    return _strip_outer(folded) or folded
+
+
+_known_key = lru_cache(10_000)(_key)  # the same names come again and again
 
 
 def _strip_outer(text: str) -> str:

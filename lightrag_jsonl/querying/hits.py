@@ -44,7 +44,7 @@ class Hits:
         return len(self.ids)
 
     def __getitem__(self, which: slice | Ids) -> Hits:
-        """The hits at these places, in their order."""
+        """The hits at these places, in their order, or those that a mask lets through."""
         return Hits(self.ids[which], self.scores[which], self.why[which])
 
     def rows(self) -> Iterator[tuple[int, float, str]]:

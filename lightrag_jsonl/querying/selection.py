@@ -163,6 +163,7 @@ def _scores(hits: Hits, rows: Ids, missing: float) -> Floats:
 
 def _cosines(snapshot: Snapshot, probe: Probe, chunks: Ids) -> Floats:
     """The cosines of chunks' vectors with the question; 0 where there is none."""
-    if probe.vectors is None or not len(chunks):
+    index = snapshot.vectors["chunk"]
+    if probe.vectors is None or not len(chunks) or not len(index):
         return np.zeros(len(chunks), np.float32)
-    return snapshot.vectors["chunk"].scores(probe.vectors[0], chunks, unknown=0.0)
+    return index.scores(probe.vectors[0], chunks, unknown=0.0)
