@@ -27,8 +27,9 @@ class Database:
     """One working directory's database; safe to use from any thread.
 
     Reads go through `reading()`, which lends a connection with a stable snapshot. Writes are
-    functions handed to `submit()` or `committed()`: one thread runs what has gathered in one transaction, each
-    function in a savepoint of its own, so that one failure does not undo its neighbours.
+    functions handed to `submit()` or `committed()`: one thread runs what has gathered in one
+    transaction, each function in a savepoint of its own, so that one failure does not undo its
+    neighbours.
     """
 
     def __init__(self, working_dir: Path | str) -> None:
