@@ -160,3 +160,11 @@ def test_the_verdict_is_that_of_jsonschema(record: dict[str, Json], kind: str | 
     oracle = jsonschema.Draft202012Validator(MIXED)
 
     assert (compile_schema(MIXED).error(record) is None) == oracle.is_valid(record)
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**400])
+def test_a_number_of_any_size_is_judged(number: int) -> None:
+    """Also one that no 64 bits hold, which models do write."""
+    schema = compile_schema({"type": "object", "properties": {"n": {"type": "string"}}})
+    assert schema.error({"n": number}) is not None
+    assert schema.error({"m": number}) is None
