@@ -60,8 +60,8 @@ Fragment = tuple[int, int, str]  # place, chunk, description
 class Plan:
     """The change a set of added and removed chunks makes to the graph.
 
-    The claims are rows of their tables. `last_claims` holds the row id of the last new claim about each entity or relation,
-    `fragments` their new descriptions.
+    The claims are rows of their tables. `last_claims` holds the row id of the last new claim about
+    each entity or relation, `fragments` their new descriptions.
     """
 
     entities: dict[int, EntityRow] = field(default_factory=dict)

@@ -102,11 +102,10 @@ async def _embed_all(
 ) -> int:
     with database.reading() as connection:
         wanted = _texts(connection, only_missing=only_missing)
-    texts = list(
-        {embeddings.key(text): text for found in wanted.values() for _, text in found}.values()
-    )
+    keyed = embeddings.keyed(text for found in wanted.values() for _, text in found)
+    texts = list(dict(keyed).items())
     for start in range(0, len(texts), BATCH):
-        vectors = await embeddings.missing(embeddings.keyed(texts[start : start + BATCH]))
+        vectors = await embeddings.missing(texts[start : start + BATCH])
         await database.committed(partial(cache.put_embeddings, vectors=vectors))
         if watcher is not None:
             watcher(min(start + BATCH, len(texts)), len(texts))

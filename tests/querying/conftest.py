@@ -13,7 +13,7 @@ from lightrag_jsonl.adapters.offline import ExtractiveAnswerer, HashEmbedder, Of
 from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.explain.edges import candidate_edges, resolve_selection
 from lightrag_jsonl.prompts import PromptManager
-from lightrag_jsonl.protocols import LLM, Reranker, Tokenizer
+from lightrag_jsonl.protocols import Embedder, LLM, Reranker, Tokenizer
 from lightrag_jsonl.querying.edges import EdgeBook
 from lightrag_jsonl.querying.pipeline import QueryPipeline
 from lightrag_jsonl.storage.database import Database
@@ -135,6 +135,7 @@ def pipelines() -> Iterator[Pipelines]:
         tokenizer: Tokenizer | None = None,
         reranker: Reranker | None = None,
         embedded: bool = True,
+        embedder: Embedder | None = None,
         language: str = "en",
     ) -> QueryPipeline:
         database = Database(folder)
@@ -142,7 +143,7 @@ def pipelines() -> Iterator[Pipelines]:
         return QueryPipeline(
             ask=Ask(llm, PromptManager.load(language), database, max_concurrent_calls=4),
             keeper=SnapshotKeeper(database),
-            embedder=HashEmbedder() if embedded else None,
+            embedder=(embedder or HashEmbedder()) if embedded else None,
             tokenizer=tokenizer or Words(),
             reranker=reranker,
             keyword_extractor=None if llm else OfflineKeywords("en"),

@@ -1,0 +1,276 @@
+"""From question to context: keywords, search, a choice among what was found, and the text of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.errors import ConfigError, EmbeddingError, StorageError
+from lightrag_jsonl.options import QueryParam, Selection
+from lightrag_jsonl.protocols import (
+    Embedder,
+    KeywordExtractor,
+    Reranker,
+    Tokenizer,
+    Vectors,
+)
+from lightrag_jsonl.querying import edges
+from lightrag_jsonl.querying.answering import (
+    QUESTION_SHARE,
+    recent_turns,
+)
+from lightrag_jsonl.querying.context import build_context
+from lightrag_jsonl.querying.edges import EdgeBook, EdgeSelection
+from lightrag_jsonl.querying.ground import WholeGround
+from lightrag_jsonl.querying.hits import Probe
+from lightrag_jsonl.querying.keywords import find_keywords
+from lightrag_jsonl.querying.observing import Observer
+from lightrag_jsonl.querying.recipes import RECIPES, lookups
+from lightrag_jsonl.querying.searching import Findings, find, load_sources
+from lightrag_jsonl.querying.selection import reranked
+from lightrag_jsonl.querying.writing import Found
+from lightrag_jsonl.storage.snapshot import SnapshotKeeper
+from lightrag_jsonl.text import sanitize
+from lightrag_jsonl.types import Context, Keywords, Usage
+
+SEARCH_TOKENS = 500  # of a question that are searched with: embedders read about as many
+RERANKED = 2  # times `chunk_top_k` chunks are found for a reranker to choose from
+LONGEST_TOKEN = 64  # characters a token at most, for cutting a huge question before counting it
+
+Result = TypeVar("Result")
+
+
+class Retriever:
+    """Finds what a question is to be answered from; see `QueryPipeline` for the parameters."""
+
+    def __init__(
+        self,
+        *,
+        ask: Ask,
+        keeper: SnapshotKeeper,
+        embedder: Embedder | None,
+        tokenizer: Tokenizer,
+        reranker: Reranker | None,
+        keyword_extractor: KeywordExtractor | None,
+        language: str,
+        book: EdgeBook[Any] | None,
+    ) -> None:
+        self._ask = ask
+        self._keeper = keeper
+        self._embedder = embedder
+        self._tokenizer = tokenizer
+        self._reranker = reranker
+        self._keyword_extractor = keyword_extractor
+        self._language = language
+        self._book = book
+        self._whole = WholeGround()
+        self._thread = ThreadPoolExecutor(1, "lightrag-jsonl-query")
+        self._closed = False
+
+    def close(self) -> None:
+        """Let go of the thread; what is being searched comes to its end, nothing more is."""
+        self._closed = True
+        self._thread.shutdown(wait=False)
+
+    async def context(
+        self, question: str, param: QueryParam, observer: Observer, usages: list[Usage]
+    ) -> Context:
+        """What would be shown to the model; calls to it on the way are added to `usages`."""
+        question = self._checked(question, param)
+        keywords, probe = Keywords(), None
+        recipe = RECIPES[param.mode]
+        if recipe.searches and not self._keeper.is_empty():
+            if recipe.facts:
+                keywords = await self._keywords(question, param, usages)
+                await observer.keywords_found(keywords)
+            low, high = lookups(recipe, keywords, question)
+            probe = await self._probe(question, low, high)
+        if self._reranks(param) or self._model_selects(param):
+            findings = await self._apart(partial(self._find, probe, param))
+            await observer.retrieved(findings.relations, findings.chunks)
+            findings = await self._reranked(question, findings, param)
+            selection, findings = await self._selected(question, findings, param)
+            usages.append(selection.usage)
+            context = await self._apart(
+                partial(self._written, question, keywords, findings, selection, param)
+            )
+        else:
+            findings, selection, context = await self._apart(
+                partial(self._found_and_written, question, keywords, probe, param)
+            )
+            await observer.retrieved(findings.relations, findings.chunks)
+        await observer.selected(edges.kept(selection, context.relations), context)
+        return context
+
+    def _found_and_written(
+        self, question: str, keywords: Keywords, probe: Probe | None, param: QueryParam
+    ) -> tuple[Findings, EdgeSelection, Context]:
+        """The way to the context where nothing on it is awaited: one change of threads less."""
+        findings = self._find(probe, param)
+        selection = _by_rank(findings, param)
+        return findings, selection, self._written(question, keywords, findings, selection, param)
+
+    def _written(
+        self,
+        question: str,
+        keywords: Keywords,
+        findings: Findings,
+        selection: EdgeSelection,
+        param: QueryParam,
+    ) -> Context:
+        return build_context(
+            question,
+            Found(findings.entities, selection.relations, findings.chunks, findings.documents),
+            keywords=keywords,
+            param=param,
+            tokenizer=self._tokenizer,
+            language=self._language,
+        )
+
+    async def _apart(self, work: Callable[[], Result]) -> Result:
+        """Run it beside the event loop, always in the same thread.
+
+        Searches take turns at the snapshot anyway, and find in the processor's cache what the
+        thread used last: with any thread of a pool each takes a fifth longer.
+        """
+        if self._closed:
+            raise StorageError("this LightRAG was closed")
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _checked(self, question: str, param: QueryParam) -> str:
+        """The question without what cannot be stored, cut to its share of the budget."""
+        question = sanitize(question).strip()
+        if not question:
+            raise ConfigError("the question is empty: ask something")
+        limit = max(int(param.max_total_tokens * QUESTION_SHARE), 1)
+        return _cut(question, limit, self._tokenizer) or question[:1]
+
+    async def _keywords(self, question: str, param: QueryParam, usages: list[Usage]) -> Keywords:
+        keywords, usage = await find_keywords(
+            question,
+            param=param,
+            history=recent_turns(param, self._tokenizer),
+            ask=self._ask,
+            extractor=self._keyword_extractor,
+        )
+        usages.append(usage)
+        return keywords
+
+    async def _probe(self, question: str, low: tuple[str, ...], high: tuple[str, ...]) -> Probe:
+        """The texts to search with, each embedded on its own, all in one call."""
+        question = _cut(question, SEARCH_TOKENS, self._tokenizer)
+        if self._embedder is None:
+            return Probe(question, low, high)
+        wanted = [question, *(_cut(text, SEARCH_TOKENS, self._tokenizer) for text in (*low, *high))]
+        texts = list(dict.fromkeys(wanted))
+        vectors = _checked_vectors(
+            await self._embedder.embed(texts, kind="query"), len(texts), self._embedder
+        )
+        places = {text: place for place, text in enumerate(texts)}
+        rows = vectors[[places[text] for text in wanted]]
+        return Probe(question, low, high, rows, getattr(self._embedder, "lexical", False))
+
+    def _find(self, probe: Probe | None, param: QueryParam) -> Findings:
+        """What there is to show; nothing where there is nothing to search for, or in."""
+        if probe is None:
+            return Findings()
+        recipe = RECIPES[param.mode]
+        wide = param.selection != "score"
+        with self._keeper.snapshot() as snapshot:
+            return find(
+                snapshot,
+                probe,
+                recipe,
+                param,
+                whole=self._whole,
+                wide=wide,
+                chunk_limit=param.chunk_top_k * (RERANKED if self._reranks(param) else 1),
+            )
+
+    def _reranks(self, param: QueryParam) -> bool:
+        return self._reranker is not None and param.enable_rerank
+
+    def _model_selects(self, param: QueryParam) -> bool:
+        return param.selection == "llm" and self._book is not None and self._ask.has_model
+
+    async def _reranked(self, question: str, findings: Findings, param: QueryParam) -> Findings:
+        """The best `chunk_top_k` chunks, judged by the reranker where there is one."""
+        chunks = findings.chunks
+        if self._reranker is not None and param.enable_rerank and chunks:
+            chunks = await reranked(
+                question,
+                chunks,
+                direct=findings.direct,
+                facts=RECIPES[param.mode].facts,
+                reranker=self._reranker,
+                fusion=param.fusion,
+            )
+        return replace(findings, chunks=chunks[: param.chunk_top_k])
+
+    async def _selected(
+        self, question: str, findings: Findings, param: QueryParam
+    ) -> tuple[EdgeSelection, Findings]:
+        """The relations to answer from; where a model chose them, only what belongs to them
+        (specification 2, section 1: from the selected edges and chunks only).
+        """
+        if self._book is None or not self._model_selects(param):
+            return _by_rank(findings, param), findings
+        selection = await edges.chosen(
+            question, findings.relations, ask=self._ask, book=self._book, count=param.top_k
+        )
+        if selection.fallback or not selection.relations:
+            return selection, findings
+        return selection, await self._apart(partial(self._narrowed, selection, findings, param))
+
+    def _narrowed(
+        self, selection: EdgeSelection, findings: Findings, param: QueryParam
+    ) -> Findings:
+        """The chunks behind the chosen relations, and those hit by text that the choice passed no
+        judgment on, since they state none of the candidates; no entity, whose description may say
+        what was not chosen.
+        """
+        chosen = {name for relation in selection.relations for name in relation.chunk_ids}
+        judged = {name for relation in findings.relations for name in relation.chunk_ids}
+        wanted = chosen | (findings.direct - judged)
+        kept = [chunk for chunk in findings.chunks if chunk.id in wanted]
+        with self._keeper.snapshot() as snapshot:
+            loaded = load_sources(snapshot, selection.relations)
+            known = {chunk.id for chunk in kept}
+            chunks = (*kept, *(chunk for chunk in loaded if chunk.id not in known))
+            labels = snapshot.labels(chunk.document_id for chunk in chunks)
+        return replace(
+            findings,
+            entities=(),
+            chunks=chunks[: param.chunk_top_k],
+            documents=labels,
+        )
+
+
+def _by_rank(findings: Findings, param: QueryParam) -> EdgeSelection:
+    """The first relations, or all of them, without a model's judgment."""
+    method: Selection = "all" if param.selection == "all" else "score"
+    count = len(findings.relations) if method == "all" else param.top_k
+    return edges.ranked(method, findings.relations, count)
+
+
+def _cut(text: str, limit: int, tokenizer: Tokenizer) -> str:
+    """At most `limit` tokens of a text; a short text is not even counted."""
+    if len(text) <= limit // 4:  # no tokenizer makes more than four tokens of a character
+        return text
+    return tokenizer.truncate(text[: limit * LONGEST_TOKEN], limit)
+
+
+def _checked_vectors(vectors: Vectors, count: int, embedder: Embedder) -> Vectors:
+    rows = np.asarray(vectors, np.float32)
+    if rows.shape != (count, embedder.dim):
+        raise EmbeddingError(
+            f"{embedder.name} gave vectors of the shape {rows.shape}, not ({count}, {embedder.dim})"
+        )
+    return rows
