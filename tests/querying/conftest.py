@@ -13,7 +13,7 @@ from lightrag_jsonl.adapters.offline import ExtractiveAnswerer, HashEmbedder, Of
 from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.explain.edges import candidate_edges, resolve_selection
 from lightrag_jsonl.prompts import PromptManager
-from lightrag_jsonl.protocols import Embedder, LLM, Reranker, Tokenizer
+from lightrag_jsonl.protocols import LLM, Embedder, Reranker, Tokenizer
 from lightrag_jsonl.querying.edges import EdgeBook
 from lightrag_jsonl.querying.pipeline import QueryPipeline
 from lightrag_jsonl.storage.database import Database
