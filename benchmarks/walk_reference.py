@@ -52,7 +52,10 @@ VARIANTS = {
 
 def ranked(arrays: Material, words: Floats, embed: Embed, parts: Parts) -> list[Ints]:
     """Passages ranked for each question."""
-    edges = Edges(arrays.mentions, arrays.facts, arrays.synonyms, arrays.similarities)
+    facts = np.unique(np.sort(arrays.facts, axis=1), axis=0)
+    facts = facts[facts[:, 0] != facts[:, 1]]
+    mentions = np.unique(arrays.mentions, axis=0)
+    edges = Edges(mentions, facts, arrays.synonyms, arrays.similarities)
     if not parts.relations:
         edges = replace(edges, relations=edges.relations[:0])
     if not parts.synonyms:

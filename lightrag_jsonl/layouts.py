@@ -25,6 +25,8 @@ _FEW_QUERIES: Final = 16
 _POOL: Final = 8  # times k rows are taken from a sketch, and looked at as they are
 _LEAST_POOL: Final = 100
 _WORTH: Final = 4  # times the pool: of fewer rows, all are looked at at once
+_FAR: Final = np.float32(-1e6)  # a guess below all scores
+_ALL: Final = 10_000  # rows up to which scanning all saves nothing over scoring them
 _SPARE: Final = 8  # candidates beyond k, so that equals of the last one are seen
 _HALF_BITS: Final = np.uint32(0x8FFFE000).astype(np.int32)  # sign, exponent, mantissa once shifted
 
@@ -36,22 +38,26 @@ class Source(Protocol):
     def sample(self, count: int) -> Floats: ...
 
 
-class Candidates(NamedTuple):
-    """Rows among which the nearest are, the likeliest first.
+class Likely(NamedTuple):
+    """Rows among which the nearest are, a line for each query, the likeliest first.
 
-    `guesses`, falling, are what the rows may score, and no other row is guessed to score more;
-    None where the rows are certain. `error` is the standard error of a guess.
+    `guesses`, falling, are what the rows may score, and no other row is guessed to score more than
+    the last; `error` is the standard error of a guess. Where dead rows are among them those stand
+    last, and are guessed to be as far as nothing is; `living` counts the others.
     """
 
     rows: Ids
-    guesses: Floats | None = None
-    error: float = 0.0
+    guesses: Floats
+    error: float
+    living: Ids
 
 
 class Layout(Protocol):
-    """What `VectorIndex` needs from a layout; `scan` is `candidates` without any shortcut.
+    """What `VectorIndex` needs from a layout.
 
-    `scores` are of each query with each row, each summed alike whatever stands around it.
+    `scores` are of each query with each row, or with the rows of its own line, each summed alike
+    whatever stands around it. `likely` guesses, where that saves time; else `candidates` are
+    certain, and `scan` is the same without any shortcut.
     """
 
     kind: LayoutKind
@@ -62,9 +68,12 @@ class Layout(Protocol):
     def decode(self, rows: Ids) -> Floats: ...
     def scores(self, queries: Floats, rows: Ids) -> Floats: ...
     def scan(self, queries: Floats, fetch: int, mask: Mask | None) -> list[Ids]: ...
+    def likely(
+        self, queries: Floats, k: int, mask: Mask | None, available: int
+    ) -> Likely | None: ...
     def candidates(
         self, queries: Floats, k: int, mask: Mask | None, available: int
-    ) -> list[Candidates]: ...
+    ) -> list[Ids]: ...
 
 
 class Flat:
@@ -94,12 +103,13 @@ class Flat:
         return np.asarray(self._index.reconstruct_batch(rows), dtype=np.float32)
 
     def scores(self, queries: Floats, rows: Ids) -> Floats:
-        """The inner products of each query with these rows."""
-        found = np.empty((len(queries), len(rows)), dtype=np.float32)
+        """The inner products of each query with these rows, or with those of its line."""
+        labels = np.repeat(rows[None], len(queries), axis=0) if rows.ndim == 1 else rows.copy()
+        found = np.empty(labels.shape, dtype=np.float32)
         if found.size:
-            labels = np.repeat(rows[None], len(queries), axis=0)
             query, into, wanted = map(faiss().swig_ptr, (queries, found, labels))
-            self._index.compute_distance_subset(len(queries), query, len(rows), into, wanted)
+            count, each = labels.shape
+            self._index.compute_distance_subset(count, query, each, into, wanted)
         return found
 
     def scan(self, queries: Floats, fetch: int, mask: Mask | None) -> list[Ids]:
@@ -107,19 +117,33 @@ class Flat:
         found = self._index.search(queries, fetch, params=self._parameters(mask))[1]
         return [row[row >= 0] for row in found]
 
-    def candidates(
-        self, queries: Floats, k: int, mask: Mask | None, available: int
-    ) -> list[Candidates]:
-        """Rows among which the `k` best are; `available` counts those `mask` lets through."""
+    def likely(self, queries: Floats, k: int, mask: Mask | None, available: int) -> Likely | None:
+        """Rows among which the `k` best are likely to be; `available` counts those `mask` lets through.
+
+        None where reading a sketch does not pay, or not yet.
+        """
         total, wanted = self._index.ntotal, max(_POOL * k, _LEAST_POOL)
         pool = wanted * total // available + 1
         if _WORTH * pool > total or not self._sketch.follow(self, total, len(queries)):
-            fetch = min(k + _SPARE, available)
-            return [Candidates(rows) for rows in self.scan(queries, fetch, mask)]
-        found, error = self._sketch.search(queries, pool), self._sketch.error
-        if mask is None:
-            return [Candidates(rows, guesses, error) for rows, guesses in found]
-        return [Candidates(rows[mask[rows]], guesses[mask[rows]], error) for rows, guesses in found]
+            return None
+        rows, guesses = self._sketch.search(queries, pool)
+        living = np.full(len(rows), pool)
+        if mask is not None:
+            dead = ~mask[rows]
+            guesses[dead] = _FAR
+            order = np.argsort(dead, axis=1, kind="stable")
+            rows = np.take_along_axis(rows, order, axis=1)
+            guesses = np.take_along_axis(guesses, order, axis=1)
+            living -= np.count_nonzero(dead, axis=1)
+        return Likely(rows, guesses, self._sketch.error, living)
+
+    def candidates(self, queries: Floats, k: int, mask: Mask | None, available: int) -> list[Ids]:
+        """Rows among which the `k` best are; of few rows all, which are looked at but once then."""
+        total = self._index.ntotal
+        if total <= _ALL:
+            rows = np.arange(total) if mask is None else np.flatnonzero(mask)
+            return [rows] * len(queries)
+        return self.scan(queries, min(k + _SPARE, available), mask)
 
     def _parameters(self, mask: Mask | None) -> Any:
         return None if mask is None else faiss().SearchParameters(sel=_selector(mask))
@@ -140,7 +164,7 @@ class Half(Flat):
         return self._decoder(len(rows))(rows)
 
     def scores(self, queries: Floats, rows: Ids) -> Floats:
-        return _products(self._decoder(min(len(rows), _AT_ONCE)), queries, rows)
+        return _products(self._decoder(min(rows.shape[-1], _AT_ONCE)), queries, rows)
 
     def _decoder(self, most: int) -> Callable[[Ids], Floats]:
         """Decodes up to `most` rows, always into the same place: the next call overwrites them.
@@ -221,12 +245,14 @@ class Lists(Flat):
     def scores(self, queries: Floats, rows: Ids) -> Floats:
         return _products(self.decode, queries, rows)
 
-    def candidates(
-        self, queries: Floats, k: int, mask: Mask | None, available: int
-    ) -> list[Candidates]:
+    def likely(self, queries: Floats, k: int, mask: Mask | None, available: int) -> Likely | None:
+        """Nothing is guessed: the lists are read."""
+        return None
+
+    def candidates(self, queries: Floats, k: int, mask: Mask | None, available: int) -> list[Ids]:
         fetch, most = min(2 * k + 2 * _SPARE, available), available * 2 > self._index.ntotal
         probes = self._index.nprobe if most else self._index.nlist
-        return [Candidates(rows) for rows in self._probed(queries, fetch, mask, probes)]
+        return self._probed(queries, fetch, mask, probes)
 
     def scan(self, queries: Floats, fetch: int, mask: Mask | None) -> list[Ids]:
         return self._probed(queries, fetch, mask, self._index.nlist)
@@ -289,12 +315,12 @@ class _Sketch:
         self._asked = 0
         return True
 
-    def search(self, queries: Floats, pool: int) -> Iterator[tuple[Ids, Floats]]:
+    def search(self, queries: Floats, pool: int) -> tuple[Ids, Floats]:
         """The `pool` likeliest rows of each query, and what they may score; there must be as many."""
         turned = self._turned(queries)
         widest = np.abs(turned).sum(axis=1, keepdims=True) / np.float32(self._COLUMNS)
         scores, rows = self._index.search(np.hstack([turned, widest, 0 * widest]), pool)
-        return zip(rows, scores, strict=True)
+        return rows, scores
 
     def _turned(self, vectors: Floats) -> Floats:
         """Rotated twice: once leaves a vector of a few great coordinates too much of a grid."""
@@ -360,6 +386,9 @@ def _products(decode: Callable[[Ids], Floats], queries: Floats, rows: Ids) -> Fl
 
     FAISS sums vectors of fewer than 16 values otherwise in groups than alone.
     """
+    if rows.ndim == 2:
+        pairs = zip(queries, rows, strict=True)
+        return np.concatenate([_products(decode, query[None], own) for query, own in pairs])
     found = np.empty((len(queries), len(rows)), dtype=np.float32)
     pointer = faiss().swig_ptr
     for start in range(0, len(rows), _AT_ONCE):

@@ -19,12 +19,12 @@ import numpy.typing as npt
 from lightrag_jsonl.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.layouts import (
     LAYOUTS,
-    Candidates,
     Flat,
     Floats,
     Ids,
     Layout,
     LayoutKind,
+    Likely,
     Mask,
     blocks,
     faiss,
@@ -227,32 +227,24 @@ class VectorIndex:
         available = self._used if mask is None else int(np.count_nonzero(mask))
         if k < 1 or not available or self._layout is None:
             return
-        if available <= (k if mask is None else max(k, _DIRECT)):
-            rows = np.arange(self._used) if mask is None else np.flatnonzero(mask)
-            for scores in self._layout.scores(queries, rows):
-                yield self._ranked(rows, scores, k)
-            return
+        layout = self._layout
         with one_thread():
-            proposed = self._layout.candidates(queries, k, mask, available)
-            for query, candidates in zip(queries, proposed, strict=True):
-                yield self._settled(self._layout, query, candidates, k, mask, available)
+            likely = layout.likely(queries, k, mask, available) if available > k else None
+            if likely is not None:
+                yield from self._foremost(layout, queries, likely, k, mask, available)
+            elif available <= (k if mask is None else max(k, _DIRECT)):
+                rows = np.arange(self._used) if mask is None else np.flatnonzero(mask)
+                for scores in layout.scores(queries, rows):
+                    yield self._ranked(rows, scores, k)
+            else:
+                proposed = layout.candidates(queries, k, mask, available)
+                for query, rows in zip(queries, proposed, strict=True):
+                    yield self._settled(layout, query, rows, k, mask, available)
 
     def _settled(
-        self,
-        layout: Layout,
-        query: Floats,
-        candidates: Candidates,
-        k: int,
-        mask: Mask | None,
-        available: int,
+        self, layout: Layout, query: Floats, rows: Ids, k: int, mask: Mask | None, available: int
     ) -> tuple[Ids, Floats]:
         """Rank candidates; look further while nearer ones, or equals of the last, may be missing."""
-        rows = candidates.rows
-        if candidates.guesses is not None:
-            found = self._foremost(layout, query, candidates, k)
-            if found is not None:
-                return found
-            rows = layout.scan(query[None], min(4 * k, available), mask)[0]
         fetch = max(len(rows), k)
         while True:
             scores = layout.scores(query[None], rows)[0]
@@ -267,30 +259,41 @@ class VectorIndex:
             rows = wider
 
     def _foremost(
-        self, layout: Layout, query: Floats, candidates: Candidates, k: int
-    ) -> tuple[Ids, Floats] | None:
-        """The best of likely rows, as few of which are read as can be; None if others may be better.
+        self,
+        layout: Layout,
+        queries: Floats,
+        likely: Likely,
+        k: int,
+        mask: Mask | None,
+        available: int,
+    ) -> Iterator[tuple[Ids, Floats]]:
+        """The best of likely rows, as few of which are read as can be; all are scanned where others
+        may be better.
 
         How far guesses are out shows in the first rows: they may all be too low where vectors are
         much alike. Most of a search's time goes by while rows come from memory, one here and one
         there.
         """
-        rows, guesses, error = candidates
-        assert guesses is not None
-        first = min(len(rows), k + k // 4 + _SAMPLE)
-        scores = layout.scores(query[None], rows[:first])[0]
-        if len(scores) < k:
-            return None
-        mean, deviation = _spread(scores - guesses[:first])
-        margin = max(mean, 0.0) + _SURE * max(deviation, error)
-        least = float(np.partition(scores, -k)[-k]) - margin - _EQUAL
-        count = len(guesses) - int(np.searchsorted(guesses[::-1], least))
-        if count == len(rows):
-            return None
-        if count > first:
-            more = layout.scores(query[None], rows[first:count])[0]
-            scores = np.concatenate([scores, more])
-        return self._ranked(rows[: len(scores)], scores, k)
+        rows, guesses, error, living = likely
+        pool = rows.shape[1]
+        first = min(pool, k + k // 4 + _SAMPLE)
+        scores = layout.scores(queries, rows[:, :first])
+        mean, deviation = _spread(scores - guesses[:, :first])
+        margin = np.maximum(mean, 0) + _SURE * np.maximum(deviation, error)
+        least = np.partition(scores, -k, axis=1)[:, -k] - margin - _EQUAL
+        counts = np.count_nonzero(guesses >= least[:, None], axis=1)
+        sure = (counts < pool) & (living >= first)
+        most = int(counts.max(where=sure, initial=first))
+        if most > first:
+            more = layout.scores(queries, rows[:, first:most])
+            scores = np.concatenate([scores, more], axis=1)
+        for number, count in enumerate(np.where(sure, np.maximum(counts, first), 0).tolist()):
+            if count:
+                yield self._ranked(rows[number, :count], scores[number, :count], k)
+            else:
+                query = queries[number]
+                wider = layout.scan(query[None], min(4 * k, available), mask)[0]
+                yield self._settled(layout, query, wider, k, mask, available)
 
     def _ranked(self, rows: Ids, scores: Floats, k: int) -> tuple[Ids, Floats]:
         ids = self._ids[rows]
@@ -351,11 +354,12 @@ def one_thread() -> Iterator[None]:
         faiss().omp_set_num_threads(before)
 
 
-def _spread(values: Floats) -> tuple[float, float]:
-    """Mean and standard deviation (numpy's own take longer than reading the vectors did)."""
-    mean = float(values.sum()) / len(values)
-    rest = values - np.float32(mean)
-    return mean, float(rest @ rest / len(values)) ** 0.5
+def _spread(lines: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each line."""
+    count = np.float32(lines.shape[1])
+    mean: Floats = lines.sum(axis=1) / count
+    rest = lines - mean[:, None]
+    return mean, np.sqrt((rest * rest).sum(axis=1) / count)
 
 
 def _grown(array: npt.NDArray[_Scalar], size: int) -> npt.NDArray[_Scalar]:

@@ -58,12 +58,12 @@ def subgraph_ground(
     joining = (counts > 1) | among(each, found)  # all others lead nowhere but back
     entities = distinct(np.concatenate([found, each[joining]]))
     inner = joining[which]
-    mentions = np.stack([np.searchsorted(entities, each)[which[inner]], by[inner]], axis=1)
+    mentions = np.stack([entities.searchsorted(each)[which[inner]], by[inner]]).T
     pairs, similarities = _synonyms_among(snapshot.vectors["entity"], named[:LEADING], found)
     edges = Edges(
         mentions=mentions,
-        relations=np.searchsorted(entities, ends),
-        synonyms=np.searchsorted(entities, pairs),
+        relations=entities.searchsorted(ends),
+        synonyms=entities.searchsorted(pairs),
         similarities=similarities,
         leaves=np.bincount(by[~inner], minlength=len(chunks)),
     )
@@ -96,7 +96,7 @@ def _whole(snapshot: Snapshot) -> Ground:
     mentioned, by = snapshot.mentions().all
     places = [np.searchsorted(entities, mentioned), np.searchsorted(chunks, by)]
     edges = Edges(
-        mentions=np.stack(places, axis=1),
+        mentions=np.stack(places).T,
         relations=np.searchsorted(entities, snapshot.graph.all_ends),
         synonyms=np.searchsorted(entities, pairs),
         similarities=similarities,
@@ -133,15 +133,19 @@ def _chunks_around(
 
 
 def _synonyms_among(index: VectorIndex, leading: Ids, rows: Ids) -> tuple[Ids, Floats]:
-    """Pairs of a few leading entities and what of `rows` is nearly like them, and their cosines."""
-    leading, rows = leading[index.knows(leading)], rows[index.knows(rows)]
+    """Pairs of a few leading ones of `rows` and what else of those is nearly like them, and their
+    cosines.
+    """
+    rows = rows[index.knows(rows)]
+    leading = leading[among(leading, rows)]
     if not len(leading):
-        return np.empty((0, 2), np.int64), np.empty(0, np.float32)
+        return walk.NO_PAIRS, walk.NO_WEIGHTS
     import faiss
 
-    inner, count = faiss.METRIC_INNER_PRODUCT, min(walk.SYNONYMS + 1, len(rows))
+    vectors, count = index.vectors(rows), min(walk.SYNONYMS + 1, len(rows))
+    asking, inner = vectors[rows.searchsorted(leading)], faiss.METRIC_INNER_PRODUCT
     with one_thread():  # unlike numpy's, no threads that go on spinning
-        cosines, places = faiss.knn(index.vectors(leading), index.vectors(rows), count, inner)
+        cosines, places = faiss.knn(asking, vectors, count, inner)
     return walk.synonym_edges(leading, rows[places], cosines)
 
 

@@ -2,59 +2,65 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any, Final
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from lightrag_jsonl.sorting import ordered
-
 Floats = npt.NDArray[np.float32]
+Sums = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Greatest: TypeAlias = Callable[
+    [int], tuple[int, float]
+]  # of a row: a column, -1 for none, and how much
 
 SMALL: Final = 20_000  # entries up to which multiplying costs less than sorting them would
 
 
 def transitions(
-    ends: Ints, weights: Floats, leaving: npt.NDArray[np.float64]
-) -> tuple[SmallMatrix | LargeMatrix, npt.NDArray[np.float64]]:
-    """The chance of each step, and the weight of all that leads away from each node.
+    ones: Ints, others: Ints, weights: Sums, leaving: Sums
+) -> tuple[SmallMatrix | LargeMatrix, Sums]:
+    """The chance of each step along edges between `ones` and `others`, either way, and the weight
+    of all that leads away from each node.
 
     A column sums to 1 less the share of what is `leaving` from its node.
     """
     size = len(leaving)
-    rows, columns = np.concatenate([ends, ends[:, ::-1]]).T.copy()
+    rows, columns = np.concatenate([ones, others]), np.concatenate([others, ones])
     values = np.concatenate([weights, weights])
-    total = leaving + np.bincount(columns, weights=values, minlength=size)
+    total = leaving + np.bincount(columns, values, size)
     values = (values / total[columns]).astype(np.float32)
     kind = SmallMatrix if len(values) <= SMALL else LargeMatrix
     return kind(values, rows, columns, size), total
 
 
 class SmallMatrix:
-    """As much of a sparse matrix as a walk needs: sorted only when a row is asked for."""
+    """As much of a sparse matrix as a walk needs, its entries in no order at all."""
 
     def __init__(self, values: Floats, rows: Ints, columns: Ints, size: int) -> None:
         self._values, self._rows, self._columns = values, rows, columns
         self._size = size
 
     def __matmul__(self, vector: Floats) -> Floats:
-        sent = self._values * vector[self._columns]
+        sent = self._values * vector.take(self._columns)
         return np.bincount(self._rows, sent, self._size).astype(np.float32)
 
     def row(self, number: int) -> tuple[Ints, Floats]:
-        """Columns, ascending, and values of a row."""
-        order, starts = self._sorted
-        places = order[starts[number] : starts[number + 1]]
+        """Columns and values of a row."""
+        places = (self._rows == number).nonzero()[0]
         return self._columns[places], self._values[places]
 
-    @cached_property
-    def _sorted(self) -> tuple[Ints, Ints]:
-        """The places of all entries, by row and column, and where each row's begin."""
-        order = ordered(self._columns, self._rows)
-        counts = np.bincount(self._rows, minlength=self._size)
-        return order, np.concatenate([[0], np.cumsum(counts)])
+    def greatest(self, vector: Floats) -> Greatest:
+        """What adds most to each row of the product with a vector, found for all rows at once."""
+        sent = self._values * vector.take(self._columns)
+        most = np.zeros(self._size, np.float32)
+        np.maximum.at(most, self._rows, sent)
+        there = ((sent == most.take(self._rows)) & (sent > 0)).nonzero()[0][::-1]
+        columns = np.full(self._size, -1)
+        columns[self._rows[there]] = self._columns[there]
+        return lambda number: (int(columns[number]), float(most[number]))
 
 
 class LargeMatrix:
@@ -74,3 +80,20 @@ class LargeMatrix:
         """Columns and values of a row."""
         places = slice(self._matrix.indptr[number], self._matrix.indptr[number + 1])
         return self._matrix.indices[places], self._matrix.data[places]
+
+    def greatest(self, vector: Floats) -> Greatest:
+        """What adds most to a row of the product with a vector, found for each row once."""
+
+        @cache
+        def greatest(number: int) -> tuple[int, float]:
+            columns, values = self.row(number)
+            return greatest_of(columns, values * vector[columns])
+
+        return greatest
+
+
+def greatest_of(columns: Ints, values: Floats) -> tuple[int, float]:
+    """The column of the greatest value, the first of equal ones; -1 where none is above 0."""
+    place = int(values.argmax()) if len(values) else -1
+    value = float(values[place]) if place >= 0 else 0.0
+    return (int(columns[place]), value) if value > 0 else (-1, 0.0)

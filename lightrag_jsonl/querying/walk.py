@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from lightrag_jsonl.querying.transitions import Floats, Ints, transitions
-from lightrag_jsonl.sorting import ordered
+from lightrag_jsonl.querying.transitions import Floats, Greatest, Ints, greatest_of, transitions
+from lightrag_jsonl.sorting import firsts
 
 EdgeKind = Literal["seed", "mention", "relation", "synonym"]
 
@@ -26,25 +27,25 @@ SYNONYMS: Final = 5  # synonym edges an entity may ask for
 NEAR_CHUNKS: Final = 100  # so many chunks count as near
 SHARPNESS: Final = 4
 
-_NO_PAIRS: Final = np.empty((0, 2), dtype=np.int64)
-_NO_IDS: Final = np.empty(0, dtype=np.int64)
-_NO_WEIGHTS: Final = np.empty(0, dtype=np.float32)
+NO_PAIRS: Final = np.empty((0, 2), dtype=np.int64)
+NO_IDS: Final = np.empty(0, dtype=np.int64)
+NO_WEIGHTS: Final = np.empty(0, dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
 class Edges:
     """What joins the nodes: rows of `mentions` are (entity, chunk), of the others two entities.
 
-    Each is an (n, 2) array in which direction and repetition make no difference. `leaves` says of
-    each chunk how many more entities it mentions that nothing else leads to: a walker comes
-    straight back from one, so none needs a node.
+    Each is an (n, 2) array of distinct pairs of distinct nodes, in whichever direction. `leaves`
+    says of each chunk how many more entities it mentions that nothing else leads to: a walker
+    comes straight back from one, so none needs a node.
     """
 
-    mentions: Ints = field(default_factory=lambda: _NO_PAIRS)
-    relations: Ints = field(default_factory=lambda: _NO_PAIRS)
-    synonyms: Ints = field(default_factory=lambda: _NO_PAIRS)
-    similarities: Floats = field(default_factory=lambda: _NO_WEIGHTS)
-    leaves: Ints = field(default_factory=lambda: _NO_IDS)
+    mentions: Ints = field(default_factory=lambda: NO_PAIRS)
+    relations: Ints = field(default_factory=lambda: NO_PAIRS)
+    synonyms: Ints = field(default_factory=lambda: NO_PAIRS)
+    similarities: Floats = field(default_factory=lambda: NO_WEIGHTS)
+    leaves: Ints = field(default_factory=lambda: NO_IDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +87,20 @@ class WalkGraph:
 
     def __init__(self, entities: int, chunks: int, edges: Edges) -> None:
         self.entities, self.chunks = entities, chunks
-        mentions = _distinct(edges.mentions)
-        self.frequency = np.bincount(mentions[:, 0], minlength=entities).astype(np.float32)
-        relations = _distinct(_unordered(edges.relations))
-        relations = relations[relations[:, 0] != relations[:, 1]]
-        self._related = _keys(relations, entities)
-        synonyms, near = _synonyms(edges, entities)
-        rarity = np.log1p(chunks / self.frequency[mentions[:, 0]])
-        ends = np.concatenate([mentions + np.array([0, entities]), relations, synonyms])
-        weights = np.concatenate([rarity, np.ones(len(relations)), near]).astype(np.float32)
+        mentioned, chunk = edges.mentions.T
+        relations, synonyms = edges.relations.T, edges.synonyms.T
+        self.frequency = np.bincount(mentioned, minlength=entities).astype(np.float32)
+        self._related = np.sort(_keys(_unordered(edges.relations), entities))
+        rarity = np.log1p(chunks / self.frequency[mentioned])
         leaving = np.zeros(entities + chunks)
         if len(edges.leaves):
             leaving[entities:] = edges.leaves * np.log1p(chunks)
-        self._matrix, total = transitions(ends, weights, leaving)
+        self._matrix, total = transitions(
+            np.concatenate([mentioned, relations[0], synonyms[0]]),
+            np.concatenate([chunk + entities, relations[1], synonyms[1]]),
+            np.concatenate([rarity, np.ones(len(edges.relations)), edges.similarities]),
+            leaving,
+        )
         self._lonely = np.flatnonzero(total == 0)
         self._leaving = (leaving / np.where(total, total, 1)).astype(np.float32)
 
@@ -133,8 +135,12 @@ class WalkGraph:
         return here
 
     def neighbours(self, node: int) -> tuple[Ints, Floats]:
-        """The neighbours of a node, ascending, and the chance of a step from each to the node."""
+        """The neighbours of a node, and the chance of a step from each to the node."""
         return self._matrix.row(node)
+
+    def strongest(self, scores: Floats) -> Greatest:
+        """Tells of a node which neighbour sends it most, and how much, where `scores` walk; -1 for none."""
+        return self._matrix.greatest(scores)
 
     def kind(self, one: int, other: int) -> EdgeKind:
         """What joins two neighbours."""
@@ -164,7 +170,9 @@ class Paths:
         self._graph, self._scores, self._reset = graph, scores, reset
         self._again = (1 - damping) / max(float(reset.sum(dtype=np.float64)), 1e-30)
         self._damping, self._limit = damping, limit
-        self._senders: dict[int, tuple[int, float]] = {}
+        self._strongest: Greatest = graph.strongest(scores)
+        self._neighbours = cache(graph.neighbours)
+        self._left = scores.copy()
 
     def to(self, node: int) -> tuple[Step, ...]:
         """The steps to a node, seed first."""
@@ -180,22 +188,14 @@ class Paths:
             node = before
         return (Step(node, "seed"), *reversed(back))
 
-    def _strongest(self, node: int) -> tuple[int, float]:
-        """The neighbour that sends most, and how much; -1 where none sends anything."""
-        known = self._senders.get(node)
-        if known is None:
-            known = self._senders[node] = _greatest(*self._inflow(node))
-        return known
-
     def _strongest_but(self, node: int, seen: set[int]) -> tuple[int, float]:
-        """The same without the neighbours in `seen`."""
-        neighbours, inflow = self._inflow(node)
-        inflow[np.isin(neighbours, list(seen))] = 0
-        return _greatest(neighbours, inflow)
-
-    def _inflow(self, node: int) -> tuple[Ints, Floats]:
-        neighbours, chances = self._graph.neighbours(node)
-        return neighbours, chances * self._scores[neighbours]
+        """The neighbour that sends most, and how much, without those in `seen`; -1 for none."""
+        neighbours, chances = self._neighbours(node)
+        passed_over = list(seen)
+        self._left[passed_over] = 0
+        found = greatest_of(neighbours, chances * self._left.take(neighbours))
+        self._left[passed_over] = self._scores[passed_over]
+        return found
 
 
 # ── where it starts ─────────────────────────────────────────────────────────────
@@ -251,8 +251,8 @@ def relevance(dense: Floats, lexical: Floats, near: Nearness = MEANINGS) -> Floa
 def reset_vector(
     graph: WalkGraph,
     seeds: Iterable[Seed],
-    chunks: Ints = _NO_IDS,
-    near: Floats = _NO_WEIGHTS,
+    chunks: Ints = NO_IDS,
+    near: Floats = NO_WEIGHTS,
     *,
     mass: float = MEANINGS.mass,
 ) -> Floats:
@@ -298,25 +298,24 @@ _BY: Final[dict[EdgeKind, str]] = {
 def synonym_edges(
     ids: Ints, neighbours: Ints, similarities: Floats, *, threshold: float = SYNONYM_SIMILARITY
 ) -> tuple[Ints, Floats]:
-    """Synonym pairs out of a search for what is nearest to the entities `ids`.
+    """Synonym pairs among the entities `ids` and what may be near to them, each pair once.
 
-    `neighbours` and `similarities` are what `VectorIndex.search` gives for their vectors,
-    best first. Each entity asks for at most `SYNONYMS`, and is none of its own.
+    `neighbours` and `similarities` have a row for each id, in any order; -1 is nobody. Each entity
+    asks for at most `SYNONYMS`, its nearest, and is none of its own.
     """
-    good = (neighbours >= 0) & (neighbours != ids[:, None]) & (similarities >= threshold)
-    good &= np.cumsum(good, axis=1) <= SYNONYMS
-    rows, columns = np.nonzero(good)
-    pairs = np.stack([ids[rows], neighbours[rows, columns]], axis=1)
-    return pairs.astype(np.int64), similarities[rows, columns].astype(np.float32)
-
-
-def _synonyms(edges: Edges, entities: int) -> tuple[Ints, Floats]:
-    """Each synonym pair once, with its highest similarity."""
-    pairs = _unordered(edges.synonyms)
-    order = np.lexsort((-edges.similarities, _keys(pairs, entities)))
-    pairs, near = pairs[order], edges.similarities[order]
-    _, first = np.unique(_keys(pairs, entities), return_index=True)
-    first = first[pairs[first, 0] != pairs[first, 1]]
+    good = (similarities >= threshold) & (neighbours != ids[:, None]) & (neighbours >= 0)
+    rows, columns = good.nonzero()
+    if not len(rows):
+        return NO_PAIRS, NO_WEIGHTS
+    others, near = neighbours[rows, columns], similarities[rows, columns].astype(np.float32)
+    order = np.lexsort((others, -near, rows))
+    rows, others, near = rows[order], others[order], near[order]
+    starts = firsts(rows)
+    asked = np.arange(len(rows)) - starts.repeat(np.diff(starts, append=len(rows))) < SYNONYMS
+    pairs, near = _unordered(np.stack([ids[rows], others]).T[asked]), near[asked]
+    order = np.lexsort((-near, pairs[:, 1], pairs[:, 0]))
+    pairs, near = pairs[order], near[order]
+    first = np.append(True, (pairs[1:] != pairs[:-1]).any(axis=1))
     return pairs[first], near[first]
 
 
@@ -324,20 +323,10 @@ def _unordered(pairs: Ints) -> Ints:
     return np.sort(pairs.reshape(-1, 2), axis=1)
 
 
-def _distinct(pairs: Ints) -> Ints:
-    """Each pair once, in order."""
-    ones, others = pairs.reshape(-1, 2).T.copy()
-    order = ordered(others, ones)
-    ones, others = ones[order], others[order]
-    new = np.ones(len(ones), np.bool_)
-    new[1:] = (ones[1:] != ones[:-1]) | (others[1:] != others[:-1])
-    return np.stack([ones[new], others[new]], axis=1)
-
-
 def best(values: Floats, limit: int) -> Ints:
     """The places of the `limit` greatest values above 0, the greatest first, ties by place."""
     if limit < 1:
-        return _NO_IDS
+        return NO_IDS
     least = np.partition(values, -limit)[-limit] if len(values) > limit else 0
     places = np.flatnonzero((values >= least) & (values > 0))
     return places[np.argsort(-values[places], kind="stable")][:limit]
@@ -352,13 +341,6 @@ def _keys(pairs: Ints, base: int) -> Ints:
 
 def _mentions(graph: WalkGraph, entity: int) -> float:
     return max(float(graph.frequency[entity]), 1.0)
-
-
-def _greatest(nodes: Ints, values: Floats) -> tuple[int, float]:
-    """The node with the greatest value, the first of equal ones; -1 where none is above 0."""
-    place = int(values.argmax()) if len(values) else -1
-    value = float(values[place]) if place >= 0 else 0.0
-    return (int(nodes[place]), value) if value > 0 else (-1, 0.0)
 
 
 def _normalized(values: Floats) -> Floats:
