@@ -74,6 +74,7 @@ class _Request:
     schema: Mapping[str, Json] | None = None
     names: Sequence[str] | None = None
     turn: int = QUESTION
+    new: bool = False
 
 
 class Spending:
@@ -134,13 +135,15 @@ class Ask:
         max_tokens: int | None = None,
         spending: Spending | None = None,
         turn: int = QUESTION,
+        new: bool = False,
     ) -> Reply:
         """The model's text; `then` are further messages after the rendered prompt.
 
-        `turn` says who goes first where all `slots` are taken.
+        `turn` says who goes first where all `slots` are taken. What is `new`, since `then` holds
+        an answer that was only just paid for, is not looked for in the cache.
         """
         messages = (*self.prompts.render(prompt, variables), *then)
-        request = _Request(prompt, messages, "text", max_tokens, turn=turn)
+        request = _Request(prompt, messages, "text", max_tokens, turn=turn, new=new)
         return await self._reply(request, spending)
 
     async def json(
@@ -170,16 +173,17 @@ class Ask:
         max_tokens: int | None = None,
         spending: Spending | None = None,
         turn: int = QUESTION,
+        new: bool = False,
     ) -> Records:
         """The model's records. `schema_of` names the prompt whose schema holds, if another one.
 
-        `normalize` runs on each record before the schema; `names` limits entity names where
+        `turn` and `new` are those of `text`. `normalize` runs on each record before the schema; `names` limits entity names where
         the model's server can be held to them.
         """
         messages = (*self.prompts.render(prompt, variables), *then)
         schema = self.prompts.prompt(schema_of or prompt).schema
         source = None if schema is None else schema.source
-        request = _Request(prompt, messages, "jsonl", max_tokens, source, names, turn)
+        request = _Request(prompt, messages, "jsonl", max_tokens, source, names, turn, new)
         reply = await self._reply(request, spending)
         return Records(reply, parse_jsonl(reply.text, schema=schema, normalize=normalize))
 
@@ -228,7 +232,7 @@ class Ask:
 
     async def _reply(self, request: _Request, spending: Spending | None = None) -> Reply:
         key = self._key(request)
-        found = await self._cached(key)
+        found = None if request.new else await self._cached(key)
         if found is not None:
             log.debug("%s: from the cache", request.prompt)
             return Reply(request.messages, found, key, True)

@@ -116,6 +116,7 @@ class LLMExtractor:
             then=then,
             spending=talk.spending,
             turn=talk.turn,
+            new=talk.paid,
         )
         talk.usage += reply.usage
         return NO.match(reply.text) is not None
@@ -131,6 +132,7 @@ class LLMExtractor:
             max_tokens=self._options.max_extract_tokens,
             spending=talk.spending,
             turn=talk.turn,
+            new=talk.paid,
         )
         if _unreadable(asked):
             await self._ask.forget(asked.reply)
@@ -142,7 +144,7 @@ class LLMExtractor:
         talk.records += len(result.records)
         talk.truncated += int(_cut(asked))
         talk.rejections += result.rejections
-        talk.last = asked.reply.text
+        talk.last, talk.paid = asked.reply.text, not asked.reply.cached
         pairs = zip(result.line_numbers, result.records, strict=True)
         return talk.mentions.add(pairs, ADAPTERS[self._options.extraction])
 
@@ -158,6 +160,7 @@ class _Talk:
     names: Sequence[str] | None = None
     then: list[Message] = field(default_factory=list)
     last: str = ""
+    paid: bool = False  # for the last answer, just now
     before: tuple[int, int] = (0, 0)
     records: int = 0
     rejections: list[Rejection] = field(default_factory=list)
