@@ -227,12 +227,12 @@ class Committer:
     def _write(
         self, connection: sqlite3.Connection, change: _Change, vectors: Mapping[bytes, Vectors]
     ) -> None:
-        cache.put_embeddings(connection, vectors)
+        stored = cache.put_embeddings(connection, vectors)
         if change.aliases is not None:
             aliases.replace(connection, change.aliases)
         self._drop_old(connection, change)
-        self._put_graph(connection, change)
-        self._put_documents(connection, change)
+        self._put_graph(connection, change, stored)
+        self._put_documents(connection, change, stored)
         settings.record(connection, self._settings())
         snapshot.note_commit(
             connection,
@@ -250,12 +250,14 @@ class Committer:
             documents.drop_chunks(connection, change.old_chunks)
             documents.drop_documents(connection, change.old_documents)
 
-    def _put_graph(self, connection: sqlite3.Connection, change: _Change) -> None:
+    def _put_graph(
+        self, connection: sqlite3.Connection, change: _Change, stored: dict[bytes, int]
+    ) -> None:
         plan = change.plan
         entities = [row for row in plan.entities.values() if row.mentions]
         relations = [row for row in plan.relations.values() if row.mentions]
         changed: list[EntityRow | RelationRow] = [*entities, *relations]
-        stored = cache.embedding_ids(connection, change.keys)
+        stored |= cache.embedding_ids(connection, (key for key in change.keys if key not in stored))
         for row, key in zip(changed, change.keys, strict=True):
             row.embedding = stored.get(key)
         for kind in GRAPH_KINDS:
@@ -264,12 +266,14 @@ class Committer:
         rows.put_relations(connection, relations)
         claims.put_claims(connection, plan.entity_claims, plan.relation_claims)
 
-    def _put_documents(self, connection: sqlite3.Connection, change: _Change) -> None:
+    def _put_documents(
+        self, connection: sqlite3.Connection, change: _Change, stored: dict[bytes, int]
+    ) -> None:
         pages = {one.document.id: one.pages for one in change.ready}
         for document in change.documents:
             documents.put_document(connection, document, pages[document.id])
         keys = [self._embeddings.key(new.chunk.text) for new in change.chunks]
-        stored = cache.embedding_ids(connection, keys)
+        stored |= cache.embedding_ids(connection, (key for key in keys if key not in stored))
         documents.put_chunks(
             connection,
             [

@@ -364,4 +364,4 @@ class IndexPipeline:
                 lock.__exit__(None, None, None)
 
     async def _write(self, job: Callable[..., object]) -> None:
-        await self._database.committed(job, flush=False)
+        await self._database.committed(job, flush=False, single=True)

@@ -7,6 +7,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from lightrag_jsonl.storage.bulk import put_rows
+
 
 @dataclass(frozen=True, slots=True)
 class Aliases:
@@ -46,8 +48,9 @@ def read(connection: sqlite3.Connection) -> Aliases:
 def replace(connection: sqlite3.Connection, aliases: Aliases) -> None:
     """Store these aliases and no others."""
     connection.execute("DELETE FROM aliases")
-    connection.executemany(
-        "INSERT INTO aliases VALUES (?, ?, ?)",
+    put_rows(
+        connection,
+        "INSERT INTO aliases",
         [
             (key, target, aliases.displays.get(target, target))
             for key, target in aliases.targets.items()

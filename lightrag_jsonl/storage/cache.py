@@ -9,6 +9,7 @@ from hashlib import sha256
 import numpy as np
 
 from lightrag_jsonl.protocols import Vectors
+from lightrag_jsonl.storage.bulk import put_rows
 from lightrag_jsonl.types import Completion, Usage
 
 
@@ -76,9 +77,20 @@ def embedding_ids(connection: sqlite3.Connection, keys: Iterable[bytes]) -> dict
     return found
 
 
-def put_embeddings(connection: sqlite3.Connection, vectors: Mapping[bytes, Vectors]) -> None:
-    """Store vectors (float32, shape (dim,))."""
-    connection.executemany(
-        "INSERT OR IGNORE INTO embeddings (digest, vector) VALUES (?, ?)",
-        [(key, row.astype(np.float32, copy=False).tobytes()) for key, row in vectors.items()],
+def put_embeddings(
+    connection: sqlite3.Connection, vectors: Mapping[bytes, Vectors]
+) -> dict[bytes, int]:
+    """Store vectors (float32, shape (dim,)); their row ids."""
+    query = "SELECT coalesce(max(id), 0) + 1 FROM embeddings"
+    first, before = connection.execute(query).fetchone()[0], connection.total_changes
+    ids = {key: first + place for place, key in enumerate(vectors)}
+    put_rows(
+        connection,
+        "INSERT OR IGNORE INTO embeddings (id, digest, vector)",
+        [
+            (ids[key], key, row.astype(np.float32, copy=False).tobytes())
+            for key, row in vectors.items()
+        ],
     )
+    all_new = connection.total_changes - before == len(ids)
+    return ids if all_new else embedding_ids(connection, vectors)

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from lightrag_jsonl.storage.bulk import put_rows
 from lightrag_jsonl.storage.rows import OWNERS, dump
 from lightrag_jsonl.types import EntityMention, Kind, RelationMention
 
@@ -61,12 +62,8 @@ def put_claims(
     connection: sqlite3.Connection, entities: Iterable[Row], relations: Iterable[Row]
 ) -> None:
     """Append the mentions of new chunks."""
-    connection.executemany(
-        "INSERT INTO entity_mentions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", entities
-    )
-    connection.executemany(
-        "INSERT INTO relation_mentions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", relations
-    )
+    put_rows(connection, "INSERT INTO entity_mentions", entities)
+    put_rows(connection, "INSERT INTO relation_mentions", relations)
 
 
 def entity_claims(connection: sqlite3.Connection, chunks: Iterable[int]) -> list[EntityClaim]:

@@ -15,8 +15,9 @@ from typing import Any
 
 from lightrag_jsonl.errors import CorruptError, LockedError, StorageError, VersionError
 from lightrag_jsonl.storage import schema
+from lightrag_jsonl.storage.bulk import STATEMENTS
 from lightrag_jsonl.storage.trouble import translated
-from lightrag_jsonl.storage.writer import CHECKPOINT_PAGES, Job, Result, Waiting, Writer
+from lightrag_jsonl.storage.writer import CHECKPOINT_PAGES, Job, Manner, Result, Waiting, Writer
 
 FILE_NAME = "index.sqlite"
 BUSY_SECONDS = 30.0
@@ -45,8 +46,11 @@ class Database:
     # ── reading ─────────────────────────────────────────────────────────────────
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection inside a read transaction: all that is read belongs to one moment."""
+    def reading(self, *, single: bool = False) -> Iterator[sqlite3.Connection]:
+        """A connection inside a read transaction: all that is read belongs to one moment.
+
+        For a `single` statement, which needs none, there is no transaction.
+        """
         if self._closed:
             raise StorageError(f"{self.working_dir} was closed", path=self.working_dir)
         with translated(self.path):
@@ -56,7 +60,8 @@ class Database:
                 connection = self._connect()
                 connection.execute("PRAGMA query_only = 1")
             try:
-                connection.execute("BEGIN")
+                if not single:
+                    connection.execute("BEGIN")
                 yield connection
             finally:
                 if connection.in_transaction:
@@ -66,7 +71,7 @@ class Database:
     # ── writing ─────────────────────────────────────────────────────────────────
 
     def submit(
-        self, job: Job[Result], *, flush: bool = True, urgent: bool = True
+        self, job: Job[Result], *, flush: bool = True, urgent: bool = True, single: bool = False
     ) -> Future[Result]:
         """Run `job` in the writing thread; the future is done once its transaction is committed.
 
@@ -75,28 +80,27 @@ class Database:
         A committed transaction outlives the process in any case. With `flush` it has also reached
         the disk itself, and outlives a power cut; without, it does so within half a second or
         with the next transaction that is flushed. What is not `urgent` waits a few milliseconds
-        for company, since jobs that are committed together share the pages they change.
+        for company, since jobs that are committed together share the pages they change. A job that
+        is a `single` statement needs no savepoint.
         """
         future: Future[Result] = Future()
         future.set_running_or_notify_cancel()
-        self._hand_in(job, future, flush=flush, urgent=urgent)
+        self._hand_in(job, future, Manner(flush, urgent, single))
         return future
 
     def committed(
-        self, job: Job[Result], *, flush: bool = True, urgent: bool = True
+        self, job: Job[Result], *, flush: bool = True, urgent: bool = True, single: bool = False
     ) -> asyncio.Future[Result]:
         """`submit` for who awaits: jobs that are committed together wake the event loop once."""
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._hand_in(job, future, flush=flush, urgent=urgent)
+        self._hand_in(job, future, Manner(flush, urgent, single))
         return future
 
-    def _hand_in(
-        self, job: Job[Result], future: Waiting[Result], *, flush: bool, urgent: bool
-    ) -> None:
+    def _hand_in(self, job: Job[Result], future: Waiting[Result], how: Manner) -> None:
         with self._guard:
             if self._closed:
                 raise StorageError(f"{self.working_dir} was closed", path=self.working_dir)
-            self._writer.put(job, future, flush=flush, urgent=urgent)
+            self._writer.put(job, future, how)
 
     def write(self, job: Job[Result]) -> Result:
         """Run `job` and wait until it is on disk."""
@@ -139,7 +143,11 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            self.path,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=STATEMENTS,
         )
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lightrag_jsonl.storage import reports
+from lightrag_jsonl.storage.bulk import put_rows
 from lightrag_jsonl.storage.rows import dump
 from lightrag_jsonl.types import (
     Chunk,
@@ -61,10 +62,8 @@ def put_document(
             stored.created_at,
         ),
     )
-    connection.executemany(
-        "INSERT INTO pages VALUES (?, ?, ?)",
-        [(stored.row, page.number, page.text) for page in pages],
-    )
+    rows = [(stored.row, page.number, page.text) for page in pages]
+    put_rows(connection, "INSERT INTO pages", rows)
 
 
 def documents(
@@ -184,8 +183,9 @@ CHUNK_COLUMNS = (
 
 def put_chunks(connection: sqlite3.Connection, chunks: Sequence[StoredChunk]) -> None:
     """Insert chunks and what was refused of their extraction."""
-    connection.executemany(
-        "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    put_rows(
+        connection,
+        "INSERT INTO chunks",
         [
             (
                 stored.row,
@@ -210,8 +210,9 @@ def put_chunks(connection: sqlite3.Connection, chunks: Sequence[StoredChunk]) ->
 
 def put_rejections(connection: sqlite3.Connection, chunks: Iterable[StoredChunk]) -> None:
     """Keep every line that was refused, with its chunk."""
-    connection.executemany(
-        "INSERT INTO rejections VALUES (?, ?, ?, ?, ?)",
+    put_rows(
+        connection,
+        "INSERT INTO rejections",
         [
             (stored.row, refused.line, refused.text, refused.reason, refused.detail)
             for stored in chunks

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
+from lightrag_jsonl.storage.bulk import put_rows
 from lightrag_jsonl.text import search_terms
 
 TermCounts = Callable[[Iterable[str]], Mapping[str, int]]
@@ -15,18 +16,14 @@ TermCounts = Callable[[Iterable[str]], Mapping[str, int]]
 
 def put_terms(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) -> None:
     """Index the texts of new chunks, each as (row id, text)."""
-    connection.executemany(
-        "INSERT INTO chunk_terms (rowid, terms) VALUES (?, ?)",
-        [(row, " ".join(search_terms(text))) for row, text in texts],
-    )
+    rows = [(row, " ".join(search_terms(text))) for row, text in texts]
+    put_rows(connection, "INSERT INTO chunk_terms (rowid, terms)", rows)
 
 
 def drop_terms(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) -> None:
     """Take chunks out of the index; the text must be the one they were put in with."""
-    connection.executemany(
-        "INSERT INTO chunk_terms (chunk_terms, rowid, terms) VALUES ('delete', ?, ?)",
-        [(row, " ".join(search_terms(text))) for row, text in texts],
-    )
+    rows = [("delete", row, " ".join(search_terms(text))) for row, text in texts]
+    put_rows(connection, "INSERT INTO chunk_terms (chunk_terms, rowid, terms)", rows)
 
 
 def search(

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from lightrag_jsonl.storage.bulk import put_rows
 from lightrag_jsonl.types import Kind
 
 # The table of each kind whose rows have a vector.
@@ -96,13 +97,13 @@ def relations_by_pair(
     connection: sqlite3.Connection, pairs: Iterable[tuple[int, int]]
 ) -> dict[tuple[int, int], RelationRow]:
     """The stored relations among `pairs` of entity ids, each with the lower id first."""
-    query = f"SELECT {RELATION_COLUMNS} FROM relations WHERE low = ? AND high = ?"
-    found: dict[tuple[int, int], RelationRow] = {}
-    for pair in sorted(pairs):
-        row = connection.execute(query, pair).fetchone()
-        if row is not None:
-            found[pair] = _relation(row)
-    return found
+    rows = connection.execute(
+        "WITH wanted AS (SELECT json_extract(value, '$[0]') AS low, "
+        "json_extract(value, '$[1]') AS high FROM json_each(?)) "
+        f"SELECT {RELATION_COLUMNS} FROM wanted CROSS JOIN relations USING (low, high)",
+        (json.dumps(sorted(pairs)),),
+    )
+    return {(row.low, row.high): row for row in map(_relation, rows)}
 
 
 def relations_by_id(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, RelationRow]:
@@ -131,12 +132,9 @@ def _relation(row: tuple[Any, ...]) -> RelationRow:
 
 def put_entities(connection: sqlite3.Connection, rows: Iterable[EntityRow]) -> None:
     """Insert or replace entities."""
-    connection.executemany(
-        f"INSERT INTO entities ({ENTITY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT (id) DO UPDATE SET tally = excluded.tally, mentions = excluded.mentions, "
-        "description = excluded.description, summary = excluded.summary, "
-        "covered = excluded.covered, created_at = excluded.created_at, "
-        "embedding = excluded.embedding, name = excluded.name, type = excluded.type",
+    put_rows(
+        connection,
+        f"INSERT INTO entities ({ENTITY_COLUMNS})",
         [
             (
                 row.id,
@@ -153,19 +151,18 @@ def put_entities(connection: sqlite3.Connection, rows: Iterable[EntityRow]) -> N
             )
             for row in rows
         ],
+        then="ON CONFLICT (id) DO UPDATE SET tally = excluded.tally, mentions = excluded.mentions, "
+        "description = excluded.description, summary = excluded.summary, "
+        "covered = excluded.covered, created_at = excluded.created_at, "
+        "embedding = excluded.embedding, name = excluded.name, type = excluded.type",
     )
 
 
 def put_relations(connection: sqlite3.Connection, rows: Iterable[RelationRow]) -> None:
     """Insert or replace relations."""
-    connection.executemany(
-        f"INSERT INTO relations ({RELATION_COLUMNS}, keywords, weight) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT (id) DO UPDATE SET tally = excluded.tally, mentions = excluded.mentions, "
-        "description = excluded.description, summary = excluded.summary, "
-        "covered = excluded.covered, created_at = excluded.created_at, "
-        "embedding = excluded.embedding, reversed = excluded.reversed, "
-        "keywords = excluded.keywords, weight = excluded.weight",
+    put_rows(
+        connection,
+        f"INSERT INTO relations ({RELATION_COLUMNS}, keywords, weight)",
         [
             (
                 row.id,
@@ -184,12 +181,20 @@ def put_relations(connection: sqlite3.Connection, rows: Iterable[RelationRow]) -
             )
             for row in rows
         ],
+        then="ON CONFLICT (id) DO UPDATE SET tally = excluded.tally, mentions = excluded.mentions, "
+        "description = excluded.description, summary = excluded.summary, "
+        "covered = excluded.covered, created_at = excluded.created_at, "
+        "embedding = excluded.embedding, reversed = excluded.reversed, "
+        "keywords = excluded.keywords, weight = excluded.weight",
     )
 
 
 def drop_rows(connection: sqlite3.Connection, kind: Kind, ids: Iterable[int]) -> None:
     """Delete entities or relations; their claims and vectors stay."""
-    connection.executemany(f"DELETE FROM {OWNERS[kind]} WHERE id = ?", [(id,) for id in ids])
+    connection.execute(
+        f"DELETE FROM {OWNERS[kind]} WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(ids)),),
+    )
 
 
 def _relation_tally(row: RelationRow) -> str:

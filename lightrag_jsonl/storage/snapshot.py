@@ -104,7 +104,7 @@ class SnapshotKeeper:
 
     def is_empty(self) -> bool:
         """Whether there is no chunk at all: one short look, that brings nothing up to date."""
-        with self._database.reading() as connection:
+        with self._database.reading(single=True) as connection:
             return reading.is_empty(connection)
 
     def _all_mentions(self, connection: sqlite3.Connection) -> Mentions:

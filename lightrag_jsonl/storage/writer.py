@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from lightrag_jsonl.errors import LightRAGError, LockedError, StorageError
 from lightrag_jsonl.storage.trouble import disk_trouble, translated
@@ -32,6 +32,16 @@ PIECE_BYTES = 1 << 20  # of the log, read at a time
 log = logging.getLogger(__name__)
 
 
+class Manner(NamedTuple):
+    """How a job is written: whether its commit is flushed, whether it waits for no company, and
+    whether it is a single statement, which is undone as a whole anyway.
+    """
+
+    flush: bool = True
+    urgent: bool = True
+    single: bool = False
+
+
 class Writer:
     """Runs jobs one after another in a thread of its own, which starts with the first.
 
@@ -45,17 +55,18 @@ class Writer:
         self._jobs: queue.SimpleQueue[_Work[Any] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._connection: sqlite3.Connection | None = None
+        self._flushes: bool | None = None  # commits on the connection
         self._waiting: float | None = None  # since when something is committed but not flushed
         self._doubtful = False  # the disk refused something: the log on it may have a hole
 
-    def put(self, job: Job[Result], future: Waiting[Result], *, flush: bool, urgent: bool) -> None:
+    def put(self, job: Job[Result], future: Waiting[Result], how: Manner) -> None:
         """Hand in a job, and what is to be told of its end; not from two threads at once."""
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._run, name="lightrag-jsonl-writer", daemon=True
             )
             self._thread.start()
-        self._jobs.put(_Work(job, future, self._path, flush, urgent))
+        self._jobs.put(_Work(job, future, self._path, how))
 
     def finish(self) -> None:
         """Wait until what was handed in is written; nothing may come after it."""
@@ -93,7 +104,7 @@ class Writer:
                 batch.append(work)
                 if len(batch) >= GROUP_LIMIT:
                     return batch, False
-                patient = patient and not work.urgent
+                patient = patient and not work.how.urgent
                 work = (
                     self._jobs.get(timeout=COMPANY_SECONDS) if patient else self._jobs.get_nowait()
                 )
@@ -109,18 +120,30 @@ class Writer:
 
     def _write(self, batch: Sequence[_Work[Any]]) -> None:
         """Commit the jobs, or flush what was committed before where there is none."""
-        self._connection = self._connection or self._connect()
+        if self._connection is None:
+            self._connection, self._flushes = self._connect(), None
         if self._doubtful:
             self._write_log_again(self._connection)
             self._doubtful = False
         if batch:
-            flush = any(work.flush for work in batch) or self._left() == 0
-            _commit_together(self._connection, batch, flush=flush)
+            flush = any(work.how.flush for work in batch) or self._left() == 0
+            self._prepare(self._connection, flush=flush)
+            _commit_together(self._connection, batch)
             self._waiting = None if flush else (self._waiting or time.monotonic())
         elif self._waiting is not None:
             with self._log_file() as log_file:
                 os.fsync(log_file.fileno())
             self._waiting = None
+
+    def _prepare(self, connection: sqlite3.Connection, *, flush: bool) -> None:
+        """Have commits flushed or not; where it is so already, nothing is said again."""
+        if flush != self._flushes:
+            self._flushes = None
+            connection.execute(f"PRAGMA synchronous = {'FULL' if flush else 'NORMAL'}")
+            # SQLite keeps it to itself where copying the log back cannot flush it: so only after
+            # a flush.
+            connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES if flush else 0}")
+            self._flushes = flush
 
     def _after_trouble(self, error: BaseException) -> None:
         if self._waiting is not None:
@@ -177,18 +200,16 @@ class Writer:
 class _Work(Generic[Result]):
     """A job on its way to the writing thread."""
 
-    def __init__(
-        self, job: Job[Result], future: Waiting[Result], path: Path, flush: bool, urgent: bool
-    ) -> None:
-        self.flush = flush
-        self.urgent = urgent
+    def __init__(self, job: Job[Result], future: Waiting[Result], path: Path, how: Manner) -> None:
+        self.how = how
         self.future = future
         self._job = job
         self._path = path
         self._done: tuple[Result | None, BaseException | None] = None, None
 
     def run(self, connection: sqlite3.Connection) -> None:
-        connection.execute("SAVEPOINT job")
+        if not self.how.single:
+            connection.execute("SAVEPOINT job")
         try:
             with translated(self._path):
                 result = self._job(connection)
@@ -197,11 +218,13 @@ class _Work(Generic[Result]):
                 if isinstance(error, StorageError):
                     raise
                 raise StorageError(f"{self._path}: {error}", path=self._path) from error
-            connection.execute("ROLLBACK TO job")
-            connection.execute("RELEASE job")
+            if not self.how.single:
+                connection.execute("ROLLBACK TO job")
+                connection.execute("RELEASE job")
             self._done = None, error
         else:
-            connection.execute("RELEASE job")
+            if not self.how.single:
+                connection.execute("RELEASE job")
             self._done = result, None
 
     def fail(self, error: BaseException) -> None:
@@ -219,12 +242,7 @@ class _Work(Generic[Result]):
             self.future.set_exception(error)
 
 
-def _commit_together(
-    connection: sqlite3.Connection, batch: Sequence[_Work[Any]], *, flush: bool
-) -> None:
-    connection.execute(f"PRAGMA synchronous = {'FULL' if flush else 'NORMAL'}")
-    # SQLite keeps it to itself where copying the log back cannot flush it: so only after a flush.
-    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES if flush else 0}")
+def _commit_together(connection: sqlite3.Connection, batch: Sequence[_Work[Any]]) -> None:
     connection.execute("BEGIN IMMEDIATE")
     for work in batch:
         work.run(connection)

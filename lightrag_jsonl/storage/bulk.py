@@ -1,0 +1,44 @@
+"""Many rows in one statement.
+
+Python's SQLite module lets go of the interpreter for each row it writes, and where other threads
+are busy waits milliseconds until it is given back: a row at a time, a thousand rows take seconds.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+AT_ONCE = 64  # rows in one statement at the most
+VARIABLES = 999  # of one statement, in the oldest SQLite
+STATEMENTS = 256  # that a connection remembers: seven for each use of `put_rows`, and all others
+
+
+def put_rows(
+    connection: sqlite3.Connection, into: str, rows: Iterable[Sequence[Any]], *, then: str = ""
+) -> None:
+    """Run `into` (up to VALUES) for all rows, with `then` behind each statement's values.
+
+    All rows have the same width. A statement has a power of two of them, so that few different
+    ones are compiled.
+    """
+    waiting = list(rows)
+    if not waiting:
+        return
+    width = len(waiting[0])
+    marks = f"({', '.join('?' * width)})"
+    for some in _pieces(waiting, min(AT_ONCE, VARIABLES // width)):
+        values = ", ".join([marks] * len(some))
+        connection.execute(f"{into} VALUES {values} {then}", list(chain.from_iterable(some)))
+
+
+def _pieces(rows: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
+    """The rows in pieces whose lengths are powers of two, `most` at the most."""
+    start, length = 0, 1 << (most.bit_length() - 1)
+    while start < len(rows):
+        while length > len(rows) - start:
+            length //= 2
+        yield rows[start : start + length]
+        start += length
