@@ -64,14 +64,15 @@ def _entity_hits(
     if not probe.low:
         return NO_HITS, {}
     allowed = None if scope is None else scope.entities
-    spelled = _names_in(snapshot, probe.question, allowed)
+    spans, keys = _spans(probe.question), [name_key(text) for text in probe.low]
+    exact = _exact(snapshot, [*keys, *(key for _, _, key in spans)], allowed)
+    spelled = _names_in(probe.question, spans, exact)
     named = dict.fromkeys(spelled, 1.0)
     lists = [_named(spelled)]
-    exact = _exact(snapshot, [name_key(text) for text in probe.low], allowed)
     reasons = [f"near “{text}”" for text in probe.low]
     near = _nearest(snapshot, "entity", probe.low_vectors, limit, allowed, reasons)
-    for text, found in zip(probe.low, near or [NO_HITS] * len(probe.low), strict=True):
-        same = exact.get(name_key(text))
+    for text, key, found in zip(probe.low, keys, near or [NO_HITS] * len(keys), strict=True):
+        same = exact.get(key)
         if same is not None:
             named[same] = 1.0
             found = joined([_named({same: text}), found[found.ids != same]])
@@ -96,17 +97,16 @@ def _exact(snapshot: Snapshot, keys: Sequence[str], allowed: Ids | None) -> dict
     return {key: row for key, row in sorted(found.items()) if _contains(allowed, row)}
 
 
-def _names_in(snapshot: Snapshot, question: str, allowed: Ids | None) -> dict[int, str]:
+def _names_in(
+    question: str, spans: Sequence[tuple[int, int, str]], known: Mapping[str, int]
+) -> dict[int, str]:
     """Entities whose names stand in the question, the longest first; none inside a longer one."""
-    spans = _spans(question)
-    found = _exact(snapshot, [key for _, _, key in spans], allowed)
     taken: list[tuple[int, int]] = []
     names: dict[int, str] = {}
     for start, end, key in spans:
-        inside = any(start < right and left < end for left, right in taken)
-        if key in found and not inside:
+        if key in known and not any(start < right and left < end for left, right in taken):
             taken.append((start, end))
-            names.setdefault(found[key], question[start:end])
+            names.setdefault(known[key], question[start:end])
     return names
 
 
