@@ -110,6 +110,7 @@ class Ask:
         self._database = database
         self.slots = Slots(max_concurrent_calls)
         self._clock = clock
+        self._keeping = 0
         self._in_flight: dict[bytes, asyncio.Future[Completion]] = {}
 
     @property
@@ -317,15 +318,20 @@ class Ask:
             return cache.completion(connection, key)
 
     async def _keep(self, prompt: str, key: bytes, done: Completion) -> None:
-        await self._write(
-            lambda connection: cache.put_completion(
-                connection, key, done, model=self.llm.name, prompt=prompt, at=self._clock()
+        self._keeping += 1
+        try:
+            await self._write(
+                lambda connection: cache.put_completion(
+                    connection, key, done, model=self.llm.name, prompt=prompt, at=self._clock()
+                ),
+                urgent=self._keeping >= self.slots.in_use,  # no other answer can come before
             )
-        )
+        finally:
+            self._keeping -= 1
 
-    async def _write(self, job: Callable[..., object]) -> None:
+    async def _write(self, job: Callable[..., object], *, urgent: bool = False) -> None:
         if self._keeps:
-            await self._database.committed(job, flush=False, urgent=False, single=True)
+            await self._database.committed(job, flush=False, urgent=urgent, single=True)
 
 
 def request_key(

@@ -37,6 +37,11 @@ class Slots:
         self._begun += 1
         return READING + (self._begun - 1) // (WINDOW * self._count)
 
+    @property
+    def in_use(self) -> int:
+        """How many are held."""
+        return self._count - self._free
+
     @contextlib.asynccontextmanager
     async def taken(self, turn: int) -> AsyncIterator[None]:
         """Hold a slot, once there is one."""

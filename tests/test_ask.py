@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from lightrag_jsonl.ask import Ask, Spending
 from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError, ResponseError
 from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.storage.writer import Job, Result
 from lightrag_jsonl.testing import Request, Script, ScriptedLLM
 from lightrag_jsonl.types import Completion, Message, Usage
 from tests.indexing.kit import entity, jsonl, prompts, stored
@@ -126,6 +128,42 @@ def test_an_answer_is_committed_before_anyone_sees_it(tmp_path: Path) -> None:
             assert kept == [(reply.key, "yes", "scripted", "extract-graph")]
 
     asyncio.run(run())
+
+
+def test_what_goes_on_from_a_paid_answer_is_new(tmp_path: Path) -> None:
+    """It is not looked for, so it is paid for; kept it is all the same, and found by who looks."""
+
+    async def run() -> None:
+        async with asking(tmp_path, lambda request: "x") as (ask, llm):
+            more = [Message("assistant", "x"), Message("user", "more")]
+            for new, calls in ((True, 1), (False, 1), (True, 2)):
+                await ask.text("extract-graph", TEXT, then=more, new=new)
+                assert len(llm.requests) == calls
+            (kept,) = stored(tmp_path, "SELECT count(*) FROM completions")
+            assert kept == (1,)
+
+    asyncio.run(run())
+
+
+def test_answers_wait_for_company_that_may_come(tmp_path: Path) -> None:
+    """An answer is committed at once where every call in flight has its own already."""
+
+    class Watched(Database):
+        urgent: ClassVar[list[bool]] = []
+
+        def committed(self, job: Job[Result], **how: bool) -> asyncio.Future[Result]:
+            self.urgent.append(how["urgent"])
+            return super().committed(job, **how)
+
+    async def run() -> None:
+        with contextlib.closing(Watched(tmp_path)) as database:
+            llm = ScriptedLLM(lambda request: "x")
+            ask = Ask(llm, prompts(), database, max_concurrent_calls=3)
+            await asyncio.gather(*(ask.text("extract-graph", {"text": str(n)}) for n in range(3)))
+            await ask.text("extract-graph", TEXT)
+
+    asyncio.run(run())
+    assert Watched.urgent == [False, False, True, True]
 
 
 @pytest.mark.parametrize("slots", [1, 3, 16])
