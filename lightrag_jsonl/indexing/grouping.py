@@ -8,27 +8,28 @@ from typing import Any, TypeVar
 
 from lightrag_jsonl.concurrency import first
 
-AHEAD = 256  # things in memory between their beginning and the end of their group
-GROUP = AHEAD // 2  # as many need no more company
+AHEAD = 640  # weight of what is in memory between its beginning and the end of its group
+GROUP = AHEAD // 2  # as much needs no more company
 LINGER_SECONDS = 0.5  # a group waits so long for company, so that it shares the pages it changes
 
 Item = TypeVar("Item")
 
 
 async def in_groups(
-    work: Iterable[Coroutine[Any, Any, Item | None]],
+    work: Iterable[tuple[int, Coroutine[Any, Any, Item | None]]],
     hand_on: Callable[[list[Item]], Awaitable[None]],
 ) -> None:
-    """Await all of `work`, and hand on what comes of it, one group after another.
+    """Await all of `work`, each with its weight, and hand on what comes of it, group after group.
 
-    `None` means that nothing came of it. At most `AHEAD` are begun and not handed on: further
-    ones are not even taken from `work`. The first error cancels the others and is raised.
+    `None` means that nothing came of it. No more than `AHEAD` weigh those that are begun and not
+    handed on: but for one, further ones are not even taken from `work`. The first error cancels
+    the others and is raised.
     """
-    ready: asyncio.Queue[Item | None] = asyncio.Queue()  # None is its end
-    slots = asyncio.Semaphore(AHEAD)
+    ready: asyncio.Queue[tuple[int, Item | None]] = asyncio.Queue()  # weighing 0, it is the end
+    room = _Room()
     under_way = 0
 
-    async def prepare(coroutine: Coroutine[Any, Any, Item | None]) -> None:
+    async def prepare(weight: int, coroutine: Coroutine[Any, Any, Item | None]) -> None:
         nonlocal under_way
         under_way += 1
         try:
@@ -36,42 +37,70 @@ async def in_groups(
         finally:
             under_way -= 1
         if done is None:
-            slots.release()
+            room.leave(weight)
         else:
-            ready.put_nowait(done)
+            ready.put_nowait((weight, done))
 
     async def hand_on_forever() -> None:
         last = False
         while not last:
-            group, last = await _drain(ready, lambda: under_way == 0)
+            group, weight, last = await _drain(ready, lambda: under_way == 0)
             if group:
                 await hand_on(group)
-            for _ in group:
-                slots.release()
+            room.leave(weight)
 
     try:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(hand_on_forever())
             async with asyncio.TaskGroup() as preparing:
-                for coroutine in work:
-                    await slots.acquire()
-                    preparing.create_task(prepare(coroutine))
-            ready.put_nowait(None)
+                for weight, coroutine in work:
+                    try:
+                        await room.enter(weight)
+                    except BaseException:
+                        coroutine.close()
+                        raise
+                    preparing.create_task(prepare(weight, coroutine))
+            ready.put_nowait((0, None))
     except BaseExceptionGroup as errors:
         raise first(errors) from None
 
 
 async def _drain(
-    queue: asyncio.Queue[Item | None], nothing_comes: Callable[[], bool]
-) -> tuple[list[Item], bool]:
-    """What has become ready, and becomes so soon; at least one. True once there will be no more."""
+    queue: asyncio.Queue[tuple[int, Item | None]], nothing_comes: Callable[[], bool]
+) -> tuple[list[Item], int, bool]:
+    """What has become ready, and becomes so soon, at least one, and its weight. True once there
+    will be no more.
+    """
     found = [await queue.get()]
+    total = found[0][0]
     try:
         async with asyncio.timeout(LINGER_SECONDS):
-            while found[-1] is not None and len(found) < GROUP and not nothing_comes():
+            while found[-1][0] and total < GROUP and not nothing_comes():
                 found.append(await queue.get())
+                total += found[-1][0]
     except TimeoutError:
         pass
     while not queue.empty():
         found.append(queue.get_nowait())
-    return [one for one in found if one is not None], None in found
+    group = [one for _, one in found if one is not None]
+    return group, sum(weight for weight, _ in found), not found[-1][0]
+
+
+class _Room:
+    """Room for `AHEAD`; what weighs more than all of it takes it whole."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+        self._changed = asyncio.Event()
+
+    async def enter(self, weight: int) -> None:
+        """Wait for room; one at a time may."""
+        while self._taken and self._taken + weight > AHEAD:
+            self._changed.clear()
+            await self._changed.wait()
+        self._taken += weight
+
+    def leave(self, weight: int) -> None:
+        """There is room again."""
+        self._taken -= weight
+        self._changed.set()

@@ -50,6 +50,7 @@ from lightrag_jsonl.types import (
     Page,
 )
 
+CHARACTERS = 4  # a token, about
 NO_TEXT = "the document has no text"
 
 log = logging.getLogger(__name__)
@@ -138,7 +139,7 @@ class IndexPipeline:
                 failed = [
                     stored for stored in documents.documents(connection) if stored.state in UNDONE
                 ]
-            await self._all(run, (self._retry(run, stored) for stored in failed))
+            await self._all(run, ((1, self._retry(run, stored)) for stored in failed))
             return run.report()
 
     async def delete(self, ids: Collection[str]) -> DeleteReport:
@@ -210,7 +211,9 @@ class IndexPipeline:
         self, given: Iterable[PendingDocument], watcher: Watcher | None, summarize: bool
     ) -> InsertReport:
         run = Run(Budget(self._options), watcher, summarize)
-        await self._all(run, (self._take_in(run, waiting) for waiting in given))
+        await self._all(
+            run, ((self._weight(one.document), self._take_in(run, one)) for one in given)
+        )
         report = run.report()
         log.info(
             "inserted %d documents, %d chunks; %d unchanged, %d failures",
@@ -221,7 +224,9 @@ class IndexPipeline:
         )
         return report
 
-    async def _all(self, run: Run, work: Iterable[Coroutine[Any, Any, Ready | None]]) -> None:
+    async def _all(
+        self, run: Run, work: Iterable[tuple[int, Coroutine[Any, Any, Ready | None]]]
+    ) -> None:
         """Prepare documents side by side, and commit what has become ready in groups."""
 
         async def commit(batch: list[Ready]) -> None:
@@ -237,6 +242,11 @@ class IndexPipeline:
         except BudgetError as error:  # no money left for summaries: fragments stand in
             run.stopped = str(error)
             return await self._committer.commit(batch, summarize=False)
+
+    def _weight(self, document: Document) -> int:
+        """About as much as the chunks that a document will have."""
+        characters = len(document.text) + sum(len(page) for page in document.pages or ())
+        return 1 + characters // (self._options.chunk_tokens * CHARACTERS)
 
     async def _take_in(self, run: Run, waiting: PendingDocument) -> Ready | None:
         """Prepare a document, once an earlier one of the same id is committed."""
