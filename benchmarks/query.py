@@ -1,7 +1,8 @@
 """What a question costs besides the model: python -m benchmarks.query --sizes 1000
 
 Builds the synthetic index of `benchmarks.index` (or takes a kept one) and prints one JSON object:
-per size and mode the median and the 95th percentile, in milliseconds, of a warm retrieval.
+per size and mode the median and the 95th percentile, in milliseconds, of a warm retrieval: each
+mode was asked other questions before, and the fake embedder's own time is taken out.
 """
 
 from __future__ import annotations
@@ -51,23 +52,30 @@ def _size(size: int, root: Path) -> dict[str, Any]:
         ]
         command += ["--folder", str(folder)]
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-    rng = np.random.default_rng(3)
-    with LightRAG(folder, embedder=FastEmbedder()) as rag:
-        names = [name_of(int(rank)) for rank in rng.zipf(1.35, QUESTIONS * 2) % 5_000]
+    embedder, searching = FastEmbedder(), [mode for mode in MODES if mode != "bypass"]
+    with LightRAG(folder, embedder=embedder) as rag:
         status = rag.status()
-        modes = {mode: _mode(rag, mode, names) for mode in MODES if mode != "bypass"}
+        for mode in searching:
+            _mode(rag, embedder, mode, _names(seed=4))
+        modes = {mode: _mode(rag, embedder, mode, _names(seed=3)) for mode in searching}
     return {"entities": status.entities, "relations": status.relations, "modes": modes}
 
 
-def _mode(rag: LightRAG, mode: Any, names: list[str]) -> dict[str, float]:
+def _names(seed: int) -> list[str]:
+    ranks = np.random.default_rng(seed).zipf(1.35, QUESTIONS * 2) % 5_000
+    return [name_of(int(rank)) for rank in ranks]
+
+
+def _mode(rag: LightRAG, embedder: FastEmbedder, mode: Any, names: list[str]) -> dict[str, float]:
     times = []
     for number in range(QUESTIONS):
         pair = tuple(names[2 * number : 2 * number + 2])
         param = QueryParam(mode=mode, ll_keywords=pair, hl_keywords=("took part together",))
-        started = time.perf_counter()
+        before, started = embedder.seconds, time.perf_counter()
         rag.retrieve(f"Where did {pair[0]} meet {pair[1]}?", param)
-        times.append(1000 * (time.perf_counter() - started))
-    warm = np.array(times[2:])
+        fake = embedder.seconds - before
+        times.append(1000 * (time.perf_counter() - started - fake))
+    warm = np.array(times)
     return {
         "p50_ms": round(float(np.percentile(warm, 50)), 2),
         "p95_ms": round(float(np.percentile(warm, 95)), 2),
