@@ -8,6 +8,7 @@ halves a sketch, half a byte a value, is read in their place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -273,6 +274,7 @@ def blocks(rows: Ids) -> Iterator[Ids]:
         yield rows[start : start + _BLOCK]
 
 
+@cache
 def faiss() -> Any:
     """FAISS, imported when it is first needed."""
     import faiss as module

@@ -8,8 +8,9 @@ the stored vectors, ties by id, so that a result does not depend on the index's 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from threading import RLock
 from typing import Final, TypeVar
 
@@ -143,15 +144,18 @@ class VectorIndex:
         An id without a vector scores `unknown`, and is a KeyError where that is not given.
         """
         queries = self._checked(query, None)
-        with self._lock, one_thread():
+        with self._lock, OneThread():
             layout = self._layout or Flat(self.dim)
             if unknown is None:
                 scores = layout.scores(queries, self._rows_of(ids))
             else:
                 places = self._known.places(np.asarray(ids, dtype=np.int64))
                 known = places >= 0
-                scores = np.full((len(queries), len(places)), unknown, dtype=np.float32)
-                scores[:, known] = layout.scores(queries, self._rows[places[known]])
+                scores = layout.scores(queries, self._rows[places[known]])
+                if not known.all():
+                    found = scores
+                    scores = np.full((len(queries), len(places)), unknown, dtype=np.float32)
+                    scores[:, known] = found
         return scores if np.ndim(query) == 2 else scores[0]
 
     # ── rows ────────────────────────────────────────────────────────────────────
@@ -170,7 +174,7 @@ class VectorIndex:
         if layout is None or layout.kind != self._wanted() or layout.outgrown(self._used):
             self._rebuild(rows)
         else:
-            with one_thread() if len(rows) < _DIRECT else nullcontext():
+            with OneThread() if len(rows) < _DIRECT else nullcontext():
                 layout.add(rows)
             self._compact_if_due()
 
@@ -228,7 +232,7 @@ class VectorIndex:
         if k < 1 or not available or self._layout is None:
             return
         layout = self._layout
-        with one_thread():
+        with OneThread():
             likely = layout.likely(queries, k, mask, available) if available > k else None
             if likely is not None:
                 yield from self._foremost(layout, queries, likely, k, mask, available)
@@ -309,7 +313,7 @@ class VectorIndex:
         if rows.ndim != 2 or rows.shape[1] != self.dim or count not in (None, len(rows)):
             wanted = f"({'n' if count is None else count}, {self.dim})"
             raise EmbeddingError(f"vectors have the shape {rows.shape}, not {wanted}")
-        if not np.isfinite(rows.sum(axis=1)).all():
+        if not math.isfinite(rows.sum()):
             raise EmbeddingError("vectors hold values that are not finite")
         return rows
 
@@ -340,18 +344,20 @@ class _Living:
         return np.concatenate([self._index._decode(rows[:cut]), fresh]) if cut else fresh
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
+class OneThread:
     """Let FAISS use one thread: for a few rows, several only wait for each other.
 
     OpenMP keeps the number per calling thread, so others do not notice.
     """
-    before = faiss().omp_get_max_threads()
-    faiss().omp_set_num_threads(1)
-    try:
-        yield
-    finally:
-        faiss().omp_set_num_threads(before)
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        self._before = faiss().omp_get_max_threads()
+        faiss().omp_set_num_threads(1)
+
+    def __exit__(self, *error: object) -> None:
+        faiss().omp_set_num_threads(self._before)
 
 
 def _spread(lines: Floats) -> tuple[Floats, Floats]:

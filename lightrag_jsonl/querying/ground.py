@@ -17,7 +17,7 @@ from lightrag_jsonl.sorting import among, distinct, grouped
 from lightrag_jsonl.storage import rows
 from lightrag_jsonl.storage.mentions import Mentions
 from lightrag_jsonl.storage.snapshot import Snapshot
-from lightrag_jsonl.vectors import VectorIndex, one_thread
+from lightrag_jsonl.vectors import OneThread, VectorIndex
 
 CHUNKS = 300  # reached through entities: of more, those that the rarest entities lead to
 LEADING = 40  # entities found whose synonyms are looked for
@@ -144,7 +144,7 @@ def _synonyms_among(index: VectorIndex, leading: Ids, rows: Ids) -> tuple[Ids, F
 
     vectors, count = index.vectors(rows), min(walk.SYNONYMS + 1, len(rows))
     asking, inner = vectors[rows.searchsorted(leading)], faiss.METRIC_INNER_PRODUCT
-    with one_thread():  # unlike numpy's, no threads that go on spinning
+    with OneThread():  # unlike numpy's, no threads that go on spinning
         cosines, places = faiss.knn(asking, vectors, count, inner)
     return walk.synonym_edges(leading, rows[places], cosines)
 

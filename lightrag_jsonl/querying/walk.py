@@ -122,12 +122,14 @@ class WalkGraph:
         """
         start = _normalized(reset)
         here, back = start, self._leaving * np.float32(damping * damping)
+        again = start * np.float32(1 - damping)
         for _ in range(iterations if start.any() else 0):
-            stuck = float(here[self._lonely].sum()) if len(self._lonely) else 0.0
             after: Floats = self._matrix @ here
             after *= np.float32(damping)
             after += back * here
-            after += np.float32(1 - damping + damping * stuck) * start
+            after += again
+            if len(self._lonely):
+                after += start * np.float32(damping * here[self._lonely].sum())
             change = float(np.abs(after - here).sum())
             here = after
             if change < tolerance:
