@@ -178,8 +178,8 @@ class Ask:
     ) -> Records:
         """The model's records. `schema_of` names the prompt whose schema holds, if another one.
 
-        `turn` and `new` are those of `text`. `normalize` runs on each record before the schema; `names` limits entity names where
-        the model's server can be held to them.
+        `turn` and `new` are those of `text`. `normalize` runs on each record before the schema;
+        `names` limits entity names where the model's server can be held to them.
         """
         messages = (*self.prompts.render(prompt, variables), *then)
         schema = self.prompts.prompt(schema_of or prompt).schema
