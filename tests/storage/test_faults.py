@@ -214,6 +214,25 @@ def test_one_bad_job_does_not_undo_its_neighbours(tmp_path: Path) -> None:
     assert stored(tmp_path, "SELECT key FROM settings ORDER BY key") == [("a",), ("b",), ("c",)]
 
 
+def test_one_bad_statement_does_not_undo_its_neighbours(tmp_path: Path) -> None:
+    """Single statements have no savepoint: one of many rows is undone as a whole all the same."""
+    database = Database(tmp_path)
+    gate = threading.Event()
+
+    def put(*keys: str) -> Any:
+        rows = ", ".join("(?, 'x')" for _ in keys)
+        return lambda c: c.execute(f"INSERT INTO settings VALUES {rows}", keys).rowcount
+
+    database.submit(lambda connection: gate.wait(10))
+    jobs = [database.submit(put(*keys), single=True) for keys in ("ab", "cda", "ef")]
+    gate.set()
+
+    assert [jobs[0].result(10), jobs[2].result(10)] == [2, 2]
+    assert isinstance(jobs[1].exception(10), StorageError)
+    database.close()
+    assert stored(tmp_path, "SELECT key FROM settings ORDER BY key") == [(k,) for k in "abef"]
+
+
 def test_a_job_that_ends_the_transaction_fails_with_all_its_neighbours(tmp_path: Path) -> None:
     """Where SQLite undid everything, every waiting caller is told, none hangs, and the writer goes on."""
     database = Database(tmp_path)
