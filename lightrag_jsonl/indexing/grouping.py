@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from lightrag_jsonl.concurrency import first
 
-AHEAD = 1280  # weight of what is in memory between its beginning and the end of its group
+AHEAD = 640  # weight of what is in memory between its beginning and the end of its group
 GROUP = AHEAD // 2  # as much needs no more company
 LINGER_SECONDS = 0.5  # a group waits so long for company, so that it shares the pages it changes
 
