@@ -286,7 +286,7 @@ class VectorIndex:
         margin = np.maximum(mean, 0) + _SURE * np.maximum(deviation, error)
         least = np.partition(scores, -k, axis=1)[:, -k] - margin - _EQUAL
         counts = np.count_nonzero(guesses >= least[:, None], axis=1)
-        sure = (counts < pool) & (living >= first)
+        sure = (counts < living) & (living >= first)  # else others may be as near
         most = int(counts.max(where=sure, initial=first))
         if most > first:
             more = layout.scores(queries, rows[:, first:most])

@@ -370,3 +370,22 @@ def test_threads_share_an_index() -> None:
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(work, range(100))) == list(range(100))
     assert len(index) == 2_100
+
+
+def test_a_crowd_with_gaps_is_searched_without_loss() -> None:
+    """More rows are as near as the guesses can tell than are looked at, and some of them are gone."""
+    random = np.random.default_rng(5)
+    vectors = random.standard_normal((8_000, 64)).astype(np.float32)
+    vectors[::2] = vectors[0] + 0.02 * random.standard_normal((4_000, 64)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    index = VectorIndex(64)
+    index.update(range(8_000), vectors)
+    gone = np.arange(0, 8_000, 10)
+    index.remove(gone)
+    left = np.setdiff1d(np.arange(8_000), gone)
+    queries = vectors[2:52:2] + 0.02 * random.standard_normal((25, 64)).astype(np.float32)
+    for _ in range(2):  # a sketch is made once it pays
+        found = index.search(queries, 10)[0]
+    for query, ids in zip(queries, found, strict=True):
+        scores = index.scores(query, left)
+        assert ids.tolist() == left[np.lexsort((left, -scores))][:10].tolist()
