@@ -7,22 +7,18 @@ halves a sketch, half a byte a value, is read in their place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float32]
-Ids = npt.NDArray[np.int64]
+from lightrag_jsonl.sketch import Floats, Ids, Rotation, Sketch, faiss
+
 Mask = npt.NDArray[np.bool_]
 LayoutKind = Literal["flat", "fp16", "ivf-sq8"]
 
-_BLOCK: Final = 16_384  # rows handled at a time where a whole copy would cost memory
 _AT_ONCE: Final = 256  # rows decoded at a time: they stay in the processor's cache
-_FEW_ROWS: Final = 2_000  # sketched at once; more only where there were _FEW_QUERIES before
-_FEW_QUERIES: Final = 16
 _POOL: Final = 8  # times k rows are taken from a sketch, and looked at as they are
 _LEAST_POOL: Final = 100
 _WORTH: Final = 4  # times the pool: of fewer rows, all are looked at at once
@@ -84,7 +80,7 @@ class Flat:
 
     def __init__(self, dim: int) -> None:
         self._index: Any = faiss().IndexFlatIP(dim)
-        self._sketch = _Sketch(dim)
+        self._sketch = Sketch(dim)
 
     def train(self, source: Source) -> None:
         """Nothing to learn: a row's code depends on that row alone."""
@@ -125,7 +121,7 @@ class Flat:
         """
         total, wanted = self._index.ntotal, max(_POOL * k, _LEAST_POOL)
         pool = wanted * total // available + 1
-        if _WORTH * pool > total or not self._sketch.follow(self, total, len(queries)):
+        if _WORTH * pool > total or not self._sketch.follow(self.decode, total, len(queries)):
             return None
         rows, guesses = self._sketch.search(queries, pool)
         living = np.full(len(rows), pool)
@@ -158,7 +154,7 @@ class Half(Flat):
     def __init__(self, dim: int) -> None:
         quantizer, metric = faiss().ScalarQuantizer.QT_fp16, faiss().METRIC_INNER_PRODUCT
         self._index = faiss().IndexScalarQuantizer(dim, quantizer, metric)
-        self._sketch = _Sketch(dim)
+        self._sketch = Sketch(dim)
 
     def decode(self, rows: Ids) -> Floats:
         """The vectors of these rows."""
@@ -201,7 +197,7 @@ class Lists(Flat):
     _REACH: Final = 4.0  # of the scale, in standard deviations of a coordinate
 
     def __init__(self, dim: int) -> None:
-        self._rotation = _Rotation(dim)
+        self._rotation = Rotation(dim)
         self._trained_for = 0
 
     def train(self, source: Source) -> None:
@@ -266,115 +262,6 @@ class Lists(Flat):
 
 
 LAYOUTS: Final[dict[LayoutKind, type[Flat]]] = {"flat": Flat, "fp16": Half, "ivf-sq8": Lists}
-
-
-def blocks(rows: Ids) -> Iterator[Ids]:
-    """The same row numbers, a piece at a time."""
-    for start in range(0, len(rows), _BLOCK):
-        yield rows[start : start + _BLOCK]
-
-
-@cache
-def faiss() -> Any:
-    """FAISS, imported when it is first needed."""
-    import faiss as module
-
-    return module
-
-
-class _Sketch:
-    """Half a byte a coordinate of rotated unit vectors, read in one pass.
-
-    A random rotation makes the coordinates of every unit vector alike, so the sketch has fixed
-    levels, sixteen at even distances: nothing is trained, and how well it tells the nearest
-    hardly depends on how the vectors came in or are clustered. The levels reach so far that
-    nearly no coordinate lies beyond them, which would make near vectors seem less near. FAISS adds the columns up in 16 bits, on a scale that the widest column sets and
-    that two columns more, which add nothing, keep wide enough.
-    """
-
-    _STEP: Final = 0.42  # between two levels, in standard deviations of a coordinate
-    _LOST: Final = 0.018  # variance of a guess a coordinate, for a vector near the question
-    _COLUMNS: Final = 240.0  # that may hold the largest of 8 bits before 16 bits overflow
-
-    def __init__(self, dim: int) -> None:
-        self._rotation = _Rotation(dim)
-        width = self._rotation.width
-        self._again = _Rotation(width)
-        self._places = np.random.default_rng(width).permutation(width)
-        self._index = self._packed(np.empty((0, width // 2), np.uint8))
-        self.error = float((self._LOST / width) ** 0.5)
-        self._asked = 0
-
-    def follow(self, layout: Flat, total: int, asked: int) -> bool:
-        """Take in the rows not yet sketched; many of them wait until that will pay."""
-        start = self._index.ntotal
-        self._asked += asked
-        if total - start > _FEW_ROWS and self._asked < _FEW_QUERIES:
-            return False
-        for rows in blocks(np.arange(start, total)):
-            codes = self._codes(self._turned(layout.decode(rows)))
-            self._index.merge_from(self._packed(codes))
-        self._asked = 0
-        return True
-
-    def search(self, queries: Floats, pool: int) -> tuple[Ids, Floats]:
-        """The `pool` likeliest rows of each query, and what they may score; there must be as many."""
-        turned = self._turned(queries)
-        widest = np.abs(turned).sum(axis=1, keepdims=True) / np.float32(self._COLUMNS)
-        scores, rows = self._index.search(np.hstack([turned, widest, 0 * widest]), pool)
-        return rows, scores
-
-    def _turned(self, vectors: Floats) -> Floats:
-        """Rotated twice: once leaves a vector of a few great coordinates too much of a grid."""
-        return self._again(self._rotation(vectors)[:, self._places])
-
-    def _codes(self, rotated: Floats) -> npt.NDArray[np.uint8]:
-        """Two coordinates a byte (FAISS's own encoder takes ten times as long)."""
-        scaled = rotated * np.float32(self._rotation.width**0.5 / self._STEP)
-        scaled += 8
-        levels = np.clip(scaled, 0, 15, out=scaled).astype(np.uint8)
-        return np.asarray(levels[:, 0::2] | levels[:, 1::2] << 4, np.uint8)
-
-    def _packed(self, codes: npt.NDArray[np.uint8]) -> Any:
-        """An index of these codes, in the order of FAISS's fast scan."""
-        columns = self._rotation.width + 2
-        plain: Any = faiss().IndexPQ(columns, columns, 4, faiss().METRIC_INNER_PRODUCT)
-        step = self._STEP / self._rotation.width**0.5
-        levels = np.tile((np.arange(16) - 7.5) * step, (columns, 1))
-        levels[-2:] = np.arange(16) * step
-        faiss().copy_array_to_vector(levels.astype(np.float32).ravel(), plain.pq.centroids)
-        plain.is_trained = True
-        plain.add_sa_codes(np.pad(codes, ((0, 0), (0, 1))))
-        return faiss().IndexPQFastScan(plain)
-
-
-class _Rotation:
-    """A fixed random rotation, as two small ones over the rows and columns of a grid."""
-
-    def __init__(self, dim: int) -> None:
-        random = np.random.default_rng(20_240_613)
-        self.dim, self._rows, self._columns = dim, -(-dim // 32), 32
-        self.width = self._rows * self._columns
-        self._outer, self._inner = (
-            np.linalg.qr(random.standard_normal((size, size)))[0].astype(np.float32)
-            for size in (self._rows, self._columns)
-        )
-
-    def __call__(self, vectors: Floats) -> Floats:
-        """Rotate vectors, padded to `width`."""
-        missing = self.width - self.dim
-        padded = np.pad(vectors, ((0, 0), (0, missing))) if missing else vectors
-        rows = padded.reshape(-1, self._columns) @ self._inner
-        grid = rows.reshape(-1, self._rows, self._columns).swapaxes(1, 2)
-        rotated = grid.reshape(-1, self._rows) @ self._outer
-        return np.asarray(rotated.reshape(-1, self.width), dtype=np.float32)
-
-    def back(self, rotated: Floats) -> Floats:
-        """Undo the rotation."""
-        columns = rotated.reshape(-1, self._rows) @ self._outer.T
-        grid = columns.reshape(-1, self._columns, self._rows).swapaxes(1, 2)
-        back = grid.reshape(-1, self._columns) @ self._inner.T
-        return np.asarray(back.reshape(-1, self.width)[:, : self.dim], dtype=np.float32)
 
 
 def _scale(quantizer: Any, width: int, reach: float) -> None:

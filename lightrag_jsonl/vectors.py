@@ -18,18 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lightrag_jsonl.errors import ConfigError, EmbeddingError
-from lightrag_jsonl.layouts import (
-    LAYOUTS,
-    Flat,
-    Floats,
-    Ids,
-    Layout,
-    LayoutKind,
-    Likely,
-    Mask,
-    blocks,
-    faiss,
-)
+from lightrag_jsonl.layouts import LAYOUTS, Flat, Layout, LayoutKind, Likely, Mask
+from lightrag_jsonl.sketch import Floats, Ids, blocks, faiss
 from lightrag_jsonl.sorting import Column, among, foremost
 
 FLAT_LIMIT: Final = 50_000

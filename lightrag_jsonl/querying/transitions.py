@@ -12,9 +12,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float32]
 Sums = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Greatest: TypeAlias = Callable[
-    [int], tuple[int, float]
-]  # of a row: a column, -1 for none, and how much
+Greatest: TypeAlias = Callable[[int], tuple[int, float]]  # of a row: its column or -1, and value
 
 SMALL: Final = 20_000  # entries up to which multiplying costs less than sorting them would
 
