@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from lightrag_jsonl.ask import Ask
-from lightrag_jsonl.errors import ConfigError, EmbeddingError, StorageError
+from lightrag_jsonl.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.options import QueryParam, Selection
 from lightrag_jsonl.protocols import (
     Embedder,
@@ -35,6 +32,7 @@ from lightrag_jsonl.querying.observing import Observer
 from lightrag_jsonl.querying.recipes import RECIPES, lookups
 from lightrag_jsonl.querying.searching import Findings, find, load_sources
 from lightrag_jsonl.querying.selection import reranked
+from lightrag_jsonl.querying.thread import SearchThread
 from lightrag_jsonl.querying.writing import Found
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 from lightrag_jsonl.text import sanitize
@@ -43,8 +41,6 @@ from lightrag_jsonl.types import Context, Keywords, Usage
 SEARCH_TOKENS = 500  # of a question that are searched with: embedders read about as many
 RERANKED = 2  # times `chunk_top_k` chunks are found for a reranker to choose from
 LONGEST_TOKEN = 64  # characters a token at most, for cutting a huge question before counting it
-
-Result = TypeVar("Result")
 
 
 class Retriever:
@@ -71,13 +67,11 @@ class Retriever:
         self._language = language
         self._book = book
         self._whole = WholeGround()
-        self._thread = ThreadPoolExecutor(1, "lightrag-jsonl-query")
-        self._closed = False
+        self._thread = SearchThread()
 
     def close(self) -> None:
-        """Let go of the thread; what is being searched comes to its end, nothing more is."""
-        self._closed = True
-        self._thread.shutdown(wait=False)
+        """What is being searched comes to its end, nothing more is searched."""
+        self._thread.close()
 
     async def context(
         self, question: str, param: QueryParam, observer: Observer, usages: list[Usage]
@@ -86,24 +80,26 @@ class Retriever:
         question = self._checked(question, param)
         keywords, probe = Keywords(), None
         recipe = RECIPES[param.mode]
-        if recipe.searches and not self._keeper.is_empty():
+        state = self._keeper.state() if recipe.searches else "empty"
+        if state != "empty":
             if recipe.facts:
                 keywords = await self._keywords(question, param, usages)
                 await observer.keywords_found(keywords)
             low, high = lookups(recipe, keywords, question)
             probe = await self._probe(question, low, high)
         if self._reranks(param) or self._model_selects(param):
-            findings = await self._apart(partial(self._find, probe, param))
+            findings = await self._thread.run(partial(self._find, probe, param))
             await observer.retrieved(findings.relations, findings.chunks)
             findings = await self._reranked(question, findings, param)
             selection, findings = await self._selected(question, findings, param)
             usages.append(selection.usage)
-            context = await self._apart(
+            context = await self._thread.run(
                 partial(self._written, question, keywords, findings, selection, param)
             )
         else:
-            findings, selection, context = await self._apart(
-                partial(self._found_and_written, question, keywords, probe, param)
+            findings, selection, context = await self._thread.run(
+                partial(self._found_and_written, question, keywords, probe, param),
+                ready=state != "behind",
             )
             await observer.retrieved(findings.relations, findings.chunks)
         await observer.selected(edges.kept(selection, context.relations), context)
@@ -112,7 +108,7 @@ class Retriever:
     def _found_and_written(
         self, question: str, keywords: Keywords, probe: Probe | None, param: QueryParam
     ) -> tuple[Findings, EdgeSelection, Context]:
-        """The way to the context where nothing on it is awaited: one change of threads less."""
+        """The way to the context where nothing on it is awaited: in one piece."""
         findings = self._find(probe, param)
         selection = _by_rank(findings, param)
         return findings, selection, self._written(question, keywords, findings, selection, param)
@@ -133,16 +129,6 @@ class Retriever:
             tokenizer=self._tokenizer,
             language=self._language,
         )
-
-    async def _apart(self, work: Callable[[], Result]) -> Result:
-        """Run it beside the event loop, always in the same thread.
-
-        Searches take turns at the snapshot anyway, and find in the processor's cache what the
-        thread used last: with any thread of a pool each takes a fifth longer.
-        """
-        if self._closed:
-            raise StorageError("this LightRAG was closed")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _checked(self, question: str, param: QueryParam) -> str:
         """The question without what cannot be stored, cut to its share of the budget."""
@@ -227,7 +213,8 @@ class Retriever:
         )
         if selection.fallback or not selection.relations:
             return selection, findings
-        return selection, await self._apart(partial(self._narrowed, selection, findings, param))
+        narrowed = partial(self._narrowed, selection, findings, param)
+        return selection, await self._thread.run(narrowed)
 
     def _narrowed(
         self, selection: EdgeSelection, findings: Findings, param: QueryParam

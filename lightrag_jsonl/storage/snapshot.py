@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ TERMS_KEPT = 10_000
 FACT_CHUNKS = 20  # chunks named as sources of one entity or relation, the first ones
 RELOAD_SHARE = 0.5  # catching up on more than this share of the index costs as much as loading it
 
+State = Literal["empty", "ready", "behind"]
 Fact = TypeVar("Fact", Entity, Relation)
 ReadFacts = Callable[..., dict[int, Fact]]
 
@@ -72,6 +73,7 @@ class SnapshotKeeper:
         self._database = database
         self._lock = threading.RLock()
         self._generation = -1
+        self._empty = True
         self._dim = 0
         self._graph: KnowledgeGraph | None = None
         self._vectors: dict[Kind, VectorIndex] = {}
@@ -102,10 +104,19 @@ class SnapshotKeeper:
                 partial(self._terms.of, read=partial(fulltext.term_counts, connection)),
             )
 
-    def is_empty(self) -> bool:
-        """Whether there is no chunk at all: one short look, that brings nothing up to date."""
+    def state(self) -> State:
+        """Without any chunk, ready to be searched at once, or behind: something is to be loaded or
+        waited for first. One short look, that brings nothing up to date.
+        """
         with self._database.reading(single=True) as connection:
-            return reading.is_empty(connection)
+            if self._graph is None or generation(connection) != self._generation:
+                return "empty" if reading.is_empty(connection) else "behind"
+        if self._empty:
+            return "empty"
+        free = self._lock.acquire(blocking=False)
+        if free:
+            self._lock.release()
+        return "ready" if free else "behind"
 
     def _all_mentions(self, connection: sqlite3.Connection) -> Mentions:
         if self._mentions is None:
@@ -141,6 +152,7 @@ class SnapshotKeeper:
             except BaseException:
                 self._graph = None  # half done: the next look loads all anew
                 raise
+            self._empty = reading.is_empty(connection)
             self._generation = current
         assert self._graph is not None
         return self._graph
