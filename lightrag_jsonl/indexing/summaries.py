@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from lightrag_jsonl.ask import Ask, Spending
+from lightrag_jsonl.concurrency import together
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, Fragment, Plan, winner
 from lightrag_jsonl.options import IndexOptions
@@ -137,28 +138,39 @@ async def summarize(
     """One description from all fragments, map-reduce; never from an earlier summary.
 
     The groups are content-defined: a new fragment changes its own group and the levels above,
-    the other groups are answered from the cache.
+    the other groups are answered from the cache. Those of one level are written at the same time.
     """
-    texts, usage = list(due.fragments), Usage()
-    while len(texts) > 1:
-        written = []
-        for group in groups(texts, limit=group_tokens, count=count):
-            if len(group) == 1 and len(texts) > 1:
-                written.append(group[0])
-                continue
-            variables = {"name": due.name, "descriptions": group, "language": language}
+
+    async def write(group: Sequence[str]) -> tuple[str, Usage] | LLMError:
+        if len(group) == 1:
+            return group[0], Usage()
+        variables = {"name": due.name, "descriptions": group, "language": language}
+        try:
             reply = await ask.text(
                 "summarize-descriptions", variables, spending=spending, turn=SUMMARY
             )
             if not reply.text.strip():
                 await ask.forget(reply)
                 raise LLMError(f"the model wrote an empty summary of {due.name!r}")
-            written.append(reply.text.strip())
-            usage += reply.usage
+        except LLMError as error:  # the others may come to their end: they are paid for
+            return error
+        return reply.text.strip(), reply.usage
+
+    texts, usage = list(due.fragments), Usage()
+    while len(texts) > 1:
+        cut = groups(texts, limit=group_tokens, count=count)
+        written = [_told(done) for done in await together(write(group) for group in cut)]
+        usage = sum((spent for _, spent in written), usage)
         if len(written) >= len(texts):  # fragments too long to be grouped
-            return "\n".join(written), usage
-        texts = written
+            return "\n".join(text for text, _ in written), usage
+        texts = [text for text, _ in written]
     return texts[0], usage
+
+
+def _told(done: tuple[str, Usage] | LLMError) -> tuple[str, Usage]:
+    if isinstance(done, LLMError):
+        raise done
+    return done
 
 
 def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> list[list[str]]:

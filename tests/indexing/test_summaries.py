@@ -252,3 +252,29 @@ def test_a_hub_of_many_fragments_is_summarized_in_groups(tmp_path: Path) -> None
     assert first > 6 and second < first
     assert all(len(" ".join(notes(request)).split()) < 600 for request in llm.requests)
     assert problems(tmp_path) == []
+
+
+def test_groups_are_written_at_the_same_time_and_one_that_fails_costs_no_other(
+    tmp_path: Path,
+) -> None:
+    """What others are in the middle of comes to its end; the next try pays for the rest only."""
+    well = False
+
+    def model(request: Request) -> str | Exception:
+        return LLMError("ill") if not well and fact(0) in notes(request) else read_names(request)
+
+    async def run() -> None:
+        nonlocal well
+        llm = ScriptedLLM(model, seconds=0.02)
+        async with index(tmp_path, llm, options=IndexOptions(summarize_group_tokens=600)) as rag:
+            facts = [entity("Hub", fact(n)) for n in range(300)]
+            await rag.insert_records(Document("a", id="a"), facts)
+            asked = {request.question for request in llm.requests}
+            assert llm.most_in_flight > 4 and hub(tmp_path)[1] is None
+            well, before = True, len(llm.requests)
+            await rag.summarize()
+            again = [request.question for request in llm.requests[before:]]
+            assert hub(tmp_path)[1] is not None
+            assert [fact(0) in question for question in again if question in asked] == [True]
+
+    asyncio.run(run())
