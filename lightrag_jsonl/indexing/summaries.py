@@ -19,7 +19,6 @@ from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.types import Kind, Usage
 
 LOOK_AHEAD = 4  # fragments read for each one that is shown: the same text may stand many times
-CUT_EVERY = 32  # a group of fragments ends, on average, after this many (content-defined)
 
 Row = EntityRow | RelationRow
 
@@ -174,7 +173,11 @@ def _told(done: tuple[str, Usage] | LLMError) -> tuple[str, Usage]:
 
 
 def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> list[list[str]]:
-    """Cut a list where the content says so, once it is too long for one group of `limit` tokens."""
+    """Cut a list where the content says so, once it is too long for one group of `limit` tokens.
+
+    A group ends, on average, after `limit` bytes: about a quarter of what fits, so that hardly one
+    has to be cut elsewhere, and two levels do for a hub of thousands of fragments.
+    """
     whole = _Room(limit, count)
     if all(whole.takes(text) for text in texts):
         return [list(texts)]
@@ -183,7 +186,7 @@ def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> 
     for text in texts:
         group = found[-1]
         full = not room.takes(text)
-        if group and (full or (len(group) > 1 and _is_border(text))):
+        if group and (full or (len(group) > 1 and _is_border(text, limit))):
             group, room = [], _Room(limit, count)
             room.takes(text)
             found.append(group)
@@ -216,8 +219,9 @@ def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-def _is_border(text: str) -> bool:
-    return int.from_bytes(sha256(text.encode()).digest()[:4], "big") % CUT_EVERY == 0
+def _is_border(text: str, every: int) -> bool:
+    """Whether a group begins with this text, as it does once in so many bytes of text."""
+    return int.from_bytes(sha256(text.encode()).digest()[:4], "big") * every < _bytes(text) << 32
 
 
 def _distinct(

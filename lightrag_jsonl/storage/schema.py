@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-FORMAT = 1
+FORMAT = 2
 
 TABLES = """
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -67,7 +67,6 @@ CREATE TABLE relations (
     mentions INTEGER NOT NULL, summary TEXT, covered INTEGER NOT NULL DEFAULT 0, created_at REAL NOT NULL, embedding INTEGER,
     UNIQUE (low, high)
 );
-CREATE INDEX relations_high ON relations (high);
 -- Names that stand for another entity; `display` is how that one is to be called.
 CREATE TABLE aliases (
     key TEXT PRIMARY KEY, target TEXT NOT NULL, display TEXT NOT NULL
@@ -106,10 +105,12 @@ CREATE TABLE trace_events (
 CREATE TABLE commits (generation INTEGER PRIMARY KEY AUTOINCREMENT, touched TEXT NOT NULL);
 """
 
-Migration = Callable[[sqlite3.Connection], None]
+Migration = Callable[[sqlite3.Connection], object]
 
 # MIGRATIONS[n] leads from format n to format n + 1.
-MIGRATIONS: dict[int, Migration] = {}
+MIGRATIONS: dict[int, Migration] = {
+    1: lambda connection: connection.execute("DROP INDEX relations_high"),  # nothing looked there
+}
 
 
 def create(connection: sqlite3.Connection) -> None:

@@ -224,11 +224,15 @@ def test_groups_keep_every_text_in_order_within_the_limit(found: list[str], limi
 
 def test_a_new_fragment_changes_one_group_and_the_path_above(tmp_path: Path) -> None:
     """Groups are cut where the content says so: the others are answered from the cache."""
-    many = [fact(n) for n in range(600)]
-    before = groups(many, limit=6_000, count=len)
-    assert len(before) > 8
-    for place in (0, 5, 300, 599):
-        after = groups([*many[:place], "A new fact.", *many[place:]], limit=6_000, count=len)
+    many = [fact(n) for n in range(3_000)]
+
+    def cut(texts: Sequence[str]) -> list[list[str]]:
+        return groups(texts, limit=12_000, count=lambda text: len(text) // 4)
+
+    before = cut(many)
+    assert 3_000 / 400 < len(before) < 3_000 / 150  # where they are cut for no other reason
+    for place in (0, 5, 300, 599, 2_999):
+        after = cut([*many[:place], "A new fact.", *many[place:]])
         changed = [group for group in after if group not in before]
         assert 1 <= len(changed) <= 2
 

@@ -138,5 +138,11 @@ def test_an_index_of_any_format_is_opened(tmp_path: Path, number: int) -> None:
         rag.insert(Document("Irène Curie was born in Paris.", id="irene"))
         rag.delete("curie", "pierre")
         assert [chunk.document_id for chunk in rag.retrieve("Paris").chunks] == ["irene"]
-    with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
+    with (
+        contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection,
+        contextlib.closing(sqlite3.connect(":memory:")) as fresh,
+    ):
         assert checks.problems(connection) == []
+        schema.create(fresh)
+        shape = "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"
+        assert connection.execute(shape).fetchall() == fresh.execute(shape).fetchall()
