@@ -28,9 +28,8 @@ class Database:
     """One working directory's database; safe to use from any thread.
 
     Reads go through `reading()`, which lends a connection with a stable snapshot. Writes are
-    functions handed to `submit()` or `committed()`: one thread runs what has gathered in one
-    transaction, each function in a savepoint of its own, so that one failure does not undo its
-    neighbours.
+    functions handed to `submit()` or `committed()`: one thread runs each in a transaction, which a
+    failure undoes. Single statements that have gathered share one.
     """
 
     def __init__(self, working_dir: Path | str) -> None:
@@ -79,9 +78,9 @@ class Database:
 
         A committed transaction outlives the process in any case. With `flush` it has also reached
         the disk itself, and outlives a power cut; without, it does so within half a second or
-        with the next transaction that is flushed. What is not `urgent` waits a few milliseconds
-        for company, since jobs that are committed together share the pages they change. A job that
-        is a `single` statement needs no savepoint.
+        with the next transaction that is flushed. Jobs that are a `single` statement are committed
+        together, since they share the pages they change; what is not `urgent` waits a few
+        milliseconds for company.
         """
         future: Future[Result] = Future()
         future.set_running_or_notify_cancel()

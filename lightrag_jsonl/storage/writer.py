@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 class Manner(NamedTuple):
     """How a job is written: whether its commit is flushed, whether it waits for no company, and
-    whether it is a single statement, which is undone as a whole anyway.
+    whether it is a single statement: such jobs share a transaction, one that fails changes nothing.
     """
 
     flush: bool = True
@@ -45,14 +45,16 @@ class Manner(NamedTuple):
 class Writer:
     """Runs jobs one after another in a thread of its own, which starts with the first.
 
-    What has gathered is one transaction, each job in a savepoint of its own, so that one failure
-    does not undo its neighbours.
+    Single statements that have gathered are one transaction; each other job is its own. Savepoints
+    for all would do, too, but inside one SQLite goes through a list of all pages changed so far
+    after each statement.
     """
 
     def __init__(self, path: Path, connect: Callable[[], sqlite3.Connection]) -> None:
         self._path = path
         self._connect = connect
         self._jobs: queue.SimpleQueue[_Work[Any] | None] = queue.SimpleQueue()
+        self._next: _Work[Any] | None = None  # taken from there, but for the next transaction
         self._thread: threading.Thread | None = None
         self._connection: sqlite3.Connection | None = None
         self._flushes: bool | None = None  # commits on the connection
@@ -95,14 +97,18 @@ class Writer:
         return not last
 
     def _gather(self, timeout: float | None) -> tuple[list[_Work[Any]], bool]:
-        """The jobs that wait, none if none came in time; True once there will be no more."""
+        """The jobs for one transaction, none if none came in time; True once there will be no more."""
         batch: list[_Work[Any]] = []
         patient = True
         try:
-            work = self._jobs.get(timeout=timeout)
+            work = self._next or self._jobs.get(timeout=timeout)
+            self._next = None
             while work is not None:
+                if not work.how.single and batch:
+                    self._next = work
+                    return batch, False
                 batch.append(work)
-                if len(batch) >= GROUP_LIMIT:
+                if not work.how.single or len(batch) >= GROUP_LIMIT:
                     return batch, False
                 patient = patient and not work.how.urgent
                 work = (
@@ -207,25 +213,19 @@ class _Work(Generic[Result]):
         self._path = path
         self._done: tuple[Result | None, BaseException | None] = None, None
 
-    def run(self, connection: sqlite3.Connection) -> None:
-        if not self.how.single:
-            connection.execute("SAVEPOINT job")
+    def run(self, connection: sqlite3.Connection) -> bool:
+        """Run the job; False where what it changed before it failed has to be undone."""
         try:
             with translated(self._path):
-                result = self._job(connection)
+                self._done = self._job(connection), None
         except Exception as error:  # it belongs to the caller
             if not connection.in_transaction:  # SQLite undid it all, the neighbours' work too
                 if isinstance(error, StorageError):
                     raise
                 raise StorageError(f"{self._path}: {error}", path=self._path) from error
-            if not self.how.single:
-                connection.execute("ROLLBACK TO job")
-                connection.execute("RELEASE job")
             self._done = None, error
-        else:
-            if not self.how.single:
-                connection.execute("RELEASE job")
-            self._done = result, None
+            return self.how.single
+        return True
 
     def fail(self, error: BaseException) -> None:
         self._done = None, error
@@ -244,9 +244,8 @@ class _Work(Generic[Result]):
 
 def _commit_together(connection: sqlite3.Connection, batch: Sequence[_Work[Any]]) -> None:
     connection.execute("BEGIN IMMEDIATE")
-    for work in batch:
-        work.run(connection)
-    connection.execute("COMMIT")
+    good = all(work.run(connection) for work in batch)
+    connection.execute("COMMIT" if good else "ROLLBACK")
     _tell(batch)
 
 

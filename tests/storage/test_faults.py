@@ -9,6 +9,7 @@ import resource
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -215,7 +216,7 @@ def test_one_bad_job_does_not_undo_its_neighbours(tmp_path: Path) -> None:
 
 
 def test_one_bad_statement_does_not_undo_its_neighbours(tmp_path: Path) -> None:
-    """Single statements have no savepoint: one of many rows is undone as a whole all the same."""
+    """They share a transaction: one of many rows is undone as a whole all the same."""
     database = Database(tmp_path)
     gate = threading.Event()
 
@@ -246,7 +247,7 @@ def test_a_job_that_ends_the_transaction_fails_with_all_its_neighbours(tmp_path:
         return connection.execute("INSERT INTO settings VALUES ('k', 'v')").rowcount
 
     database.submit(lambda connection: gate.wait(10))
-    jobs = [database.submit(job) for job in (put, ends, put)]
+    jobs = [database.submit(job, single=True) for job in (put, ends, put)]
     gate.set()
 
     assert [isinstance(job.exception(10), StorageError) for job in jobs] == [True] * 3
@@ -361,8 +362,10 @@ def test_a_stream_of_small_writes_does_not_put_off_the_flush(
         gate.wait(30)
         return int(connection.execute("PRAGMA synchronous").fetchone()[0])
 
-    first = database.submit(synchronous, flush=False)
-    others = [database.submit(synchronous, flush=False) for _ in range(writer.GROUP_LIMIT * 2)]
+    def submit() -> Future[int]:
+        return database.submit(synchronous, flush=False, single=True)
+
+    first, *others = [submit() for _ in range(1 + writer.GROUP_LIMIT * 2)]
     gate.set()
     assert (first.result(30), others[writer.GROUP_LIMIT - 1].result(30)) == (1, 2)
     database.close()
