@@ -55,7 +55,7 @@ class Describer:
                 if told is None:
                     told = self._first_stored(connection, plan, kind, row, limit)
                 fresh = _distinct(told, plan.fragments.get((kind, row.id), []), plan, limit=limit)
-                if self._summarize and self._is_due(connection, plan, kind, row, fresh):
+                if self._summarize and self._is_due(row, fresh):
                     due.append(self._due(connection, plan, kind, row))
                 self.set_description(row, fresh)
         return due
@@ -75,25 +75,16 @@ class Describer:
         self, connection: sqlite3.Connection, plan: Plan, kind: Kind, row: Row, limit: int
     ) -> list[Fragment]:
         """The first stored descriptions in order of place that no summary covers."""
-        if row.mentions <= len(plan.fragments.get((kind, row.id), ())):
+        if row.mentions - row.told <= len(plan.fragments.get((kind, row.id), ())):
             return []
         limit += plan.removed_claims[kind, row.id]
         return claims.first_fragments(connection, kind, row.id, after=row.covered, limit=limit)
 
-    def _is_due(
-        self,
-        connection: sqlite3.Connection,
-        plan: Plan,
-        kind: Kind,
-        row: Row,
-        fresh: Sequence[str],
-    ) -> bool:
+    def _is_due(self, row: Row, fresh: Sequence[str]) -> bool:
         few = self._options.summarize_fragments
         if row.summary is None:
             return len(fresh) >= few or self._are_long(fresh)
-        since = claims.count_claims(connection, kind, row.id, after=row.covered)
-        since += len(plan.fragments.get((kind, row.id), ()))
-        return since >= max(few, row.mentions / 4)
+        return row.mentions - row.told >= max(few, row.mentions / 4)
 
     def _due(self, connection: sqlite3.Connection, plan: Plan, kind: Kind, row: Row) -> Due:
         stored = claims.first_fragments(connection, kind, row.id, after=0, limit=-1)

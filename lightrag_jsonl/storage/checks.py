@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from lightrag_jsonl.storage import documents, fulltext, schema
+from lightrag_jsonl.storage.claims import TABLES
 from lightrag_jsonl.storage.rows import OWNERS, all_ids
 from lightrag_jsonl.storage.snapshot import Snapshot, dimension, load_vectors
 from lightrag_jsonl.types import Kind
@@ -69,6 +70,15 @@ COUNTS: tuple[tuple[str, str], ...] = (
         "relations count other claims than they have",
         "relations r WHERE r.mentions < 1 OR r.mentions <> "
         "(SELECT count(*) FROM relation_mentions m WHERE m.relation = r.id)",
+    ),
+    *(
+        (
+            f"{table} have a summary of other claims than it covers",
+            f"{table} o WHERE o.told <> (SELECT count(*) FROM {claims} m "
+            f"WHERE m.{kind} = o.id AND m.id <= o.covered)",
+        )
+        for kind, claims in TABLES.items()
+        for table in (OWNERS[kind],)
     ),
     (
         "relations lack an end",

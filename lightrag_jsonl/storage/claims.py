@@ -151,12 +151,6 @@ def first_fragments(
     return rows.fetchall()
 
 
-def count_claims(connection: sqlite3.Connection, kind: Kind, owner: int, *, after: int) -> int:
-    """How many mentions past row `after` one entity or relation has."""
-    query = f"SELECT count(*) FROM {TABLES[kind]} WHERE {kind} = ? AND id > ?"
-    return int(connection.execute(query, (owner, after)).fetchone()[0])
-
-
 def last_claim(
     connection: sqlite3.Connection, kind: Kind, owner: int, *, without: Iterable[int]
 ) -> int:

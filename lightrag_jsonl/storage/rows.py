@@ -28,6 +28,7 @@ class EntityRow:
     description: str = ""
     summary: str | None = None
     covered: int = 0
+    told: int = 0
     created_at: float = 0.0
     embedding: int | None = None
     name: str = ""
@@ -55,6 +56,7 @@ class RelationRow:
     description: str = ""
     summary: str | None = None
     covered: int = 0
+    told: int = 0
     created_at: float = 0.0
     embedding: int | None = None
     reversed: bool = False
@@ -62,12 +64,8 @@ class RelationRow:
 
 # ── reading ─────────────────────────────────────────────────────────────────────
 
-ENTITY_COLUMNS = (
-    "id, key, tally, mentions, description, summary, covered, created_at, embedding, name, type"
-)
-RELATION_COLUMNS = (
-    "id, low, high, tally, mentions, description, summary, covered, created_at, embedding, reversed"
-)
+ENTITY_COLUMNS = "id, key, tally, mentions, description, summary, covered, told, created_at, embedding, name, type"
+RELATION_COLUMNS = "id, low, high, tally, mentions, description, summary, covered, told, created_at, embedding, reversed"
 
 
 def all_ids(connection: sqlite3.Connection, kind: Kind) -> list[int]:
@@ -144,6 +142,7 @@ def put_entities(connection: sqlite3.Connection, rows: Iterable[EntityRow]) -> N
                 row.description,
                 row.summary,
                 row.covered,
+                row.told,
                 row.created_at,
                 row.embedding,
                 row.name,
@@ -153,7 +152,7 @@ def put_entities(connection: sqlite3.Connection, rows: Iterable[EntityRow]) -> N
         ],
         then="ON CONFLICT (id) DO UPDATE SET tally = excluded.tally, mentions = excluded.mentions, "
         "description = excluded.description, summary = excluded.summary, "
-        "covered = excluded.covered, created_at = excluded.created_at, "
+        "covered = excluded.covered, told = excluded.told, created_at = excluded.created_at, "
         "embedding = excluded.embedding, name = excluded.name, type = excluded.type",
     )
 
@@ -173,6 +172,7 @@ def put_relations(connection: sqlite3.Connection, rows: Iterable[RelationRow]) -
                 row.description,
                 row.summary,
                 row.covered,
+                row.told,
                 row.created_at,
                 row.embedding,
                 int(row.reversed),
@@ -183,7 +183,7 @@ def put_relations(connection: sqlite3.Connection, rows: Iterable[RelationRow]) -
         ],
         then="ON CONFLICT (id) DO UPDATE SET tally = excluded.tally, mentions = excluded.mentions, "
         "description = excluded.description, summary = excluded.summary, "
-        "covered = excluded.covered, created_at = excluded.created_at, "
+        "covered = excluded.covered, told = excluded.told, created_at = excluded.created_at, "
         "embedding = excluded.embedding, reversed = excluded.reversed, "
         "keywords = excluded.keywords, weight = excluded.weight",
     )

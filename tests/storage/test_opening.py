@@ -144,5 +144,35 @@ def test_an_index_of_any_format_is_opened(tmp_path: Path, number: int) -> None:
     ):
         assert checks.problems(connection) == []
         schema.create(fresh)
-        shape = "SELECT type, name, sql FROM sqlite_schema ORDER BY type, name"
+        shape = "SELECT s.type, s.name, c.name FROM sqlite_schema s, pragma_table_xinfo(s.name) c ORDER BY 1, 2, 3"
         assert connection.execute(shape).fetchall() == fresh.execute(shape).fetchall()
+
+
+def test_a_summary_of_format_1_is_renewed_when_it_is_due(tmp_path: Path) -> None:
+    """What it covers is counted once, when the index is led to format 2."""
+    facts = [
+        {"type": "entity", "name": "Hub", "entity_type": "place", "description": f"Fact {n}."}
+        for n in range(20)
+    ]
+    llm = ScriptedLLM(lambda request: "A summary.")
+
+    def tell(number: int) -> None:
+        with LightRAG(tmp_path, llm=llm, embedder=HashEmbedder(dim=16)) as rag:
+            rag.insert_records(Document(f"Text {number}.", id=f"d{number}"), [facts[number]])
+
+    for number in range(10):
+        tell(number)
+    assert len(llm.requests) == 1
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as old:
+        for table in ("entities", "relations"):
+            old.execute(f"ALTER TABLE {table} DROP COLUMN told")
+        old.execute("CREATE INDEX relations_high ON relations (high)")
+        old.execute("PRAGMA user_version = 1")
+        old.commit()
+    for number in range(10, 15):
+        tell(number)
+    assert len(llm.requests) == 1
+    tell(15)
+    assert len(llm.requests) == 2
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
+        assert checks.problems(connection) == []
