@@ -171,7 +171,12 @@ def _dense_hits(snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: in
 def _lexical_hits(snapshot: Snapshot, question: str, scope: Scope | None, limit: int) -> Hits:
     allowed = None if scope is None else scope.chunks.tolist()
     rows = fulltext.search(
-        snapshot.connection, question, limit, allowed=allowed, counted=snapshot.term_counts
+        snapshot.connection,
+        question,
+        limit,
+        allowed=allowed,
+        counted=snapshot.term_counts,
+        last=snapshot.last_chunk,
     )
     ids, scores = zip(*rows, strict=True) if rows else ((), ())
     return Hits.of(ids, scores, "shares words with the question")

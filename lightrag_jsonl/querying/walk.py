@@ -310,14 +310,16 @@ def synonym_edges(
     if not len(rows):
         return NO_PAIRS, NO_WEIGHTS
     others, near = neighbours[rows, columns], similarities[rows, columns].astype(np.float32)
-    order = np.lexsort((others, -near, rows))
-    rows, others, near = rows[order], others[order], near[order]
-    starts = firsts(rows)
-    asked = np.arange(len(rows)) - starts.repeat(np.diff(starts, append=len(rows))) < SYNONYMS
-    pairs, near = _unordered(np.stack([ids[rows], others]).T[asked]), near[asked]
-    order = np.lexsort((-near, pairs[:, 1], pairs[:, 0]))
-    pairs, near = pairs[order], near[order]
-    first = np.append(True, (pairs[1:] != pairs[:-1]).any(axis=1))
+    if np.bincount(rows).max() > SYNONYMS:
+        order = np.lexsort((others, -near, rows))
+        rows, others, near = rows[order], others[order], near[order]
+        starts = firsts(rows)
+        asked = np.arange(len(rows)) - starts.repeat(np.diff(starts, append=len(rows))) < SYNONYMS
+        rows, others, near = rows[asked], others[asked], near[asked]
+    pairs = np.stack([np.minimum(ids[rows], others), np.maximum(ids[rows], others)]).T
+    keys = _keys(pairs, int(pairs.max()) + 1)
+    order = np.lexsort((-near, keys))
+    first = order[firsts(keys[order])]
     return pairs[first], near[first]
 
 

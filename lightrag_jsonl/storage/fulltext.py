@@ -33,12 +33,15 @@ def search(
     *,
     allowed: Iterable[int] | None = None,
     counted: TermCounts | None = None,
+    last: int | None = None,
 ) -> list[tuple[int, float]]:
     """The best chunks for a question as (row id, score), higher is better; ties by row id.
 
-    Only chunks among `allowed` (row ids) where it is given. `counted` may remember `term_counts`.
+    Only chunks among `allowed` (row ids) where it is given. `counted` may remember `term_counts`,
+    and `last` be the `last_chunk`.
     """
-    terms = _telling_terms(connection, question, counted or partial(term_counts, connection))
+    last = last_chunk(connection) if last is None else last
+    terms = _telling_terms(question, counted or partial(term_counts, connection), last)
     if not terms or limit < 1:
         return []
     match = " OR ".join(f'"{term}"' for term in terms)
@@ -65,6 +68,11 @@ def term_counts(connection: sqlite3.Connection, terms: Iterable[str]) -> dict[st
     return dict.fromkeys(wanted, 0) | dict(rows.fetchall())
 
 
+def last_chunk(connection: sqlite3.Connection) -> int:
+    """The greatest row id of a chunk: as many there are at the most, none where it is 0."""
+    return int(connection.execute("SELECT coalesce(max(id), 0) FROM chunks").fetchone()[0])
+
+
 # ── terms ───────────────────────────────────────────────────────────────────────
 
 POSTINGS = 2_500  # rows scored for a question: 3 or 4 ms; commoner terms hardly weigh in BM25
@@ -80,14 +88,13 @@ _WORDS = (  # too common in a large index to be kept anyway; not even counted th
 FUNCTION_WORDS = frozenset(_WORDS.split())
 
 
-def _telling_terms(connection: sqlite3.Connection, question: str, counted: TermCounts) -> list[str]:
+def _telling_terms(question: str, counted: TermCounts, most: int) -> list[str]:
     """The question's terms, the rarest first, as many as `POSTINGS` rows allow; one at least.
 
     A term of more than half of the chunks has no weight in FTS5's BM25.
     """
     terms = list(dict.fromkeys(search_terms(question)))[:TERM_LIMIT]
     telling = terms
-    most = connection.execute("SELECT coalesce(max(id), 0) FROM chunks").fetchone()[0]
     if most > LARGE:
         telling = [term for term in terms if term not in FUNCTION_WORDS] or terms
     counts = counted(telling)

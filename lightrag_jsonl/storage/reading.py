@@ -81,11 +81,6 @@ def relations(
     }
 
 
-def is_empty(connection: sqlite3.Connection) -> bool:
-    """Whether there is no chunk at all."""
-    return connection.execute("SELECT 1 FROM chunks LIMIT 1").fetchone() is None
-
-
 def entity_ids(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
     """Row ids of the entities with these name keys, aliases followed."""
     rows = connection.execute(

@@ -46,7 +46,8 @@ class Snapshot:
     `mentions()` are read when they are first asked for, and kept up to date from then on.
     `entities()`, `relations()` (each naming its first chunks), `chunks()` and `chunk_names()` (their
     public ids) are values by row id, `labels()` what to call documents, by their ids, `term_counts()`
-    how many chunks have a term; all are remembered from question to question.
+    how many chunks have a term; all are remembered from question to question. `last_chunk` is the
+    greatest row id of one.
     """
 
     connection: sqlite3.Connection
@@ -60,6 +61,7 @@ class Snapshot:
     chunk_names: Callable[[Iterable[int]], dict[int, str]]
     labels: Callable[[Iterable[str]], dict[str, str]]
     term_counts: Callable[[Iterable[str]], dict[str, int]]
+    last_chunk: int
 
 
 class SnapshotKeeper:
@@ -73,7 +75,7 @@ class SnapshotKeeper:
         self._database = database
         self._lock = threading.RLock()
         self._generation = -1
-        self._empty = True
+        self._last_chunk = 0
         self._dim = 0
         self._graph: KnowledgeGraph | None = None
         self._vectors: dict[Kind, VectorIndex] = {}
@@ -102,6 +104,7 @@ class SnapshotKeeper:
                 partial(self._names.of, read=partial(reading.chunk_names, connection)),
                 partial(self._labels.of, read=partial(reading.document_labels, connection)),
                 partial(self._terms.of, read=partial(fulltext.term_counts, connection)),
+                self._last_chunk,
             )
 
     def state(self) -> State:
@@ -110,8 +113,8 @@ class SnapshotKeeper:
         """
         with self._database.reading(single=True) as connection:
             if self._graph is None or generation(connection) != self._generation:
-                return "empty" if reading.is_empty(connection) else "behind"
-        if self._empty:
+                return "behind" if fulltext.last_chunk(connection) else "empty"
+        if not self._last_chunk:
             return "empty"
         free = self._lock.acquire(blocking=False)
         if free:
@@ -152,7 +155,7 @@ class SnapshotKeeper:
             except BaseException:
                 self._graph = None  # half done: the next look loads all anew
                 raise
-            self._empty = reading.is_empty(connection)
+            self._last_chunk = fulltext.last_chunk(connection)
             self._generation = current
         assert self._graph is not None
         return self._graph
