@@ -6,9 +6,10 @@ import json
 import re
 import sqlite3
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
+from typing import Any
 
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.storage.claims import TABLES
@@ -18,6 +19,14 @@ from lightrag_jsonl.types import Entity, Json, Kind, Relation
 
 UNBOUNDED = 1 << 60
 NameChunks = Callable[[Iterable[int]], dict[int, str]]
+Row = tuple[Any, ...]
+
+# The chunks that mention what is wanted, in the order of place; the index alone answers this.
+_FIRST_CHUNKS: dict[Kind, str] = {
+    kind: f"(SELECT json_group_array(chunk) FROM (SELECT chunk FROM {table} "
+    f"WHERE {kind} = wanted.value ORDER BY place LIMIT ?))"
+    for kind, table in TABLES.items()
+}
 
 
 def entities(
@@ -31,23 +40,15 @@ def entities(
 
     Their degrees are left at 0: the graph knows them.
     """
-    ids = list(ids)
-    chunks = _sources(connection, "entity", ids, chunk_limit, name_chunks)
     rows = connection.execute(
-        "SELECT e.id, e.name, e.type, e.description, e.created_at, e.tally "
-        "FROM json_each(?) AS wanted JOIN entities e ON e.id = wanted.value",
-        (json.dumps(ids),),
-    )
+        f"SELECT e.id, {_FIRST_CHUNKS['entity']}, e.name, e.type, e.description, e.created_at, "
+        "e.tally FROM json_each(?) AS wanted JOIN entities e ON e.id = wanted.value",
+        (chunk_limit, json.dumps(list(ids))),
+    ).fetchall()
+    sources = _sources(connection, rows, name_chunks)
     return {
-        row[0]: Entity(
-            name=row[1],
-            type=row[2],
-            description=row[3],
-            chunk_ids=chunks.get(row[0], ()),
-            created_at=datetime.fromtimestamp(row[4], UTC),
-            attributes=_attributes(row[5]),
-        )
-        for row in rows
+        id: Entity(name, kind, text, chunks, 0, _time(created_at), _attributes(tally))
+        for (id, _, name, kind, text, created_at, tally), chunks in zip(rows, sources, strict=True)
     }
 
 
@@ -59,25 +60,27 @@ def relations(
     name_chunks: NameChunks | None = None,
 ) -> dict[int, Relation]:
     """Relations by row id, each with the ids of (at most `chunk_limit` of) its chunks."""
-    ids = list(ids)
-    chunks = _sources(connection, "relation", ids, chunk_limit, name_chunks)
     rows = connection.execute(
-        "SELECT r.id, a.name, b.name, r.reversed, r.keywords, r.description, r.weight, "
-        "r.created_at FROM json_each(?) AS wanted JOIN relations r ON r.id = wanted.value "
+        f"SELECT r.id, {_FIRST_CHUNKS['relation']}, r.reversed, a.name, b.name, r.description, "
+        "r.weight, r.created_at, r.keywords "
+        "FROM json_each(?) AS wanted JOIN relations r ON r.id = wanted.value "
         "JOIN entities a ON a.id = r.low JOIN entities b ON b.id = r.high",
-        (json.dumps(ids),),
-    )
+        (chunk_limit, json.dumps(list(ids))),
+    ).fetchall()
+    sources, words = _sources(connection, rows, name_chunks), _parsed(row[-1] for row in rows)
     return {
-        row[0]: Relation(
-            source=row[2] if row[3] else row[1],
-            target=row[1] if row[3] else row[2],
-            keywords=tuple(json.loads(row[4])),
-            description=row[5],
-            weight=row[6],
-            chunk_ids=chunks.get(row[0], ()),
-            created_at=datetime.fromtimestamp(row[7], UTC),
+        id: Relation(
+            high if turned else low,
+            low if turned else high,
+            tuple(keywords),
+            text,
+            weight,
+            chunks,
+            _time(created_at),
         )
-        for row in rows
+        for (id, _, turned, low, high, text, weight, created_at, _), keywords, chunks in zip(
+            rows, words, sources, strict=True
+        )
     }
 
 
@@ -234,22 +237,23 @@ def _plain(value: Json) -> object:
 
 
 def _sources(
-    connection: sqlite3.Connection,
-    kind: Kind,
-    ids: list[int],
-    limit: int,
-    name_chunks: NameChunks | None,
-) -> dict[int, tuple[str, ...]]:
-    rows = connection.execute(
-        "SELECT wanted.value, (SELECT json_group_array(chunk) FROM (SELECT chunk FROM "
-        f"{TABLES[kind]} WHERE {kind} = wanted.value ORDER BY place LIMIT ?)) "
-        "FROM json_each(?) AS wanted",  # the index alone answers this
-        (limit, json.dumps(ids)),
-    )
-    chunks = {owner: dict.fromkeys(json.loads(found)) for owner, found in rows}
-    name_chunks = name_chunks or partial(chunk_names, connection)
-    names = name_chunks(set().union(*chunks.values()))
-    return {owner: tuple(names[chunk] for chunk in found) for owner, found in chunks.items()}
+    connection: sqlite3.Connection, rows: Sequence[Row], name_chunks: NameChunks | None
+) -> list[tuple[str, ...]]:
+    """The public ids of the chunks in the second column, each once."""
+    chunks = [dict.fromkeys(found) for found in _parsed(row[1] for row in rows)]
+    names = (name_chunks or partial(chunk_names, connection))(set().union(*chunks))
+    return [tuple([names[chunk] for chunk in found]) for found in chunks]
+
+
+def _parsed(texts: Iterable[str]) -> list[list[Any]]:
+    """Lists from their JSON, all in one: one at a time, most of it would be the calls."""
+    found: list[list[Any]] = json.loads(f"[{','.join(texts)}]")
+    return found
+
+
+@lru_cache(1_000)
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def _attributes(tally: str) -> tuple[tuple[str, str], ...]:
