@@ -9,13 +9,14 @@ import numpy as np
 from lightrag_jsonl.graph import KnowledgeGraph
 from lightrag_jsonl.options import Fusion, Ranking
 from lightrag_jsonl.querying.fusion import fuse
-from lightrag_jsonl.querying.hits import Floats, Hits, Ids, Probe, Scope, Seeds, Subgraph
-from lightrag_jsonl.sorting import among, each_first, foremost, grouped
+from lightrag_jsonl.querying.hits import NO_HITS, Floats, Hits, Ids, Probe, Scope, Seeds, Subgraph
+from lightrag_jsonl.sorting import among, distinct, each_first, foremost, grouped
 from lightrag_jsonl.storage.snapshot import Snapshot
 
 NAMED_END = 0.25  # added to the cosine for each end that the question names
 BOTH_ENDS = 1.0  # added where both are named: the asked edge stands before all others
 TOLD_OFTEN = 0.1  # of the logarithm of its weight, beside a relation's cosine
+CONNECTED = 0.1  # of the logarithm of its degree, beside an entity's cosine
 KEYWORD_SHARE = 0.5  # of the nearest keyword beside the question in a relation's relevance
 
 
@@ -43,7 +44,7 @@ def expand(
         by_rank = _ranked(direct, score(snapshot, probe, direct, np.zeros(len(direct))), limit)
         relations = fuse([around, by_rank], how=fusion)
     relations = relations[:limit]
-    return Subgraph(_entities(snapshot.graph, seeds, relations, fusion, limit), relations)
+    return Subgraph(_entities(snapshot, seeds, probe, relations, fusion, limit), relations)
 
 
 # ── relations ───────────────────────────────────────────────────────────────────
@@ -95,13 +96,36 @@ def _likeness(snapshot: Snapshot, probe: Probe, ids: Ids) -> Floats:
 
 
 def _entities(
-    graph: KnowledgeGraph, seeds: Seeds, relations: Hits, fusion: Fusion, limit: int
+    snapshot: Snapshot,
+    seeds: Seeds,
+    probe: Probe,
+    relations: Hits,
+    fusion: Fusion,
+    limit: int,
 ) -> Hits:
-    """Seeds and the ends of relations, the more relevant the relation the earlier."""
-    ends = graph.ends(relations.ids).ravel()
+    """Seeds and the ends of relations, the more relevant the relation the earlier.
+
+    Both are judged once more together, by what is told of them beside the whole question.
+    """
+    ends = snapshot.graph.ends(relations.ids).ravel()
     first = each_first(ends)
     reached = Hits.of(ends[first], relations.scores[first // 2], "an end of a relation found")
-    return fuse([seeds.entities, reached], how=fusion, limit=limit)
+    found = distinct(np.concatenate([reached.ids, seeds.entities.ids]))
+    judged = _judged(snapshot, seeds, probe, found)
+    return fuse([seeds.entities, reached, judged], how=fusion, limit=limit)
+
+
+def _judged(snapshot: Snapshot, seeds: Seeds, probe: Probe, ids: Ids) -> Hits:
+    """Entities by the cosine of question and description; much-connected ones a little earlier."""
+    index = snapshot.vectors["entity"]
+    ids = ids[index.knows(ids)]
+    if probe.vectors is None or not len(ids):
+        return NO_HITS
+    degrees = snapshot.graph.degrees(ids)
+    named = among(ids, seeds.named_rows)
+    scores = index.scores(probe.vectors[0], ids) + CONNECTED * np.log1p(degrees) + named
+    order = foremost(scores, ids, len(ids))
+    return Hits.of(ids[order], scores[order])
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────
