@@ -48,7 +48,11 @@ class Describer:
         for kind in GRAPH_KINDS:
             rows = plan.alive(kind)
             limit = (self._options.summarize_fragments + 1) * LOOK_AHEAD
-            small = [row.id for row in rows if row.summary is None and row.mentions <= limit]
+            small = [
+                row.id
+                for row in rows
+                if row.summary is None and _is_stored(plan, kind, row) and row.mentions <= limit
+            ]
             stored = claims.fragments(connection, kind, small)  # one query for nearly all
             for row in rows:
                 told = stored.get(row.id)
@@ -75,7 +79,7 @@ class Describer:
         self, connection: sqlite3.Connection, plan: Plan, kind: Kind, row: Row, limit: int
     ) -> list[Fragment]:
         """The first stored descriptions in order of place that no summary covers."""
-        if row.mentions - row.told <= len(plan.fragments.get((kind, row.id), ())):
+        if not _is_stored(plan, kind, row):
             return []
         limit += plan.removed_claims[kind, row.id]
         return claims.first_fragments(connection, kind, row.id, after=row.covered, limit=limit)
@@ -104,6 +108,11 @@ class Describer:
         """The tokens of a text; its length in bytes, while that fits."""
         size = _bytes(text)
         return size if size <= room // self._options.summarize_fragments else self._count(text)
+
+
+def _is_stored(plan: Plan, kind: Kind, row: Row) -> bool:
+    """Whether there may be claims beside the new ones that no summary covers."""
+    return row.mentions - row.told > len(plan.fragments.get((kind, row.id), ()))
 
 
 def title(row: Row) -> str:

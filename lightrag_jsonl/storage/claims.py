@@ -134,8 +134,8 @@ def fragments(
         f"JOIN {TABLES[kind]} m ON m.{kind} = wanted.value WHERE m.description <> ''",
         (json.dumps(list(found)),),
     )
-    for owner, *fragment in rows:
-        found[owner].append(tuple(fragment))
+    for owner, place, chunk, text in rows:
+        found[owner].append((place, chunk, text))
     return found
 
 
