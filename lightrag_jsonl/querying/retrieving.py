@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -32,7 +33,7 @@ from lightrag_jsonl.querying.observing import Observer
 from lightrag_jsonl.querying.recipes import RECIPES, lookups
 from lightrag_jsonl.querying.searching import Findings, find, load_sources
 from lightrag_jsonl.querying.selection import reranked
-from lightrag_jsonl.querying.thread import SearchThread
+from lightrag_jsonl.querying.thread import SHORT_SECONDS, SearchThread
 from lightrag_jsonl.querying.writing import Found
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 from lightrag_jsonl.text import sanitize
@@ -80,7 +81,7 @@ class Retriever:
         question = self._checked(question, param)
         keywords, probe = Keywords(), None
         recipe = RECIPES[param.mode]
-        state = self._keeper.state() if recipe.searches else "empty"
+        looked, state = time.perf_counter(), self._keeper.state() if recipe.searches else "empty"
         if state != "empty":
             if recipe.facts:
                 keywords = await self._keywords(question, param, usages)
@@ -97,9 +98,9 @@ class Retriever:
                 partial(self._written, question, keywords, findings, selection, param)
             )
         else:
+            ready = state != "behind" and time.perf_counter() - looked < SHORT_SECONDS
             findings, selection, context = await self._thread.run(
-                partial(self._found_and_written, question, keywords, probe, param),
-                ready=state != "behind",
+                partial(self._found_and_written, question, keywords, probe, param), ready=ready
             )
             await observer.retrieved(findings.relations, findings.chunks)
         await observer.selected(edges.kept(selection, context.relations), context)

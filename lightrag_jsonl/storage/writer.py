@@ -134,8 +134,11 @@ class Writer:
         if batch:
             flush = any(work.how.flush for work in batch) or self._left() == 0
             self._prepare(self._connection, flush=flush)
-            _commit_together(self._connection, batch)
-            self._waiting = None if flush else (self._waiting or time.monotonic())
+            written = _commit_together(self._connection, batch)
+            if not flush:
+                self._waiting = self._waiting or time.monotonic()
+            elif written:  # an empty transaction is not flushed, nor what was committed before it
+                self._waiting = None
         elif self._waiting is not None:
             with self._log_file() as log_file:
                 os.fsync(log_file.fileno())
@@ -242,11 +245,14 @@ class _Work(Generic[Result]):
             self.future.set_exception(error)
 
 
-def _commit_together(connection: sqlite3.Connection, batch: Sequence[_Work[Any]]) -> None:
+def _commit_together(connection: sqlite3.Connection, batch: Sequence[_Work[Any]]) -> bool:
+    """Commit the jobs of a batch; tells whether they changed anything."""
+    before = connection.total_changes
     connection.execute("BEGIN IMMEDIATE")
     good = all(work.run(connection) for work in batch)
     connection.execute("COMMIT" if good else "ROLLBACK")
     _tell(batch)
+    return good and connection.total_changes > before
 
 
 def _tell(batch: Sequence[_Work[Any]]) -> None:

@@ -313,6 +313,26 @@ def test_what_need_not_be_flushed_at_once_is_flushed_soon(
     assert stored(tmp_path, "SELECT key FROM settings") == [("a",)]
 
 
+def _fails(connection: sqlite3.Connection) -> None:
+    put_setting("b")(connection)
+    raise ValueError("mine")
+
+
+@pytest.mark.parametrize("job", [_fails, lambda connection: None])
+def test_what_is_not_written_flushes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: Any
+) -> None:
+    """A job that failed, or changed nothing, leaves what was committed before it to the next flush."""
+    database = Database(tmp_path)
+    flushes = Flushes(0)
+    monkeypatch.setattr(os, "fsync", flushes)
+    database.submit(put_setting("a"), flush=False).result(30)
+    database.submit(job).exception(30)
+    assert flushes.done.wait(60)
+    database.close()
+    assert stored(tmp_path, "SELECT key FROM settings") == [("a",)]
+
+
 def test_after_a_flush_that_failed_the_next_write_begins_with_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
