@@ -174,7 +174,9 @@ class Recorder:
         self._position += 1
         position, id = self._position, self.trace_id
         await self._store(
-            event, lambda connection: traces.add(connection, id, position, event_to_json(event))
+            event,
+            lambda connection: traces.add(connection, id, position, event_to_json(event)),
+            single=True,
         )
 
     async def _end(self, event: End) -> None:
@@ -191,8 +193,10 @@ class Recorder:
             wait=True,
         )
 
-    async def _store(self, event: Event, job: Callable[..., None], *, wait: bool = False) -> None:
-        written = self._database.submit(job, flush=False)
+    async def _store(
+        self, event: Event, job: Callable[..., None], *, wait: bool = False, single: bool = False
+    ) -> None:
+        written = self._database.submit(job, flush=False, single=single)
         if wait or self._listener is not None:
             await asyncio.wrap_future(written)
         await self._tell(event)
