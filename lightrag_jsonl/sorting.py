@@ -14,7 +14,7 @@ _DIGIT: Final = 1 << 16
 _HALF: Final = np.int64(32)  # bits of a column that one end of a pair takes
 _LIMIT: Final = 1 << 31  # row ids are below it
 _NONE: Final = np.empty(0, np.int64)
-_FEW: Final = 300
+_FEW: Final = 300  # values up to which comparing them takes less than counting digits
 _SPARSE: Final = 4  # possible values for each that is there, up to which a table of all is kept
 
 

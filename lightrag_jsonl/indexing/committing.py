@@ -213,7 +213,8 @@ class Committer:
                 )
             except LLMError:  # the fragments stand in; the next insert tries again
                 return Usage()
-            one.row.summary, one.row.covered, one.row.told = text, one.covered, one.row.mentions
+            one.row.summary, one.row.covered = text, one.covered
+            one.row.covered_mentions = one.row.mentions
             describer.set_description(one.row, ())
             return usage
 

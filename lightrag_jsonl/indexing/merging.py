@@ -178,7 +178,7 @@ def _take_out(connection: sqlite3.Connection, plan: Plan) -> None:
 def _uncover(row: EntityRow | RelationRow, claim: int) -> None:
     """A summary whose inputs are gone is dropped."""
     if claim <= row.covered:
-        row.summary, row.covered, row.told = None, 0, 0
+        row.summary, row.covered, row.covered_mentions = None, 0, 0
 
 
 # ── adding ──────────────────────────────────────────────────────────────────────

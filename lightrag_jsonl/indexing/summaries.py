@@ -88,7 +88,7 @@ class Describer:
         few = self._options.summarize_fragments
         if row.summary is None:
             return len(fresh) >= few or self._are_long(fresh)
-        return row.mentions - row.told >= max(few, row.mentions / 4)
+        return row.mentions - row.covered_mentions >= max(few, row.mentions / 4)
 
     def _due(self, connection: sqlite3.Connection, plan: Plan, kind: Kind, row: Row) -> Due:
         stored = claims.first_fragments(connection, kind, row.id, after=0, limit=-1)
@@ -112,7 +112,7 @@ class Describer:
 
 def _is_stored(plan: Plan, kind: Kind, row: Row) -> bool:
     """Whether there may be claims beside the new ones that no summary covers."""
-    return row.mentions - row.told > len(plan.fragments.get((kind, row.id), ()))
+    return row.mentions - row.covered_mentions > len(plan.fragments.get((kind, row.id), ()))
 
 
 def title(row: Row) -> str:
@@ -158,7 +158,7 @@ async def summarize(
     texts, usage = list(due.fragments), Usage()
     while len(texts) > 1:
         cut = groups(texts, limit=group_tokens, count=count)
-        written = [_told(done) for done in await together(write(group) for group in cut)]
+        written = [_or_raised(done) for done in await together(write(group) for group in cut)]
         usage = sum((spent for _, spent in written), usage)
         if len(written) >= len(texts):  # fragments too long to be grouped
             return "\n".join(text for text, _ in written), usage
@@ -166,7 +166,7 @@ async def summarize(
     return texts[0], usage
 
 
-def _told(done: tuple[str, Usage] | LLMError) -> tuple[str, Usage]:
+def _or_raised(done: tuple[str, Usage] | LLMError) -> tuple[str, Usage]:
     if isinstance(done, LLMError):
         raise done
     return done

@@ -81,7 +81,8 @@ class Retriever:
         question = self._checked(question, param)
         keywords, probe = Keywords(), None
         recipe = RECIPES[param.mode]
-        looked, state = time.perf_counter(), self._keeper.state() if recipe.searches else "empty"
+        looked = time.perf_counter()
+        state = self._keeper.state() if recipe.searches else "empty"
         if state != "empty":
             if recipe.facts:
                 keywords = await self._keywords(question, param, usages)

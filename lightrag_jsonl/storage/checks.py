@@ -73,12 +73,11 @@ COUNTS: tuple[tuple[str, str], ...] = (
     ),
     *(
         (
-            f"{table} have a summary of other claims than it covers",
-            f"{table} o WHERE o.told <> (SELECT count(*) FROM {claims} m "
+            f"{OWNERS[kind]} have a summary of other claims than it covers",
+            f"{OWNERS[kind]} o WHERE o.covered_mentions <> (SELECT count(*) FROM {claims} m "
             f"WHERE m.{kind} = o.id AND m.id <= o.covered)",
         )
         for kind, claims in TABLES.items()
-        for table in (OWNERS[kind],)
     ),
     (
         "relations lack an end",

@@ -28,7 +28,7 @@ class EntityRow:
     description: str = ""
     summary: str | None = None
     covered: int = 0
-    told: int = 0
+    covered_mentions: int = 0
     created_at: float = 0.0
     embedding: int | None = None
     name: str = ""
@@ -56,7 +56,7 @@ class RelationRow:
     description: str = ""
     summary: str | None = None
     covered: int = 0
-    told: int = 0
+    covered_mentions: int = 0
     created_at: float = 0.0
     embedding: int | None = None
     reversed: bool = False
@@ -64,8 +64,9 @@ class RelationRow:
 
 # ── reading ─────────────────────────────────────────────────────────────────────
 
-ENTITY_COLUMNS = "id, key, tally, mentions, description, summary, covered, told, created_at, embedding, name, type"
-RELATION_COLUMNS = "id, low, high, tally, mentions, description, summary, covered, told, created_at, embedding, reversed"
+_MERGED = "tally, mentions, description, summary, covered, covered_mentions, created_at, embedding"
+ENTITY_COLUMNS = f"id, key, {_MERGED}, name, type"
+RELATION_COLUMNS = f"id, low, high, {_MERGED}, reversed"
 
 
 def all_ids(connection: sqlite3.Connection, kind: Kind) -> list[int]:
@@ -142,7 +143,7 @@ def put_entities(connection: sqlite3.Connection, rows: Iterable[EntityRow]) -> N
                 row.description,
                 row.summary,
                 row.covered,
-                row.told,
+                row.covered_mentions,
                 row.created_at,
                 row.embedding,
                 row.name,
@@ -152,7 +153,8 @@ def put_entities(connection: sqlite3.Connection, rows: Iterable[EntityRow]) -> N
         ],
         then="ON CONFLICT (id) DO UPDATE SET tally = excluded.tally, mentions = excluded.mentions, "
         "description = excluded.description, summary = excluded.summary, "
-        "covered = excluded.covered, told = excluded.told, created_at = excluded.created_at, "
+        "covered = excluded.covered, covered_mentions = excluded.covered_mentions, "
+        "created_at = excluded.created_at, "
         "embedding = excluded.embedding, name = excluded.name, type = excluded.type",
     )
 
@@ -172,7 +174,7 @@ def put_relations(connection: sqlite3.Connection, rows: Iterable[RelationRow]) -
                 row.description,
                 row.summary,
                 row.covered,
-                row.told,
+                row.covered_mentions,
                 row.created_at,
                 row.embedding,
                 int(row.reversed),
@@ -183,7 +185,8 @@ def put_relations(connection: sqlite3.Connection, rows: Iterable[RelationRow]) -
         ],
         then="ON CONFLICT (id) DO UPDATE SET tally = excluded.tally, mentions = excluded.mentions, "
         "description = excluded.description, summary = excluded.summary, "
-        "covered = excluded.covered, told = excluded.told, created_at = excluded.created_at, "
+        "covered = excluded.covered, covered_mentions = excluded.covered_mentions, "
+        "created_at = excluded.created_at, "
         "embedding = excluded.embedding, reversed = excluded.reversed, "
         "keywords = excluded.keywords, weight = excluded.weight",
     )

@@ -55,16 +55,19 @@ CREATE INDEX relation_mentions_relation ON relation_mentions (relation, place, c
 CREATE INDEX relation_mentions_chunk ON relation_mentions (chunk, relation);
 
 -- The fold over the claims. `tally` holds the counts that a claim is added to or taken from;
--- `summary` was written from the descriptions of all claims up to row `covered`, `told` of them.
+-- `summary` was written from the descriptions of all claims up to row `covered`, so many of them
+-- as `covered_mentions`.
 CREATE TABLE entities (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, name TEXT NOT NULL, type TEXT NOT NULL,
     description TEXT NOT NULL, tally TEXT NOT NULL, mentions INTEGER NOT NULL, summary TEXT,
-    covered INTEGER NOT NULL DEFAULT 0, told INTEGER NOT NULL DEFAULT 0, created_at REAL NOT NULL, embedding INTEGER
+    covered INTEGER NOT NULL DEFAULT 0, covered_mentions INTEGER NOT NULL DEFAULT 0,
+    created_at REAL NOT NULL, embedding INTEGER
 );
 CREATE TABLE relations (
     id INTEGER PRIMARY KEY, low INTEGER NOT NULL, high INTEGER NOT NULL, reversed INTEGER NOT NULL,
     keywords TEXT NOT NULL, description TEXT NOT NULL, weight REAL NOT NULL, tally TEXT NOT NULL,
-    mentions INTEGER NOT NULL, summary TEXT, covered INTEGER NOT NULL DEFAULT 0, told INTEGER NOT NULL DEFAULT 0, created_at REAL NOT NULL, embedding INTEGER,
+    mentions INTEGER NOT NULL, summary TEXT, covered INTEGER NOT NULL DEFAULT 0,
+    covered_mentions INTEGER NOT NULL DEFAULT 0, created_at REAL NOT NULL, embedding INTEGER,
     UNIQUE (low, high)
 );
 -- Names that stand for another entity; `display` is how that one is to be called.
@@ -112,9 +115,11 @@ def _from_1(connection: sqlite3.Connection) -> None:
     """An index that nothing looked in goes; how many claims a summary covers is kept."""
     connection.execute("DROP INDEX relations_high")
     for table, kind in (("entities", "entity"), ("relations", "relation")):
-        connection.execute(f"ALTER TABLE {table} ADD COLUMN told INTEGER NOT NULL DEFAULT 0")
         connection.execute(
-            f"UPDATE {table} SET told = (SELECT count(*) FROM {kind}_mentions m "
+            f"ALTER TABLE {table} ADD COLUMN covered_mentions INTEGER NOT NULL DEFAULT 0"
+        )
+        connection.execute(
+            f"UPDATE {table} SET covered_mentions = (SELECT count(*) FROM {kind}_mentions m "
             f"WHERE m.{kind} = {table}.id AND m.id <= covered) WHERE summary IS NOT NULL"
         )
 

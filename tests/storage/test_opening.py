@@ -165,7 +165,7 @@ def test_a_summary_of_format_1_is_renewed_when_it_is_due(tmp_path: Path) -> None
     assert len(llm.requests) == 1
     with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as old:
         for table in ("entities", "relations"):
-            old.execute(f"ALTER TABLE {table} DROP COLUMN told")
+            old.execute(f"ALTER TABLE {table} DROP COLUMN covered_mentions")
         old.execute("CREATE INDEX relations_high ON relations (high)")
         old.execute("PRAGMA user_version = 1")
         old.commit()
