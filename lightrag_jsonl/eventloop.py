@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import queue
+import signal
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
+from types import FrameType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from lightrag_jsonl.errors import StorageError
@@ -25,26 +27,33 @@ class Closable(Protocol):
 
 
 class LoopThread:
-    """An event loop in a daemon thread, started when it is first needed; safe from any thread.
+    """An event loop for callers that do not await; safe from any thread.
 
-    After `close()` calls are refused with `StorageError`.
+    A daemon thread, started when it is first needed, runs it while calls are open; in between,
+    whoever calls `run_here` may. After `close()` calls are refused with `StorageError`.
     """
 
     def __init__(self) -> None:
-        self._guard = threading.Lock()
+        self._turn = threading.Lock()  # of who runs the loop
+        self._runner = 0  # the thread that does
+        self._guard = threading.Lock()  # of all below
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._wanted: queue.SimpleQueue[bool] = queue.SimpleQueue()  # False: for the last time
+        self._calls = 0  # to the thread, not yet answered
+        self._serving = False  # the thread runs the loop
+        self._here: asyncio.Task[Any] | None = None  # what another thread runs it for
         self.closed = False
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine there and wait; Ctrl-C cancels it, and waits until it has stopped."""
-        if threading.current_thread() is self._thread:
+        """Run a coroutine in the thread and wait; Ctrl-C cancels it, and waits until it has stopped."""
+        if threading.get_ident() == self._runner:
             work.close()
             raise RuntimeError(
                 "a listener cannot call the LightRAG that it listens to and waits for"
             )
         try:
-            future = asyncio.run_coroutine_threadsafe(work, self._started())
+            future = self._handed_over(work)
         except BaseException:
             work.close()
             raise
@@ -54,6 +63,25 @@ class LoopThread:
             future.cancel()
             concurrent.futures.wait([future])
             raise
+        except concurrent.futures.CancelledError:
+            raise self._cancelled() from None
+
+    def run_here(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """The same in the calling thread, where nothing else is to be run: of a question that takes
+        5 ms, changing threads twice would be a tenth.
+        """
+        if _runs_a_loop() or not self._turn.acquire(blocking=False):
+            return self.run(work)
+        try:
+            borrowed = self._borrowed(work)
+            if borrowed is not None:
+                return _interruptible(*borrowed)
+        except asyncio.CancelledError:
+            raise self._cancelled() from None
+        finally:
+            self._here, self._runner = None, 0
+            self._turn.release()
+        return self.run(work)
 
     def iterate(self, source: AsyncIterator[Item]) -> Iterator[Item]:
         """Pull the items of an async iterator, each when it is asked for."""
@@ -71,36 +99,133 @@ class LoopThread:
         with self._guard:
             self.closed = True
             loop, self._loop = self._loop, None
+            if loop is not None and self._here is not None:
+                loop.call_soon_threadsafe(self._here.cancel)
+            if loop is not None and self._serving:
+                loop.call_soon_threadsafe(loop.stop)
         if loop is not None and self._thread is not None:
-            loop.call_soon_threadsafe(loop.stop)
+            self._wanted.put(False)
             self._thread.join()
-            loop.close()
+
+    # ── who runs it ─────────────────────────────────────────────────────────────
+
+    def _handed_over(self, work: Coroutine[Any, Any, Result]) -> concurrent.futures.Future[Result]:
+        with self._guard:
+            loop = self._started()
+            future = asyncio.run_coroutine_threadsafe(work, loop)
+            self._calls += 1
+            if not self._serving:
+                self._wanted.put(True)
+        future.add_done_callback(lambda _: self._answered(loop))
+        return future
+
+    def _borrowed(
+        self, work: Coroutine[Any, Any, Result]
+    ) -> tuple[asyncio.AbstractEventLoop, asyncio.Task[Result]] | None:
+        """The loop, and the work as a task of it, if the thread is not waiting for its turn."""
+        with self._guard:
+            if self._calls or self.closed:
+                return None
+            loop = self._started()
+            task = self._here = loop.create_task(work)
+            self._runner = threading.get_ident()
+            return loop, task
 
     def _started(self) -> asyncio.AbstractEventLoop:
+        if self.closed:
+            raise _was_closed()
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(
+                target=self._serve, args=(self._loop,), name="lightrag-jsonl", daemon=True
+            )
+            self._thread.start()
+        return self._loop
+
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The thread: whenever it is wanted, run the loop until nothing is left to be run."""
+        while self._wanted.get():
+            with self._turn:
+                with self._guard:
+                    self._serving = not self.closed
+                if self._serving:
+                    self._runner = threading.get_ident()
+                    loop.call_soon(self._rest, loop)
+                    loop.run_forever()
+                    self._runner = 0
+        with self._turn:
+            loop.run_until_complete(_wound_up(loop))
+            loop.close()
+
+    def _answered(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._guard:
-            if self.closed:
-                raise StorageError("this LightRAG was closed")
-            if self._loop is None:
-                ready: queue.SimpleQueue[asyncio.AbstractEventLoop] = queue.SimpleQueue()
-                self._thread = threading.Thread(
-                    target=_serve, args=(ready,), name="lightrag-jsonl", daemon=True
-                )
-                self._thread.start()
-                self._loop = ready.get()
-            return self._loop
+            self._calls -= 1
+            if self._serving and not self.closed:
+                loop.call_soon_threadsafe(self._rest, loop)
+
+    def _rest(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._guard:
+            idle = not self._calls and not asyncio.all_tasks(loop)
+            if self._serving and idle and not self.closed:  # else `close` has stopped it
+                self._serving = False
+                loop.stop()
+
+    def _cancelled(self) -> Exception:
+        """What to raise for a call that was cancelled: by `close()`, or from within."""
+        return _was_closed() if self.closed else concurrent.futures.CancelledError()
 
 
-def _serve(ready: queue.SimpleQueue[asyncio.AbstractEventLoop]) -> None:
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    loop.call_soon(ready.put, loop)
-    loop.run_forever()
-    pending = asyncio.all_tasks(loop)
+# ── helpers ─────────────────────────────────────────────────────────────────────
+
+
+def _interruptible(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Result]) -> Result:
+    """Run a loop until a task is done. If Ctrl-C would raise something, it first cancels the task;
+    a second one raises at once.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        return loop.run_until_complete(task)
+    raised: list[BaseException] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        try:
+            before(number, frame)
+        except BaseException as error:
+            if raised:
+                raise
+            raised.append(error)
+            loop.call_soon_threadsafe(task.cancel)
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        return loop.run_until_complete(task)
+    finally:
+        if signal.getsignal(signal.SIGINT) is interrupt:
+            signal.signal(signal.SIGINT, before)
+        if raised:
+            raise raised[0] from None
+
+
+def _runs_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _was_closed() -> StorageError:
+    return StorageError("this LightRAG was closed")
+
+
+async def _wound_up(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel what is left, and wait until it has come to its end."""
+    pending = asyncio.all_tasks() - {asyncio.current_task()}
     for task in pending:
         task.cancel()
-    loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
-    loop.run_until_complete(loop.shutdown_asyncgens())
-    loop.run_until_complete(loop.shutdown_default_executor())
+    await asyncio.gather(*pending, return_exceptions=True)
+    await loop.shutdown_asyncgens()
+    await loop.shutdown_default_executor()
 
 
 async def _next(source: AsyncIterator[Item]) -> Item:

@@ -65,7 +65,7 @@ class LightRAG:
 
     The arguments are those of `AsyncLightRAG`. Works in scripts, notebooks and inside a running
     event loop: its own loop runs in a thread that starts with the first call and ends with
-    `close()` (or the `with` block).
+    `close()` (or the `with` block); for `retrieve`, if nothing else is going on, in the caller's.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class LightRAG:
         history: Sequence[Message] = (),
     ) -> Context:
         """What would be shown to the model: ranked entities, relations and chunks, and the prompt."""
-        return self._loop.run(self._rag.retrieve(question, param, mode=mode, history=history))
+        return self._loop.run_here(self._rag.retrieve(question, param, mode=mode, history=history))
 
     def stream(
         self,

@@ -13,7 +13,7 @@ from lightrag_jsonl.querying import walk
 from lightrag_jsonl.querying.hits import Ids, Scope, Seeds, Subgraph
 from lightrag_jsonl.querying.transitions import Floats
 from lightrag_jsonl.querying.walk import Edges, WalkGraph
-from lightrag_jsonl.sorting import among, distinct, grouped
+from lightrag_jsonl.sorting import among, distinct, foremost, grouped
 from lightrag_jsonl.storage import rows
 from lightrag_jsonl.storage.mentions import Mentions
 from lightrag_jsonl.storage.snapshot import Snapshot
@@ -157,5 +157,5 @@ def _most_pulled(chunks: Ids, pull: npt.NDArray[np.float64], limit: int) -> Ids:
     each, group, _ = grouped(chunks)
     if len(each) > limit:
         sums = np.bincount(group, pull, len(each))
-        each = np.sort(each[np.argsort(-sums, kind="stable")[:limit]])
+        each = np.sort(each[foremost(sums, each, limit)])
     return each
