@@ -48,16 +48,11 @@ class Describer:
         for kind in GRAPH_KINDS:
             rows = plan.alive(kind)
             limit = (self._options.summarize_fragments + 1) * LOOK_AHEAD
-            small = [
-                row.id
-                for row in rows
-                if row.summary is None and _is_stored(plan, kind, row) and row.mentions <= limit
-            ]
-            stored = claims.fragments(connection, kind, small)  # one query for nearly all
+            after = {row.id: row.covered for row in rows if _is_stored(plan, kind, row)}
+            most = limit + max((plan.removed_claims[kind, id] for id in after), default=0)
+            stored = claims.fragments(connection, kind, after, limit=most)
             for row in rows:
-                told = stored.get(row.id)
-                if told is None:
-                    told = self._first_stored(connection, plan, kind, row, limit)
+                told = stored.get(row.id, ())
                 fresh = _distinct(told, plan.fragments.get((kind, row.id), []), plan, limit=limit)
                 if self._summarize and self._is_due(row, fresh):
                     due.append(self._due(connection, plan, kind, row))
@@ -75,15 +70,6 @@ class Describer:
             shown.append(text)
         row.description = "\n".join(shown)
 
-    def _first_stored(
-        self, connection: sqlite3.Connection, plan: Plan, kind: Kind, row: Row, limit: int
-    ) -> list[Fragment]:
-        """The first stored descriptions in order of place that no summary covers."""
-        if not _is_stored(plan, kind, row):
-            return []
-        limit += plan.removed_claims[kind, row.id]
-        return claims.first_fragments(connection, kind, row.id, after=row.covered, limit=limit)
-
     def _is_due(self, row: Row, fresh: Sequence[str]) -> bool:
         few = self._options.summarize_fragments
         if row.summary is None:
@@ -91,7 +77,7 @@ class Describer:
         return row.mentions - row.covered_mentions >= max(few, row.mentions / 4)
 
     def _due(self, connection: sqlite3.Connection, plan: Plan, kind: Kind, row: Row) -> Due:
-        stored = claims.first_fragments(connection, kind, row.id, after=0, limit=-1)
+        stored = claims.fragments(connection, kind, {row.id: 0})[row.id]
         new = plan.fragments.get((kind, row.id), [])
         covered = plan.last_claims.get((kind, row.id))
         if covered is None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from lightrag_jsonl.storage.bulk import put_rows
 from lightrag_jsonl.storage.rows import OWNERS, dump
@@ -13,6 +14,7 @@ from lightrag_jsonl.types import EntityMention, Kind, RelationMention
 
 Row = tuple[int | float | str | None, ...]  # in the order of its table's columns
 
+OWNERS_AT_ONCE = 1_000  # whose descriptions are read as one text, of some MB at the most
 TABLES: dict[Kind, str] = {"entity": "entity_mentions", "relation": "relation_mentions"}
 
 
@@ -125,30 +127,27 @@ def drop_claims(connection: sqlite3.Connection, chunks: Iterable[int]) -> None:
 
 
 def fragments(
-    connection: sqlite3.Connection, kind: Kind, owners: Iterable[int]
+    connection: sqlite3.Connection, kind: Kind, after: Mapping[int, int], *, limit: int = -1
 ) -> dict[int, list[tuple[int, int, str]]]:
-    """(place, chunk, description) of every described mention of each owner; none of one is []."""
-    found: dict[int, list[tuple[int, int, str]]] = {owner: [] for owner in owners}
-    rows = connection.execute(
-        f"SELECT m.{kind}, m.place, m.chunk, m.description FROM json_each(?) AS wanted "
-        f"JOIN {TABLES[kind]} m ON m.{kind} = wanted.value WHERE m.description <> ''",
-        (json.dumps(list(found)),),
+    """(place, chunk, description) of the first described mentions of each owner, in order of place.
+
+    Only those past the row that `after` has for the owner; all of them if the limit is negative.
+    They come as one row: Python's SQLite module lets go of the interpreter at each, and beside a
+    busy thread waits until it is given back.
+    """
+    statement = (
+        "SELECT json_group_array(json((SELECT json_group_array(json_array(place, chunk, description)) "
+        f"FROM (SELECT place, chunk, description FROM {TABLES[kind]} WHERE {kind} = wanted.key "
+        "AND id > wanted.value AND description <> '' ORDER BY place LIMIT ?)))) "
+        "FROM json_each(?) AS wanted"
     )
-    for owner, place, chunk, text in rows:
-        found[owner].append((place, chunk, text))
+    found: dict[int, list[tuple[int, int, str]]] = {}
+    waiting = iter(after.items())
+    while some := dict(islice(waiting, OWNERS_AT_ONCE)):
+        (told,) = connection.execute(statement, (limit, json.dumps(some))).fetchone()
+        for owner, texts in zip(some, json.loads(told), strict=True):
+            found[owner] = [(place, chunk, text) for place, chunk, text in texts]
     return found
-
-
-def first_fragments(
-    connection: sqlite3.Connection, kind: Kind, owner: int, *, after: int, limit: int
-) -> list[tuple[int, int, str]]:
-    """(place, chunk, description) of the first described mentions past row `after`, in order of place."""
-    rows = connection.execute(
-        f"SELECT place, chunk, description FROM {TABLES[kind]} "
-        f"WHERE {kind} = ? AND id > ? AND description <> '' ORDER BY place LIMIT ?",
-        (owner, after, limit),
-    )
-    return rows.fetchall()
 
 
 def last_claim(
