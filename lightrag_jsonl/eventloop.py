@@ -67,11 +67,12 @@ class LoopThread:
             raise self._cancelled() from None
 
     def run_here(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The same in the calling thread, where nothing else is to be run: of a question that takes
-        5 ms, changing threads twice would be a tenth.
+        """The same in the calling thread, where nothing else is to be run: changing threads twice
+        takes longer than all the loop does.
         """
         if _runs_a_loop() or not self._turn.acquire(blocking=False):
             return self.run(work)
+        borrowed = None
         try:
             borrowed = self._borrowed(work)
             if borrowed is not None:
@@ -80,6 +81,8 @@ class LoopThread:
             raise self._cancelled() from None
         finally:
             self._here, self._runner = None, 0
+            if borrowed is not None and asyncio.all_tasks(borrowed[0]):  # it left something behind
+                self._wanted.put(True)
             self._turn.release()
         return self.run(work)
 

@@ -101,7 +101,10 @@ def test_a_caller_whose_own_loop_runs_is_served_by_the_thread(loop: LoopThread) 
     assert asyncio.run(calls()) != threading.get_ident()
 
 
-def test_what_a_call_leaves_running_goes_on(loop: LoopThread) -> None:
+@pytest.mark.parametrize("call", [LoopThread.run, LoopThread.run_here])
+def test_what_a_call_leaves_running_goes_on(
+    loop: LoopThread, call: Callable[..., asyncio.Task[None]]
+) -> None:
     done = threading.Event()
 
     async def later() -> None:
@@ -111,7 +114,7 @@ def test_what_a_call_leaves_running_goes_on(loop: LoopThread) -> None:
     async def leaves() -> asyncio.Task[None]:
         return asyncio.create_task(later())
 
-    task = loop.run(leaves())
+    task = call(loop, leaves())
     assert done.wait(LONG)
     assert task is not None
 
