@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -42,17 +43,25 @@ def growth(small: int, large: int) -> dict[str, Any]:
 def _round(small: int, large: int, cores: tuple[int, int]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         building = _build(Path(scratch) / "large", large, cores[0])
-        some: list[float] = []
-        while building.poll() is None:
-            figures = _figures(_build(Path(scratch) / f"small-{len(some)}", small, cores[1]))
-            if building.poll() is None:  # else it had the machine to itself towards its end
-                some.append(figures["cpu_ms_per_chunk"])
-        most = _figures(building)["cpu_ms_per_chunk"]
-    if not some:
+        try:
+            small_ms = []
+            while building.poll() is None:
+                small_ms.append(_cpu(_build(Path(scratch) / "small", small, cores[1])))
+                shutil.rmtree(Path(scratch) / "small")
+            large_ms = _cpu(building)
+        finally:
+            building.kill()
+    del small_ms[-1:]  # towards its end it had the machine to itself
+    if not small_ms:
         raise SystemExit(f"{large} chunks are too few to be compared with {small}")
-    few = round(median(some), 3)
-    print(f"{large}: {most} ms of CPU a chunk, {small}: {few}", file=sys.stderr)
-    return {"small_ms": few, "small_builds": len(some), "large_ms": most, "ratio": most / few}
+    usual = median(small_ms)
+    print(f"{large}: {large_ms} ms of CPU a chunk, {small}: {usual:.3f}", file=sys.stderr)
+    return {
+        "small_ms": round(usual, 3),
+        "small_builds": len(small_ms),
+        "large_ms": large_ms,
+        "ratio": round(large_ms / usual, 3),
+    }
 
 
 def _build(folder: Path, size: int, core: int) -> subprocess.Popen[str]:
@@ -66,12 +75,12 @@ def _build(folder: Path, size: int, core: int) -> subprocess.Popen[str]:
     )
 
 
-def _figures(building: subprocess.Popen[str]) -> dict[str, Any]:
+def _cpu(building: subprocess.Popen[str]) -> float:
+    """CPU time a chunk, in milliseconds, once the build is done."""
     printed, _ = building.communicate()
     if building.returncode:
         raise SystemExit(f"a build failed with the status {building.returncode}")
-    figures: dict[str, Any] = json.loads(printed)
-    return figures
+    return float(json.loads(printed)["cpu_ms_per_chunk"])
 
 
 if __name__ == "__main__":

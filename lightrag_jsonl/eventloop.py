@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for callers that do not await."""
+"""An event loop for callers that do not await: in a thread of its own, or in theirs."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ same row: the graph is a function of the set of claims (laws *fold* and *undo*).
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -69,7 +68,6 @@ class Plan:
     entity_claims: list[Row] = field(default_factory=list)
     relation_claims: list[Row] = field(default_factory=list)
     removed: frozenset[int] = frozenset()
-    removed_claims: Counter[tuple[Kind, int]] = field(default_factory=Counter)
     last_claims: dict[tuple[Kind, int], int] = field(default_factory=dict)
     fragments: dict[tuple[Kind, int], list[Fragment]] = field(default_factory=dict)
 
@@ -161,12 +159,10 @@ def _take_out(connection: sqlite3.Connection, plan: Plan) -> None:
     for claim in gone_entities:
         count_entity(plan.entities[claim.entity], claim.mention, -1)
         _uncover(plan.entities[claim.entity], claim.id)
-        plan.removed_claims["entity", claim.entity] += 1
     for relation_claim in gone_relations:
         row = plan.relations[relation_claim.relation]
         count_relation(row, relation_claim.mention, -1, forward=relation_claim.forward)
         _uncover(row, relation_claim.id)
-        plan.removed_claims["relation", row.id] += 1
     times = set(chunk_times(connection, plan.removed).values())
     for kind in GRAPH_KINDS:
         for touched in plan.alive(kind):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -49,11 +49,10 @@ class Describer:
             rows = plan.alive(kind)
             limit = (self._options.summarize_fragments + 1) * LOOK_AHEAD
             after = {row.id: row.covered for row in rows if _is_stored(plan, kind, row)}
-            most = limit + max((plan.removed_claims[kind, id] for id in after), default=0)
-            stored = claims.fragments(connection, kind, after, limit=most)
+            stored = claims.fragments(connection, kind, after, without=plan.removed, limit=limit)
             for row in rows:
-                told = stored.get(row.id, ())
-                fresh = _distinct(told, plan.fragments.get((kind, row.id), []), plan, limit=limit)
+                new = plan.fragments.get((kind, row.id), [])
+                fresh = _distinct(stored.get(row.id, []), new, limit=limit)
                 if self._summarize and self._is_due(row, fresh):
                     due.append(self._due(connection, plan, kind, row))
                 self.set_description(row, fresh)
@@ -77,12 +76,12 @@ class Describer:
         return row.mentions - row.covered_mentions >= max(few, row.mentions / 4)
 
     def _due(self, connection: sqlite3.Connection, plan: Plan, kind: Kind, row: Row) -> Due:
-        stored = claims.fragments(connection, kind, {row.id: 0})[row.id]
+        stored = claims.fragments(connection, kind, {row.id: 0}, without=plan.removed)[row.id]
         new = plan.fragments.get((kind, row.id), [])
         covered = plan.last_claims.get((kind, row.id))
         if covered is None:
             covered = claims.last_claim(connection, kind, row.id, without=plan.removed)
-        return Due(kind, row, title(row), tuple(_distinct(stored, new, plan)), covered)
+        return Due(kind, row, title(row), tuple(_distinct(stored, new)), covered)
 
     def _are_long(self, texts: Sequence[str]) -> bool:
         room = self._options.summarize_tokens
@@ -211,12 +210,7 @@ def _is_border(text: str, every: int) -> bool:
 
 
 def _distinct(
-    stored: Iterable[Fragment],
-    new: Iterable[Fragment],
-    plan: Plan,
-    *,
-    limit: int | None = None,
+    stored: Sequence[Fragment], new: Sequence[Fragment], *, limit: int | None = None
 ) -> list[str]:
-    """Texts in order of place, each once; what is stored of a chunk that goes (or is folded anew) is left out."""
-    kept = sorted([*(f for f in stored if f[1] not in plan.removed), *new])
-    return list(dict.fromkeys(text for _, _, text in kept[:limit]))
+    """Texts in order of place, each once, of the first `limit` fragments."""
+    return list(dict.fromkeys(text for _, _, text in sorted([*stored, *new])[:limit]))
