@@ -27,7 +27,6 @@ from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Tokenizer, Vectors
 from lightrag_jsonl.storage import (
     aliases,
-    cache,
     claims,
     documents,
     fulltext,
@@ -39,6 +38,7 @@ from lightrag_jsonl.storage import (
 from lightrag_jsonl.storage.aliases import Aliases
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.documents import StoredChunk, StoredDocument
+from lightrag_jsonl.storage.embeddings import embedding_ids, put_embeddings
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.text import digest
 from lightrag_jsonl.types import Chunk, Document, Extraction, Page, Usage
@@ -228,7 +228,7 @@ class Committer:
     def _write(
         self, connection: sqlite3.Connection, change: _Change, vectors: Mapping[bytes, Vectors]
     ) -> None:
-        stored = cache.put_embeddings(connection, vectors)
+        stored = put_embeddings(connection, vectors)
         if change.aliases is not None:
             aliases.replace(connection, change.aliases)
         self._drop_old(connection, change)
@@ -258,7 +258,7 @@ class Committer:
         entities = [row for row in plan.entities.values() if row.mentions]
         relations = [row for row in plan.relations.values() if row.mentions]
         changed: list[EntityRow | RelationRow] = [*entities, *relations]
-        stored |= cache.embedding_ids(connection, (key for key in change.keys if key not in stored))
+        stored |= embedding_ids(connection, (key for key in change.keys if key not in stored))
         for row, key in zip(changed, change.keys, strict=True):
             row.embedding = stored.get(key)
         for kind in GRAPH_KINDS:
@@ -274,7 +274,7 @@ class Committer:
         for document in change.documents:
             documents.put_document(connection, document, pages[document.id])
         keys = [self._embeddings.key(new.chunk.text) for new in change.chunks]
-        stored |= cache.embedding_ids(connection, (key for key in keys if key not in stored))
+        stored |= embedding_ids(connection, (key for key in keys if key not in stored))
         documents.put_chunks(
             connection,
             [

@@ -9,7 +9,7 @@ import numpy as np
 from lightrag_jsonl.concurrency import together
 from lightrag_jsonl.errors import EmbeddingError
 from lightrag_jsonl.protocols import Embedder, Vectors
-from lightrag_jsonl.storage import cache
+from lightrag_jsonl.storage import embeddings
 from lightrag_jsonl.storage.database import Database
 
 UNIT_TOLERANCE = 1e-3
@@ -26,18 +26,18 @@ class Embeddings:
 
     def key(self, text: str) -> bytes:
         """What identifies the vector of a text: the same for texts that begin alike as far as they are read."""
-        return cache.text_key(self._embedder.name, self._clip(text))
+        return embeddings.text_key(self._embedder.name, self._clip(text))
 
     def keyed(self, texts: Iterable[str]) -> list[tuple[bytes, str]]:
         """Each text as far as the embedder reads it, with its key."""
         read = map(self._clip, texts)
-        return [(cache.text_key(self._embedder.name, text), text) for text in read]
+        return [(embeddings.text_key(self._embedder.name, text), text) for text in read]
 
     async def missing(self, keyed: Iterable[tuple[bytes, str]]) -> dict[bytes, Vectors]:
         """The vectors (float32, shape (dim,)), by key, of those texts that the database has none for."""
         by_key = dict(keyed)
         with self._database.reading() as connection:
-            stored = cache.embedding_ids(connection, by_key)
+            stored = embeddings.embedding_ids(connection, by_key)
         wanted = [(key, text) for key, text in by_key.items() if key not in stored]
         batches = [
             wanted[start : start + self._batch_size]

@@ -19,7 +19,6 @@ from lightrag_jsonl.indexing.merging import (
 from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.storage import (
     aliases,
-    cache,
     claims,
     documents,
     maintenance,
@@ -28,6 +27,7 @@ from lightrag_jsonl.storage import (
     snapshot,
 )
 from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.storage.embeddings import embedding_ids, put_embeddings
 from lightrag_jsonl.types import Kind
 
 BATCH = 512  # texts embedded and stored at a time
@@ -46,6 +46,7 @@ async def repair(database: Database, embeddings: Embeddings, describer: Describe
 
     def refold(connection: sqlite3.Connection) -> None:
         orphans = maintenance.drop_orphans(connection)
+        maintenance.rebuild_keys(connection, snapshot.dimension(connection))
         chunks = rows.all_ids(connection, "chunk")
         said = said_again(connection, chunks)
         old = {kind: rows.all_ids(connection, kind) for kind in GRAPH_KINDS}
@@ -106,14 +107,14 @@ async def _embed_all(
     texts = list(dict(keyed).items())
     for start in range(0, len(texts), BATCH):
         vectors = await embeddings.missing(texts[start : start + BATCH])
-        await database.committed(partial(cache.put_embeddings, vectors=vectors))
+        await database.committed(partial(put_embeddings, vectors=vectors))
         if watcher is not None:
             watcher(min(start + BATCH, len(texts)), len(texts))
 
     def switch(connection: sqlite3.Connection) -> None:
         for kind, found in wanted.items():
             keys = [embeddings.key(text) for _, text in found]
-            ids = cache.embedding_ids(connection, keys)
+            ids = embedding_ids(connection, keys)
             pairs = [(ids[key], row) for key, (row, _) in zip(keys, found, strict=True)]
             maintenance.use_embeddings(connection, kind, pairs)
         if recorded is not None:
@@ -151,6 +152,6 @@ def _use_stored(connection: sqlite3.Connection, embeddings: Embeddings, plan: Pl
         ],
     }
     for kind, found in pairs.items():
-        ids = cache.embedding_ids(connection, [key for key, _ in found])
+        ids = embedding_ids(connection, [key for key, _ in found])
         known = [(ids[key], row) for key, row in found if key in ids]
         maintenance.use_embeddings(connection, kind, known)

@@ -9,8 +9,16 @@ import numpy as np
 
 from lightrag_jsonl.storage import documents, fulltext, schema
 from lightrag_jsonl.storage.claims import TABLES
+from lightrag_jsonl.storage.embeddings import (
+    damaged_blocks,
+    has_vector,
+    load_vectors,
+    other_lengths,
+    prefix,
+    stored_keys,
+)
 from lightrag_jsonl.storage.rows import OWNERS, all_ids
-from lightrag_jsonl.storage.snapshot import Snapshot, dimension, load_vectors
+from lightrag_jsonl.storage.snapshot import Snapshot, dimension
 from lightrag_jsonl.types import Kind
 
 HALF = 2e-3  # what a component may lose where vectors are kept as halves or bytes
@@ -88,15 +96,9 @@ COUNTS: tuple[tuple[str, str], ...] = (
     *(
         (
             f"{table} have no vector",
-            f"{table} o WHERE NOT EXISTS (SELECT 1 FROM embeddings v WHERE v.id = o.embedding)",
+            f"{table} o WHERE NOT {has_vector('o')}",
         )
         for table in OWNERS.values()
-    ),
-    (
-        "vectors in use have another length than the index's",
-        "embeddings v WHERE length(v.vector) <> 4 * (SELECT CAST(value AS INTEGER) FROM settings "
-        "WHERE key = 'dim') AND v.id IN (SELECT embedding FROM chunks UNION "
-        "SELECT embedding FROM entities UNION SELECT embedding FROM relations)",
     ),
     (
         "events have no trace",
@@ -111,6 +113,7 @@ def problems(connection: sqlite3.Connection) -> list[str]:
         *_damage(connection),
         *_missing_settings(connection),
         *_dangling(connection),
+        *_embeddings(connection),
         *_fulltext(connection),
     ]
 
@@ -149,6 +152,37 @@ def _dangling(connection: sqlite3.Connection) -> Iterator[str]:
         number = connection.execute(f"SELECT count(*) FROM {source}").fetchone()[0]
         if number:
             yield f"{number} {what}"
+
+
+def _embeddings(connection: sqlite3.Connection) -> Iterator[str]:
+    """The rows that vectors share, and the index by which texts find theirs."""
+    lost, astray = _wrong_keys(connection)
+    for what, number in (
+        ("rows of vectors are damaged", len(damaged_blocks(connection))),
+        (
+            "rows of vectors in use have another length than the index's",
+            len(other_lengths(connection, dimension(connection))),
+        ),
+        ("vectors are not found by their texts", lost),
+        ("texts find no vector, or another's", astray),
+    ):
+        if number:
+            yield f"{number} {what}"
+
+
+def _wrong_keys(connection: sqlite3.Connection) -> tuple[int, int]:
+    """How many vectors the index does not lead to, and how many of its entries lead elsewhere."""
+    keys = dict(stored_keys(connection))
+    query = "SELECT prefix, id FROM vector_keys"
+    index: dict[int, int] = dict(connection.execute(query).fetchall())
+    lost, met = 0, set()
+    for key in keys.values():
+        number = prefix(key)
+        while number in index and keys.get(index[number]) != key:
+            number += 1
+        lost += number not in index
+        met.add(number)
+    return lost, len(index.keys() - met)
 
 
 def _fulltext(connection: sqlite3.Connection) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import queue
 import sqlite3
 import threading
@@ -22,6 +23,8 @@ from lightrag_jsonl.storage.writer import CHECKPOINT_PAGES, Job, Manner, Result,
 FILE_NAME = "index.sqlite"
 BUSY_SECONDS = 30.0
 PAUSE_SECONDS = 0.02
+
+log = logging.getLogger(__name__)
 
 
 class Database:
@@ -199,6 +202,7 @@ class Database:
             if found == 0:
                 schema.create(connection)
             else:
+                log.info("%s: format %d becomes %d", self.path, found, schema.FORMAT)
                 schema.migrate(connection, found)
             connection.execute("COMMIT")
         except BaseException:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import groupby
 
-FORMAT = 2
+FORMAT = 3
+MOVED = 4_096  # vectors at a time, where a migration rewrites them
 
 TABLES = """
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -75,8 +77,14 @@ CREATE TABLE aliases (
     key TEXT PRIMARY KEY, target TEXT NOT NULL, display TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- Vectors by content: the row is shared by all that have this text, and is the embedding cache.
-CREATE TABLE embeddings (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, vector BLOB NOT NULL);
+-- Vectors by content: one is shared by all that have its text, and is the embedding cache. Vector
+-- `id` is in row `id / 16`, where bit `id % 16` of `places` is set; `digests` (16 bytes each) and
+-- `data` (float32) hold those that are there, in order. Their digests are found by the number
+-- that their first 6 bytes are, or the next one that is free.
+CREATE TABLE vectors (
+    block INTEGER PRIMARY KEY, places INTEGER NOT NULL, digests BLOB NOT NULL, data BLOB NOT NULL
+);
+CREATE TABLE vector_keys (prefix INTEGER PRIMARY KEY, id INTEGER NOT NULL);
 
 CREATE VIRTUAL TABLE chunk_terms USING fts5 (
     terms, content = '', tokenize = 'unicode61 remove_diacritics 2'
@@ -124,8 +132,58 @@ def _from_1(connection: sqlite3.Connection) -> None:
         )
 
 
+def _from_2(connection: sqlite3.Connection) -> None:
+    """Vectors had a row each; they keep their ids.
+
+    Those that are not as long as the index's belong to no row of it (another embedder was tried):
+    they get new ids, so that all of a row are of one length. What is copied goes at once, so that
+    the file need not grow.
+    """
+    connection.execute(
+        "CREATE TABLE vectors (block INTEGER PRIMARY KEY, places INTEGER NOT NULL, "
+        "digests BLOB NOT NULL, data BLOB NOT NULL)"
+    )
+    connection.execute("CREATE TABLE vector_keys (prefix INTEGER PRIMARY KEY, id INTEGER NOT NULL)")
+    columns = "SELECT id, substr(digest, 1, 16), vector FROM embeddings"
+    fitting = (
+        "id BETWEEN ? AND ? AND length(vector) = "
+        "4 * (SELECT CAST(value AS INTEGER) FROM settings WHERE key = 'dim')"
+    )
+    (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM embeddings").fetchone()
+    for start in range(0, last + 1, MOVED):
+        some = (start, start + MOVED - 1)
+        found = connection.execute(f"{columns} WHERE {fitting} ORDER BY id", some).fetchall()
+        _put_together(connection, found)
+        connection.execute(f"DELETE FROM embeddings WHERE {fitting}", some)
+    others = connection.execute(f"{columns} ORDER BY length(vector), id")
+    for _, same in groupby(others, key=lambda row: len(row[2])):
+        (free,) = connection.execute(
+            "SELECT coalesce(max(block) + 1, 1) * 16 FROM vectors"
+        ).fetchone()
+        _put_together(connection, [(id, *row[1:]) for id, row in enumerate(same, free)])
+    connection.execute("DROP TABLE embeddings")
+
+
+def _put_together(
+    connection: sqlite3.Connection, vectors: Iterable[tuple[int, bytes, bytes]]
+) -> None:
+    """Write vectors of format 2 (id, digest, data), in order of their ids, as rows of format 3."""
+    keys = []
+    for block, some in groupby(vectors, key=lambda row: row[0] // 16):
+        ids, digests, data = zip(*some, strict=True)
+        places = sum(1 << id % 16 for id in ids)
+        row = (block, places, b"".join(digests), b"".join(data))
+        connection.execute("INSERT INTO vectors VALUES (?, ?, ?, ?)", row)
+        keys += [(int.from_bytes(key[:6], "big"), id) for key, id in zip(digests, ids, strict=True)]
+    for prefix, id in sorted(keys):
+        while not connection.execute(
+            "INSERT OR IGNORE INTO vector_keys VALUES (?, ?)", (prefix, id)
+        ).rowcount:
+            prefix += 1  # another one begins alike
+
+
 # MIGRATIONS[n] leads from format n to format n + 1.
-MIGRATIONS: dict[int, Migration] = {1: _from_1}
+MIGRATIONS: dict[int, Migration] = {1: _from_1, 2: _from_2}
 
 
 def create(connection: sqlite3.Connection) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from lightrag_jsonl.graph import KnowledgeGraph
 from lightrag_jsonl.storage import documents, fulltext, reading
+from lightrag_jsonl.storage.embeddings import load_vectors
 from lightrag_jsonl.storage.mentions import Mentions
 from lightrag_jsonl.storage.remembered import Remembered
 from lightrag_jsonl.storage.rows import OWNERS, dump
@@ -255,32 +256,6 @@ def dimension(connection: sqlite3.Connection) -> int:
     """The length of the stored vectors; 0 where there are none."""
     row = connection.execute("SELECT value FROM settings WHERE key = 'dim'").fetchone()
     return int(row[0]) if row else 0
-
-
-def load_vectors(
-    connection: sqlite3.Connection, kind: Kind, dim: int, ids: set[int] | None = None
-) -> tuple[
-    np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int, int], np.dtype[np.float32]]
-]:
-    """Row ids, ascending, and vectors of all rows of a kind, or of those among `ids`.
-
-    The shapes are (n,) and (n, dim), float32.
-    """
-    query = f"SELECT o.id, e.vector FROM {OWNERS[kind]} o JOIN embeddings e ON e.id = o.embedding"
-    if ids is None:
-        cursor = connection.execute(query + " ORDER BY o.id")
-    else:
-        cursor = connection.execute(
-            query + " WHERE o.id IN (SELECT value FROM json_each(?)) ORDER BY o.id",
-            (json.dumps(sorted(ids)),),
-        )
-    found: list[int] = []
-    data = bytearray()
-    for row, vector in cursor:
-        found.append(row)
-        data += vector
-    matrix = np.frombuffer(data, np.float32).reshape(len(found), dim)
-    return np.array(found, np.int64), matrix
 
 
 def _alive(connection: sqlite3.Connection, ids: set[int]) -> set[int]:

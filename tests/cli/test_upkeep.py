@@ -33,8 +33,12 @@ DAMAGES = [
     ("DELETE FROM relation_mentions WHERE relation = 1", "relations count other claims"),
     ("UPDATE relations SET low = high, high = low WHERE id = 1", "relations lack an end"),
     ("UPDATE entities SET embedding = NULL WHERE id = 1", "entities have no vector"),
-    ("DELETE FROM embeddings WHERE id = 1", "have no vector"),
-    ("UPDATE embeddings SET vector = x'00' WHERE id = 1", "another length"),
+    ("DELETE FROM vectors WHERE block = 1", "have no vector"),
+    ("UPDATE vectors SET data = x'00000000' WHERE block = 1", "another length"),
+    ("UPDATE vectors SET digests = x'00' WHERE block = 1", "rows of vectors are damaged"),
+    ("UPDATE vectors SET places = places & ~1 WHERE block = 1", "rows of vectors are damaged"),
+    ("DELETE FROM vector_keys WHERE id = 17", "1 vectors are not found by their texts"),
+    ("UPDATE vector_keys SET id = id + 1 WHERE id = 17", "1 texts find no vector, or another's"),
     ("INSERT INTO rejections VALUES (99, 1, '', 'schema', '')", "rejections have no chunk"),
     ("INSERT INTO trace_events VALUES ('x', 1, '{}')", "events have no trace"),
     ("DELETE FROM settings WHERE key = 'dim'", "setting dim is not recorded"),
@@ -92,7 +96,7 @@ def test_doctor_tells_and_repairs(run: Run, kb: Path) -> None:
 
 def test_vectors_that_are_gone_are_made_anew(run: Run, kb: Path) -> None:
     """Of chunks, entities and relations alike."""
-    damage(kb, "DELETE FROM embeddings")
+    damage(kb, "DELETE FROM vectors")
 
     sick = run("doctor", "-w", kb)
     healed = run("doctor", "-w", kb, "--repair")

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,10 +19,11 @@ from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import LLM
 from lightrag_jsonl.storage import checks, fulltext, reading
 from lightrag_jsonl.storage.database import Database
-from lightrag_jsonl.storage.snapshot import SnapshotKeeper
+from lightrag_jsonl.storage.embeddings import load_vectors
+from lightrag_jsonl.storage.snapshot import SnapshotKeeper, dimension
 from lightrag_jsonl.testing import Request
 from lightrag_jsonl.tokens import FittedTokenizer
-from lightrag_jsonl.types import Record
+from lightrag_jsonl.types import Kind, Record
 
 
 @cache
@@ -134,6 +135,13 @@ def view(folder: Path | str, *, times: bool = False) -> View:
             for kind in ("entities", "relations")
         }
         names = dict(rows("SELECT id, name FROM chunks"))
+        keys = dict(rows("SELECT id, key FROM entities"))
+        dim = dimension(connection)
+
+        def vectors(kind: Kind) -> Iterator[tuple[int, bytes]]:
+            ids, matrix = load_vectors(connection, kind, dim)
+            yield from zip(ids.tolist(), (row.tobytes() for row in matrix), strict=True)
+
         terms = rows("SELECT term, doc, cnt FROM chunk_vocabulary ORDER BY term")
         return View(
             documents=rows(
@@ -169,21 +177,11 @@ def view(folder: Path | str, *, times: bool = False) -> View:
                 for id, r in relations.items()
             ),
             vectors={
-                **dict(
-                    rows(
-                        "SELECT 'entity ' || key, vector FROM entities o JOIN embeddings v ON v.id = o.embedding"
-                    )
-                ),
-                **dict(
-                    rows(
-                        "SELECT 'chunk ' || name, vector FROM chunks o JOIN embeddings v ON v.id = o.embedding"
-                    )
-                ),
+                **{("entity", keys[id]): vector for id, vector in vectors("entity")},
+                **{("chunk", names[id]): vector for id, vector in vectors("chunk")},
                 **{
                     ("relation", relations[id].source, relations[id].target): vector
-                    for id, vector in rows(
-                        "SELECT o.id, vector FROM relations o JOIN embeddings v ON v.id = o.embedding"
-                    )
+                    for id, vector in vectors("relation")
                 },
             },
             terms=terms,

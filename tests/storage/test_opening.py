@@ -22,6 +22,7 @@ from lightrag_jsonl.errors import (
 )
 from lightrag_jsonl.storage import checks, schema
 from lightrag_jsonl.storage.database import FILE_NAME, Database
+from lightrag_jsonl.storage.embeddings import stored_keys
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.types import Document
 from tests.indexing.kit import index, read_names, stored
@@ -83,7 +84,7 @@ def test_a_database_cut_short(tmp_path: Path) -> None:
     path = tmp_path / FILE_NAME
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(StorageError):
-        for table in ("chunks", "embeddings", "entity_mentions", "completions"):
+        for table in ("chunks", "vectors", "entity_mentions", "completions"):
             stored(tmp_path, f"SELECT * FROM {table}")
 
 
@@ -167,6 +168,16 @@ def test_a_summary_of_format_1_is_renewed_when_it_is_due(tmp_path: Path) -> None
         for table in ("entities", "relations"):
             old.execute(f"ALTER TABLE {table} DROP COLUMN covered_mentions")
         old.execute("CREATE INDEX relations_high ON relations (high)")
+        rows = old.execute("SELECT data FROM vectors ORDER BY block").fetchall()
+        single = [row[0][at : at + 64] for row in rows for at in range(0, len(row[0]), 64)]
+        keys = stored_keys(old)
+        old.execute("CREATE TABLE embeddings (id INTEGER PRIMARY KEY, digest BLOB, vector BLOB)")
+        old.executemany(
+            "INSERT INTO embeddings VALUES (?, ?, ?)",
+            [(*key, vector) for key, vector in zip(keys, single, strict=True)],
+        )
+        old.execute("DROP TABLE vectors")
+        old.execute("DROP TABLE vector_keys")
         old.execute("PRAGMA user_version = 1")
         old.commit()
     for number in range(10, 15):
