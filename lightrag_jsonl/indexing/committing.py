@@ -12,6 +12,7 @@ from lightrag_jsonl.concurrency import together
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.extraction import LANGUAGES
+from lightrag_jsonl.indexing.hubs import Hubs
 from lightrag_jsonl.indexing.merging import (
     GRAPH_KINDS,
     NextIds,
@@ -114,6 +115,7 @@ class Committer:
         self._options = options
         self._language = LANGUAGES.get(language, language)
         self._settings = settings
+        self._hubs = Hubs()
 
     async def commit(
         self,
@@ -125,7 +127,10 @@ class Committer:
     ) -> Committed:
         """Make documents visible (each in place of its earlier version) and delete others, all at once."""
         describer = Describer(
-            self._options, self._tokenizer, summarize=summarize and self._ask.has_model
+            self._options,
+            self._tokenizer,
+            summarize=summarize and self._ask.has_model,
+            hubs=self._hubs,
         )
         change = await asyncio.to_thread(self._prepare, ready, delete, describer)
         return await self._carry_out(change, describer, spending)
@@ -177,7 +182,10 @@ class Committer:
         vectors = await self._embeddings.missing(keyed)
         for one in change.ready:
             vectors |= one.vectors
-        await self._database.committed(lambda connection: self._write(connection, change, vectors))
+        generation = await self._database.committed(
+            lambda connection: self._write(connection, change, vectors)
+        )
+        describer.remember(generation)
         return _committed(change, usage)
 
     # ── what will change ────────────────────────────────────────────────────────
@@ -227,7 +235,8 @@ class Committer:
 
     def _write(
         self, connection: sqlite3.Connection, change: _Change, vectors: Mapping[bytes, Vectors]
-    ) -> None:
+    ) -> int:
+        """Write all of a change; the generation that it makes."""
         stored = put_embeddings(connection, vectors)
         if change.aliases is not None:
             aliases.replace(connection, change.aliases)
@@ -235,7 +244,7 @@ class Committer:
         self._put_graph(connection, change, stored)
         self._put_documents(connection, change, stored)
         settings.record(connection, self._settings())
-        snapshot.note_commit(
+        return snapshot.note_commit(
             connection,
             entity=change.plan.entities,
             relation=change.plan.relations,

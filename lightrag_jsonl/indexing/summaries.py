@@ -10,15 +10,19 @@ from hashlib import sha256
 from lightrag_jsonl.ask import Ask, Spending
 from lightrag_jsonl.concurrency import together
 from lightrag_jsonl.errors import LLMError
+from lightrag_jsonl.indexing.hubs import Hubs, Owner
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, Fragment, Plan, winner
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.slots import SUMMARY
 from lightrag_jsonl.storage import claims
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
+from lightrag_jsonl.storage.snapshot import generation
 from lightrag_jsonl.types import Kind, Usage
 
 LOOK_AHEAD = 4  # fragments read for each one that is shown: the same text may stand many times
+
+SEVERAL = 4  # fragments that are worth remembering
 
 Row = EntityRow | RelationRow
 
@@ -34,29 +38,67 @@ class Due:
     covered: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The first fragments of a row that no summary covers; `covered` is how far one did then."""
+
+    row: Row
+    covered: int
+    fragments: list[Fragment]
+
+
 class Describer:
     """Decides what a row's description is, and when a model must be asked for a summary."""
 
-    def __init__(self, options: IndexOptions, tokenizer: Tokenizer, *, summarize: bool) -> None:
+    def __init__(
+        self,
+        options: IndexOptions,
+        tokenizer: Tokenizer,
+        *,
+        summarize: bool,
+        hubs: Hubs | None = None,
+    ) -> None:
         self._options = options
         self._count = tokenizer.count
         self._summarize = summarize
+        self._hubs = hubs or Hubs()
+        self._told: dict[Owner, _Told] = {}
 
     def describe(self, connection: sqlite3.Connection, plan: Plan) -> list[Due]:
         """Set the description of every touched row, fragments as they are; tell which are due."""
         due: list[Due] = []
+        if plan.removed:
+            self._hubs.clear()
+        known = self._hubs.at(generation(connection))
+        limit = (self._options.summarize_fragments + 1) * LOOK_AHEAD
         for kind in GRAPH_KINDS:
             rows = plan.alive(kind)
-            limit = (self._options.summarize_fragments + 1) * LOOK_AHEAD
-            after = {row.id: row.covered for row in rows if _is_stored(plan, kind, row)}
+            after = {
+                row.id: row.covered
+                for row in rows
+                if _is_stored(plan, kind, row) and (kind, row.id) not in known
+            }
             stored = claims.fragments(connection, kind, after, without=plan.removed, limit=limit)
             for row in rows:
-                new = plan.fragments.get((kind, row.id), [])
-                fresh = _distinct(stored.get(row.id, []), new, limit=limit)
+                owner = kind, row.id
+                before = known.get(owner) or stored.get(row.id, [])
+                told = sorted([*before, *plan.fragments.get(owner, [])])[:limit]
+                if len(told) >= SEVERAL:
+                    self._told[owner] = _Told(row, row.covered, told)
+                fresh = _distinct(told)
                 if self._summarize and self._is_due(row, fresh):
                     due.append(self._due(connection, plan, kind, row))
                 self.set_description(row, fresh)
         return due
+
+    def remember(self, generation: int) -> None:
+        """Keep what hubs were told for the next commit, once this one is done."""
+        uncovered = {
+            owner: told.fragments
+            for owner, told in self._told.items()
+            if told.covered == told.row.covered
+        }
+        self._hubs.leave(generation, uncovered, instead_of=self._told)
 
     def set_description(self, row: Row, fresh: Sequence[str]) -> None:
         """The summary, where there is one, with the fragments written since beside it."""
@@ -81,7 +123,7 @@ class Describer:
         covered = plan.last_claims.get((kind, row.id))
         if covered is None:
             covered = claims.last_claim(connection, kind, row.id, without=plan.removed)
-        return Due(kind, row, title(row), tuple(_distinct(stored, new)), covered)
+        return Due(kind, row, title(row), tuple(_distinct(sorted([*stored, *new]))), covered)
 
     def _are_long(self, texts: Sequence[str]) -> bool:
         room = self._options.summarize_tokens
@@ -209,8 +251,6 @@ def _is_border(text: str, every: int) -> bool:
     return int.from_bytes(sha256(text.encode()).digest()[:4], "big") * every < _bytes(text) << 32
 
 
-def _distinct(
-    stored: Sequence[Fragment], new: Sequence[Fragment], *, limit: int | None = None
-) -> list[str]:
-    """Texts in order of place, each once, of the first `limit` fragments."""
-    return list(dict.fromkeys(text for _, _, text in sorted([*stored, *new])[:limit]))
+def _distinct(fragments: Sequence[Fragment]) -> list[str]:
+    """The texts, each once."""
+    return list(dict.fromkeys(text for _, _, text in fragments))

@@ -232,13 +232,15 @@ def note_commit(
     entity: Iterable[int] = (),
     relation: Iterable[int] = (),
     chunk: Iterable[int] = (),
-) -> None:
+) -> int:
     """Write down which rows (their ids) a change touched, so that derived indexes catch up.
+
+    Answers with the generation that the change makes.
 
     A chunk is touched too where only its claims belong to others than before.
     """
     touched = {"entity": sorted(entity), "relation": sorted(relation), "chunk": sorted(chunk)}
-    _note(connection, touched)
+    return _note(connection, touched)
 
 
 def note_rebuilt(connection: sqlite3.Connection) -> None:
@@ -246,10 +248,11 @@ def note_rebuilt(connection: sqlite3.Connection) -> None:
     _note(connection, {"all": True})
 
 
-def _note(connection: sqlite3.Connection, touched: Mapping[str, object]) -> None:
+def _note(connection: sqlite3.Connection, touched: Mapping[str, object]) -> int:
     written = connection.execute("INSERT INTO commits (touched) VALUES (?)", (dump(touched),))
-    oldest = (written.lastrowid or 0) - COMMITS_KEPT
-    connection.execute("DELETE FROM commits WHERE generation <= ?", (oldest,))
+    made = written.lastrowid or 0
+    connection.execute("DELETE FROM commits WHERE generation <= ?", (made - COMMITS_KEPT,))
+    return made
 
 
 def dimension(connection: sqlite3.Connection) -> int:
