@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
+from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lightrag_jsonl.ask import Ask, Spending
+from lightrag_jsonl.ask import Ask, Spending, _Request, request_key
 from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError, ResponseError
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.writer import Job, Result
@@ -61,6 +65,21 @@ def test_another_request_is_another_answer(tmp_path: Path) -> None:
             assert len(llm.requests) == 1
 
     asyncio.run(run())
+
+
+@given(st.lists(st.tuples(st.sampled_from(("system", "user", "assistant")), st.text()), min_size=1))
+def test_answers_paid_for_earlier_are_found_again(turns: list[tuple[str, str]]) -> None:
+    """The key of a request never changes: the hash of its JSON, as the standard library writes it."""
+    texts = [
+        *turns,
+        ("user", "".join(map(chr, range(160))) + "\u2028\ufffd中文😀"),
+        ("user", "a\ud800"),
+    ]
+    messages = _Request("any", tuple(Message(role, text) for role, text in texts)).messages
+    request = ["gpt-ü", "jsonl", 7, [[message.role, message.content] for message in messages]]
+    written = json.dumps(request, ensure_ascii=False).encode()
+
+    assert request_key("gpt-ü", messages, "jsonl", 7) == sha256(written).digest()
 
 
 def test_equal_requests_at_once_share_one_call(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ CORE = (
     "networkx",
     "numpy",
     "openai",
+    "orjson",
     "PyYAML",
     "rjieba",
     "scipy",

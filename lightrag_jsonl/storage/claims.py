@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+import orjson
+
 from lightrag_jsonl.storage.bulk import put_rows
-from lightrag_jsonl.storage.rows import OWNERS, dump
+from lightrag_jsonl.storage.rows import OWNERS, dump, packed
 from lightrag_jsonl.types import EntityMention, Kind, RelationMention
 
 Row = tuple[int | float | str | None, ...]  # in the order of its table's columns
@@ -56,7 +58,7 @@ def relation_row(
     id: int, relation: int, chunk: int, place: int, mention: RelationMention, *, forward: bool
 ) -> Row:
     """A relation mention, likewise."""
-    said = (dump(mention.keywords), mention.description, mention.strength, int(forward))
+    said = (packed(mention.keywords), mention.description, mention.strength, int(forward))
     return (id, relation, chunk, place, mention.source, mention.target, *said)
 
 
@@ -152,7 +154,7 @@ def fragments(
     waiting = iter(after.items())
     while some := dict(islice(waiting, OWNERS_AT_ONCE)):
         (told,) = connection.execute(statement, (left_out, limit, json.dumps(some))).fetchone()
-        for owner, texts in zip(some, json.loads(told), strict=True):
+        for owner, texts in zip(some, orjson.loads(told), strict=True):
             found[owner] = [(place, chunk, text) for place, chunk, text in texts]
     return found
 

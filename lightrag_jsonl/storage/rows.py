@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from lightrag_jsonl.storage.bulk import put_rows
 from lightrag_jsonl.types import Kind
 
@@ -116,12 +118,12 @@ def relations_by_id(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[
 
 def _entity(row: tuple[Any, ...]) -> EntityRow:
     id, key, tally, *rest = row
-    return EntityRow(id, key, *json.loads(tally), *rest)
+    return EntityRow(id, key, *orjson.loads(tally), *rest)
 
 
 def _relation(row: tuple[Any, ...]) -> RelationRow:
     id, low, high, tally, *rest, reversed_ = row
-    found = RelationRow(id, low, high, *json.loads(tally), *rest)
+    found = RelationRow(id, low, high, *orjson.loads(tally), *rest)
     found.reversed = bool(reversed_)
     return found
 
@@ -138,7 +140,7 @@ def put_entities(connection: sqlite3.Connection, rows: Iterable[EntityRow]) -> N
             (
                 row.id,
                 row.key,
-                dump([row.names, row.types, row.attributes]),
+                packed([row.names, row.types, row.attributes]),
                 row.mentions,
                 row.description,
                 row.summary,
@@ -178,7 +180,7 @@ def put_relations(connection: sqlite3.Connection, rows: Iterable[RelationRow]) -
                 row.created_at,
                 row.embedding,
                 int(row.reversed),
-                dump(sorted(row.keywords)),
+                packed(sorted(row.keywords)),
                 row.weight / 1e6,
             )
             for row in rows
@@ -202,7 +204,7 @@ def drop_rows(connection: sqlite3.Connection, kind: Kind, ids: Iterable[int]) ->
 
 def _relation_tally(row: RelationRow) -> str:
     sums = (row.forward, row.backward, row.weight)
-    return dump([row.keywords, row.low_names, row.high_names, *sums])
+    return packed([row.keywords, row.low_names, row.high_names, *sums])
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -211,3 +213,8 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 def dump(value: object) -> str:
     """Compact JSON, text kept readable."""
     return _ENCODER.encode(value)
+
+
+def packed(value: object) -> str:
+    """The same of what a row counts or lists: clean texts and numbers of 64 bits, in less time."""
+    return orjson.dumps(value).decode()
