@@ -22,9 +22,9 @@ class Hubs:
 
     def __init__(self) -> None:
         self._generation = -1
-        self._fragments: dict[Owner, list[Fragment]] = {}
+        self._fragments: dict[Owner, tuple[Fragment, ...]] = {}
 
-    def at(self, generation: int) -> Mapping[Owner, list[Fragment]]:
+    def at(self, generation: int) -> Mapping[Owner, tuple[Fragment, ...]]:
         """The fragments by owner (kind, row id), as they are at a generation."""
         if generation != self._generation:
             self._fragments.clear()
@@ -37,7 +37,7 @@ class Hubs:
     def leave(
         self,
         generation: int,
-        found: Mapping[Owner, list[Fragment]],
+        found: Mapping[Owner, tuple[Fragment, ...]],
         *,
         instead_of: Iterable[Owner],
     ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from lightrag_jsonl.ask import Spending
@@ -11,7 +11,7 @@ from lightrag_jsonl.errors import BudgetError
 from lightrag_jsonl.indexing.committing import Committed, Ready
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.storage import reports
-from lightrag_jsonl.types import ChunkState, Failure, InsertReport, Usage
+from lightrag_jsonl.types import Failure, InsertReport, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,25 @@ class Budget(Spending):
         self.spent += usage
 
 
+class Rows:
+    """Row ids, each counted once, in a byte each.
+
+    The numbers in a set would each be an object that Python's collector looks at time and again.
+    """
+
+    def __init__(self) -> None:
+        self._seen = bytearray()
+
+    def add(self, rows: Collection[int]) -> None:
+        """Count rows that were not yet counted."""
+        self._seen.extend(bytes(max(0, max(rows, default=0) + 1 - len(self._seen))))
+        for row in rows:
+            self._seen[row] = 1
+
+    def __len__(self) -> int:
+        return self._seen.count(1)
+
+
 @dataclass(slots=True)
 class Run:
     """What one insert has done so far; `stopped` says which limit ended it, if one did."""
@@ -61,9 +80,9 @@ class Run:
     documents: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    reports: list[tuple[ChunkState, str]] = field(default_factory=list)
-    entities: set[int] = field(default_factory=set)
-    relations: set[int] = field(default_factory=set)
+    extracted: reports.Sum = field(default_factory=reports.Sum)
+    entities: Rows = field(default_factory=Rows)
+    relations: Rows = field(default_factory=Rows)
     usage: Usage = Usage()
     known: int = 0
     done: int = 0
@@ -89,15 +108,15 @@ class Run:
 
     def account(self, batch: Sequence[Ready], done: Committed) -> None:
         """Take down what a transaction made visible."""
-        self.entities |= done.entities
-        self.relations |= done.relations
+        self.entities.add(done.entities)
+        self.relations.add(done.relations)
         self.usage += done.usage
         for one in batch:
             self.documents.append(one.document.id or "")
             self.end(one.document.id or "")
             for chunk, extraction in zip(one.chunks, one.extractions, strict=True):
                 self.usage += extraction.usage
-                self.reports.append((extraction.state, reports.as_json(extraction)))
+                self.extracted.add(extraction.state, reports.told(extraction))
                 if extraction.unfinished:
                     reason = extraction.error or reports.ALL_REFUSED
                     self.failures.append(Failure(chunk.document_id, chunk.id, reason))
@@ -108,11 +127,11 @@ class Run:
         return InsertReport(
             documents=tuple(sorted(self.documents)),
             unchanged=tuple(sorted(self.unchanged)),
-            chunks=len(self.reports),
+            chunks=self.extracted.chunks,
             entities=len(self.entities),
             relations=len(self.relations),
             failures=tuple(sorted(self.failures, key=lambda f: (f.document_id, f.chunk_id or ""))),
             usage=self.spending.spent if self.stopped else self.usage,
-            extraction=reports.summed(self.reports),
+            extraction=self.extracted.report(),
             stopped=self.stopped,
         )

@@ -44,7 +44,7 @@ class _Told:
 
     row: Row
     covered: int
-    fragments: list[Fragment]
+    fragments: tuple[Fragment, ...]
 
 
 class Describer:
@@ -82,7 +82,7 @@ class Describer:
             for row in rows:
                 owner = kind, row.id
                 before = known.get(owner) or stored.get(row.id, [])
-                told = sorted([*before, *plan.fragments.get(owner, [])])[:limit]
+                told = tuple(sorted([*before, *plan.fragments.get(owner, [])])[:limit])
                 if len(told) >= SEVERAL:
                     self._told[owner] = _Told(row, row.covered, told)
                 fresh = _distinct(told)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from lightrag_jsonl.storage.rows import dump
 from lightrag_jsonl.types import ChunkState, Extraction, ExtractionReport, Usage
@@ -13,6 +14,11 @@ ALL_REFUSED = "every line of the answer was refused"  # why a chunk failed that 
 
 def as_json(extraction: Extraction) -> str:
     """What `status` needs to know of one chunk's extraction."""
+    return dump(told(extraction))
+
+
+def told(extraction: Extraction) -> dict[str, object]:
+    """The same as an object; what is zero or empty is left out."""
     reasons: dict[str, int] = {}
     for refused in extraction.rejections:
         reasons[refused.reason] = reasons.get(refused.reason, 0) + 1
@@ -27,32 +33,48 @@ def as_json(extraction: Extraction) -> str:
         "usage": [usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.calls],
         "error": extraction.error,
     }
-    return dump({key: value for key, value in full.items() if value})
+    return {key: value for key, value in full.items() if value}
+
+
+class Sum:
+    """The reports of many chunks, added up one by one."""
+
+    def __init__(self) -> None:
+        self.chunks = 0
+        self._states = dict.fromkeys(("ok", "empty", "partial", "failed"), 0)
+        self._counts = dict.fromkeys(("records", "ungrounded", "truncated", "resumed"), 0)
+        self._reasons: dict[str, int] = {}
+        self._gleaned: list[int] = []
+        self._usage = Usage()
+
+    def add(self, state: ChunkState, report: Mapping[str, Any]) -> None:
+        """Add the state of a chunk, and what is told of its extraction."""
+        self.chunks += 1
+        self._states[state] += 1
+        for key in self._counts:
+            self._counts[key] += report.get(key, 0)
+        for reason, number in report.get("rejections", {}).items():
+            self._reasons[reason] = self._reasons.get(reason, 0) + number
+        for round_, number in enumerate(report.get("gleaned", ())):
+            self._gleaned += [0] * (round_ + 1 - len(self._gleaned))
+            self._gleaned[round_] += number
+        self._usage += Usage(*report.get("usage", ()))
+
+    def report(self) -> ExtractionReport:
+        """What there is so far."""
+        return ExtractionReport(
+            **self._states,
+            **self._counts,
+            rejections=dict(sorted(self._reasons.items())),
+            repaired=self._reasons.get("repaired", 0),
+            gleaned=tuple(self._gleaned),
+            usage=self._usage,
+        )
 
 
 def summed(rows: Iterable[tuple[ChunkState, str]]) -> ExtractionReport:
     """Add up the stored (state, report) pairs of many chunks."""
-    states = dict.fromkeys(("ok", "empty", "partial", "failed"), 0)
-    counts = dict.fromkeys(("records", "ungrounded", "truncated", "resumed"), 0)
-    reasons: dict[str, int] = {}
-    gleaned: list[int] = []
-    usage = Usage()
+    found = Sum()
     for state, text in rows:
-        report = json.loads(text)
-        states[state] += 1
-        for key in counts:
-            counts[key] += report.get(key, 0)
-        for reason, number in report.get("rejections", {}).items():
-            reasons[reason] = reasons.get(reason, 0) + number
-        for round_, number in enumerate(report.get("gleaned", ())):
-            gleaned += [0] * (round_ + 1 - len(gleaned))
-            gleaned[round_] += number
-        usage += Usage(*report.get("usage", ()))
-    return ExtractionReport(
-        **states,
-        **counts,
-        rejections=dict(sorted(reasons.items())),
-        repaired=reasons.get("repaired", 0),
-        gleaned=tuple(gleaned),
-        usage=usage,
-    )
+        found.add(state, json.loads(text))
+    return found.report()
