@@ -1,7 +1,7 @@
 """Vectors of texts, sixteen to a row, and found by the hash of their text.
 
-A vector rarely fills a page of the database, or two: in rows of their own a fifth to a half of the
-file would be empty. Vector `id` is the one at place `id % 16` of row `id / 16`.
+A vector rarely fills a page of the database, or several: in rows of their own a tenth to a quarter
+of their pages would stay empty. Vector `id` is the one at place `id % 16` of row `id / 16`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from itertools import groupby
 
 FORMAT = 3
-MOVED = 4_096  # vectors at a time, where a migration rewrites them
+MOVED = 512  # vectors at a time, where a migration rewrites them
 
 TABLES = """
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
