@@ -56,6 +56,7 @@ from lightrag_jsonl.storage import (
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.maintenance import CacheStats
 from lightrag_jsonl.storage.pending import PendingDocument
+from lightrag_jsonl.storage.vector_upkeep import clear_unused_embeddings
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import (
     Answer,
@@ -458,7 +459,7 @@ class AsyncLightRAG:
     async def vacuum(self) -> int:
         """Give unused space back to the disk; tells how many bytes that was."""
         before = overview.bytes_on_disk(self.working_dir)
-        await self._database.committed(maintenance.clear_unused_embeddings)
+        await self._database.committed(clear_unused_embeddings)
         await asyncio.to_thread(self._database.vacuum)
         return before - overview.bytes_on_disk(self.working_dir)
 
@@ -472,7 +473,7 @@ class AsyncLightRAG:
 
         def clear(connection: sqlite3.Connection) -> int:
             completions = maintenance.clear_completions(connection)
-            return completions + maintenance.clear_unused_embeddings(connection)
+            return completions + clear_unused_embeddings(connection)
 
         return await self._database.committed(clear)
 

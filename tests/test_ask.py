@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.ask import Ask, Spending, _Request, request_key
+from lightrag_jsonl.ask import Ask, Spending, request_key
 from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError, ResponseError
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.writer import Job, Result
@@ -70,16 +70,26 @@ def test_another_request_is_another_answer(tmp_path: Path) -> None:
 @given(st.lists(st.tuples(st.sampled_from(("system", "user", "assistant")), st.text()), min_size=1))
 def test_answers_paid_for_earlier_are_found_again(turns: list[tuple[str, str]]) -> None:
     """The key of a request never changes: the hash of its JSON, as the standard library writes it."""
-    texts = [
-        *turns,
-        ("user", "".join(map(chr, range(160))) + "\u2028\ufffd中文😀"),
-        ("user", "a\ud800"),
-    ]
-    messages = _Request("any", tuple(Message(role, text) for role, text in texts)).messages
-    request = ["gpt-ü", "jsonl", 7, [[message.role, message.content] for message in messages]]
-    written = json.dumps(request, ensure_ascii=False).encode()
+    turns = [*turns, ("user", "".join(map(chr, range(160))) + "\u2028\ufffd中文😀")]
+    written = json.dumps(["gpt-ü", "jsonl", 7, turns], ensure_ascii=False).encode()
+    messages = [Message(role, text) for role, text in turns]
 
     assert request_key("gpt-ü", messages, "jsonl", 7) == sha256(written).digest()
+
+
+def test_what_no_utf8_can_hold_reaches_no_model(tmp_path: Path) -> None:
+    """A lone surrogate, in a variable or in a further turn, ends no question."""
+
+    async def run() -> None:
+        async with asking(tmp_path, lambda request: "x") as (ask, llm):
+            await ask.text(
+                "extract-graph", {"text": "Ann \ud800."}, then=[Message("user", "b\udfff")]
+            )
+            await ask.chat([Message("user", "\ud83d")])
+            said = [message.content for request in llm.requests for message in request.messages]
+            assert "Ann \ufffd." in said[-3] and said[-2:] == ["b\ufffd", "\ufffd"]
+
+    asyncio.run(run())
 
 
 def test_equal_requests_at_once_share_one_call(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from lightrag_jsonl.storage import (
 )
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.embeddings import embedding_ids, put_embeddings
+from lightrag_jsonl.storage.vector_upkeep import mend_embeddings
 from lightrag_jsonl.types import Kind
 
 BATCH = 512  # texts embedded and stored at a time
@@ -46,7 +47,7 @@ async def repair(database: Database, embeddings: Embeddings, describer: Describe
 
     def refold(connection: sqlite3.Connection) -> None:
         orphans = maintenance.drop_orphans(connection)
-        maintenance.rebuild_keys(connection, snapshot.dimension(connection))
+        mend_embeddings(connection, snapshot.dimension(connection))
         chunks = rows.all_ids(connection, "chunk")
         said = said_again(connection, chunks)
         old = {kind: rows.all_ids(connection, kind) for kind in GRAPH_KINDS}

@@ -51,7 +51,7 @@ class Budget(Spending):
         self.spent += usage
 
 
-class Rows:
+class RowIds:
     """Row ids, each counted once, in a byte each.
 
     The numbers in a set would each be an object that Python's collector looks at time and again.
@@ -81,8 +81,8 @@ class Run:
     unchanged: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     extracted: reports.Sum = field(default_factory=reports.Sum)
-    entities: Rows = field(default_factory=Rows)
-    relations: Rows = field(default_factory=Rows)
+    entities: RowIds = field(default_factory=RowIds)
+    relations: RowIds = field(default_factory=RowIds)
     usage: Usage = Usage()
     known: int = 0
     done: int = 0
@@ -116,7 +116,7 @@ class Run:
             self.end(one.document.id or "")
             for chunk, extraction in zip(one.chunks, one.extractions, strict=True):
                 self.usage += extraction.usage
-                self.extracted.add(extraction.state, reports.told(extraction))
+                self.extracted.add(extraction.state, reports.as_object(extraction))
                 if extraction.unfinished:
                     reason = extraction.error or reports.ALL_REFUSED
                     self.failures.append(Failure(chunk.document_id, chunk.id, reason))

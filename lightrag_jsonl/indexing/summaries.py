@@ -15,9 +15,8 @@ from lightrag_jsonl.indexing.merging import GRAPH_KINDS, Fragment, Plan, winner
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.slots import SUMMARY
-from lightrag_jsonl.storage import claims
+from lightrag_jsonl.storage import claims, snapshot
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
-from lightrag_jsonl.storage.snapshot import generation
 from lightrag_jsonl.types import Kind, Usage
 
 LOOK_AHEAD = 4  # fragments read for each one that is shown: the same text may stand many times
@@ -69,7 +68,7 @@ class Describer:
         due: list[Due] = []
         if plan.removed:
             self._hubs.clear()
-        known = self._hubs.at(generation(connection))
+        known = self._hubs.at(snapshot.generation(connection))
         limit = (self._options.summarize_fragments + 1) * LOOK_AHEAD
         for kind in GRAPH_KINDS:
             rows = plan.alive(kind)

@@ -7,16 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lightrag_jsonl.storage import documents, fulltext, schema
+from lightrag_jsonl.storage import documents, fulltext, schema, vector_upkeep
 from lightrag_jsonl.storage.claims import TABLES
-from lightrag_jsonl.storage.embeddings import (
-    damaged_blocks,
-    has_vector,
-    load_vectors,
-    other_lengths,
-    prefix,
-    stored_keys,
-)
+from lightrag_jsonl.storage.embeddings import has_vector, load_vectors
 from lightrag_jsonl.storage.rows import OWNERS, all_ids
 from lightrag_jsonl.storage.snapshot import Snapshot, dimension
 from lightrag_jsonl.types import Kind
@@ -156,33 +149,18 @@ def _dangling(connection: sqlite3.Connection) -> Iterator[str]:
 
 def _embeddings(connection: sqlite3.Connection) -> Iterator[str]:
     """The rows that vectors share, and the index by which texts find theirs."""
-    lost, astray = _wrong_keys(connection)
+    lost, astray = vector_upkeep.wrong_keys(connection)
     for what, number in (
-        ("rows of vectors are damaged", len(damaged_blocks(connection))),
+        ("rows of vectors are damaged", len(vector_upkeep.damaged_blocks(connection))),
         (
             "rows of vectors in use have another length than the index's",
-            len(other_lengths(connection, dimension(connection))),
+            len(vector_upkeep.other_lengths(connection, dimension(connection))),
         ),
         ("vectors are not found by their texts", lost),
         ("texts find no vector, or another's", astray),
     ):
         if number:
             yield f"{number} {what}"
-
-
-def _wrong_keys(connection: sqlite3.Connection) -> tuple[int, int]:
-    """How many vectors the index does not lead to, and how many of its entries lead elsewhere."""
-    keys = dict(stored_keys(connection))
-    query = "SELECT prefix, id FROM vector_keys"
-    index: dict[int, int] = dict(connection.execute(query).fetchall())
-    lost, met = 0, set()
-    for key in keys.values():
-        number = prefix(key)
-        while number in index and keys.get(index[number]) != key:
-            number += 1
-        lost += number not in index
-        met.add(number)
-    return lost, len(index.keys() - met)
 
 
 def _fulltext(connection: sqlite3.Connection) -> Iterator[str]:

@@ -25,11 +25,6 @@ PREFIX_BYTES = 6  # of a key, in the index: a number that SQLite finds a row by
 LOOKED_UP = 500  # keys in one statement
 READ = 256  # rows read at a time
 
-IN_USE = (
-    "SELECT embedding FROM chunks UNION SELECT embedding FROM entities "
-    "UNION SELECT embedding FROM relations"
-)
-
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 
@@ -215,35 +210,9 @@ def _members(
             yield np.array(numbers, np.int64)[row] * BLOCK + place, matrix
 
 
-# ── what is wrong with them ─────────────────────────────────────────────────────
-
-
 def has_vector(row: str) -> str:
     """The SQL condition that the vector of a `row` of chunks, entities or relations is there."""
     return (
         f"EXISTS (SELECT 1 FROM vectors v WHERE v.block = {row}.embedding / {BLOCK} "
         f"AND (v.places >> ({row}.embedding % {BLOCK})) & 1)"
     )
-
-
-def damaged_blocks(connection: sqlite3.Connection) -> list[int]:
-    """The rows of vectors whose columns do not fit together."""
-    rows = connection.execute("SELECT block, places, length(digests), length(data) FROM vectors")
-    return [
-        block
-        for block, places, digests, data in rows
-        if not places
-        or places >> BLOCK
-        or digests != KEY_BYTES * places.bit_count()
-        or data % (4 * places.bit_count())
-    ]
-
-
-def other_lengths(connection: sqlite3.Connection, dim: int) -> list[int]:
-    """The rows of vectors that are in use, but of another length than the index's."""
-    rows = connection.execute(
-        f"SELECT block FROM vectors WHERE length(data) * {KEY_BYTES} <> length(digests) * 4 * ? "
-        f"AND block IN (SELECT embedding / {BLOCK} FROM ({IN_USE}))",
-        (dim,),
-    )
-    return [row[0] for row in rows]

@@ -7,17 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lightrag_jsonl.storage import fulltext
-from lightrag_jsonl.storage.embeddings import (
-    BLOCK,
-    IN_USE,
-    KEY_BYTES,
-    damaged_blocks,
-    has_vector,
-    ids_at,
-    other_lengths,
-    write_keys,
-)
-from lightrag_jsonl.storage.rows import OWNERS, dump
+from lightrag_jsonl.storage.embeddings import has_vector
+from lightrag_jsonl.storage.rows import OWNERS
+from lightrag_jsonl.storage.vector_upkeep import count_embeddings
 from lightrag_jsonl.types import Kind
 
 BATCH = 500  # chunks whose terms are rebuilt at a time
@@ -49,59 +41,6 @@ def clear_completions(connection: sqlite3.Connection) -> int:
     """Forget all model answers (they will be paid for again); tells how many."""
     connection.execute("DELETE FROM answers")
     return connection.execute("DELETE FROM completions").rowcount
-
-
-def count_embeddings(connection: sqlite3.Connection) -> tuple[int, int]:
-    """How many vectors there are, and how many of them no text of the index has."""
-    query = f"SELECT coalesce(sum(length(digests)), 0) / {KEY_BYTES} FROM vectors"
-    (stored,) = connection.execute(query).fetchone()
-    (used,) = connection.execute(f"SELECT count(embedding) FROM ({IN_USE})").fetchone()
-    return stored, max(0, stored - used)
-
-
-def clear_unused_embeddings(connection: sqlite3.Connection) -> int:
-    """Forget vectors that no text of the index has; tells how many."""
-    used: dict[int, int] = {}
-    for (id,) in connection.execute(f"{IN_USE} EXCEPT SELECT NULL"):
-        used[id // BLOCK] = used.get(id // BLOCK, 0) | 1 << id % BLOCK
-    unused = 0
-    for block, places in connection.execute("SELECT block, places FROM vectors").fetchall():
-        if going := places & ~used.get(block, 0):
-            unused += going.bit_count()
-            _shrink(connection, block, places & ~going)
-    if unused:
-        write_keys(connection)
-    return unused
-
-
-def _shrink(connection: sqlite3.Connection, block: int, keep: int) -> None:
-    """Leave only some of a row's vectors."""
-    if not keep:
-        connection.execute("DELETE FROM vectors WHERE block = ?", (block,))
-        return
-    query = "SELECT places, digests, data FROM vectors WHERE block = ?"
-    places, digests, data = connection.execute(query, (block,)).fetchone()
-    present = ids_at(0, places)
-    kept = [number for number, place in enumerate(present) if keep >> place & 1]
-    connection.execute(
-        "UPDATE vectors SET places = ?, digests = ?, data = ? WHERE block = ?",
-        (keep, _some(digests, kept, len(present)), _some(data, kept, len(present)), block),
-    )
-
-
-def _some(data: bytes, kept: Iterable[int], count: int) -> bytes:
-    """Some of `count` parts of the same length."""
-    size = len(data) // count
-    return b"".join(data[size * number : size * (number + 1)] for number in kept)
-
-
-def rebuild_keys(connection: sqlite3.Connection, dim: int) -> None:
-    """Drop the rows that are damaged, or in use but of another length, and index all others anew."""
-    damaged = damaged_blocks(connection) + other_lengths(connection, dim)
-    connection.execute(
-        "DELETE FROM vectors WHERE block IN (SELECT value FROM json_each(?))", (dump(damaged),)
-    )
-    write_keys(connection)
 
 
 def rebuild_terms(connection: sqlite3.Connection) -> int:

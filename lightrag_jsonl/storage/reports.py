@@ -14,10 +14,10 @@ ALL_REFUSED = "every line of the answer was refused"  # why a chunk failed that 
 
 def as_json(extraction: Extraction) -> str:
     """What `status` needs to know of one chunk's extraction."""
-    return dump(told(extraction))
+    return dump(as_object(extraction))
 
 
-def told(extraction: Extraction) -> dict[str, object]:
+def as_object(extraction: Extraction) -> dict[str, object]:
     """The same as an object; what is zero or empty is left out."""
     reasons: dict[str, int] = {}
     for refused in extraction.rejections:

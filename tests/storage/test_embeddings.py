@@ -22,7 +22,7 @@ from lightrag_jsonl.storage.embeddings import (
     put_embeddings,
     text_key,
 )
-from lightrag_jsonl.storage.maintenance import clear_unused_embeddings, count_embeddings
+from lightrag_jsonl.storage.vector_upkeep import clear_unused_embeddings, count_embeddings
 
 DIM = 5
 KEYS = [text_key("hash", f"text {number}") for number in range(3 * BLOCK)]

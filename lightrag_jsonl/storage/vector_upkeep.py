@@ -1,0 +1,115 @@
+"""Keeps the stored vectors in order: those that nothing uses, rows that are damaged, keys that lead astray."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from lightrag_jsonl.storage.embeddings import (
+    BLOCK,
+    KEY_BYTES,
+    ids_at,
+    prefix,
+    stored_keys,
+    write_keys,
+)
+from lightrag_jsonl.storage.rows import dump
+
+IN_USE = (
+    "SELECT embedding FROM chunks UNION SELECT embedding FROM entities "
+    "UNION SELECT embedding FROM relations"
+)
+
+
+def count_embeddings(connection: sqlite3.Connection) -> tuple[int, int]:
+    """How many vectors there are, and how many of them no text of the index has."""
+    query = f"SELECT coalesce(sum(length(digests)), 0) / {KEY_BYTES} FROM vectors"
+    (stored,) = connection.execute(query).fetchone()
+    (used,) = connection.execute(f"SELECT count(embedding) FROM ({IN_USE})").fetchone()
+    return stored, max(0, stored - used)
+
+
+def clear_unused_embeddings(connection: sqlite3.Connection) -> int:
+    """Forget vectors that no text of the index has; tells how many."""
+    used: dict[int, int] = {}
+    for (id,) in connection.execute(f"{IN_USE} EXCEPT SELECT NULL"):
+        used[id // BLOCK] = used.get(id // BLOCK, 0) | 1 << id % BLOCK
+    unused = 0
+    for block, places in connection.execute("SELECT block, places FROM vectors").fetchall():
+        if going := places & ~used.get(block, 0):
+            unused += going.bit_count()
+            _shrink(connection, block, places & ~going)
+    if unused:
+        write_keys(connection)
+    return unused
+
+
+def _shrink(connection: sqlite3.Connection, block: int, keep: int) -> None:
+    """Leave only some of a row's vectors."""
+    if not keep:
+        connection.execute("DELETE FROM vectors WHERE block = ?", (block,))
+        return
+    query = "SELECT places, digests, data FROM vectors WHERE block = ?"
+    places, digests, data = connection.execute(query, (block,)).fetchone()
+    present = ids_at(0, places)
+    kept = [number for number, place in enumerate(present) if keep >> place & 1]
+    connection.execute(
+        "UPDATE vectors SET places = ?, digests = ?, data = ? WHERE block = ?",
+        (keep, _some(digests, kept, len(present)), _some(data, kept, len(present)), block),
+    )
+
+
+def _some(data: bytes, kept: Iterable[int], count: int) -> bytes:
+    """Some of `count` parts of the same length."""
+    size = len(data) // count
+    return b"".join(data[size * number : size * (number + 1)] for number in kept)
+
+
+# ── what is wrong with them ─────────────────────────────────────────────────────
+
+
+def mend_embeddings(connection: sqlite3.Connection, dim: int) -> None:
+    """Drop the rows that are damaged, or in use but of another length, and index all others anew."""
+    damaged = damaged_blocks(connection) + other_lengths(connection, dim)
+    connection.execute(
+        "DELETE FROM vectors WHERE block IN (SELECT value FROM json_each(?))", (dump(damaged),)
+    )
+    write_keys(connection)
+
+
+def damaged_blocks(connection: sqlite3.Connection) -> list[int]:
+    """The rows of vectors whose columns do not fit together."""
+    rows = connection.execute("SELECT block, places, length(digests), length(data) FROM vectors")
+    return [
+        block
+        for block, places, digests, data in rows
+        if not places
+        or places >> BLOCK
+        or digests != KEY_BYTES * places.bit_count()
+        or data % (4 * places.bit_count())
+    ]
+
+
+def other_lengths(connection: sqlite3.Connection, dim: int) -> list[int]:
+    """The rows of vectors that are in use, but of another length than the index's."""
+    rows = connection.execute(
+        f"SELECT block FROM vectors WHERE length(data) * {KEY_BYTES} <> length(digests) * 4 * ? "
+        f"AND block IN (SELECT embedding / {BLOCK} FROM ({IN_USE}))",
+        (dim,),
+    )
+    return [row[0] for row in rows]
+
+
+def wrong_keys(connection: sqlite3.Connection) -> tuple[int, int]:
+    """How many vectors the index does not lead to, and how many of its entries lead elsewhere."""
+    keys = dict(stored_keys(connection))
+    query = "SELECT prefix, id FROM vector_keys"
+    index: dict[int, int] = dict(connection.execute(query).fetchall())
+    lost, met = 0, set()
+    for key in keys.values():
+        number = prefix(key)
+        while number in index and keys.get(index[number]) != key:
+            number += 1
+        lost += number not in index
+        met.add(number)
+    return lost, len(index.keys() - met)
