@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -132,7 +131,9 @@ class Committer:
             summarize=summarize and self._ask.has_model,
             hubs=self._hubs,
         )
-        change = await asyncio.to_thread(self._prepare, ready, delete, describer)
+        change = await self._database.examined(
+            lambda connection: self._prepare(connection, ready, delete, describer)
+        )
         return await self._carry_out(change, describer, spending)
 
     async def rename(
@@ -141,36 +142,32 @@ class Committer:
         """Change which names stand for which entity; `keys` are all that the change concerns."""
         describer = Describer(self._options, self._tokenizer, summarize=False)
 
-        def prepare() -> _Change:
-            with self._database.reading() as connection:
-                new = change(aliases.read(connection))
-                chunks = aliases.chunks_naming(connection, keys)
-                said = said_again(connection, chunks)
-                plan = fold(connection, said, chunks, NextIds.read(connection), new)
-                describer.describe(connection, plan)
-                return _Change((), plan, [], aliases=new)
+        def prepare(connection: sqlite3.Connection) -> _Change:
+            new = change(aliases.read(connection))
+            chunks = aliases.chunks_naming(connection, keys)
+            said = said_again(connection, chunks)
+            plan = fold(connection, said, chunks, NextIds.read(connection), new)
+            describer.describe(connection, plan)
+            return _Change((), plan, [], aliases=new)
 
-        return await self._carry_out(await asyncio.to_thread(prepare), describer)
+        return await self._carry_out(await self._database.examined(prepare), describer)
 
     async def summarize_due(self) -> Committed:
         """Write the summaries that are due without any new claim (after a deletion, or a failure)."""
         describer = Describer(self._options, self._tokenizer, summarize=self._ask.has_model)
 
-        def prepare() -> _Change:
-            with self._database.reading() as connection:
-                plan = Plan(
-                    rows.entities_by_id(connection, claims.owners(connection, "entity")),
-                    rows.relations_by_id(connection, claims.owners(connection, "relation")),
-                )
-                due = describer.describe(connection, plan)
-                kept = {(one.kind, one.row.id) for one in due}
-                plan.entities = {k: v for k, v in plan.entities.items() if ("entity", k) in kept}
-                plan.relations = {
-                    k: v for k, v in plan.relations.items() if ("relation", k) in kept
-                }
-                return _Change((), plan, due)
+        def prepare(connection: sqlite3.Connection) -> _Change:
+            plan = Plan(
+                rows.entities_by_id(connection, claims.owners(connection, "entity")),
+                rows.relations_by_id(connection, claims.owners(connection, "relation")),
+            )
+            due = describer.describe(connection, plan)
+            kept = {(one.kind, one.row.id) for one in due}
+            plan.entities = {k: v for k, v in plan.entities.items() if ("entity", k) in kept}
+            plan.relations = {k: v for k, v in plan.relations.items() if ("relation", k) in kept}
+            return _Change((), plan, due)
 
-        return await self._carry_out(await asyncio.to_thread(prepare), describer)
+        return await self._carry_out(await self._database.examined(prepare), describer)
 
     async def _carry_out(
         self, change: _Change, describer: Describer, spending: Spending | None = None
@@ -191,20 +188,23 @@ class Committer:
     # ── what will change ────────────────────────────────────────────────────────
 
     def _prepare(
-        self, ready: Sequence[Ready], delete: Collection[str], describer: Describer
+        self,
+        connection: sqlite3.Connection,
+        ready: Sequence[Ready],
+        delete: Collection[str],
+        describer: Describer,
     ) -> _Change:
-        with self._database.reading() as connection:
-            ids = NextIds.read(connection)
-            change = _Change(ready, Plan(), [])
-            whole = [one.document.id or "" for one in ready if not one.stored]
-            old = documents.documents(connection, [*whole, *delete])
-            change.old_documents = [document.row for document in old]
-            change.old_chunks = documents.chunks_of(connection, change.old_documents)
-            said = [part for one in ready for part in _number(connection, change, one, ids)]
-            removed = [*change.old_chunks, *(again.row for again in change.renewed)]
-            change.plan = fold(connection, said, removed, ids, aliases.read(connection))
-            change.due = describer.describe(connection, change.plan)
-            return change
+        ids = NextIds.read(connection)
+        change = _Change(ready, Plan(), [])
+        whole = [one.document.id or "" for one in ready if not one.stored]
+        old = documents.documents(connection, [*whole, *delete])
+        change.old_documents = [document.row for document in old]
+        change.old_chunks = documents.chunks_of(connection, change.old_documents)
+        said = [part for one in ready for part in _number(connection, change, one, ids)]
+        removed = [*change.old_chunks, *(again.row for again in change.renewed)]
+        change.plan = fold(connection, said, removed, ids, aliases.read(connection))
+        change.due = describer.describe(connection, change.plan)
+        return change
 
     async def _summarize(
         self, due: Sequence[Due], describer: Describer, spending: Spending | None

@@ -98,6 +98,14 @@ class Database:
         self._hand_in(job, future, Manner(flush, urgent, single))
         return future
 
+    def examined(self, job: Job[Result]) -> asyncio.Future[Result]:
+        """Run a job that only reads where the writing is done, for who awaits.
+
+        What will be changed next is read there: its pages are kept at hand then, which other
+        connections lose at each commit, and no third thread is busy.
+        """
+        return self.committed(job, flush=False)
+
     def _hand_in(self, job: Job[Result], future: Waiting[Result], how: Manner) -> None:
         with self._guard:
             if self._closed:

@@ -135,10 +135,8 @@ class Writer:
             flush = any(work.how.flush for work in batch) or self._left() == 0
             self._prepare(self._connection, flush=flush)
             written = _commit_together(self._connection, batch)
-            if not flush:
-                self._waiting = self._waiting or time.monotonic()
-            elif written:  # an empty transaction is not flushed, nor what was committed before it
-                self._waiting = None
+            if written:  # an empty transaction is not flushed, nor what was committed before it
+                self._waiting = None if flush else self._waiting or time.monotonic()
         elif self._waiting is not None:
             with self._log_file() as log_file:
                 os.fsync(log_file.fileno())

@@ -333,6 +333,26 @@ def test_what_is_not_written_flushes_nothing(
     assert stored(tmp_path, "SELECT key FROM settings") == [("a",)]
 
 
+def test_who_only_looks_leaves_nothing_to_be_flushed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is examined before a change sees all that was committed, and is no reason for a flush."""
+    database = Database(tmp_path)
+    database.write(put_setting("a"))
+    flushes = Flushes(0)
+    monkeypatch.setattr(os, "fsync", flushes)
+    monkeypatch.setattr(writer, "FLUSH_SECONDS", 0.0)
+
+    async def look() -> object:
+        return await database.examined(
+            lambda connection: connection.execute("SELECT key FROM settings").fetchall()
+        )
+
+    assert asyncio.run(look()) == [("a",)]
+    assert not flushes.done.wait(0.2)
+    database.close()
+
+
 def test_after_a_flush_that_failed_the_next_write_begins_with_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,6 +400,7 @@ def test_a_stream_of_small_writes_does_not_put_off_the_flush(
 
     def synchronous(connection: sqlite3.Connection) -> int:
         gate.wait(30)
+        connection.execute("INSERT OR REPLACE INTO settings VALUES ('note', 'x')")
         return int(connection.execute("PRAGMA synchronous").fetchone()[0])
 
     def submit() -> Future[int]:
