@@ -11,6 +11,7 @@ from typing import TypeVar
 from lightrag_jsonl.types import Chunk, Entity, Relation
 
 LABEL_LENGTH = 200  # characters of a title that are shown
+A_NUMBER = "[99] "  # such as stands before each item
 
 Item = TypeVar("Item", Entity, Relation, Chunk)
 
@@ -51,16 +52,20 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes items and whole contexts in one language."""
+    """Writes items and whole contexts in one language.
+
+    A fact's line is the same string each time, as long as it is remembered: nobody has to read it
+    to know it again.
+    """
 
     words: Words
     documents: Mapping[str, str]
 
-    def entity(self, number: int, entity: Entity) -> str:
-        return f"[{number}] {_entity(entity.name, entity.type, entity.description)}"
+    def entity(self, entity: Entity) -> str:
+        return _entity(entity.name, entity.type, entity.description)
 
-    def relation(self, number: int, relation: Relation) -> str:
-        told = _relation(
+    def relation(self, relation: Relation) -> str:
+        return _relation(
             self.words.weight,
             self.words.separator,
             relation.source,
@@ -70,16 +75,15 @@ class Writer:
             relation.created_at,
             relation.description,
         )
-        return f"[{number}] {told}"
 
-    def chunk(self, number: int, chunk: Chunk) -> str:
+    def chunk(self, chunk: Chunk) -> str:
         page = self.words.page.format(chunk.page)
-        return f"[{number}] {self.title(chunk.document_id)}{page}:\n{chunk.text}"
+        return f"{self.title(chunk.document_id)}{page}:\n{chunk.text}"
 
     def frame(self, chunk: Chunk) -> str:
         """What a chunk costs beside its own text: its heading, and its place among the sources."""
         title = self.title(chunk.document_id)
-        return f"[99] {title}{self.words.page.format(chunk.page)}:\n- {title}: [99]"
+        return f"{A_NUMBER}{title}{self.words.page.format(chunk.page)}:\n- {title}: {A_NUMBER}"
 
     def headings(self) -> str:
         """The headings of all sections."""
@@ -120,10 +124,8 @@ class Writer:
 # ── helpers ─────────────────────────────────────────────────────────────────────
 
 
-def _section(
-    heading: str, write: Callable[[int, Item], str], items: Sequence[Item], start: int
-) -> str:
-    lines: list[str] = [write(number, item) for number, item in enumerate(items, start)]
+def _section(heading: str, write: Callable[[Item], str], items: Sequence[Item], start: int) -> str:
+    lines: list[str] = [f"[{number}] {write(item)}" for number, item in enumerate(items, start)]
     return "\n".join([f"{heading}:", *lines]) if lines else ""
 
 
