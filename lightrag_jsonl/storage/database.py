@@ -94,9 +94,7 @@ class Database:
         self, job: Job[Result], *, flush: bool = True, urgent: bool = True, single: bool = False
     ) -> asyncio.Future[Result]:
         """`submit` for who awaits: jobs that are committed together wake the event loop once."""
-        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._hand_in(job, future, Manner(flush, urgent, single))
-        return future
+        return self._awaited(job, Manner(flush, urgent, single))
 
     def examined(self, job: Job[Result]) -> asyncio.Future[Result]:
         """Run a job that only reads where the writing is done, for who awaits.
@@ -104,7 +102,12 @@ class Database:
         What will be changed next is read there: its pages are kept at hand then, which other
         connections lose at each commit, and no third thread is busy.
         """
-        return self.committed(job, flush=False)
+        return self._awaited(job, Manner(flush=False, reads=True))
+
+    def _awaited(self, job: Job[Result], how: Manner) -> asyncio.Future[Result]:
+        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._hand_in(job, future, how)
+        return future
 
     def _hand_in(self, job: Job[Result], future: Waiting[Result], how: Manner) -> None:
         with self._guard:

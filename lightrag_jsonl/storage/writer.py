@@ -35,11 +35,13 @@ log = logging.getLogger(__name__)
 class Manner(NamedTuple):
     """How a job is written: whether its commit is flushed, whether it waits for no company, and
     whether it is a single statement: such jobs share a transaction, one that fails changes nothing.
+    One that only `reads` keeps no other process from writing.
     """
 
     flush: bool = True
     urgent: bool = True
     single: bool = False
+    reads: bool = False
 
 
 class Writer:
@@ -246,7 +248,7 @@ class _Work(Generic[Result]):
 def _commit_together(connection: sqlite3.Connection, batch: Sequence[_Work[Any]]) -> bool:
     """Commit the jobs of a batch; tells whether they changed anything."""
     before = connection.total_changes
-    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("BEGIN" if batch[0].how.reads else "BEGIN IMMEDIATE")
     good = all(work.run(connection) for work in batch)
     connection.execute("COMMIT" if good else "ROLLBACK")
     _tell(batch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import resource
@@ -336,21 +337,26 @@ def test_what_is_not_written_flushes_nothing(
 def test_who_only_looks_leaves_nothing_to_be_flushed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is examined before a change sees all that was committed, and is no reason for a flush."""
+    """It sees all that was committed, keeps nobody else from writing, and is no reason for a flush."""
     database = Database(tmp_path)
     database.write(put_setting("a"))
     flushes = Flushes(0)
     monkeypatch.setattr(os, "fsync", flushes)
     monkeypatch.setattr(writer, "FLUSH_SECONDS", 0.0)
 
-    async def look() -> object:
-        return await database.examined(
-            lambda connection: connection.execute("SELECT key FROM settings").fetchall()
-        )
+    def keys(connection: sqlite3.Connection) -> list[tuple[str]]:
+        found = connection.execute("SELECT key FROM settings").fetchall()
+        with contextlib.closing(sqlite3.connect(database.path, timeout=0)) as other, other:
+            put_setting("b")(other)
+        return [*found, *connection.execute("SELECT key FROM settings")]
 
-    assert asyncio.run(look()) == [("a",)]
+    async def look() -> list[tuple[str]]:
+        return await database.examined(keys)
+
+    assert asyncio.run(look()) == [("a",), ("a",)]
     assert not flushes.done.wait(0.2)
     database.close()
+    assert stored(tmp_path, "SELECT key FROM settings ORDER BY key") == [("a",), ("b",)]
 
 
 def test_after_a_flush_that_failed_the_next_write_begins_with_the_log(
