@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.protocols import Tokenizer
-from lightrag_jsonl.querying.writing import A_NUMBER, WORDS, Found, Item, Writer
+from lightrag_jsonl.querying.writing import A_NUMBER, WORDS, Found, Writer
 from lightrag_jsonl.types import Chunk, Context, Dropped, Entity, Keywords, Relation
 
 CLIP_SHARE = 0.25  # of its section's budget that one description may take
@@ -18,6 +18,7 @@ LONGEST_CODE = 4  # bytes of a character, and so tokens of it at the most
 HOPELESS = 40  # characters a token: a longer text is cut before it is counted
 
 Fact = TypeVar("Fact", Entity, Relation)
+Item = TypeVar("Item", Entity, Relation, Chunk)
 Part: TypeAlias = Literal["entities", "relations", "chunks"]
 
 

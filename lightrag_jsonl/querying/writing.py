@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import TypeVar
+from itertools import count
 
 from lightrag_jsonl.types import Chunk, Entity, Relation
 
 LABEL_LENGTH = 200  # characters of a title that are shown
 A_NUMBER = "[99] "  # such as stands before each item
-
-Item = TypeVar("Item", Entity, Relation, Chunk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +74,10 @@ class Writer:
             relation.description,
         )
 
-    def chunk(self, chunk: Chunk) -> str:
+    def passage(self, number: int, chunk: Chunk) -> str:
+        """A chunk with its number: long texts are not put together twice."""
         page = self.words.page.format(chunk.page)
-        return f"{self.title(chunk.document_id)}{page}:\n{chunk.text}"
+        return f"[{number}] {self.title(chunk.document_id)}{page}:\n{chunk.text}"
 
     def frame(self, chunk: Chunk) -> str:
         """What a chunk costs beside its own text: its heading, and its place among the sources."""
@@ -95,12 +94,15 @@ class Writer:
 
     def sections(self, found: Found) -> tuple[str, str, str]:
         """The texts of entities, relations and passages, "" where there are none."""
-        relations_from = len(found.entities) + 1
+        entities = map(self.entity, found.entities)
+        relations, relations_from = map(self.relation, found.relations), len(found.entities) + 1
         chunks_from = relations_from + len(found.relations)
         return (
-            _section(self.words.entities, self.entity, found.entities, 1),
-            _section(self.words.relations, self.relation, found.relations, relations_from),
-            _section(self.words.passages, self.chunk, found.chunks, chunks_from),
+            _section(self.words.entities, _numbered(entities, 1)),
+            _section(self.words.relations, _numbered(relations, relations_from)),
+            _section(
+                self.words.passages, list(map(self.passage, count(chunks_from), found.chunks))
+            ),
         )
 
     def sources(self, found: Found) -> str:
@@ -124,8 +126,11 @@ class Writer:
 # ── helpers ─────────────────────────────────────────────────────────────────────
 
 
-def _section(heading: str, write: Callable[[Item], str], items: Sequence[Item], start: int) -> str:
-    lines: list[str] = [f"[{number}] {write(item)}" for number, item in enumerate(items, start)]
+def _numbered(lines: Iterable[str], start: int) -> list[str]:
+    return [f"[{number}] {line}" for number, line in enumerate(lines, start)]
+
+
+def _section(heading: str, lines: Sequence[str]) -> str:
     return "\n".join([f"{heading}:", *lines]) if lines else ""
 
 
