@@ -20,7 +20,6 @@ from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.types import Kind, Usage
 
 LOOK_AHEAD = 4  # fragments read for each one that is shown: the same text may stand many times
-
 SEVERAL = 4  # fragments that are worth remembering
 
 Row = EntityRow | RelationRow

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.protocols import Tokenizer
-from lightrag_jsonl.querying.writing import A_NUMBER, WORDS, Found, Writer
+from lightrag_jsonl.querying.writing import WORDS, Found, Item, Writer
 from lightrag_jsonl.types import Chunk, Context, Dropped, Entity, Keywords, Relation
 
 CLIP_SHARE = 0.25  # of its section's budget that one description may take
@@ -18,7 +18,6 @@ LONGEST_CODE = 4  # bytes of a character, and so tokens of it at the most
 HOPELESS = 40  # characters a token: a longer text is cut before it is counted
 
 Fact = TypeVar("Fact", Entity, Relation)
-Item = TypeVar("Item", Entity, Relation, Chunk)
 Part: TypeAlias = Literal["entities", "relations", "chunks"]
 
 
@@ -121,9 +120,10 @@ def _chosen(found: Found, writer: Writer, room: _Room, tokenizer: Tokenizer) -> 
     """The choice by the tokens of single items, and their sum."""
     entities = _clipped(found.entities, int(room.entities * CLIP_SHARE), tokenizer)
     relations = _clipped(found.relations, int(room.relations * CLIP_SHARE), tokenizer)
-    beside = tokenizer.count(A_NUMBER) + JOINT
-    entity_costs = [tokenizer.count(writer.entity(entity)) + beside for entity in entities]
-    relation_costs = [tokenizer.count(writer.relation(fact)) + beside for fact in relations]
+    entity_costs = [tokenizer.count(writer.entity(99, entity)) + JOINT for entity in entities]
+    relation_costs = [
+        tokenizer.count(writer.relation(99, relation)) + JOINT for relation in relations
+    ]
     frames = [tokenizer.count(writer.frame(chunk)) + 2 * JOINT for chunk in found.chunks]
     chunk_costs = [
         frame + (chunk.tokens or tokenizer.count(chunk.text))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from itertools import count
+from typing import TypeVar
 
 from lightrag_jsonl.types import Chunk, Entity, Relation
 
 LABEL_LENGTH = 200  # characters of a title that are shown
-A_NUMBER = "[99] "  # such as stands before each item
+
+Item = TypeVar("Item", Entity, Relation, Chunk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +51,16 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes items and whole contexts in one language.
-
-    A fact's line is the same string each time, as long as it is remembered: nobody has to read it
-    to know it again.
-    """
+    """Writes items and whole contexts in one language."""
 
     words: Words
     documents: Mapping[str, str]
 
-    def entity(self, entity: Entity) -> str:
-        return _entity(entity.name, entity.type, entity.description)
+    def entity(self, number: int, entity: Entity) -> str:
+        return f"[{number}] {_entity(entity.name, entity.type, entity.description)}"
 
-    def relation(self, relation: Relation) -> str:
-        return _relation(
+    def relation(self, number: int, relation: Relation) -> str:
+        told = _relation(
             self.words.weight,
             self.words.separator,
             relation.source,
@@ -73,16 +70,16 @@ class Writer:
             relation.created_at,
             relation.description,
         )
+        return f"[{number}] {told}"
 
-    def passage(self, number: int, chunk: Chunk) -> str:
-        """A chunk with its number: long texts are not put together twice."""
+    def chunk(self, number: int, chunk: Chunk) -> str:
         page = self.words.page.format(chunk.page)
         return f"[{number}] {self.title(chunk.document_id)}{page}:\n{chunk.text}"
 
     def frame(self, chunk: Chunk) -> str:
         """What a chunk costs beside its own text: its heading, and its place among the sources."""
         title = self.title(chunk.document_id)
-        return f"{A_NUMBER}{title}{self.words.page.format(chunk.page)}:\n- {title}: {A_NUMBER}"
+        return f"[99] {title}{self.words.page.format(chunk.page)}:\n- {title}: [99]"
 
     def headings(self) -> str:
         """The headings of all sections."""
@@ -94,15 +91,12 @@ class Writer:
 
     def sections(self, found: Found) -> tuple[str, str, str]:
         """The texts of entities, relations and passages, "" where there are none."""
-        entities = map(self.entity, found.entities)
-        relations, relations_from = map(self.relation, found.relations), len(found.entities) + 1
+        relations_from = len(found.entities) + 1
         chunks_from = relations_from + len(found.relations)
         return (
-            _section(self.words.entities, _numbered(entities, 1)),
-            _section(self.words.relations, _numbered(relations, relations_from)),
-            _section(
-                self.words.passages, list(map(self.passage, count(chunks_from), found.chunks))
-            ),
+            _section(self.words.entities, self.entity, found.entities, 1),
+            _section(self.words.relations, self.relation, found.relations, relations_from),
+            _section(self.words.passages, self.chunk, found.chunks, chunks_from),
         )
 
     def sources(self, found: Found) -> str:
@@ -126,11 +120,10 @@ class Writer:
 # ── helpers ─────────────────────────────────────────────────────────────────────
 
 
-def _numbered(lines: Iterable[str], start: int) -> list[str]:
-    return [f"[{number}] {line}" for number, line in enumerate(lines, start)]
-
-
-def _section(heading: str, lines: Sequence[str]) -> str:
+def _section(
+    heading: str, write: Callable[[int, Item], str], items: Sequence[Item], start: int
+) -> str:
+    lines: list[str] = [write(number, item) for number, item in enumerate(items, start)]
     return "\n".join([f"{heading}:", *lines]) if lines else ""
 
 

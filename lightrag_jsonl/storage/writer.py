@@ -246,7 +246,7 @@ class _Work(Generic[Result]):
 
 
 def _commit_together(connection: sqlite3.Connection, batch: Sequence[_Work[Any]]) -> bool:
-    """Commit the jobs of a batch; tells whether they changed anything."""
+    """Commit the jobs of a batch (one that only reads is alone); tells whether they changed anything."""
     before = connection.total_changes
     connection.execute("BEGIN" if batch[0].how.reads else "BEGIN IMMEDIATE")
     good = all(work.run(connection) for work in batch)
