@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from lightrag_jsonl.errors import StorageError
+from lightrag_jsonl.forks import Home
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -30,10 +31,12 @@ class LoopThread:
     """An event loop for callers that do not await; safe from any thread.
 
     A daemon thread, started when it is first needed, runs it while calls are open; in between,
-    whoever calls `run_here` may. After `close()` calls are refused with `StorageError`.
+    whoever calls `run_here` may. After `close()`, and in a forked process, calls are refused with
+    `StorageError`.
     """
 
     def __init__(self) -> None:
+        self._home = Home()
         self._turn = threading.Lock()  # of who runs the loop
         self._runner = 0  # the thread that does
         self._guard = threading.Lock()  # of all below
@@ -47,6 +50,7 @@ class LoopThread:
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine in the thread and wait; Ctrl-C cancels it, and waits until it has stopped."""
+        self._check_home(work)
         if threading.get_ident() == self._runner:
             work.close()
             raise RuntimeError(
@@ -70,6 +74,7 @@ class LoopThread:
         """The same in the calling thread, where nothing else is to be run: changing threads twice
         takes longer than all the loop does.
         """
+        self._check_home(work)
         if _runs_a_loop() or not self._turn.acquire(blocking=False):
             return self.run(work)
         borrowed = None
@@ -94,11 +99,22 @@ class LoopThread:
         except StopAsyncIteration:
             return
         finally:
-            if not self.closed:
+            if self.open:
                 self.run(_closed(source))
 
+    @property
+    def open(self) -> bool:
+        """Whether calls are taken."""
+        return not self.closed and self._home.is_here
+
     def close(self) -> None:
-        """End the loop, with whatever still runs there, and its thread; no further call is taken."""
+        """End the loop, with whatever still runs there, and its thread; no further call is taken.
+
+        In a forked process there is nothing to end.
+        """
+        if not self._home.is_here:
+            self.closed = True
+            return
         with self._guard:
             self.closed = True
             loop, self._loop = self._loop, None
@@ -111,6 +127,12 @@ class LoopThread:
             self._thread.join()
 
     # ── who runs it ─────────────────────────────────────────────────────────────
+
+    def _check_home(self, work: Coroutine[Any, Any, object]) -> None:
+        """In a forked process, whose locks nobody may ever open, before any is waited for."""
+        if not self._home.is_here:
+            work.close()
+            self._home.check()
 
     def _handed_over(self, work: Coroutine[Any, Any, Result]) -> concurrent.futures.Future[Result]:
         with self._guard:

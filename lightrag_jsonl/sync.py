@@ -340,9 +340,9 @@ class LightRAG:
 
     def close(self) -> None:
         """Finish what is being written and let go of the folder."""
-        if not self._loop.closed:
+        if self._loop.open:
             self._loop.run(self._rag.close())
-            self._loop.close()
+        self._loop.close()
 
     def __enter__(self) -> LightRAG:
         return self

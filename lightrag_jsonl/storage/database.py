@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lightrag_jsonl.errors import CorruptError, LockedError, StorageError, VersionError
+from lightrag_jsonl.forks import Home
 from lightrag_jsonl.storage import schema
 from lightrag_jsonl.storage.bulk import STATEMENTS
 from lightrag_jsonl.storage.trouble import translated
@@ -42,6 +43,7 @@ class Database:
         self._free: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._writer = Writer(self.path, self._connect)
         self._closed = False
+        self._home = Home()
         self._guard = threading.Lock()
         self._prepare_patiently()
 
@@ -53,8 +55,7 @@ class Database:
 
         For a `single` statement, which needs none, there is no transaction.
         """
-        if self._closed:
-            raise StorageError(f"{self.working_dir} was closed", path=self.working_dir)
+        self._check_usable()
         with translated(self.path):
             try:
                 connection = self._free.get_nowait()
@@ -110,10 +111,15 @@ class Database:
         return future
 
     def _hand_in(self, job: Job[Result], future: Waiting[Result], how: Manner) -> None:
+        self._check_usable()  # in a forked process the lock may be held by nobody who comes back
         with self._guard:
-            if self._closed:
-                raise StorageError(f"{self.working_dir} was closed", path=self.working_dir)
+            self._check_usable()
             self._writer.put(job, future, how)
+
+    def _check_usable(self) -> None:
+        self._home.check()
+        if self._closed:
+            raise StorageError(f"{self.working_dir} was closed", path=self.working_dir)
 
     def write(self, job: Job[Result]) -> Result:
         """Run `job` and wait until it is on disk."""
@@ -130,7 +136,9 @@ class Database:
                 connection.close()
 
     def close(self) -> None:
-        """Finish what was submitted and close every connection."""
+        """Finish what was submitted and close every connection; in a forked process, nothing."""
+        if not self._home.is_here:
+            return
         with self._guard:
             if self._closed:
                 return
