@@ -20,7 +20,10 @@ from lightrag_jsonl import AsyncLightRAG, LightRAG
 rag = LightRAG(sys.argv[1])
 rag.insert("Marie Curie discovered radium in Paris. Pierre Curie helped her.")
 """
-USED = BEGIN + 'rag.retrieve("Who discovered radium?")\npieces = rag.stream("Who discovered radium?")\n'
+USED = (
+    BEGIN
+    + 'rag.retrieve("Who discovered radium?")\npieces = rag.stream("Who discovered radium?")\n'
+)
 
 CALLS = """
 async def look():
@@ -85,6 +88,8 @@ def test_a_forked_process_is_told_to_open_the_folder_anew(before: str, tmp_path:
         "status",
         "await",
     }
-    assert all("StorageError" in text and "open the folder anew" in text for text in refused.values())
+    assert all(
+        "StorageError" in text and "open the folder anew" in text for text in refused.values()
+    )
     assert (fresh, status) == ("True", "0")
     assert "Lise Meitner" in seen
