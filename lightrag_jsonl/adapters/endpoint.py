@@ -49,7 +49,7 @@ class Endpoint:
     ) -> None:
         _check_url(base_url)
         self._base_url = base_url
-        self._api_key = NO_KEY if api_key is None and _is_own(base_url) else api_key
+        self._api_key = NO_KEY if api_key is None and is_own(base_url) else api_key
         self._timeout = timeout
         self._max_retries = max_retries
         self._headers = dict(extra_headers or {})
@@ -228,7 +228,7 @@ def _check_url(base_url: str | None) -> None:
         raise ConfigError(f"base_url= is no URL such as http://localhost:8000/v1: {problem}")
 
 
-def _is_own(base_url: str | None) -> bool:
+def is_own(base_url: str | None) -> bool:
     """Whether a URL leads to this machine or network, where servers seldom ask for keys."""
     host = urlsplit(base_url).hostname if base_url else None
     if host is None:

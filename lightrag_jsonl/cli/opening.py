@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from lightrag_jsonl.cli import trust
 from lightrag_jsonl.cli.options import Setup
 from lightrag_jsonl.errors import ConfigError, EmbeddingError, StorageError
 
@@ -64,7 +65,10 @@ def inserting(setup: Setup, given: Mapping[str, Any]) -> Iterator[LightRAG]:
 def going_on(setup: Setup, given: Mapping[str, Any]) -> Iterator[LightRAG]:
     """An existing index to go on with, as the insert before was set up, unless told otherwise."""
     known = require_index(setup.working_dir)
-    llm = make_llm(setup.llm or known.get("cli.llm"), llm_url(setup, known))
+    model, url = setup.llm or known.get("cli.llm"), llm_url(setup, known)
+    if model != NO_MODEL:
+        trust.check(url, setup, "--base-url")
+    llm = make_llm(model, url)
     if setup.prompts is None and known.get("cli.prompts"):
         setup = replace(setup, prompts=Path(known["cli.prompts"]))
     options = index_options({**_recorded_options(setup.working_dir, known), **given})
@@ -190,10 +194,14 @@ def _open(
 ) -> LightRAG:
     from lightrag_jsonl.sync import LightRAG
 
+    trust.named(setup.base_url, setup.embedder_base_url)
+    spec, url = embedder_spec(setup, known), embedder_url(setup, known)
+    if spec.startswith("openai:"):
+        trust.check(url, setup, "--embedder-base-url")
     return LightRAG(
         setup.working_dir,
         llm=llm,
-        embedder=make_embedder(embedder_spec(setup, known), embedder_url(setup, known)),
+        embedder=make_embedder(spec, url),
         language=_language(setup, known),
         options=options,
         prompts=setup.prompts,

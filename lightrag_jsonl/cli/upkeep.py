@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import click
 
+from lightrag_jsonl.cli import trust
 from lightrag_jsonl.cli.opening import (
     embedder_memories,
     looking,
@@ -99,6 +100,7 @@ def reembed(setup: Setup, embedder: str, embedder_base_url: str | None, as_json:
     """
     known = require_index(setup.working_dir)
     new = make_embedder(embedder, embedder_base_url)
+    trust.named(embedder_base_url)
     hint = "the old vectors serve on; run the same command again to go on"
     with interruptible(hint), looking(setup) as rag, _bar() as told:
         number = rag.reembed(new, watcher=told)

@@ -23,6 +23,14 @@ CHINESE = "张骞出使西域，到过大月氏。汉武帝派张骞联络大月
 Run = Callable[..., Result]
 
 
+@pytest.fixture(autouse=True)
+def own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user of the test's own, who has named no endpoint yet."""
+    home = str(tmp_path_factory.mktemp("home"))
+    for variable in ("HOME", "XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(variable, home)
+
+
 def invoke(*arguments: object, stdin: str | bytes | None = None) -> Result:
     """Run a command in this process; an unexpected exception is raised, not swallowed."""
     runner = CliRunner(catch_exceptions=False)

@@ -1,0 +1,74 @@
+"""Endpoints that the user has named: a folder made by somebody else sends the key to no other."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from lightrag_jsonl.cli.options import Setup
+from lightrag_jsonl.errors import ConfigError
+
+FILE_NAME = "endpoints"  # a URL a line, in the user's own settings, not in the folder
+
+log = logging.getLogger(__name__)
+
+
+def named(*urls: str | None) -> None:
+    """Remember endpoints that the user has just named."""
+    new = {_plain(url) for url in urls if url and not _needs_no_word(url)} - _trusted()
+    if not new:
+        return
+    path = _path()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.writelines(f"{url}\n" for url in sorted(new))
+    except OSError as error:
+        log.warning("later commands will ask for %s again: %s", " and ".join(sorted(new)), error)
+
+
+def check(url: str | None, setup: Setup, option: str) -> None:
+    """`ConfigError` for an endpoint that nobody but the folder ever named.
+
+    It would be sent what is asked and read, and OPENAI_API_KEY. Servers of one's own network get
+    no key, and OPENAI_BASE_URL and OpenAI are where the key belongs: these need no word.
+    """
+    if not url or url in (setup.base_url, setup.embedder_base_url) or _needs_no_word(url):
+        return
+    if _plain(url) not in _trusted():
+        raise ConfigError(
+            f"{setup.working_dir} is set up for the endpoint {url!r}, which you have never named: what "
+            "you ask, and OPENAI_API_KEY, would be sent there. If you trust it, say so once with "
+            f"{option} {url!r}"
+        )
+
+
+def _needs_no_word(url: str) -> bool:
+    from lightrag_jsonl.adapters.endpoint import OPENAI_HOST, is_own
+
+    usual = os.environ.get("OPENAI_BASE_URL") or f"https://{OPENAI_HOST}"
+    try:
+        parts = urlsplit(url)
+        is_openai = parts.scheme == "https" and parts.hostname == OPENAI_HOST
+        return is_openai or is_own(url) or _plain(url) == _plain(usual)
+    except ValueError:  # it is no URL
+        return False
+
+
+def _plain(url: str) -> str:
+    return url.strip().rstrip("/")
+
+
+def _path() -> Path:
+    return Path(click.get_app_dir("lightrag-jsonl")) / FILE_NAME
+
+
+def _trusted() -> set[str]:
+    try:
+        return set(map(_plain, _path().read_text(encoding="utf-8").splitlines()))
+    except (OSError, ValueError):
+        return set()
