@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import heapq
 import itertools
+from collections import deque
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -13,13 +14,19 @@ QUESTION: Final = 0  # somebody waits for the answer
 SUMMARY: Final = 1  # documents that have been read wait for it to become visible
 READING: Final = 2  # and above: see `Slots.turn`
 WINDOW: Final = 8  # chunks for each slot that are read side by side
+PATIENCE: Final = 4  # questions that go first, one after another, where others wait as well
 
 
 class Slots:
-    """At most `count` at once; of those who wait the lowest turn is next, the first among equals."""
+    """At most `count` at once; of those who wait the lowest turn is next, the first among equals.
+
+    Where questions never end, every fifth slot is for the others: an insert goes on beside them.
+    """
 
     def __init__(self, count: int) -> None:
         self._count = self._free = count
+        self._asking: deque[asyncio.Future[None]] = deque()
+        self._asked = 0  # questions that went first, one after another
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._order = itertools.count()
         self._begun = 0
@@ -56,7 +63,10 @@ class Slots:
             self._free -= 1
             return
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._waiting, (turn, next(self._order), place))
+        if turn == QUESTION:
+            self._asking.append(place)
+        else:
+            heapq.heappush(self._waiting, (turn, next(self._order), place))
         try:
             await place
         except asyncio.CancelledError:
@@ -66,9 +76,11 @@ class Slots:
 
     def _pass_on(self) -> None:
         """The slot is for who is next and still waits; free where nobody does."""
-        while self._waiting:
-            place = heapq.heappop(self._waiting)[2]
+        while self._asking or self._waiting:
+            asks = self._asking and (self._asked < PATIENCE or not self._waiting)
+            place = self._asking.popleft() if asks else heapq.heappop(self._waiting)[2]
             if not place.done():
+                self._asked = self._asked + 1 if asks else 0
                 place.set_result(None)
                 return
         self._free += 1

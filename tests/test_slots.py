@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.slots import QUESTION, READING, SUMMARY, WINDOW, Slots
+from lightrag_jsonl.slots import PATIENCE, QUESTION, READING, SUMMARY, WINDOW, Slots
 
 
 async def hold(slots: Slots, turn: int, log: list[int], name: int) -> None:
@@ -30,6 +30,16 @@ def test_the_lowest_turn_goes_first_and_equals_in_their_order() -> None:
     turns = [READING, READING + 1, READING, SUMMARY, QUESTION, QUESTION]
     run(*(hold(slots, turn, log, number) for number, turn in enumerate(turns)))
     assert log == [0, 4, 5, 3, 2, 1]
+
+
+def test_an_insert_goes_on_beside_questions_without_end() -> None:
+    """After some questions in a row one of the others is next; alone, questions wait for nobody."""
+    slots, log = Slots(2), list[int]()
+    questions = [hold(slots, QUESTION, log, number) for number in range(100)]
+    run(*questions, *(hold(slots, READING, log, number) for number in (100, 101)))
+    first, second = log.index(100), log.index(101)
+    assert first <= PATIENCE + 2 and second <= first + PATIENCE + 1
+    assert [name for name in log if name < 100] == list(range(100))
 
 
 def test_chunks_are_read_window_by_window() -> None:
