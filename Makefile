@@ -10,6 +10,9 @@ export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 endif
 test test-wheel test-lowest check bench: export HF_HUB_OFFLINE = 1
 
+# uv leaves compiling to the first import; where that may not be kept, each start takes twice as long.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-wheel test-lowest check bench bench-peers clean
 
 demo: $(VENV)/.core
