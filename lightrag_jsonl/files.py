@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -17,6 +18,14 @@ from lightrag_jsonl.types import Document, Failure, Json
 Given: TypeAlias = str | Path | Document
 SUFFIXES = (".txt", ".md", ".markdown", ".text", ".jsonl")
 PROBE_BYTES = 8_192
+OTHERWISE = {  # how files begin that hold texts in another way; a PDF may even look like plain text
+    b"%PDF-": "a PDF; save its text first, for example with pdftotext, which keeps its pages apart",
+    b"PK\x03\x04": "an archive or an office document; unpack it, or save it as plain text, first",
+    b"\xd0\xcf\x11\xe0": "an office document; save it as plain text first",
+    b"{\\rtf": "rich text; save it as plain text first",
+    b"\x1f\x8b": "compressed; unpack it first",
+}
+KINDS = 5  # of passed over files that are told
 LONGEST_NAME = 256  # characters of what is taken for a file's name
 FIELDS = frozenset(field.name for field in fields(Document))
 
@@ -60,14 +69,27 @@ def read_one(given: Given) -> Iterator[Document | Failure]:
 
 
 def _read_folder(folder: Path) -> Iterator[Document | Failure]:
-    paths = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in SUFFIXES)
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    paths = [path for path in files if path.suffix.lower() in SUFFIXES]
     if not paths:
         raise ConfigError(f"{folder} holds no readable file ({', '.join(SUFFIXES)})")
+    others = Counter(path.suffix.lower() for path in files if _is_missed(path, folder))
+    if others:
+        kinds = [f"{count} {kind or 'without suffix'}" for kind, count in others.most_common(KINDS)]
+        more = ["…"] if len(others) > KINDS else []
+        told = ", ".join([*kinds, *more])
+        log.warning("%s: passed over %s; only %s are read", folder, told, ", ".join(SUFFIXES))
     for path in paths:
         try:
             yield from _read_file(path)
         except ConfigError as error:
             yield Failure(str(path), None, str(error))
+
+
+def _is_missed(path: Path, folder: Path) -> bool:
+    """Whether somebody may miss a file that is not read; what is hidden, nobody."""
+    hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    return not hidden and path.suffix.lower() not in SUFFIXES
 
 
 def _read_file(path: Path) -> Iterator[Document]:
@@ -88,6 +110,9 @@ def read_text(path: Path) -> str:
         raise ConfigError(f"no such file: {path}") from error
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
+    for beginning, what in OTHERWISE.items():
+        if data.startswith(beginning):
+            raise ConfigError(f"{path} is no text file but {what}")
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", errors="replace")
     if b"\0" not in data[:PROBE_BYTES]:

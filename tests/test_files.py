@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -38,6 +39,40 @@ def test_a_binary_file_is_refused(tmp_path: Path, data: bytes) -> None:
     """The error names the file and what it should have been."""
     with pytest.raises(ConfigError, match=r"a\.txt is no text file"):
         read_text(write(tmp_path / "a.txt", data))
+
+
+@pytest.mark.parametrize(
+    ("data", "hint"),
+    [
+        (b"%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj\n(Ada) Tj\n", "pdftotext"),
+        (b"PK\x03\x04\x14\0", "unpack it"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "office document"),
+        (b"{\\rtf1\\ansi Ada}", "rich text"),
+        (gzip.compress(b"Ada Lovelace"), "compressed; unpack it"),
+    ],
+)
+def test_what_holds_its_text_in_another_way_is_told_by_name(
+    tmp_path: Path, data: bytes, hint: str
+) -> None:
+    """Whatever it is called, and even where it reads like plain text: with what to do."""
+    with pytest.raises(ConfigError, match=r"a\.txt is no text file but") as refused:
+        read_text(write(tmp_path / "a.txt", data))
+    assert hint in str(refused.value)
+
+
+def test_what_a_folder_passes_over_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """How many of which kind, the most frequent first; nothing of what is hidden."""
+    for name in ("a.txt", "b.pdf", "c.PDF", "d.docx", "README", ".DS_Store", ".git/config"):
+        write(tmp_path / name, "Ada")
+    assert len(list(read_one(tmp_path))) == 1
+    (told,) = caplog.messages
+    assert "passed over 2 .pdf, 1 without suffix, 1 .docx; only .txt" in told
+    caplog.clear()
+    for name in ("b.pdf", "c.PDF", "d.docx", "README"):
+        (tmp_path / name).unlink()
+    assert len(list(read_one(tmp_path))) == 1 and not caplog.messages
 
 
 def test_a_missing_file_is_an_error_alone_and_a_failure_in_company(tmp_path: Path) -> None:

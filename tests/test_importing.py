@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from lightrag_jsonl import ConfigError, Document, LightRAG
 from lightrag_jsonl.cli import main
 from lightrag_jsonl.importing import ImportReport
+from lightrag_jsonl.migration import folder
 from lightrag_jsonl.migration.answers import pair, subject
 from lightrag_jsonl.migration.folder import read_folder
 from lightrag_jsonl.migration.mapping import Counts
@@ -185,6 +186,21 @@ def test_gzipped_files_are_read_alike(foreign: Foreign, tmp_path: Path) -> None:
             shutil.copyfileobj(source, target)
         path.unlink()
     assert read_folder(plain) == before
+
+
+def test_a_gzipped_file_that_would_fill_the_memory_is_refused(
+    foreign: Foreign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is never unpacked whole: the error names the file."""
+    plain = foreign.write()
+    (store,) = plain.glob("kv_store_full_docs.json")
+    store.unlink()
+    store.with_name(store.name + ".gz").write_bytes(gzip.compress(b" " * 100_000 + b"{}"))
+    monkeypatch.setattr(folder, "MOST_BYTES", 100_002)
+    assert read_folder(plain).documents == {}
+    monkeypatch.setattr(folder, "MOST_BYTES", 100_001)
+    with pytest.raises(ConfigError, match=r"full_docs\.json\.gz holds more than 100,001 bytes"):
+        read_folder(plain)
 
 
 def test_quotes_and_pages_do_not_get_in_the_way(foreign: Foreign, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SEPARATOR = "<SEP>"  # between the parts of a description or of a list of chunks
 GRAPH = "graph_chunk_entity_relation.graphml"
 QUOTES = "\"'“”"
+MOST_BYTES = 1 << 32  # of a gzipped file's content
 NO_SOURCE = ("", "unknown_source", "no-file-path")
 
 
@@ -116,9 +117,18 @@ def _bytes(folder: Path, name: str) -> bytes | None:
     try:
         if plain.is_file():
             return plain.read_bytes()
-        return gzip.decompress(packed.read_bytes()) if packed.is_file() else None
+        return _unpacked(packed) if packed.is_file() else None
     except (OSError, EOFError, zlib.error) as error:
         raise ConfigError(f"cannot read {name} in {folder}: {error}") from error
+
+
+def _unpacked(path: Path) -> bytes:
+    """The content of a gzipped file; a small one may hold more than any memory does."""
+    with gzip.open(path) as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise ConfigError(f"{path} holds more than {MOST_BYTES:,} bytes; unpack it first")
+    return data
 
 
 def _store(folder: Path, name: str) -> dict[str, Json]:
