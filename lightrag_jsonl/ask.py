@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from lightrag_jsonl.calls import answered
 from lightrag_jsonl.errors import ConfigError, LLMError, ResponseError
 from lightrag_jsonl.jsonl import parse_jsonl
 from lightrag_jsonl.prompts import PromptManager
@@ -311,12 +312,15 @@ class Ask:
     async def _once(self, request: _Request) -> Completion:
         messages, limit = request.messages, request.max_tokens
         if request.schema is not None and self._constrained is not None:
-            return await self._constrained.complete_records(
+            call = self._constrained.complete_records(
                 messages, schema=request.schema, names=request.names, max_tokens=limit
             )
-        return await self.llm.complete(
-            messages, response_type=request.response_type, max_tokens=limit
-        )
+        else:
+            call = self.llm.complete(
+                messages, response_type=request.response_type, max_tokens=limit
+            )
+        told = f"{self.llm.name} cancelled its own call"
+        return await answered(call, LLMError(told, transient=True))
 
     # ── the cache ───────────────────────────────────────────────────────────────
 

@@ -63,7 +63,7 @@ def connect(database: Database, setup: Setup) -> Engine:
     """Check that the folder fits the parts, and connect them; `SettingsError` where it does not."""
     parts, options = setup.parts, setup.options
     tokenizer = _fitting_tokenizer(database, setup)
-    keeper = SnapshotKeeper(database)
+    keeper = SnapshotKeeper(database, embedder=parts.embedder.name)
     limit = options.max_concurrent_calls
     ask = Ask(parts.llm, setup.prompts, database, max_concurrent_calls=limit, clock=setup.clock)
     indexing = IndexPipeline(
@@ -74,7 +74,7 @@ def connect(database: Database, setup: Setup) -> Engine:
         tokenizer,
         options,
         language=setup.language,
-        settings=lambda: _recorded(setup, tokenizer),
+        built_with=lambda: _recorded(setup, tokenizer),
         record_schema=setup.prompts.prompt("extract-graph").schema,
     )
 

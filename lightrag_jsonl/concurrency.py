@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
@@ -30,6 +31,14 @@ async def both(
     except BaseExceptionGroup as errors:
         raise first(errors) from None
     return tasks[0].result(), tasks[1].result()
+
+
+async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Await something to its end, however often the waiting is cancelled."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([task])
 
 
 def first(error: BaseException) -> BaseException:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import logging
 import queue
 import signal
 import threading
@@ -16,6 +17,8 @@ from lightrag_jsonl.forks import Home
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
+
+log = logging.getLogger(__name__)
 
 
 @runtime_checkable
@@ -176,7 +179,7 @@ class LoopThread:
                 if self._serving:
                     self._runner = threading.get_ident()
                     loop.call_soon(self._rest, loop)
-                    loop.run_forever()
+                    _run_on(loop)
                     self._runner = 0
         with self._turn:
             loop.run_until_complete(_wound_up(loop))
@@ -229,6 +232,17 @@ def _interruptible(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Result]) 
             signal.signal(signal.SIGINT, before)
         if raised:
             raise raised[0] from None
+
+
+def _run_on(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop until it is stopped. What asks the program to end goes to who waits for the task
+    that raised it: it passes through the loop as well, which would leave all others waiting.
+    """
+    while True:
+        try:
+            return loop.run_forever()
+        except (KeyboardInterrupt, SystemExit) as error:
+            log.debug("a call ended with %r", error)
 
 
 def _runs_a_loop() -> bool:

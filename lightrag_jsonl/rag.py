@@ -459,8 +459,9 @@ class AsyncLightRAG:
     async def vacuum(self) -> int:
         """Give unused space back to the disk; tells how many bytes that was."""
         before = overview.bytes_on_disk(self.working_dir)
-        await self._database.committed(clear_unused_embeddings)
-        await asyncio.to_thread(self._database.vacuum)
+        async with self._engine.indexing.writing():  # whose texts may just be about to use them
+            await self._database.committed(clear_unused_embeddings)
+            await asyncio.to_thread(self._database.vacuum)
         return before - overview.bytes_on_disk(self.working_dir)
 
     async def cache_stats(self) -> CacheStats:
@@ -475,7 +476,8 @@ class AsyncLightRAG:
             completions = maintenance.clear_completions(connection)
             return completions + clear_unused_embeddings(connection)
 
-        return await self._database.committed(clear)
+        async with self._engine.indexing.writing():
+            return await self._database.committed(clear)
 
     # ── looking ─────────────────────────────────────────────────────────────────
 

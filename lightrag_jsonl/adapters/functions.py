@@ -227,8 +227,16 @@ async def _run(function: Function, *values: object, **named: object) -> object:
         getattr(function, "__call__", None)  # noqa: B004 - the method itself is looked at
     ):
         return await function(*values, **named)  # type: ignore[misc]
-    answer = await asyncio.to_thread(function, *values, **named)
+    answer = await asyncio.to_thread(_called, function, *values, **named)
     return await answer if inspect.isawaitable(answer) else answer
+
+
+def _called(function: Function, *values: object, **named: object) -> object:
+    """A function's answer; no future takes a `StopIteration`, and who waits for it waits for ever."""
+    try:
+        return function(*values, **named)
+    except StopIteration as error:
+        raise RuntimeError("StopIteration: there was nothing more to take") from error
 
 
 def _parts(messages: Sequence[Message]) -> tuple[str, list[Message], str]:

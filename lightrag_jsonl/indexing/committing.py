@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from lightrag_jsonl.ask import Ask, Spending
 from lightrag_jsonl.concurrency import together
-from lightrag_jsonl.errors import LLMError
+from lightrag_jsonl.errors import LLMError, StorageError
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.extraction import LANGUAGES
 from lightrag_jsonl.indexing.hubs import Hubs
@@ -79,7 +79,10 @@ class Committed:
 
 @dataclass(slots=True)
 class _Change:
-    """One transaction in the making; `keys` are those of the vectors of the plan's rows."""
+    """One transaction in the making; `keys` are those of the vectors of the plan's rows.
+
+    It was planned at a `generation`.
+    """
 
     ready: Sequence[Ready]
     plan: Plan
@@ -90,6 +93,7 @@ class _Change:
     old_documents: list[int] = field(default_factory=list)
     old_chunks: dict[int, Chunk] = field(default_factory=dict)
     aliases: Aliases | None = None
+    generation: int = -1
     keys: list[bytes] = field(default_factory=list)
 
 
@@ -131,7 +135,7 @@ class Committer:
             summarize=summarize and self._ask.has_model,
             hubs=self._hubs,
         )
-        change = await self._database.examined(
+        change = await self._planned(
             lambda connection: self._prepare(connection, ready, delete, describer)
         )
         return await self._carry_out(change, describer, spending)
@@ -150,7 +154,7 @@ class Committer:
             describer.describe(connection, plan)
             return _Change((), plan, [], aliases=new)
 
-        return await self._carry_out(await self._database.examined(prepare), describer)
+        return await self._carry_out(await self._planned(prepare), describer)
 
     async def summarize_due(self) -> Committed:
         """Write the summaries that are due without any new claim (after a deletion, or a failure)."""
@@ -167,7 +171,15 @@ class Committer:
             plan.relations = {k: v for k, v in plan.relations.items() if ("relation", k) in kept}
             return _Change((), plan, due)
 
-        return await self._carry_out(await self._database.examined(prepare), describer)
+        return await self._carry_out(await self._planned(prepare), describer)
+
+    async def _planned(self, prepare: Callable[[sqlite3.Connection], _Change]) -> _Change:
+        def plan(connection: sqlite3.Connection) -> _Change:
+            change = prepare(connection)
+            change.generation = snapshot.generation(connection)
+            return change
+
+        return await self._database.examined(plan)
 
     async def _carry_out(
         self, change: _Change, describer: Describer, spending: Spending | None = None
@@ -236,7 +248,17 @@ class Committer:
     def _write(
         self, connection: sqlite3.Connection, change: _Change, vectors: Mapping[bytes, Vectors]
     ) -> int:
-        """Write all of a change; the generation that it makes."""
+        """Write all of a change; the generation that it makes.
+
+        `StorageError` where the rows it was planned on may be others by now: nobody may write but
+        who holds the directory, so this is somebody who does not ask.
+        """
+        if snapshot.generation(connection) != change.generation:
+            raise StorageError(
+                f"{self._database.working_dir} was changed by another program meanwhile; run the "
+                "same command again",
+                path=self._database.working_dir,
+            )
         stored = put_embeddings(connection, vectors)
         if change.aliases is not None:
             aliases.replace(connection, change.aliases)
@@ -295,7 +317,8 @@ class Committer:
         documents.renew_chunks(connection, change.renewed)
         for row in sorted({renewed.document for renewed in change.renewed}):
             documents.set_state(connection, row, documents.state_of(connection, row))
-        pending.drop(connection, [one.document.id or "" for one in change.ready])
+        whole = [one.document.id or "" for one in change.ready if not one.stored]
+        pending.drop(connection, whole)  # beside a retried document its next version may wait
 
 
 def _texts(plan: Plan) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from lightrag_jsonl.calls import answered
 from lightrag_jsonl.concurrency import together
 from lightrag_jsonl.errors import EmbeddingError
 from lightrag_jsonl.protocols import Embedder, Vectors
@@ -51,7 +52,10 @@ class Embeddings:
         }
 
     async def _embed(self, texts: list[str]) -> Vectors:
-        vectors = await self._embedder.embed(texts, kind="passage")
+        vectors = await answered(
+            self._embedder.embed(texts, kind="passage"),
+            EmbeddingError(f"{self._embedder.name} cancelled its own call"),
+        )
         return checked(vectors, len(texts), self._embedder)
 
 

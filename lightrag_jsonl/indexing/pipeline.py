@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from lightrag_jsonl.ask import Ask
-from lightrag_jsonl.concurrency import both, together
+from lightrag_jsonl.concurrency import both, to_the_end, together
 from lightrag_jsonl.errors import BudgetError, NotFoundError
 from lightrag_jsonl.indexing import repairing
 from lightrag_jsonl.indexing.committing import Committed, Committer, Ready
@@ -34,7 +34,7 @@ from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Extractor, Tokenizer, Vectors
 from lightrag_jsonl.schemas import Schema
-from lightrag_jsonl.storage import aliases, documents, pending, reading
+from lightrag_jsonl.storage import aliases, documents, pending, reading, settings
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.documents import StoredDocument
 from lightrag_jsonl.storage.lock import writing
@@ -69,7 +69,7 @@ class IndexPipeline:
         options: IndexOptions,
         *,
         language: str,
-        settings: Callable[[], Mapping[str, str]],
+        built_with: Callable[[], Mapping[str, str]],
         record_schema: Schema | None = None,
     ) -> None:
         self._database = database
@@ -78,8 +78,9 @@ class IndexPipeline:
         self._tokenizer = tokenizer
         self._options = options
         self._record_schema = record_schema
+        self._built_with = built_with
         self._committer = Committer(
-            database, ask, embeddings, tokenizer, options, language=language, settings=settings
+            database, ask, embeddings, tokenizer, options, language=language, settings=built_with
         )
         self.intake = Intake(database, tokenizer, options)
         self._turn = asyncio.Lock()
@@ -97,14 +98,14 @@ class IndexPipeline:
 
         Without `summarize` no summary is asked for: descriptions stand as they are.
         """
-        async with self._writing():
+        async with self.writing():
             return await self._insert(given, watcher, summarize)
 
     async def resume(
         self, *, watcher: Watcher | None = None, summarize: bool = True
     ) -> InsertReport:
         """Go on with the documents that an interrupted insert left waiting."""
-        async with self._writing():
+        async with self.writing():
             with self._database.reading() as connection:
                 waiting = pending.listed(connection)
             return await self._insert(waiting, watcher, summarize)
@@ -116,7 +117,7 @@ class IndexPipeline:
         """
         unchanged: list[str] = []
         failures: list[Failure] = []
-        async with self._writing():
+        async with self.writing():
             for waiting in given:
                 document, pages = identified(waiting.document)
                 waiting, id = replace(waiting, document=document), document.id or ""
@@ -133,7 +134,7 @@ class IndexPipeline:
         self, *, watcher: Watcher | None = None, summarize: bool = True
     ) -> InsertReport:
         """Ask again for every chunk that failed, and for what is missing of those read in part."""
-        async with self._writing():
+        async with self.writing():
             run = Run(Budget(self._options), watcher, summarize)
             with self._database.reading() as connection:
                 failed = [
@@ -144,7 +145,7 @@ class IndexPipeline:
 
     async def delete(self, ids: Collection[str]) -> DeleteReport:
         """Remove documents as if they had never been inserted; no model is asked."""
-        async with self._writing():
+        async with self.writing():
             wanted = list(dict.fromkeys(ids))
             with self._database.reading() as connection:
                 stored = documents.documents(connection, wanted)
@@ -165,7 +166,7 @@ class IndexPipeline:
     async def merge(self, names: Collection[str], into: str) -> Committed:
         """Make several names one entity, called `into`; what each chunk said stays as it is."""
         keys, target = {name_key(name) for name in names}, name_key(into)
-        async with self._writing():
+        async with self.writing():
             with self._database.reading() as connection:
                 found = reading.entity_ids(connection, keys)
             missing = [name for name in names if name_key(name) not in found]
@@ -178,7 +179,7 @@ class IndexPipeline:
     async def unmerge(self, names: Collection[str]) -> Committed:
         """Undo `merge` for these names: each is an entity of its own again."""
         keys = {name_key(name) for name in names}
-        async with self._writing():
+        async with self.writing():
             with self._database.reading() as connection:
                 known = aliases.read(connection)
             strangers = [name for name in names if name_key(name) not in known.targets]
@@ -190,19 +191,19 @@ class IndexPipeline:
     async def repair(self) -> list[str]:
         """Rebuild everything that is derived from the documents and their claims."""
         describer = Describer(self._options, self._tokenizer, summarize=False)
-        async with self._writing():
+        async with self.writing():
             return await repairing.repair(self._database, self._embeddings, describer)
 
     async def reembed(
         self, embeddings: Embeddings, recorded: Mapping[str, str], watcher: Told | None = None
     ) -> int:
         """Move the index to another embedder."""
-        async with self._writing():
+        async with self.writing():
             return await repairing.reembed(self._database, embeddings, recorded, watcher=watcher)
 
     async def summarize(self) -> Committed:
         """Write every summary that is due."""
-        async with self._writing():
+        async with self.writing():
             return await self._committer.summarize_due()
 
     # ── inserting ───────────────────────────────────────────────────────────────
@@ -279,6 +280,7 @@ class IndexPipeline:
                 run.unchanged.append(id)
                 await self._write(lambda connection: pending.drop(connection, [id]))
                 return None
+            await self._write(lambda connection: pending.drop(connection, [id]))
             return await self._retry(run, old)
         chunks = self.intake.cut(pages, waiting, old)
         given = self._given(waiting, chunks)
@@ -363,15 +365,29 @@ class IndexPipeline:
     # ── writing ─────────────────────────────────────────────────────────────────
 
     @contextlib.asynccontextmanager
-    async def _writing(self) -> AsyncIterator[None]:
-        """Be the one writer: of this object by its own lock, of the directory by the file's."""
+    async def writing(self) -> AsyncIterator[None]:
+        """Be the one writer: of this object by its own lock, of the directory by the file's.
+
+        `SettingsError` where another writer has meanwhile built the index with something else. Who
+        is cancelled lets go of the directory only when what was handed in is written: the next
+        writer would plan its changes on rows that are about to be others.
+        """
         async with self._turn:
             lock = writing(self._database.working_dir, self._options.lock_timeout)
             await asyncio.to_thread(lock.__enter__)
             try:
+                self._check_settings()
                 yield
+            except (Exception, asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+                await to_the_end(self._database.settled())
+                raise
             finally:
                 lock.__exit__(None, None, None)
+
+    def _check_settings(self) -> None:
+        with self._database.reading() as connection:
+            recorded = settings.read(connection)
+        settings.check(recorded, self._built_with(), self._database.working_dir)
 
     async def _write(self, job: Callable[..., object]) -> None:
         await self._database.committed(job, flush=False, single=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.calls import answered
 from lightrag_jsonl.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.options import QueryParam, Selection
 from lightrag_jsonl.protocols import (
@@ -158,8 +159,11 @@ class Retriever:
             return Probe(question, low, high)
         wanted = [question, *(_cut(text, SEARCH_TOKENS, self._tokenizer) for text in (*low, *high))]
         texts = list(dict.fromkeys(wanted))
+        cancelled = EmbeddingError(f"{self._embedder.name} cancelled its own call")
         vectors = _checked_vectors(
-            await self._embedder.embed(texts, kind="query"), len(texts), self._embedder
+            await answered(self._embedder.embed(texts, kind="query"), cancelled),
+            len(texts),
+            self._embedder,
         )
         places = {text: place for place, text in enumerate(texts)}
         rows = vectors[[places[text] for text in wanted]]

@@ -105,6 +105,11 @@ class Database:
         """
         return self._awaited(job, Manner(flush=False, reads=True))
 
+    async def settled(self) -> None:
+        """Wait until what was handed in so far is written, or has failed."""
+        with contextlib.suppress(StorageError):
+            await self.examined(lambda connection: None)
+
     def _awaited(self, job: Job[Result], how: Manner) -> asyncio.Future[Result]:
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._hand_in(job, future, how)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import numpy as np
 
 from lightrag_jsonl.graph import KnowledgeGraph
-from lightrag_jsonl.storage import documents, fulltext, reading
+from lightrag_jsonl.storage import documents, fulltext, reading, settings
 from lightrag_jsonl.storage.embeddings import load_vectors
 from lightrag_jsonl.storage.mentions import Mentions
 from lightrag_jsonl.storage.remembered import Remembered
@@ -69,11 +69,13 @@ class SnapshotKeeper:
     """Keeps the derived indexes of one database and brings them up to date when they are asked for.
 
     The database alone decides: a commit of this or of another process is seen by the next
-    snapshot, through the row ids that each commit wrote down.
+    snapshot, through the row ids that each commit wrote down. With `embedder`, the name of the one
+    that questions are embedded with, an index that was moved to another is a `SettingsError`.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, embedder: str | None = None) -> None:
         self._database = database
+        self._embedder = embedder
         self._lock = threading.RLock()
         self._generation = -1
         self._last_chunk = 0
@@ -147,6 +149,9 @@ class SnapshotKeeper:
     def _catch_up(self, connection: sqlite3.Connection) -> KnowledgeGraph:
         current = generation(connection)
         if self._graph is None or current != self._generation:
+            if self._embedder is not None:
+                wanted = {"embedder": self._embedder}
+                settings.check(settings.read(connection), wanted, self._database.working_dir)
             touched = self._touched(connection, current)
             try:
                 if self._graph is None or touched is None:

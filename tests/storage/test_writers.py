@@ -1,0 +1,248 @@
+"""Who writes, writes alone and to the end: beside cancellations, other embedders, and odd callables."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+from lightrag_jsonl import IndexOptions, LightRAG, LLMError, QueryParam
+from lightrag_jsonl.adapters.offline import HashEmbedder
+from lightrag_jsonl.errors import SettingsError, StorageError
+from lightrag_jsonl.protocols import Vectors
+from lightrag_jsonl.storage.database import FILE_NAME
+from lightrag_jsonl.testing import Request, ScriptedLLM
+from lightrag_jsonl.types import Completion, Document, Message
+from tests.indexing.kit import entity, index, problems, read_names
+
+LONG = 20.0  # seconds: nothing here waits for so long unless it fails
+ONE_LOOK = IndexOptions(max_gleanings=0)
+
+
+class Embedder:
+    """A hashing embedder of any name, that does something first."""
+
+    def __init__(self, name: str, dim: int = 16, first: Callable[[], Any] = lambda: None) -> None:
+        self.name, self.dim, self.first = name, dim, first
+        self._inner = HashEmbedder(dim=dim)
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        done = self.first()
+        if asyncio.iscoroutine(done):
+            await done
+        return np.asarray(await self._inner.embed(texts, kind=kind))
+
+
+def records(*names: str) -> list[dict[str, Any]]:
+    return [entity(name, f"{name} is here.") for name in names]
+
+
+# ── another embedder ────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("dim", [16, 24])
+def test_who_was_open_before_the_index_moved_to_another_embedder_is_told(
+    dim: int, tmp_path: Path
+) -> None:
+    """Neither inserts nor asks: vectors of two embedders would stand side by side, even of one length."""
+
+    async def run() -> None:
+        async with index(tmp_path, embedder=Embedder("old")) as one:
+            await one.insert("Ada Lovelace wrote to Charles Babbage.")
+            assert (await one.retrieve("Who wrote?")).chunks
+            async with index(tmp_path, embedder=Embedder("old")) as other:
+                await other.reembed(Embedder("new", dim))
+                for call in (one.insert("Grace Hopper met Howard Aiken."), one.retrieve("Who?")):
+                    with pytest.raises(SettingsError, match="built with embedder 'new'"):
+                        await call
+                assert (await other.retrieve("Who wrote?")).chunks
+        assert problems(tmp_path) == []
+
+    asyncio.run(run())
+
+
+def test_of_two_first_inserts_the_second_is_held_to_what_the_first_was(tmp_path: Path) -> None:
+    async def run() -> None:
+        one = index(tmp_path, embedder=Embedder("one"))
+        two = index(tmp_path, embedder=Embedder("one"), language="zh")
+        async with one as first, two as second:
+            await first.insert("Ada Lovelace wrote to Charles Babbage.")
+            with pytest.raises(SettingsError, match="language"):
+                await second.insert("张骞出使西域。")
+
+    asyncio.run(run())
+
+
+# ── cancelled ───────────────────────────────────────────────────────────────────
+
+
+def test_who_is_cancelled_holds_the_folder_until_what_it_wrote_is_written(tmp_path: Path) -> None:
+    """Else the next writer plans on rows that change under it."""
+
+    async def run() -> None:
+        embedding = asyncio.Event()
+        embedder = Embedder("e")
+        one, two = index(tmp_path, embedder=embedder), index(tmp_path, embedder=Embedder("e"))
+        async with one as first, two as second:
+            told = [{**record, "description": "first"} for record in records("Anna", "Bob")]
+            await first.insert_records(Document("Anna and Bob.", id="a"), told)
+            await first.insert_records(Document("Anna, Carl.", id="b"), records("Anna", "Carl"))
+            embedder.first = embedding.set
+            with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as holder:
+                delete = asyncio.create_task(first.delete("a"))
+                await embedding.wait()  # now it is planned
+                holder.execute("BEGIN IMMEDIATE")
+                await asyncio.sleep(0.1)  # now its commit waits for the database
+                delete.cancel()
+                new = Document("Anna, Bob, Dora.", id="c")
+                insert = asyncio.create_task(
+                    second.insert_records(new, records("Anna", "Bob", "Dora"))
+                )
+                await asyncio.sleep(0.2)
+                delete.cancel()  # however often
+                await asyncio.sleep(0.1)
+                assert not insert.done() and not delete.done()
+                holder.execute("ROLLBACK")
+            with pytest.raises(asyncio.CancelledError):
+                await delete
+            assert (await insert).documents == ("c",)
+            assert {"Anna", "Bob", "Dora"} <= set(second.graph.nodes())
+        assert problems(tmp_path) == []
+
+    asyncio.run(run())
+
+
+def test_what_was_planned_on_rows_that_somebody_changed_is_not_written(tmp_path: Path) -> None:
+    """A program that writes without asking costs the command, not the index."""
+
+    def intrude() -> None:
+        with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as other, other:
+            other.execute("INSERT INTO commits (touched) VALUES ('{\"all\": true}')")
+
+    async def run() -> None:
+        embedder = Embedder("e")
+        async with index(tmp_path, embedder=embedder) as rag:
+            await rag.insert_records(Document("Anna.", id="a"), records("Anna"))
+            embedder.first = intrude
+            with pytest.raises(StorageError, match="changed by another program"):
+                await rag.insert_records(Document("Anna, Bob.", id="b"), records("Anna", "Bob"))
+            embedder.first = lambda: None
+            assert (await rag.resume()).documents == ("b",)
+        assert problems(tmp_path) == []
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("upkeep", ["vacuum", "clear_cache"])
+def test_upkeep_takes_no_vector_that_an_insert_counts_on(upkeep: str, tmp_path: Path) -> None:
+    """The vectors of a deleted text are not in use; one that is just inserted again needs them."""
+
+    async def run() -> None:
+        slow = ScriptedLLM(read_names, seconds=0.5)
+        text = "Marie Curie met Pierre Curie."
+        async with index(tmp_path, slow, options=ONE_LOOK) as rag:
+            await rag.insert(Document(text, id="a"))
+            await rag.delete("a")
+            with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as other, other:
+                other.execute("DELETE FROM completions")  # the model is asked again
+            insert = asyncio.create_task(rag.insert(Document(text, id="a")))
+            await asyncio.sleep(0.2)
+            await getattr(rag, upkeep)()
+            await insert
+            found = await rag.retrieve("Curie", QueryParam(mode="naive", lexical=False))
+            assert found.chunks
+        assert problems(tmp_path) == []
+
+    asyncio.run(run())
+
+
+# ── what waits ──────────────────────────────────────────────────────────────────
+
+
+def test_a_retry_leaves_the_next_version_of_its_document_waiting(tmp_path: Path) -> None:
+    """A killed update is resumed, whatever happens to the version before."""
+
+    def fails(request: Request) -> LLMError:
+        return LLMError("no")
+
+    async def run() -> None:
+        slow = ScriptedLLM(read_names, seconds=LONG)
+        async with index(tmp_path, ScriptedLLM(fails), options=ONE_LOOK) as rag:
+            await rag.insert(Document("Anna was first.", id="d"))
+        async with index(tmp_path, slow, options=ONE_LOOK) as rag:
+            update = asyncio.create_task(rag.insert(Document("Bob came later.", id="d")))
+            while not slow.requests:
+                await asyncio.sleep(0.01)
+            update.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await update
+        async with index(tmp_path, ScriptedLLM(read_names), options=ONE_LOOK) as rag:
+            assert (await rag.retry()).documents == ("d",)
+            assert (await rag.resume()).documents == ("d",)
+            assert (await rag.pages("d"))[0].text == "Bob came later."
+
+    asyncio.run(run())
+
+
+# ── odd callables ───────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+@pytest.mark.timeout(60)
+def test_a_model_that_ends_the_program_ends_its_own_call(
+    error: type[BaseException], tmp_path: Path
+) -> None:
+    """Who waits for it is told, nothing is held, and the next calls work."""
+    armed = True
+
+    def model(prompt: str) -> str:
+        if armed:
+            raise error("enough")
+        return '{"type": "entity", "name": "Bob", "entity_type": "person", "description": "B."}'
+
+    with LightRAG(tmp_path, llm=model, embedder=HashEmbedder(dim=16), options=ONE_LOOK) as rag:
+        with pytest.raises(error):
+            rag.insert(Document("Bob went home.", id="a"))
+        armed = False
+        assert rag.resume().documents == ("a",)
+        assert rag.status().documents == {"done": 1}
+
+
+@pytest.mark.timeout(60)
+def test_a_model_that_has_run_dry_fails_its_chunk(tmp_path: Path) -> None:
+    """`StopIteration`, which no future takes, is an error like any other."""
+    answers = iter(list[str]())
+
+    def model(prompt: str) -> str:
+        return next(answers)
+
+    with LightRAG(tmp_path, llm=model, embedder=HashEmbedder(dim=16)) as rag:
+        (failure,) = rag.insert("Bob went home.").failures
+    assert "StopIteration" in failure.reason
+
+
+def test_a_model_that_cancels_its_own_call_fails_its_chunk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As clients do whose time is up: no document is passed over in silence."""
+    monkeypatch.setattr("lightrag_jsonl.ask.FIRST_PAUSE", 0.0)
+
+    class Model:
+        name = "impatient"
+
+        async def complete(self, messages: Sequence[Message], **more: Any) -> Completion:
+            raise asyncio.CancelledError
+
+    async def run() -> None:
+        async with index(tmp_path, Model(), options=ONE_LOOK) as rag:
+            report = await rag.insert([Document(f"Bob {n}.", id=f"d{n}") for n in range(3)])
+            assert len(report.failures) == 3
+            assert "cancelled its own call" in report.failures[0].reason
+
+    asyncio.run(run())
