@@ -94,7 +94,8 @@ def connect(database: Database, setup: Setup) -> Engine:
         cite=cited,
         book=EdgeBook(candidate_edges, resolve_selection),
     )
-    reuse = Reuse(database, ask, parts.embedder)
+    others = (parts.answerer, parts.keyword_extractor, setup.reranker, tokenizer)
+    reuse = Reuse(database, ask, parts.embedder, others)
     questions = Questions(database, querying, reuse, clock=setup.clock, new_id=setup.new_id)
     return Engine(setup, tokenizer, ask, indexing, querying, questions)
 

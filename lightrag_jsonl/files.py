@@ -97,22 +97,30 @@ def _read_file(path: Path) -> Iterator[Document]:
     if not text.strip():
         raise ConfigError(f"{path} is empty")
     if path.suffix.lower() == ".jsonl":
-        yield from _read_lines(path, text)
+        yield from list(_read_lines(path, text))  # a bad line refuses the whole file
     else:
         yield Document(text, title=path.stem, source=str(path))
 
 
 def read_text(path: Path) -> str:
-    """A text file's content: UTF-8, UTF-16 with its mark, or GB 18030 where that gives Chinese."""
+    """A text file's content, as `decoded` reads it."""
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:
         raise ConfigError(f"no such file: {path}") from error
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
+    return decoded(data, str(path))
+
+
+def decoded(data: bytes, name: str) -> str:
+    """A text: UTF-8, UTF-16 with its mark, or GB 18030 where that gives Chinese.
+
+    `ConfigError` says of anything else what it is, and what to do; `name` is what it calls it.
+    """
     for beginning, what in OTHERWISE.items():
         if data.startswith(beginning):
-            raise ConfigError(f"{path} is no text file but {what}")
+            raise ConfigError(f"{name} is no text file but {what}")
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", errors="replace")
     if b"\0" not in data[:PROBE_BYTES]:
@@ -123,7 +131,7 @@ def read_text(path: Path) -> str:
             if sum(map(is_cjk, text)) * 2 > len(text) and text.count("\ufffd") * 100 < len(text):
                 return text
     raise ConfigError(
-        f"{path} is no text file (neither UTF-8, UTF-16 nor GB 18030); convert it first"
+        f"{name} is no text file (neither UTF-8, UTF-16 nor GB 18030); convert it first"
     )
 
 

@@ -14,6 +14,7 @@ from lightrag_jsonl.querying.pipeline import AnswerStream, QueryPipeline
 from lightrag_jsonl.reuse import Reuse
 from lightrag_jsonl.storage import snapshot
 from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Answer
 
 
@@ -92,7 +93,7 @@ class Questions:
         with self._database.reading() as connection:
             generation = snapshot.generation(connection)
         session = new_session(
-            question, param.mode, generation=generation, new_id=self._new_id, clock=now
+            sanitize(question), param.mode, generation=generation, new_id=self._new_id, clock=now
         )
         return Recorder(self._database, session, listener=listener, clock=now)
 

@@ -30,12 +30,18 @@ NUMBER = re.compile(r"\d*\.?\d+")
 
 
 class Reuse:
-    """Looks for an answer that may be given again, and keeps new ones."""
+    """Looks for an answer that may be given again, and keeps new ones.
 
-    def __init__(self, database: Database, ask: Ask, embedder: Embedder) -> None:
+    `parts` are what else has a hand in an answer: given by others, it is another answer.
+    """
+
+    def __init__(
+        self, database: Database, ask: Ask, embedder: Embedder, parts: Sequence[object] = ()
+    ) -> None:
         self._database = database
         self._ask = ask
         self._embedder = embedder
+        self._parts = [str(getattr(part, "name", type(part).__qualname__)) for part in parts]
 
     async def find(self, question: str, param: QueryParam) -> Answer | None:
         """The stored answer of the most similar question over the threshold, if there is one."""
@@ -98,4 +104,6 @@ class Reuse:
     def _signature(self, param: QueryParam) -> str:
         """Everything but the question that an answer depends on."""
         name = self._ask.llm.name if self._ask.has_model else "none"
-        return digest(to_json(param), name, self._embedder.name)
+        return digest(
+            to_json(param), name, self._embedder.name, *self._parts, self._ask.prompts.text
+        )

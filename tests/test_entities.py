@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import Document, LightRAG, NotFoundError
+from lightrag_jsonl import ConfigError, Document, LightRAG, NotFoundError
 
 
 def record(name: str, kind: str, description: str) -> dict[str, object]:
@@ -54,6 +54,38 @@ def test_merging_is_undone_by_unmerging(rag: LightRAG) -> None:
     assert "An old university." in rag.graph.nodes["Peking University"]["description"]
     rag.unmerge("PKU")
     assert shape(rag) == before
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        (("Xavier", "Yves"), ("Xavier", "Zoe"), {"Yves", "Anna", "Zoe"}),  # moved to another
+        (("Xavier", "Yves"), ("Anna", "Xavier"), {"Yves", "Zoe", "Xavier"}),  # others come to it
+        (("Xavier", "Yves"), ("Yves", "Zoe"), {"Anna", "Zoe"}),  # both
+    ],
+)
+def test_a_name_that_stood_for_another_takes_its_claims_along(
+    first: tuple[str, str], second: tuple[str, str], kept: set[str], tmp_path: Path
+) -> None:
+    """The graph is what its claims and the merges say, not how they came about."""
+    with LightRAG(tmp_path / "kb") as rag:
+        for name in ("Xavier", "Yves", "Anna", "Zoe"):
+            said = record(name, "person", f"{name} is here.")
+            rag.insert_records(Document(f"{name} text.", id=name), [said])
+        for name, into in (first, second):
+            rag.merge_entities([name], into=into)
+        graph = dict(rag.graph.nodes(data="description"))
+        rag.repair()
+        assert dict(rag.graph.nodes(data="description")) == graph
+        assert graph.keys() == kept
+        assert f"{second[0]} is here." in graph[second[1]]
+
+
+def test_nothing_is_merged_into_nothing(rag: LightRAG) -> None:
+    """An empty name is a mistake."""
+    for into in ("", "  "):
+        with pytest.raises(ConfigError, match="into= is empty"):
+            rag.merge_entities(["PKU"], into=into)
 
 
 def test_a_merge_outlives_inserts_and_deletes(rag: LightRAG) -> None:

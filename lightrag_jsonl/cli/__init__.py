@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -100,6 +101,9 @@ def main(context: click.Context, debug: bool) -> None:
     Without --llm nothing leaves this machine: language rules read the texts and
     answers are put together from cited sentences. With --llm a model does both.
     """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by whoever started us, as cron may do
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115
     context.with_resource(_log(debug))
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(io.UnsupportedOperation):

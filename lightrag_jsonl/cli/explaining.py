@@ -349,7 +349,7 @@ def _trace(rag: LightRAG, id: str | None) -> Trace:
     newest = rag.traces(limit=1) if id is None else ()
     if id is None and not newest:
         raise NotFoundError("no query is on record")
-    return rag.trace(id or newest[0].id)
+    return rag.trace(newest[0].id if id is None else id)
 
 
 def _say_traces(traces: tuple[TraceSummary, ...], how: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,7 @@ import click
 from lightrag_jsonl.cli.opening import looking
 from lightrag_jsonl.cli.options import Setup, as_json, folder
 from lightrag_jsonl.cli.output import emit_json, to_json
+from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.types import Json
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ def export(setup: Setup, file: str, format_: str, as_json: bool) -> None:
       lightrag-jsonl export -w kb graph.graphml
       lightrag-jsonl export -w kb --format jsonl > records.jsonl
     """
+    if file != STDOUT and not (Path(file).name and Path(file).parent.is_dir()):
+        raise ConfigError(f"cannot write to {file!r}: it names no file in a folder that is there")
     if as_json and file == STDOUT:
         format_ = "json"
     written = 0

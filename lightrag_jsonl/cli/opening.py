@@ -40,9 +40,16 @@ def looking(setup: Setup) -> Iterator[LightRAG]:
 
 @contextlib.contextmanager
 def asking(setup: Setup) -> Iterator[LightRAG]:
-    """An existing index to ask, with the model that was named now and the recorded embedder."""
+    """An existing index to ask, with the model that was named now and the recorded embedder.
+
+    If it is the model that read the texts, it is asked where it was then.
+    """
     known = require_index(setup.working_dir)
-    with _open(setup, known, make_llm(setup.llm, setup.base_url), None) as rag:
+    url = setup.base_url
+    if url is None and setup.llm not in (None, NO_MODEL) and setup.llm == known.get("cli.llm"):
+        url = known.get("cli.base_url")
+        trust.check(url, setup, "--base-url")
+    with _open(setup, known, make_llm(setup.llm, url), None) as rag:
         yield rag
 
 

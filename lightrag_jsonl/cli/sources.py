@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from lightrag_jsonl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ def find_sources(arguments: Sequence[str]) -> Path | Document | list[Path | Docu
     """The arguments in order, patterns expanded; one alone as itself, so that its error ends the command."""
     found: list[Path | Document] = []
     for argument in dict.fromkeys(arguments):
+        if not argument.strip():  # as of a variable that is not set; it would be this folder
+            raise click.UsageError("the name of a file is empty")
         if argument == STDIN:
             found.append(_from_stdin())
         elif glob.has_magic(argument) and not Path(argument).exists():
@@ -42,13 +46,10 @@ def with_id(sources: Path | Document | list[Path | Document], id: str) -> Docume
 
 
 def read_stdin() -> str:
-    """All of stdin as UTF-8 text."""
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"stdin is no UTF-8 text ({error.reason} at byte {error.start})"
-        ) from error
+    """All of stdin, read as a text file is."""
+    from lightrag_jsonl.files import decoded
+
+    return decoded(sys.stdin.buffer.read(), "stdin")
 
 
 def _from_stdin() -> Document:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from functools import partial
 from typing import Any, TypeVar
 
 from lightrag_jsonl.concurrency import first
@@ -59,7 +60,8 @@ async def in_groups(
                     except BaseException:
                         coroutine.close()
                         raise
-                    preparing.create_task(prepare(weight, coroutine))
+                    task = preparing.create_task(prepare(weight, coroutine))
+                    task.add_done_callback(partial(_close, coroutine))  # it may not even begin
             ready.put_nowait((0, None))
     except BaseExceptionGroup as errors:
         raise first(errors) from None
@@ -84,6 +86,10 @@ async def _drain(
         found.append(queue.get_nowait())
     group = [one for _, one in found if one is not None]
     return group, sum(weight for weight, _ in found), not found[-1][0]
+
+
+def _close(coroutine: Coroutine[Any, Any, object], done: asyncio.Task[None]) -> None:
+    coroutine.close()
 
 
 class _Room:

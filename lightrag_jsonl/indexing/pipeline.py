@@ -20,7 +20,7 @@ from typing import Any
 
 from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.concurrency import both, to_the_end, together
-from lightrag_jsonl.errors import BudgetError, NotFoundError
+from lightrag_jsonl.errors import BudgetError, ConfigError, NotFoundError
 from lightrag_jsonl.indexing import repairing
 from lightrag_jsonl.indexing.committing import Committed, Committer, Ready
 from lightrag_jsonl.indexing.embedding import Embeddings
@@ -39,7 +39,7 @@ from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.documents import StoredDocument
 from lightrag_jsonl.storage.lock import writing
 from lightrag_jsonl.storage.pending import PendingDocument
-from lightrag_jsonl.text import name_key
+from lightrag_jsonl.text import name_key, sanitize
 from lightrag_jsonl.types import (
     Chunk,
     DeleteReport,
@@ -165,15 +165,21 @@ class IndexPipeline:
 
     async def merge(self, names: Collection[str], into: str) -> Committed:
         """Make several names one entity, called `into`; what each chunk said stays as it is."""
-        keys, target = {name_key(name) for name in names}, name_key(into)
+        into = sanitize(into).strip()
+        keys, target = {name_key(sanitize(name)) for name in names}, name_key(into)
+        if not target:
+            raise ConfigError("name the entity that they are to be: into= is empty")
         async with self.writing():
             with self._database.reading() as connection:
                 found = reading.entity_ids(connection, keys)
-            missing = [name for name in names if name_key(name) not in found]
+                before = aliases.read(connection).targets
+            missing = [name for name in names if name_key(sanitize(name)) not in found]
             if missing:
                 raise NotFoundError(f"no such entity: {', '.join(missing)}")
+            concerned = keys | {target}
+            concerned |= {before[key] for key in concerned if key in before}  # what they stood for
             return await self._committer.rename(
-                lambda known: known.merged(keys, target, into.strip()), keys | {target}
+                lambda known: known.merged(keys, target, into), concerned
             )
 
     async def unmerge(self, names: Collection[str]) -> Committed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -76,6 +77,12 @@ class PromptManager:
     def ids(self) -> tuple[str, ...]:
         """The ids of all prompts, sorted; aliases aside."""
         return tuple(sorted(self._prompts))
+
+    @property
+    def text(self) -> str:
+        """All that the prompts say: two sets that say the same have the same."""
+        said = {id: [*prompt.text, prompt.terms] for id, prompt in self._prompts.items()}
+        return json.dumps([self._terms, said], sort_keys=True, default=str)
 
     def prompt(self, id: str) -> Prompt:
         """The prompt with this id or alias; an unknown one is a `KeyError` that lists near names."""

@@ -79,6 +79,11 @@ class Prompt:
         return tuple(sorted(self.variables())) if self._inputs is None else self._inputs
 
     @property
+    def text(self) -> tuple[str, str]:
+        """The templates of what the model is and of what it is asked, as they are written."""
+        return self._system.source, self._user.source
+
+    @property
     def schema(self) -> Schema | None:
         """The compiled schema; `PromptError` where it is no valid one."""
         if self._schema is None and self._source is not None:

@@ -55,7 +55,9 @@ def rebuild_terms(connection: sqlite3.Connection) -> int:
 
 
 def drop_orphans(connection: sqlite3.Connection) -> int:
-    """Delete rows that belong to nothing: claims of missing chunks, pages of missing documents."""
+    """Delete rows that belong to nothing: claims of missing chunks, pages of missing documents,
+    events of forgotten queries.
+    """
     count = 0
     for table, column, owner in (
         ("pages", "document", "documents"),
@@ -63,6 +65,7 @@ def drop_orphans(connection: sqlite3.Connection) -> int:
         ("rejections", "chunk", "chunks"),
         ("entity_mentions", "chunk", "chunks"),
         ("relation_mentions", "chunk", "chunks"),
+        ("trace_events", "trace", "traces"),
     ):
         count += connection.execute(
             f"DELETE FROM {table} WHERE {column} NOT IN (SELECT id FROM {owner})"

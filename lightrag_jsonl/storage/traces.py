@@ -17,8 +17,10 @@ def begin(
 
 
 def add(connection: sqlite3.Connection, id: str, position: int, event: str) -> None:
-    """Record a further event (one line of JSON)."""
-    connection.execute("INSERT INTO trace_events VALUES (?, ?, ?)", (id, position, event))
+    """Record a further event (one line of JSON); nothing of a query that was forgotten meanwhile."""
+    connection.execute(
+        "INSERT INTO trace_events SELECT id, ?, ? FROM traces WHERE id = ?", (position, event, id)
+    )
 
 
 def end(connection: sqlite3.Connection, id: str, position: int, event: str, status: str) -> None:

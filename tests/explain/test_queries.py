@@ -379,6 +379,45 @@ def test_a_reused_answer_leaves_a_trace_that_says_so(tmp_path: Path) -> None:
     assert "written for an earlier, similar question" in page
 
 
+def test_no_answer_of_other_prompts_is_reused(tmp_path: Path) -> None:
+    """What the model was told then was something else."""
+    param, prompts = QueryParam(mode="hybrid", similarity_reuse=0.5), tmp_path / "prompts"
+    prompts.mkdir()
+    template = "---\nresponse-type: text\n---\n# user\n\nAnswer in verse: {{ query }}\n"
+    with opened(tmp_path / "kb", ENGLISH) as rag:
+        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+        rag.query(ENGLISH.question, param)
+    (prompts / "answer.md").write_text(template, encoding="utf-8")
+    with LightRAG(tmp_path / "kb", llm=ENGLISH.model(), prompts=prompts) as rag:
+        again = rag.query(ENGLISH.question, param)
+        assert not rag.trace(str(again.trace_id)).reused
+        assert rag.trace(str(rag.query(ENGLISH.question, param).trace_id)).reused
+
+
+def test_a_question_that_cannot_be_stored_leaves_a_trace_all_the_same(tmp_path: Path) -> None:
+    """Half an emoji, or any byte that was no UTF-8 on a command line."""
+    with LightRAG(tmp_path) as rag:
+        rag.insert(ENGLISH.document())
+        answer = rag.query("Who is Marie \ud800 Curie?")
+        assert rag.trace(str(answer.trace_id)).status == "complete"
+        assert rag.verify() == ()
+
+
+def test_a_query_that_is_forgotten_while_it_runs_leaves_nothing(tmp_path: Path) -> None:
+    async def run() -> None:
+        rag = opened_async(tmp_path, ENGLISH, ScriptedLLM(ENGLISH.script({}), seconds=0.3))
+        async with rag:
+            await rag.insert_records(ENGLISH.document(), ENGLISH.records)
+            query = asyncio.create_task(rag.query(ENGLISH.question))
+            while not await rag.traces():
+                await asyncio.sleep(0.01)
+            assert await rag.forget_traces(keep=0) == 1
+            await query
+            assert await rag.traces() == () and await rag.verify() == ()
+
+    asyncio.run(run())
+
+
 # ── helpers ─────────────────────────────────────────────────────────────────────
 
 

@@ -1,0 +1,117 @@
+"""Odd arguments and closed streams: told in a sentence, nothing done by mistake, no traceback."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lightrag_jsonl.cli.opening import recorded
+from tests.cli.conftest import ENGLISH, Run, command, invoke
+from tests.servers import Reply, Request, ScriptedServer, chat_reply
+
+
+def test_an_empty_name_is_not_this_folder(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a variable that is not set."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text(ENGLISH, encoding="utf-8")
+    for words in (("insert", "-w", "kb", ""), ("estimate", " ")):
+        result = run(*words)
+        assert result.exit_code == 2 and "the name of a file is empty" in result.stderr
+    assert not Path("kb").exists()
+
+
+def test_a_bad_line_refuses_its_file_alone_or_in_company(
+    run: Run, run_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Nothing of it goes in, whatever stands beside it."""
+    bad, good = tmp_path / "bad.jsonl", tmp_path / "good.txt"
+    bad.write_text('{"text": "Ada met Bob."}\n{"txet": "x"}\n', encoding="utf-8")
+    good.write_text(ENGLISH, encoding="utf-8")
+    alone = run("insert", "-w", tmp_path / "one", bad)
+    assert alone.exit_code == 1 and "line 2" in alone.stderr and "never awaited" not in alone.stderr
+    both = run("insert", "-w", tmp_path / "two", bad, good)
+    assert both.exit_code == 3 and "line 2" in both.stderr
+    assert [one["title"] for one in run_json("documents", "-w", tmp_path / "two")] == ["good"]
+
+
+def test_stdin_is_read_as_a_file_is(run: Run, tmp_path: Path) -> None:
+    """The same encodings, and the same that are refused by name."""
+    pdf = invoke("insert", "-w", tmp_path / "kb", "-", stdin=b"%PDF-1.4\n(Ada) Tj\n")
+    assert pdf.exit_code == 1 and "stdin is no text file but a PDF" in pdf.stderr
+    gbk = "张骞出使西域，到过大月氏。".encode("gb18030")
+    read = invoke("insert", "-w", tmp_path / "kb", "--language", "zh", "-", stdin=gbk)
+    assert read.exit_code == 0, read.output
+
+
+def test_what_cannot_be_written_to_is_told_by_its_name(
+    run: Run, kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    for name in ("", str(tmp_path / "none" / "graph.graphml")):
+        result = run("export", "-w", kb, name)
+        assert result.exit_code == 1 and repr(name) in result.stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "streams", "status", "told"),
+    [
+        (("query", "Who was born?"), ">&-", 0, ""),
+        (("query", "--json", "Who was born?"), ">&-", 0, ""),
+        (("query",), "<&-", 2, "question is empty"),
+        (("insert", "-"), "<&-", 3, "no text"),
+        (("parse",), "<&-", 0, ""),
+    ],
+)
+def test_closed_streams(
+    words: tuple[str, ...],
+    streams: str,
+    status: int,
+    told: str,
+    kb: Path,
+    environment: dict[str, str],
+) -> None:
+    """As cron and careful scripts have them."""
+    folder = () if words[0] == "parse" else ("-w", kb)
+    line = command((words[0], *folder, *words[1:]))
+    script = f'"$@" {streams}'
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, "sh", *line], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == status, done.stderr
+    assert told in done.stderr and "Traceback" not in done.stderr
+
+
+def test_an_unknown_trace_or_an_empty_name_is_an_error(run: Run, kb: Path) -> None:
+    run("query", "-w", kb, "Who was born in Warsaw?")
+    run("query", "-w", kb, "Who discovered radium?")
+    assert run("explain", "show", "-w", kb, "").exit_code == 1
+    merged = run("entities", "merge", "-w", kb, "Warsaw", "--into", " ")
+    assert merged.exit_code == 1 and "into= is empty" in merged.stderr
+
+
+def test_the_model_that_read_the_texts_is_asked_where_it_was(run: Run, tmp_path: Path) -> None:
+    """The same name needs no endpoint again; another one has the usual endpoint."""
+    kb, text = tmp_path / "kb", tmp_path / "a.txt"
+    text.write_text(ENGLISH, encoding="utf-8")
+    asked: list[str] = []
+
+    def respond(request: Request) -> Reply:
+        asked.append(request.json["model"])
+        return chat_reply(
+            '{"type": "entity", "name": "Warsaw", "entity_type": "place", "description": "A city."}'
+        )
+
+    with ScriptedServer(respond=respond) as server:
+        first = run("insert", "-w", kb, "--llm", "m", "--base-url", server.base_url, text)
+        assert first.exit_code == 0 and recorded(kb)["cli.base_url"] == server.base_url
+        read = len(asked)
+        answered = run("query", "-w", kb, "--llm", "m", "--mode", "naive", "Who was born?")
+        assert answered.exit_code == 0 and len(asked) > read, answered.output
