@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from lightrag_jsonl.calls import answered
-from lightrag_jsonl.errors import ConfigError, LLMError, ResponseError
+from lightrag_jsonl.errors import ConfigError, LightRAGError, LLMError, ResponseError
 from lightrag_jsonl.jsonl import parse_jsonl
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import LLM, ConstrainedLLM, StreamingLLM
@@ -319,8 +319,18 @@ class Ask:
             call = self.llm.complete(
                 messages, response_type=request.response_type, max_tokens=limit
             )
-        told = f"{self.llm.name} cancelled its own call"
-        return await answered(call, LLMError(told, transient=True))
+        name = self.llm.name
+        try:
+            done = await answered(call, LLMError(f"{name} cancelled its own call", transient=True))
+        except LightRAGError:
+            raise
+        except Exception as error:  # of a model that the user wrote
+            passing = isinstance(error, OSError | TimeoutError)
+            told = f"{name} failed: {type(error).__name__}: {error}"
+            raise LLMError(told, transient=passing) from error
+        if not isinstance(done, Completion):
+            raise LLMError(f"{name} answered with {type(done).__name__}, not with a Completion")
+        return done
 
     # ── the cache ───────────────────────────────────────────────────────────────
 

@@ -246,3 +246,27 @@ def test_a_model_that_cancels_its_own_call_fails_its_chunk(
             assert "cancelled its own call" in report.failures[0].reason
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("odd", [ValueError("no idea"), "a text"], ids=["raises", "answers"])
+def test_an_object_that_breaks_its_promise_fails_its_chunk(odd: object, tmp_path: Path) -> None:
+    """As a function does: the other documents go in, and the reason is told."""
+
+    class Model:
+        name = "odd"
+
+        async def complete(self, messages: Sequence[Message], **more: Any) -> Completion:
+            if "Bob" not in messages[-1].content:
+                return Completion(read_names(Request(tuple(messages), "jsonl", None)))
+            if isinstance(odd, Exception):
+                raise odd
+            return odd  # type: ignore[return-value]
+
+    async def run() -> None:
+        async with index(tmp_path, Model(), options=ONE_LOOK) as rag:
+            told = [Document("Bob went home.", id="b"), Document("Anna Lee sang.", id="a")]
+            (failure,) = (await rag.insert(told)).failures
+            assert failure.document_id == "b" and failure.reason.startswith("odd ")
+            assert {d.id: d.state for d in await rag.documents()} == {"a": "done", "b": "failed"}
+
+    asyncio.run(run())

@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -15,6 +16,7 @@ from lightrag_jsonl.text import has_cjk, name_key
 from lightrag_jsonl.types import Chunk, EntityMention, Extraction, Language, RelationMention
 
 VERSION = 1
+_READERS = 2  # threads: they compute, and more would keep the one that writes from its turn
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")
 _ENTITY_SENTENCES = 2  # sentences quoted as an entity's description
 _SENTENCE_PHRASES = 8  # phrases of one sentence that are related with each other
@@ -35,6 +37,7 @@ class OfflineExtractor:
 
     def __init__(self, language: Language = "en") -> None:
         self._language: Language = language
+        self._readers = ThreadPoolExecutor(_READERS, "lightrag-jsonl-reader")
 
     @property
     def name(self) -> str:
@@ -43,10 +46,11 @@ class OfflineExtractor:
 
     async def extract(self, chunk: Chunk) -> Extraction:
         """The entities, relations and themes of a chunk."""
-        return await asyncio.to_thread(extract_text, chunk.text, language=self._language)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, extract_text, chunk.text, self._language)
 
 
-def extract_text(text: str, *, language: Language) -> Extraction:
+def extract_text(text: str, language: Language) -> Extraction:
     """The entities, relations and themes of a text."""
     sentences = read(text, language)
     found = _entities(sentences)
