@@ -310,27 +310,30 @@ class Ask:
         raise AssertionError("unreachable")
 
     async def _once(self, request: _Request) -> Completion:
-        messages, limit = request.messages, request.max_tokens
-        if request.schema is not None and self._constrained is not None:
-            call = self._constrained.complete_records(
-                messages, schema=request.schema, names=request.names, max_tokens=limit
-            )
-        else:
-            call = self.llm.complete(
-                messages, response_type=request.response_type, max_tokens=limit
-            )
+        """What the model says to it; whatever a model that the user wrote does, an `LLMError` tells."""
         name = self.llm.name
+        cancelled = LLMError(f"{name} cancelled its own call", transient=True)
         try:
-            done = await answered(call, LLMError(f"{name} cancelled its own call", transient=True))
+            done = await answered(self._completed(request), cancelled)
         except LightRAGError:
             raise
-        except Exception as error:  # of a model that the user wrote
+        except Exception as error:
             passing = isinstance(error, OSError | TimeoutError)
             told = f"{name} failed: {type(error).__name__}: {error}"
             raise LLMError(told, transient=passing) from error
         if not isinstance(done, Completion):
             raise LLMError(f"{name} answered with {type(done).__name__}, not with a Completion")
         return done
+
+    async def _completed(self, request: _Request) -> Completion:
+        messages, limit = request.messages, request.max_tokens
+        if request.schema is not None and self._constrained is not None:
+            return await self._constrained.complete_records(
+                messages, schema=request.schema, names=request.names, max_tokens=limit
+            )
+        return await self.llm.complete(
+            messages, response_type=request.response_type, max_tokens=limit
+        )
 
     # ── the cache ───────────────────────────────────────────────────────────────
 
