@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.kinds import check_fields
 from lightrag_jsonl.types import Json, Message, Mode
 
 ExtractionPrompt = Literal["extract-graph", "agent-kg-extract", "extract-with-ontologies"]
@@ -71,6 +72,7 @@ class IndexOptions:
     lock_timeout: float = 10.0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         _require(self.chunk_tokens >= 1, "chunk_tokens must be at least 1")
         _require(
             0 <= self.chunk_overlap < self.chunk_tokens,
@@ -127,6 +129,7 @@ class QueryParam:
     similarity_check: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self)
         _require(
             self.mode in MODES, f"unknown mode {self.mode!r}; the modes are {', '.join(MODES)}"
         )
@@ -135,10 +138,6 @@ class QueryParam:
         _require(self.selection in get_args(Selection), "selection must be 'llm', 'score' or 'all'")
         _require(
             self.top_k >= 0 and self.chunk_top_k >= 0, "top_k and chunk_top_k must not be negative"
-        )
-        _require(
-            isinstance(self.where, Mapping),
-            'where must be a mapping, such as {"date": {"$gte": "2024-01-01"}}',
         )
         _require(self.max_total_tokens >= 1, "max_total_tokens must be at least 1")
         _require(0.0 <= self.chunk_share <= 1.0, "chunk_share must be between 0 and 1")

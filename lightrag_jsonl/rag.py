@@ -140,7 +140,8 @@ class AsyncLightRAG:
 
         A document with a known id and content is passed over, one with a known id and another
         content takes the old one's place. `watcher` is told of progress. What cannot be read is
-        a failure in the report; alone, it is a `ConfigError`. Raises `LockedError` where another
+        a failure in the report, and so is a document that cannot be indexed; alone, it is a
+        `ConfigError`. Raises `LockedError` where another
         process writes for longer than `IndexOptions.lock_timeout`, as all that writes does.
         """
         waiting, unreadable = self._pending(documents)
@@ -175,6 +176,8 @@ class AsyncLightRAG:
         the piece that does not fit.
         """
         whole = Document(document) if isinstance(document, str) else document
+        if chunks is not None and (isinstance(chunks, str) or not chunks):
+            raise ConfigError("chunks must be the pieces of the document, at least one, or None")
         pieces = None if chunks is None else tuple(chunks)
         waiting = PendingDocument(whole, tuple(records), pieces, self._clock())
         return await self._engine.indexing.insert([waiting])
@@ -187,8 +190,8 @@ class AsyncLightRAG:
         if document.id is None:
             raise ConfigError("update needs a document with the id of the one it replaces")
         with self._database.reading() as connection:
-            if not documents.is_known(connection, document.id):
-                raise NotFoundError(f"no such document: {document.id}")
+            if not documents.is_known(connection, sanitize(document.id)):
+                raise NotFoundError(f"no such document: {sanitize(document.id)}")
         return await self.insert(document)
 
     async def resume(self, *, watcher: Watcher | None = None) -> InsertReport:
@@ -201,7 +204,7 @@ class AsyncLightRAG:
 
     async def delete(self, *ids: str) -> DeleteReport:
         """Remove documents by id; `NotFoundError` names unknown ids (then none is removed)."""
-        return await self._engine.indexing.delete(ids)
+        return await self._engine.indexing.delete([sanitize(id) for id in ids])
 
     async def estimate(self, documents: Given | Iterable[Given]) -> Estimate:
         """What `insert` would cost with a model: calls and tokens; nothing is asked or stored."""
@@ -374,7 +377,7 @@ class AsyncLightRAG:
     async def document_origins(self, document_id: str) -> DocumentOrigins:
         """A document's pages and chunks with the edges they state, and the queries that used it."""
         with self._database.reading() as connection:
-            return origins.document_origins(connection, document_id)
+            return origins.document_origins(connection, sanitize(document_id))
 
     async def export_trace(
         self,
@@ -507,15 +510,15 @@ class AsyncLightRAG:
     async def pages(self, document_id: str) -> tuple[Page, ...]:
         """A document's pages, as they were indexed."""
         with self._database.reading() as connection:
-            found = documents.pages(connection, document_id)
+            found = documents.pages(connection, sanitize(document_id))
         if not found:
-            raise NotFoundError(f"no such document: {document_id}")
+            raise NotFoundError(f"no such document: {sanitize(document_id)}")
         return found
 
     async def rejections(self, *ids: str) -> list[tuple[str, str, Rejection]]:
         """(document id, chunk id, rejection) of what was refused, of all or the named documents."""
         with self._database.reading() as connection:
-            return overview.rejections(connection, list(ids) or None)
+            return overview.rejections(connection, [sanitize(id) for id in ids] or None)
 
     async def records(self) -> list[Record]:
         """Every stored claim as an `extract-graph` record with its document and chunk index."""

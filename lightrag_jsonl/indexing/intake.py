@@ -42,7 +42,7 @@ def as_stored(value: Any) -> Any:
     """Plain JSON as it is after storing: tuples are lists, and every text can be stored.
 
     NaN and infinity are null: SQLite takes JSON with either for a damaged database. Raises
-    `ConfigError` where values are nested too deeply.
+    `ConfigError` where values are nested too deeply, or are no JSON.
     """
     try:
         return _as_stored(value)
@@ -57,7 +57,13 @@ def _as_stored(value: Any) -> Any:
         return {sanitize(str(key)): _as_stored(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_as_stored(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    raise ConfigError(
+        f"facts of a document, and records, are plain JSON; {type(value).__name__} is none: {value!r}"
+    )
 
 
 def content_of(document: Document, pages: Sequence[Page], waiting: PendingDocument) -> str:

@@ -108,18 +108,22 @@ class IndexPipeline:
         async with self.writing():
             with self._database.reading() as connection:
                 waiting = pending.listed(connection)
-            return await self._insert(waiting, watcher, summarize)
+            return await self._insert(waiting, watcher, summarize, tolerant=True)
 
     async def postpone(self, given: Iterable[PendingDocument]) -> tuple[list[str], list[Failure]]:
         """Remember new and changed documents as waiting, without reading them.
 
-        Tells which are known already, and which have no text.
+        Tells which are known already, and which cannot be read.
         """
         unchanged: list[str] = []
         failures: list[Failure] = []
         async with self.writing():
             for waiting in given:
-                document, pages = identified(waiting.document)
+                try:
+                    document, pages = identified(waiting.document)
+                except ConfigError as error:
+                    failures.append(Failure(waiting.document.id or "", None, str(error)))
+                    continue
                 waiting, id = replace(waiting, document=document), document.id or ""
                 old = self.intake.stored(id)
                 if not any(page.text.strip() for page in pages):
@@ -215,12 +219,20 @@ class IndexPipeline:
     # ── inserting ───────────────────────────────────────────────────────────────
 
     async def _insert(
-        self, given: Iterable[PendingDocument], watcher: Watcher | None, summarize: bool
+        self,
+        given: Iterable[PendingDocument],
+        watcher: Watcher | None,
+        summarize: bool,
+        *,
+        tolerant: bool = False,
     ) -> InsertReport:
+        """A document that does not fit is a failure; alone, a `ConfigError`, unless `tolerant`."""
         run = Run(Budget(self._options), watcher, summarize)
         await self._all(
             run, ((self._weight(one.document), self._take_in(run, one)) for one in given)
         )
+        if run.refused is not None and run.begun == 1 and not tolerant:
+            raise run.refused
         report = run.report()
         log.info(
             "inserted %d documents, %d chunks; %d unchanged, %d failures",
@@ -257,12 +269,17 @@ class IndexPipeline:
 
     async def _take_in(self, run: Run, waiting: PendingDocument) -> Ready | None:
         """Prepare a document, once an earlier one of the same id is committed."""
-        document, pages = identified(waiting.document)
+        run.begun += 1
+        try:
+            document, pages = identified(waiting.document)
+            records = None if waiting.records is None else tuple(map(as_stored, waiting.records))
+        except ConfigError as error:
+            run.refuse(waiting.document, error)
+            return None
         id = document.id or ""
         await run.begin(id)
         ready = None
         try:
-            records = None if waiting.records is None else tuple(map(as_stored, waiting.records))
             waiting = replace(waiting, document=document, records=records)
             ready = await self._prepare(run, waiting, pages)
         except BudgetError as error:
@@ -288,8 +305,12 @@ class IndexPipeline:
                 return None
             await self._write(lambda connection: pending.drop(connection, [id]))
             return await self._retry(run, old)
-        chunks = self.intake.cut(pages, waiting, old)
-        given = self._given(waiting, chunks)
+        try:
+            chunks = self.intake.cut(pages, waiting, old)
+            given = self._given(waiting, chunks)
+        except ConfigError as error:
+            run.refuse(document, error)
+            return None
         await self._write(lambda connection: pending.put(connection, waiting))
         extractions, vectors = await self._read(run, chunks, given)
         return Ready(

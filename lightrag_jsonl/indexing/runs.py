@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from lightrag_jsonl.ask import Spending
-from lightrag_jsonl.errors import BudgetError
+from lightrag_jsonl.errors import BudgetError, ConfigError
 from lightrag_jsonl.indexing.committing import Committed, Ready
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.storage import reports
-from lightrag_jsonl.types import Failure, InsertReport, Usage
+from lightrag_jsonl.types import Document, Failure, InsertReport, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,10 @@ class RowIds:
 
 @dataclass(slots=True)
 class Run:
-    """What one insert has done so far; `stopped` says which limit ended it, if one did."""
+    """What one insert has done so far; `stopped` says which limit ended it, if one did.
+
+    `begun` counts documents; `refused` is why the last one was that does not fit.
+    """
 
     spending: Budget
     watcher: Watcher | None
@@ -88,6 +91,13 @@ class Run:
     done: int = 0
     under_way: dict[str, asyncio.Event] = field(default_factory=dict)
     stopped: str = ""
+    begun: int = 0
+    refused: ConfigError | None = None
+
+    def refuse(self, document: Document, error: ConfigError) -> None:
+        """Take down that a document cannot be indexed as it is."""
+        self.failures.append(Failure(document.id or document.source or "", None, str(error)))
+        self.refused = error
 
     def tell(self) -> None:
         """Let the watcher know how far it is."""

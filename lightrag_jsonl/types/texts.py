@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from lightrag_jsonl.kinds import check_fields
 from lightrag_jsonl.types.model import Json
 
 Language: TypeAlias = Literal["en", "zh"]
@@ -19,6 +20,7 @@ class Document:
     `id` is derived from the content where none is given. `pages` are the texts of its
     pages where the caller has them; otherwise form feeds in `text` divide it. `metadata` is
     plain JSON, and what `QueryParam.where` filters by, beside `title`, `source` and `date`.
+    `ConfigError` names a field whose value is of another kind.
     """
 
     text: str
@@ -28,6 +30,9 @@ class Document:
     date: str | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
     pages: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,14 @@ import itertools
 import json
 import math
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from lightrag_jsonl import IndexOptions, LightRAG, QueryParam
-from lightrag_jsonl.errors import ConfigError, EmbeddingError
+from lightrag_jsonl.errors import ConfigError, EmbeddingError, NotFoundError
+from lightrag_jsonl.storage import pending
 from lightrag_jsonl.storage.pending import PendingDocument
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from lightrag_jsonl.types import Document, InsertReport, Json
@@ -228,16 +230,66 @@ def test_facts_nested_too_deeply_are_refused(tmp_path: Path) -> None:
         assert rag.documents() == ()
 
 
-def test_metadata_that_is_no_json_is_a_mistake_of_the_caller(tmp_path: Path) -> None:
-    """A TypeError before anything is stored or asked."""
+def test_facts_that_are_no_json_are_refused(tmp_path: Path) -> None:
+    """Alone, they are an error; of one document among several, a failure that stops no other."""
 
     async def run() -> None:
-        async with index(tmp_path, ScriptedLLM([])) as rag:
-            with pytest.raises(TypeError):
-                await rag.insert(Document("Ann", id="x", metadata={"at": object()}))  # type: ignore[dict-item]
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            bad = Document("Ann sang.", id="bad", metadata={"at": b"1900"})  # type: ignore[dict-item]
+            with pytest.raises(ConfigError, match="plain JSON; bytes is none"):
+                await rag.insert(bad)
             assert await rag.documents() == ()
+            report = await rag.insert([bad, Document("Ann met Bob.", id="good")])
+            assert report.documents == ("good",)
+            (failure,) = report.failures
+            assert failure.document_id == "bad"
+            assert "plain JSON" in failure.reason
 
     asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+def test_waiting_records_that_fit_no_more_stop_no_other(tmp_path: Path) -> None:
+    """Records of an insert that was killed, whose chunks are others by now: told, and they wait."""
+
+    async def run() -> None:
+        async with index(tmp_path) as rag:
+            records = ({**entity("Ann", "Sang."), "chunk": 7},)
+            for id, given in (("bad", records), ("good", None)):
+                waiting = PendingDocument(Document(f"Ann met {id}.", id=id), given, None, 1.0)
+                await rag._database.committed(partial(pending.put, waiting=waiting))
+            report = await rag.resume()
+            assert report.documents == ("good",)
+            assert [failure.document_id for failure in report.failures] == ["bad"]
+            (again,) = (await rag.resume()).failures
+            assert "names chunk 7" in again.reason
+            await rag.delete("bad")
+            assert (await rag.resume()).failures == ()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("chunks", [[], "Ann met Bob."])
+def test_chunks_are_several_texts(tmp_path: Path, chunks: list[str] | str) -> None:
+    """No pieces at all, or one text, whose characters would each be one, are refused."""
+    with LightRAG(tmp_path) as rag:
+        with pytest.raises(ConfigError, match="at least one"):
+            rag.insert_records(Document("Ann met Bob."), [], chunks=chunks)
+        assert rag.documents() == ()
+
+
+def test_an_id_is_found_as_it_was_given(tmp_path: Path) -> None:
+    """Half an emoji cannot be stored; who asks for it by the same id finds the document."""
+    with LightRAG(tmp_path) as rag:
+        rag.insert(Document("Ann met Bob.", id="a\ud83d"))
+        assert rag.pages("a\ud83d")[0].text == "Ann met Bob."
+        assert rag.document_origins("a\ud83d").document.id == "a\ufffd"
+        assert rag.rejections("a\ud83d") == []
+        rag.update(Document("Ann met Cid.", id="a\ud83d"))
+        rag.delete("a\ud83d")
+        for gone in (rag.pages, rag.delete, rag.document_origins):
+            with pytest.raises(NotFoundError, match="\ufffd"):
+                gone("a\ud83d")
 
 
 def test_a_writer_of_pending_documents_needs_no_id(tmp_path: Path) -> None:

@@ -1,0 +1,58 @@
+"""Values of another kind than is declared: the field is named, before anything is done with it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lightrag_jsonl import Document, IndexOptions, QueryParam
+from lightrag_jsonl.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("make", "field", "value"),
+    [
+        (Document, "text", None),
+        (Document, "id", 5),
+        (Document, "source", Path("a.txt")),
+        (Document, "date", datetime.date(2024, 1, 31)),
+        (Document, "pages", "all of it"),
+        (Document, "pages", ("one", 2)),
+        (Document, "metadata", [("a", 1)]),
+        (QueryParam, "top_k", "5"),
+        (QueryParam, "top_k", True),
+        (QueryParam, "ll_keywords", "Alice"),
+        (QueryParam, "lexical", "no"),
+        (QueryParam, "similarity_reuse", "0.9"),
+        (QueryParam, "where", "date"),
+        (IndexOptions, "chunk_tokens", 100.5),
+        (IndexOptions, "max_calls", "3"),
+        (IndexOptions, "entity_types", "person"),
+        (IndexOptions, "lock_timeout", None),
+    ],
+)
+def test_another_kind_is_told(make: Callable[..., object], field: str, value: Any) -> None:
+    """A number that is a text, one keyword for several, a date: each is refused by its name."""
+    given = {"text": "x"} if make is Document else {}
+    with pytest.raises(ConfigError, match=rf"^{field} must be .*, not "):
+        make(**{**given, field: value})
+
+
+def test_what_will_do() -> None:
+    """NumPy's numbers, a whole number for a broken one, a list for a tuple, None where it may be."""
+    QueryParam(top_k=np.int64(3), chunk_share=np.float32(0.5), similarity_reuse=None)  # type: ignore[arg-type]
+    QueryParam(chunk_share=1, ll_keywords=["Alice"])  # type: ignore[arg-type]
+    IndexOptions(lock_timeout=3, max_calls=None)
+    Document("x", pages=["one", "two"])  # type: ignore[arg-type]
+
+
+def test_a_long_value_is_shown_in_part() -> None:
+    """The message stays a line."""
+    with pytest.raises(ConfigError) as told:
+        Document(b"x" * 10_000)  # type: ignore[arg-type]
+    assert len(str(told.value)) < 120
