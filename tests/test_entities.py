@@ -84,7 +84,7 @@ def test_a_name_that_stood_for_another_takes_its_claims_along(
 def test_nothing_is_merged_into_nothing(rag: LightRAG) -> None:
     """An empty name is a mistake."""
     for into in ("", "  "):
-        with pytest.raises(ConfigError, match="into= is empty"):
+        with pytest.raises(ConfigError, match="merged into is empty"):
             rag.merge_entities(["PKU"], into=into)
 
 

@@ -181,10 +181,10 @@ class Endpoint:
         except (ValueError, RecursionError) as error:
             kind = "an HTML page" if content.lstrip().startswith(b"<") else "no JSON"
             raise self.unusable(
-                f"it answered with {kind}; check base_url= (it usually ends in /v1)"
+                f"it answered with {kind}; check the base URL (it usually ends in /v1)"
             ) from error
         if not isinstance(value, dict):
-            raise self.unusable("it answered with JSON that is no object; check base_url=")
+            raise self.unusable("it answered with JSON that is no object; check the base URL")
         if value.get("error"):
             reported = detail(value)
             raise self.unusable(f"the server reported an error: {reported}", transient=True)
@@ -225,7 +225,7 @@ def _check_url(base_url: str | None) -> None:
     except ValueError as error:
         problem = str(error)
     if problem:
-        raise ConfigError(f"base_url= is no URL such as http://localhost:8000/v1: {problem}")
+        raise ConfigError(f"the base URL is no URL such as http://localhost:8000/v1: {problem}")
 
 
 def is_own(base_url: str | None) -> bool:

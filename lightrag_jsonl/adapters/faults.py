@@ -21,8 +21,8 @@ ADVICE: Mapping[int, str] = {
     401: "check api_key= (or OPENAI_API_KEY)",
     402: "the account has no credit left",
     403: "this key may not use this model",
-    404: "check the model's name and base_url= (it usually ends in /v1)",
-    405: "check base_url= (it usually ends in /v1)",
+    404: "check the model's name and the base URL (it usually ends in /v1)",
+    405: "check the base URL (it usually ends in /v1)",
     408: "the server gave up waiting; try again",
     413: "the request is too long; use smaller chunks or batches",
     422: "the server refused the request",
@@ -72,13 +72,13 @@ def explain(error: Exception, *, host: str, secrets: Collection[str]) -> Endpoin
     if isinstance(error, openai.APIStatusError):
         return _refused(error, host, secrets)
     if isinstance(error, openai.APITimeoutError):
-        words = "no answer in time; raise timeout= or ask for less"
+        words = "no answer in time; raise the timeout or ask for less"
     elif isinstance(error, openai.APIConnectionError):
-        words = f"no connection ({_root(error)}); is the server running, is base_url= right?"
+        words = f"no connection ({_root(error)}); is the server running, is the base URL right?"
     elif isinstance(error, openai.APIError):
         words = f"the server reported an error: {detail(error.body) or error.message}"
     elif isinstance(error, json.JSONDecodeError):
-        words = "the answer is no JSON; check base_url= (it usually ends in /v1)"
+        words = "the answer is no JSON; check the base URL (it usually ends in /v1)"
     elif isinstance(error, ValueError):
         return EndpointError(f"{host}: {redact(str(error), secrets)}")
     else:

@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -279,7 +280,7 @@ def _dim_of(model: SentenceTransformer) -> int:
 def _cannot_load(source: str, error: Exception) -> str:
     if isinstance(error, ImportError):
         return f"the model {source!r} needs a package: {error} (pip install sentence-transformers)"
-    reason = " ".join(str(error).split())[:200]
+    reason = shorten(str(error), 200, placeholder=" …")
     return (
         f"cannot load the model {source!r}: give the name of a model of the hub (the first use "
         f"downloads it and needs a network) or the path of its folder ({reason})"

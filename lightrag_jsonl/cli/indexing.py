@@ -126,7 +126,12 @@ def retry(setup: Setup, as_json: bool, **given: Any) -> None:
     folder, options = setup.working_dir, given_options(given)
     with _patiently(folder), going_on(setup, options) as rag, progress_bar() as watcher:
         report = rag.retry(watcher=watcher)
-    _tell(setup.working_dir, report, as_json=as_json, nothing="nothing has failed")
+        waiting = rag.status().documents.get("pending", 0)
+    nothing = "nothing has failed"
+    if waiting:
+        wait = f"{counted(waiting, 'document')} wait{'s' * (waiting == 1)}"
+        nothing += f", but {wait} to be read: lightrag-jsonl resume -w {folder}"
+    _tell(folder, report, as_json=as_json, nothing=nothing)
 
 
 @click.command()
@@ -217,9 +222,11 @@ def _tell_older(working_dir: Path, report: InsertReport) -> None:
 
 def _tell_people(working_dir: Path, report: InsertReport, nothing: str) -> None:
     if report.documents:
+        chunks, failed = counted(report.chunks, "chunk"), report.extraction.failed
+        if failed:
+            chunks += f", {'all' if failed == report.chunks > 1 else f'{failed:,}'} failed"
         say(
-            f"{working_dir}: read {counted(len(report.documents), 'document')} "
-            f"({counted(report.chunks, 'chunk')}); new or changed: "
+            f"{working_dir}: read {counted(len(report.documents), 'document')} ({chunks}); new or changed: "
             f"{counted(report.entities, 'entity', 'entities')}, "
             f"{counted(report.relations, 'relation')}"
         )

@@ -205,10 +205,13 @@ def _open(
     spec, url = embedder_spec(setup, known), embedder_url(setup, known)
     if spec.startswith("openai:"):
         trust.check(url, setup, "--embedder-base-url")
+    embedder = make_embedder(spec, url)
+    if options is not None and known.get("cli.embedder") != spec:
+        _ = embedder.dim  # one that cannot be had is neither remembered nor made a folder for
     return LightRAG(
         setup.working_dir,
         llm=llm,
-        embedder=make_embedder(spec, url),
+        embedder=embedder,
         language=_language(setup, known),
         options=options,
         prompts=setup.prompts,

@@ -172,7 +172,9 @@ class IndexPipeline:
         into = sanitize(into).strip()
         keys, target = {name_key(sanitize(name)) for name in names}, name_key(into)
         if not target:
-            raise ConfigError("name the entity that they are to be: into= is empty")
+            raise ConfigError(
+                "say what they are to be called: the name they are merged into is empty"
+            )
         async with self.writing():
             with self._database.reading() as connection:
                 found = reading.entity_ids(connection, keys)

@@ -94,7 +94,7 @@ def test_an_unknown_trace_or_an_empty_name_is_an_error(run: Run, kb: Path) -> No
     run("query", "-w", kb, "Who discovered radium?")
     assert run("explain", "show", "-w", kb, "").exit_code == 1
     merged = run("entities", "merge", "-w", kb, "Warsaw", "--into", " ")
-    assert merged.exit_code == 1 and "into= is empty" in merged.stderr
+    assert merged.exit_code == 1 and "merged into is empty" in merged.stderr
 
 
 def test_the_model_that_read_the_texts_is_asked_where_it_was(run: Run, tmp_path: Path) -> None:
@@ -115,3 +115,29 @@ def test_the_model_that_read_the_texts_is_asked_where_it_was(run: Run, tmp_path:
         read = len(asked)
         answered = run("query", "-w", kb, "--llm", "m", "--mode", "naive", "Who was born?")
         assert answered.exit_code == 0 and len(asked) > read, answered.output
+
+
+def test_an_embedder_that_cannot_be_had_is_not_remembered(run: Run, tmp_path: Path) -> None:
+    """The next insert, which names none, is not held to it; no folder is made for it."""
+    kb, text = tmp_path / "kb", tmp_path / "a.txt"
+    text.write_text(ENGLISH, encoding="utf-8")
+    failed = run("insert", "-w", kb, "--embedder", f"st:{tmp_path / 'none'}", text)
+    assert failed.exit_code == 1 and not kb.exists(), failed.output
+    assert run("insert", "-w", kb, text).exit_code == 0
+
+
+def test_chunks_that_failed_are_counted_where_it_says_what_was_read(
+    run: Run, tmp_path: Path
+) -> None:
+    """`retry` says of documents that wait which command is theirs."""
+    kb, text = tmp_path / "kb", tmp_path / "a.txt"
+    text.write_text(ENGLISH, encoding="utf-8")
+    refusal = Reply('{"error": {"message": "no"}}', status=400)
+    with ScriptedServer(respond=lambda request: refusal) as server:
+        model = ("--llm", "m", "--base-url", server.base_url)
+        read = run("insert", "-w", kb, *model, text)
+        assert read.exit_code == 3 and "(1 chunk, 1 failed)" in read.stdout, read.output
+        text.write_text("Ada met Bob.", encoding="utf-8")
+        run("batch", "export", "-w", tmp_path / "two", *model, "-o", tmp_path / "asked", text)
+    waiting = run("retry", "-w", tmp_path / "two", "--llm", "none")
+    assert "nothing has failed, but 1 document waits to be read" in waiting.stdout, waiting.output
