@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Literal, TypeAlias, cast
 
@@ -20,6 +24,30 @@ Function: TypeAlias = Callable[..., object]
 LIGHTRAG = frozenset({"prompt", "system_prompt", "history_messages"})
 NO_SIGNATURE: Mapping[str, inspect.Parameter] = MappingProxyType({})
 Shape = Literal["messages", "system_prompt", "prompt"]
+
+
+class Threads:
+    """Threads in which plain functions are called; they start as they are needed.
+
+    Those of the event loop are few, and questions need them. A forked process has its own.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
+        self._home = -1
+        self._pool: ThreadPoolExecutor | None = None
+
+    async def run(self, call: Callable[[], object]) -> object:
+        """What `call` returns, in the context that it is asked for in."""
+        if self._pool is None or self._home != os.getpid():
+            self._pool = ThreadPoolExecutor(self._most, "lightrag-jsonl-function")
+            self._home = os.getpid()
+        called = partial(contextvars.copy_context().run, call)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, called)
+
+
+MODELS = Threads(256)  # how many calls there may be at a time, the index decides
+EMBEDDERS = Threads()
 
 
 class FunctionLLM:
@@ -55,7 +83,7 @@ class FunctionLLM:
         """What the function returns for the conversation."""
         values, named = self._call.arguments(messages, max_tokens)
         try:
-            answer = await _run(self._function, *values, **named)
+            answer = await _run(MODELS, self._function, *values, **named)
         except LightRAGError:
             raise
         except Exception as error:  # the user's own function may raise anything
@@ -102,7 +130,7 @@ class FunctionEmbedder:
             return np.zeros((0, self._dim), dtype=np.float32)
         named = {"kind": kind} if self._takes_kind else {}
         try:
-            rows = await _run(self._function, list(texts), **named)
+            rows = await _run(EMBEDDERS, self._function, list(texts), **named)
         except LightRAGError:
             raise
         except Exception as error:  # the user's own function may raise anything
@@ -222,12 +250,12 @@ def _parameters(function: Function) -> Mapping[str, inspect.Parameter]:
         return NO_SIGNATURE
 
 
-async def _run(function: Function, *values: object, **named: object) -> object:
+async def _run(threads: Threads, function: Function, *values: object, **named: object) -> object:
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - the method itself is looked at
     ):
         return await function(*values, **named)  # type: ignore[misc]
-    answer = await asyncio.to_thread(_called, function, *values, **named)
+    answer = await threads.run(partial(_called, function, *values, **named))
     return await answer if inspect.isawaitable(answer) else answer
 
 

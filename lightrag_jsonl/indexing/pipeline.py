@@ -83,7 +83,6 @@ class IndexPipeline:
             database, ask, embeddings, tokenizer, options, language=language, settings=built_with
         )
         self.intake = Intake(database, tokenizer, options)
-        self._turn = asyncio.Lock()
 
     # ── what callers do ─────────────────────────────────────────────────────────
 
@@ -395,23 +394,21 @@ class IndexPipeline:
 
     @contextlib.asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
-        """Be the one writer: of this object by its own lock, of the directory by the file's.
+        """Be the one writer: of this process by the database's lock, of the directory by the file's.
 
         `SettingsError` where another writer has meanwhile built the index with something else. Who
         is cancelled lets go of the directory only when what was handed in is written: the next
         writer would plan its changes on rows that are about to be others.
         """
-        async with self._turn:
-            lock = writing(self._database.working_dir, self._options.lock_timeout)
-            await asyncio.to_thread(lock.__enter__)
+        folder, patience = self._database.path.parent, self._options.lock_timeout
+        async with self._database.turn, writing(folder, patience):
             try:
+                self._database.check_place()
                 self._check_settings()
                 yield
             except (Exception, asyncio.CancelledError, KeyboardInterrupt, SystemExit):
                 await to_the_end(self._database.settled())
                 raise
-            finally:
-                lock.__exit__(None, None, None)
 
     def _check_settings(self) -> None:
         with self._database.reading() as connection:

@@ -37,15 +37,19 @@ class Database:
     """
 
     def __init__(self, working_dir: Path | str) -> None:
-        self.working_dir = Path(working_dir)
-        self.path = self.working_dir / FILE_NAME
+        self.working_dir = Path(
+            working_dir
+        ).resolve()  # it stays there, whatever a link leads to later
         self._make_directory()
+        self.path = (self.working_dir / FILE_NAME).resolve()
+        self.turn = asyncio.Lock()  # of who writes with this object
         self._free: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._writer = Writer(self.path, self._connect)
         self._closed = False
         self._home = Home()
         self._guard = threading.Lock()
         self._prepare_patiently()
+        self._file = self._found_file()
 
     # ── reading ─────────────────────────────────────────────────────────────────
 
@@ -125,6 +129,23 @@ class Database:
         self._home.check()
         if self._closed:
             raise StorageError(f"{self.working_dir} was closed", path=self.working_dir)
+
+    def check_place(self) -> None:
+        """`StorageError` where the file is not the one that was opened: nobody would find what is
+        written to that one.
+        """
+        if self._found_file() != self._file:
+            raise StorageError(
+                f"{self.path} was deleted or replaced since it was opened; open the folder anew",
+                path=self.path,
+            )
+
+    def _found_file(self) -> tuple[int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def write(self, job: Job[Result]) -> Result:
         """Run `job` and wait until it is on disk."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import socket
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
 
@@ -18,50 +19,52 @@ FILE_NAME = "writer.lock"
 PAUSE_SECONDS = 0.05
 
 
-@contextlib.contextmanager
-def writing(working_dir: Path, timeout: float) -> Iterator[None]:
+@contextlib.asynccontextmanager
+async def writing(working_dir: Path, timeout: float) -> AsyncIterator[None]:
     """Hold the directory's write lock; wait at most `timeout` seconds, else `LockedError`.
 
     The lock is a reserved transaction on a small database of its own: the operating system
-    frees it when the process ends, however it ends, on every platform that SQLite knows.
+    frees it when the process ends, however it ends, on every platform that SQLite knows. It is
+    tried for by the event loop itself, in no time: a thread would go on waiting for it, and take
+    it, when whoever wanted it is cancelled.
     """
     path = working_dir / FILE_NAME
     with translated(path):
         connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
-        try:
+    try:
+        deadline = time.monotonic() + timeout
+        while not _is_acquired(connection, path):
+            if time.monotonic() >= deadline:
+                raise LockedError(
+                    f"{path.parent} is being written to by {_holder(connection)}; wait for it, "
+                    "or stop it (readers may go on)",
+                    path=path.parent,
+                )
+            await asyncio.sleep(PAUSE_SECONDS)
+        yield
+    finally:
+        with contextlib.suppress(sqlite3.Error):
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        connection.close()
+
+
+def _is_acquired(connection: sqlite3.Connection, path: Path) -> bool:
+    """Try for the lock once, and leave word of who has it."""
+    try:
+        with translated(path):
             connection.execute("PRAGMA synchronous = OFF")
-            _acquire(connection, path, timeout)
-            yield
-        finally:
-            with contextlib.suppress(sqlite3.Error):
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-            connection.close()
-
-
-def _acquire(connection: sqlite3.Connection, path: Path, timeout: float) -> None:
-    deadline = time.monotonic() + timeout
-    while True:
-        try:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("CREATE TABLE IF NOT EXISTS holder (text TEXT)")
             connection.execute("DELETE FROM holder")
             connection.execute("INSERT INTO holder VALUES (?)", (_myself(),))
             connection.execute("COMMIT")
             connection.execute("BEGIN IMMEDIATE")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error):
-                raise
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            if time.monotonic() >= deadline:
-                raise LockedError(
-                    f"{path.parent} is being written to by {_holder(connection)}; wait for it, "
-                    "or stop it (readers may go on)",
-                    path=path.parent,
-                ) from error
-            time.sleep(PAUSE_SECONDS)
+    except LockedError:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        return False
+    return True
 
 
 def _myself() -> str:

@@ -7,14 +7,16 @@ import functools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.adapters import FunctionEmbedder, FunctionLLM, as_embedder, as_llm
 from lightrag_jsonl.errors import ConfigError, EmbeddingError, LLMError
-from lightrag_jsonl.types import Completion, Message, Usage
+from lightrag_jsonl.types import Completion, Document, Message, Usage
 
 GLEANING = (
     Message("system", "Extract."),
@@ -266,3 +268,29 @@ def test_as_embedder() -> None:
         as_embedder(lambda texts: [])
     with pytest.raises(ConfigError, match=r"SentenceTransformerEmbedder\('BAAI/bge-m3'\)"):
         as_embedder("BAAI/bge-m3")
+
+
+def test_plain_functions_wait_for_nobody(tmp_path: Path) -> None:
+    """All slots are used, and a question that needs no model does not wait for one that answers."""
+    under_way = threading.Semaphore(0)
+    go_on = threading.Event()
+
+    def model(prompt: str) -> str:
+        under_way.release()
+        go_on.wait(30)
+        return '{"type": "done", "entities": 0, "relationships": 0}'
+
+    async def run() -> None:
+        options = IndexOptions(max_concurrent_calls=40, max_gleanings=0)
+        async with AsyncLightRAG(tmp_path, llm=model, options=options) as rag:
+            texts = [Document(f"Ann met Bob {number}.") for number in range(40)]
+            inserting = asyncio.create_task(rag.insert(texts))
+            try:
+                for _ in texts:
+                    assert await asyncio.to_thread(under_way.acquire, timeout=30)
+                await asyncio.wait_for(rag.retrieve("Ann", mode="naive"), 20)
+            finally:
+                go_on.set()
+                await inserting
+
+    asyncio.run(run())

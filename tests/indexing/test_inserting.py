@@ -484,14 +484,14 @@ def test_who_gives_up_waiting_for_the_lock_does_not_keep_it(tmp_path: Path) -> N
 
     async def run() -> None:
         async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-            with writing(tmp_path, 1):
+            async with writing(tmp_path, 1):
                 task = asyncio.create_task(rag.insert("Ann sang."))
                 await asyncio.sleep(0.01)
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task
             assert len((await rag.insert("Ann sang.")).documents) == 1
-            with writing(tmp_path, 5):
+            async with writing(tmp_path, 5):
                 pass
 
     asyncio.run(run())

@@ -26,12 +26,15 @@ from tests.conftest import CHECKOUT
 from tests.indexing.kit import entity, index, problems, read_names, relation, stored
 
 HOLD = """
+import asyncio
 import sys
 from pathlib import Path
 from lightrag_jsonl.storage.lock import writing
-with writing(Path(sys.argv[1]), 0):
-    print("held", flush=True)
-    sys.stdin.read()
+async def hold():
+    async with writing(Path(sys.argv[1]), 0):
+        print("held", flush=True)
+        sys.stdin.read()
+asyncio.run(hold())
 """
 WATCH = """
 import sys
@@ -96,22 +99,40 @@ def test_a_writer_waits_for_the_one_before_it(tmp_path: Path) -> None:
     """Within `lock_timeout` a second writer waits, and then writes."""
     Database(tmp_path).close()
     order: list[str] = []
-    held = threading.Event()
 
-    def other() -> None:
-        held.wait(10)
-        with writing(tmp_path, 20):
+    async def other() -> None:
+        async with writing(tmp_path, 20):
             order.append("second")
 
-    thread = threading.Thread(target=other)
-    thread.start()
-    with writing(tmp_path, 0):
-        held.set()
-        with pytest.raises(LockedError), writing(tmp_path, 0.1):
-            pass
-        order.append("first")
-    thread.join(30)
+    async def run() -> None:
+        async with writing(tmp_path, 0):
+            waiting = asyncio.create_task(other())
+            with pytest.raises(LockedError):
+                async with writing(tmp_path, 0.1):
+                    pass
+            order.append("first")
+        await waiting
+
+    asyncio.run(run())
     assert order == ["first", "second"]
+
+
+def test_who_is_cancelled_waiting_for_a_writer_waits_no_longer(tmp_path: Path) -> None:
+    """It does not take the lock later: the next insert of the same object has it, and a program ends."""
+
+    async def run() -> None:
+        async with index(tmp_path, options=IndexOptions(lock_timeout=60)) as rag:
+            async with writing(tmp_path, 0):
+                waiting = asyncio.create_task(rag.insert("Ann sang."))
+                await asyncio.sleep(0.1)
+                waiting.cancel()
+                kept = await asyncio.gather(waiting, return_exceptions=True)
+            assert isinstance(kept[0], asyncio.CancelledError)
+            async with writing(tmp_path, 0):
+                pass
+            assert len((await rag.insert("Ann sang.")).documents) == 1
+
+    asyncio.run(run())
 
 
 def test_a_reader_in_another_process_sees_each_commit_at_its_next_look(tmp_path: Path) -> None:
