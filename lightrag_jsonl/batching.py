@@ -61,8 +61,9 @@ class BatchImport:
     """What the results brought, and what `insert` says of the documents that became visible.
 
     `missing` requests have no usable result, `failed` (request, reason) among them. `doubled`
-    results came more than once, `known` ones were kept before, `unknown` ones belong to no
-    request of this index, `unreadable` lines are no results. `requests` are there to export next.
+    results came more than once, `known` ones were kept before, `kept` ones answer requests that
+    are not asked now (of an earlier export, or the next round) and are paid for, `unknown` ones
+    can be of no use, `unreadable` lines are no results. `requests` are there to export next.
     """
 
     answered: int
@@ -70,6 +71,7 @@ class BatchImport:
     failed: tuple[tuple[str, str], ...]
     doubled: int
     known: int
+    kept: int
     unknown: int
     unreadable: int
     usage: Usage
@@ -159,8 +161,12 @@ class Batch:
     ) -> BatchExport:
         """Put documents on the waiting list, and write the requests of the next round.
 
+        Where there is none, a file of an earlier round does not stay there to be sent again.
+
         `reasoning`: without temperature, and with the token limit such models take.
         """
+        if not path.parent.is_dir() or path.is_dir():
+            raise ConfigError(f"cannot write to {path}: it names no file in a folder that is there")
         unchanged, failures = await self._engine(NotYetAnswered).indexing.postpone(given)
         survey = await self._survey()
         if survey.whole:
@@ -185,8 +191,9 @@ class Batch:
         """
         asked = await self._survey()
         results = await asyncio.to_thread(Results.read, paths, asked.requests.keys())
-        strangers = [key for key in results.others if not self._is_kept(key)]
-        await self._keep(asked.round, results.answers)
+        known = {key for key in results.others if self._is_kept(key)}
+        kept = {key: done for key, done in results.others.items() if done and key not in known}
+        await self._keep(asked.round, {**results.answers, **kept})
         inserted = await self._settle(await self._survey(), finish=finish)
         left = await self._survey()
         return BatchImport(
@@ -194,8 +201,9 @@ class Batch:
             missing=len(asked.requests) - len(results.answers),
             failed=tuple(sorted(results.failed.items())),
             doubled=results.doubled,
-            known=len(results.others) - len(strangers),
-            unknown=len(strangers),
+            known=len(known),
+            kept=len(kept),
+            unknown=len(results.others) - len(known) - len(kept),
             unreadable=results.unreadable,
             usage=sum((done.usage for done in results.answers.values()), Usage()),
             inserted=inserted,
@@ -263,7 +271,7 @@ class Batch:
         if finish:
             inserted = await indexing.resume(summarize=False)
         else:
-            inserted = await indexing.insert(survey.whole, summarize=False)
+            inserted = await indexing.insert(survey.whole, summarize=False, tolerant=True)
         return replace(
             inserted,
             documents=tuple(sorted({*inserted.documents, *renewed.documents})),
@@ -311,6 +319,8 @@ def _write(lines: Iterable[Record], path: Path) -> list[Path]:
             file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in part)
         fresh.replace(target)
         written.append(target)
+    if not written:
+        path.unlink(missing_ok=True)
     return written
 
 

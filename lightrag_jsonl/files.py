@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import logging
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
@@ -69,9 +70,12 @@ def read_one(given: Given) -> Iterator[Document | Failure]:
 
 
 def _read_folder(folder: Path) -> Iterator[Document | Failure]:
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    closed: list[OSError] = []
+    found = os.walk(folder, onerror=closed.append)
+    files = sorted(Path(place, name) for place, _, names in found for name in names)
+    files = [path for path in files if path.is_file() or _is_broken_link(path)]
     paths = [path for path in files if path.suffix.lower() in SUFFIXES]
-    if not paths:
+    if not paths and not closed:
         raise ConfigError(f"{folder} holds no readable file ({', '.join(SUFFIXES)})")
     others = Counter(path.suffix.lower() for path in files if _is_missed(path, folder))
     if others:
@@ -79,11 +83,17 @@ def _read_folder(folder: Path) -> Iterator[Document | Failure]:
         more = ["…"] if len(others) > KINDS else []
         told = ", ".join([*kinds, *more])
         log.warning("%s: passed over %s; only %s are read", folder, told, ", ".join(SUFFIXES))
+    for error in closed:
+        yield Failure(error.filename, None, f"cannot read {error.filename}: {error.strerror}")
     for path in paths:
         try:
             yield from _read_file(path)
         except ConfigError as error:
             yield Failure(str(path), None, str(error))
+
+
+def _is_broken_link(path: Path) -> bool:
+    return path.is_symlink() and not path.exists()
 
 
 def _is_missed(path: Path, folder: Path) -> bool:

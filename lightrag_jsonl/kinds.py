@@ -6,12 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lightrag_jsonl.errors import ConfigError
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 Check = Callable[[Any], bool]
 LONGEST = 60  # characters of a value that are shown
@@ -27,9 +24,10 @@ KINDS: Mapping[str, tuple[Check, str]] = {
 }
 
 
-def check_fields(made: DataclassInstance) -> None:
+def check_fields(made: Any) -> None:
     """Check the fields of a dataclass; `ConfigError` names the one whose value is of another kind."""
-    for name, check, told, optional in _checks(type(made)):
+    kind: Any = type(made)
+    for name, check, told, optional in _checks(kind):
         value = getattr(made, name)
         if not check(value) and not (optional and value is None):
             shown = repr(value)
@@ -38,7 +36,7 @@ def check_fields(made: DataclassInstance) -> None:
 
 
 @cache
-def _checks(kind: type[DataclassInstance]) -> list[tuple[str, Check, str, bool]]:
+def _checks(kind: Any) -> list[tuple[str, Check, str, bool]]:
     """The fields of a class whose kind is known: name, check, how it is told, whether None may be."""
     found = []
     for field in fields(kind):

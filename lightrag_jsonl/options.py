@@ -15,6 +15,9 @@ ExtractionPrompt = Literal["extract-graph", "agent-kg-extract", "extract-with-on
 Ranking = Literal["relevance", "degree"]
 Fusion = Literal["rrf", "round_robin"]
 Selection = Literal["llm", "score", "all"]
+Role = Literal["system", "user", "assistant"]
+
+OVERLAP = 100  # tokens; a twelfth of a chunk
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 
@@ -40,6 +43,7 @@ ENTITY_TYPES = {
 class IndexOptions:
     """Settings of indexing. Sizes are tokens of the index's tokenizer unless said otherwise.
 
+    `chunk_overlap` shrinks with chunks that it does not fit into, unless it was chosen.
     `extraction` names the prompt; `ontology` is a file or a mapping for the one that needs it.
     `entity_types` empty means the language's own list. `max_gleanings` is how often a chunk is
     asked about again for what was missed (never one shorter than `glean_min_tokens`),
@@ -53,7 +57,7 @@ class IndexOptions:
     """
 
     chunk_tokens: int = 1200
-    chunk_overlap: int = 100
+    chunk_overlap: int = OVERLAP
     extraction: ExtractionPrompt = "extract-graph"
     ontology: Path | str | Mapping[str, Json] | None = None
     entity_types: tuple[str, ...] = ()
@@ -74,6 +78,8 @@ class IndexOptions:
     def __post_init__(self) -> None:
         check_fields(self)
         _require(self.chunk_tokens >= 1, "chunk_tokens must be at least 1")
+        if self.chunk_overlap == OVERLAP >= self.chunk_tokens:
+            object.__setattr__(self, "chunk_overlap", self.chunk_tokens // 12)
         _require(
             0 <= self.chunk_overlap < self.chunk_tokens,
             f"chunk_overlap ({self.chunk_overlap}) must be at least 0 and below "
@@ -95,6 +101,7 @@ class QueryParam:
 
     `chunk_top_k` counts chunks; `chunk_share` is the part of `max_total_tokens` that facts cannot
     take from them. `hl_keywords` and `ll_keywords`, if either is given, replace the keyword call.
+    `conversation_history` are `Message`s or mappings with "role" and "content".
     `response_type` and `user_prompt` are told to the model; `fail_response` is said where nothing
     was found, instead of the language's own words. `ranking` orders the relations of found
     entities by likeness to the question or by degree, and `fusion` says how ranked lists become
@@ -141,6 +148,21 @@ class QueryParam:
         )
         _require(self.max_total_tokens >= 1, "max_total_tokens must be at least 1")
         _require(0.0 <= self.chunk_share <= 1.0, "chunk_share must be between 0 and 1")
+        if not all(isinstance(turn, Message) for turn in self.conversation_history):
+            turns = tuple(map(_message, self.conversation_history))
+            object.__setattr__(self, "conversation_history", turns)
+
+
+def _message(turn: Message | Mapping[str, str]) -> Message:
+    """A turn as other libraries write it, a mapping, as ours."""
+    if isinstance(turn, Mapping) and isinstance(turn.get("content"), str):
+        turn = Message(str(turn.get("role")), turn["content"])
+    if isinstance(turn, Message) and turn.role in get_args(Role):
+        return turn
+    raise ConfigError(
+        f'a turn of conversation_history is {{"role": {" | ".join(get_args(Role))}, "content": '
+        f"text}}, not {turn!r}"
+    )
 
 
 def _require(condition: bool, message: str) -> None:

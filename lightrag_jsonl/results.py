@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,17 +12,20 @@ from lightrag_jsonl.adapters.openai import read_completion
 from lightrag_jsonl.errors import ConfigError, LLMError
 from lightrag_jsonl.types import Completion, Json, Record
 
+KEY = re.compile("[0-9a-f]{64}")  # how requests are named
+
 
 @dataclass(slots=True)
 class Results:
-    """Answers by request; `others` are results for requests that are not asked for now.
+    """Answers by request; `others` are results for requests that are not asked for now, None where
+    they can be none of this package's, or have no answer.
 
     Where a request has several results the first good one counts, the further ones are `doubled`.
     """
 
     answers: dict[str, Completion] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
-    others: set[str] = field(default_factory=set)
+    others: dict[str, Completion | None] = field(default_factory=dict)
     doubled: int = 0
     unreadable: int = 0
 
@@ -45,7 +49,7 @@ class Results:
         if not isinstance(id, str):
             self.unreadable += 1
         elif id not in asked:
-            self.others.add(id)
+            self.others[id] = self.others.get(id) or _other(id, record)
         else:
             try:
                 done = _answer(record)
@@ -56,6 +60,15 @@ class Results:
                 self.doubled += 1
             else:
                 self.answers[id] = done
+
+
+def _other(id: str, record: Record) -> Completion | None:
+    if not KEY.fullmatch(id):
+        return None
+    try:
+        return _answer(record)
+    except LLMError:
+        return None
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -325,3 +325,43 @@ def test_what_a_batch_cost_is_told_and_kept(rag: LightRAG, tmp_path: Path) -> No
     report = rag.import_batch(run_batch(requests, lambda one: result(one, ENTITY)))
     assert report.usage.input_tokens == 100 and report.usage.calls == 1
     assert rag.cache_stats().completions == 1
+
+
+def test_results_of_an_earlier_export_are_kept(tmp_path: Path) -> None:
+    """They are paid for: whatever is asked by now, an insert that needs them does not ask again."""
+    llm = ScriptedLLM([ENTITY])
+    with LightRAG(tmp_path / "kb", llm=llm) as rag:
+        rag.export_batch(tmp_path / "one.jsonl", Document(SHORT, id="a"))
+        earlier = [result(line, ENTITY) for line in lines(tmp_path / "one.jsonl")]
+        rag.export_batch(tmp_path / "two.jsonl", Document("Scrooge slept.", id="a"))
+        strange = {**earlier[0], "custom_id": "of another program"}
+        (tmp_path / "results.jsonl").write_text(
+            "".join(json.dumps(line) + "\n" for line in [*earlier, strange]), encoding="utf-8"
+        )
+        done = rag.import_batch(tmp_path / "results.jsonl")
+        assert (done.answered, done.kept, done.unknown) == (0, 1, 1)
+        again = rag.import_batch(tmp_path / "results.jsonl")
+        assert (again.known, again.kept) == (1, 0)
+        rag.insert(Document(SHORT, id="a"))
+        assert len(llm.requests) == 0
+
+
+def test_the_stored_text_exported_again_takes_the_waiting_one_back(tmp_path: Path) -> None:
+    """A newer version that waits is not asked for any more, and its file does not stay to be sent."""
+    path = tmp_path / "asked.jsonl"
+    with LightRAG(tmp_path / "kb", llm=ScriptedLLM([ENTITY])) as rag:
+        rag.insert(Document(SHORT, id="a"))
+        assert rag.export_batch(path, Document("Scrooge slept.", id="a")).requests == 1
+        assert path.exists()
+        done = rag.export_batch(path, Document(SHORT, id="a"))
+        assert (done.requests, done.waiting, done.unchanged) == (0, 0, ("a",))
+        assert not path.exists()
+
+
+def test_a_place_that_cannot_be_written_to_puts_nothing_on_the_list(tmp_path: Path) -> None:
+    """Neither in a folder that is not there, nor over one."""
+    with LightRAG(tmp_path / "kb", llm=ScriptedLLM([ENTITY])) as rag:
+        for path in (tmp_path / "none" / "asked.jsonl", tmp_path):
+            with pytest.raises(ConfigError, match="cannot write to"):
+                rag.export_batch(path, Document(SHORT, id="a"))
+        assert rag.documents() == ()

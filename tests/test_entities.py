@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import ConfigError, Document, LightRAG, NotFoundError
+from tests.indexing.kit import entity, problems
 
 
 def record(name: str, kind: str, description: str) -> dict[str, object]:
@@ -141,3 +142,23 @@ def test_an_acronym_is_proposed_with_evidence(rag: LightRAG) -> None:
         if {one.name, one.into} == {"WHO", "World Health Organization"}
     ]
     assert found and found[0].evidence
+
+
+def test_a_name_that_is_only_spelt_anew_stays_so(tmp_path: Path) -> None:
+    """An alias is not needed for it; inserts keep it, and `unmerge` gives the texts' spelling back."""
+    with LightRAG(tmp_path) as rag:
+        rag.insert_records("Alice met Bob.", [entity("Alice", "Sang."), entity("Bob", "Ran.")])
+        rag.merge_entities(["Alice"], into="ALICE")
+        assert problems(tmp_path) == []
+        rag.insert_records("Alice slept.", [entity("Alice", "Slept.")])
+        assert "ALICE" in rag.graph
+        rag.merge_entities(["ALICE"], into="BOB")
+        rag.insert_records("Carol left.", [entity("Carol", "Left.")])
+        rag.merge_entities(["Carol"], into="Alice")
+        assert set(rag.graph) == {"BOB", "Alice"}
+        assert problems(tmp_path) == []
+        rag.unmerge("BOB")
+        assert set(rag.graph) == {"Bob", "Alice"}
+        with pytest.raises(NotFoundError):
+            rag.unmerge("BOB")
+    assert problems(tmp_path) == []

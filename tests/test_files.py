@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,22 @@ def test_what_is_no_document_is_a_mistake() -> None:
     assert list(read_all([document, "Bob"])) == [document, Document("Bob")]
     with pytest.raises(ConfigError, match="here: expected a text"):
         document_from([], where="here")
+
+
+def test_a_closed_folder_and_a_broken_link_are_told(tmp_path: Path) -> None:
+    """What cannot be read of a folder is a failure each, and the rest is read."""
+    (tmp_path / "good.txt").write_text("Ann met Bob.", encoding="utf-8")
+    (tmp_path / "gone.txt").symlink_to(tmp_path / "nothing.txt")
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "b.txt").write_text("Cid met Dan.", encoding="utf-8")
+    closed.chmod(0)
+    try:
+        found = list(read_all([tmp_path]))
+    finally:
+        closed.chmod(0o700)
+    assert "good" in [one.title for one in found if isinstance(one, Document)]
+    failures = {Path(one.document_id).name: one.reason for one in found if isinstance(one, Failure)}
+    assert "no such file" in failures["gone.txt"]
+    if os.getuid() != 0:  # whom no folder is closed to
+        assert "Permission denied" in failures["closed"]

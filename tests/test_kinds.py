@@ -12,6 +12,7 @@ import pytest
 
 from lightrag_jsonl import Document, IndexOptions, QueryParam
 from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.types import Message
 
 
 @pytest.mark.parametrize(
@@ -56,3 +57,21 @@ def test_a_long_value_is_shown_in_part() -> None:
     with pytest.raises(ConfigError) as told:
         Document(b"x" * 10_000)  # type: ignore[arg-type]
     assert len(str(told.value)) < 120
+
+
+def test_turns_as_other_libraries_write_them() -> None:
+    """Mappings with role and content are messages; anything else is told."""
+    turns = [{"role": "user", "content": "Who?"}, Message("assistant", "Ann.")]
+    found = QueryParam(conversation_history=turns)  # type: ignore[arg-type]
+    assert found.conversation_history == (Message("user", "Who?"), Message("assistant", "Ann."))
+    for bad in ("Who?", {"role": "user"}, {"role": "boss", "content": "x"}):
+        with pytest.raises(ConfigError, match="a turn of conversation_history is"):
+            QueryParam(conversation_history=(bad,))  # type: ignore[arg-type]
+
+
+def test_the_usual_overlap_fits_small_chunks() -> None:
+    """One that was chosen does not change, and has to fit."""
+    assert IndexOptions(chunk_tokens=50).chunk_overlap == 4
+    assert IndexOptions(chunk_tokens=101).chunk_overlap == 100
+    with pytest.raises(ConfigError, match="below"):
+        IndexOptions(chunk_tokens=50, chunk_overlap=60)

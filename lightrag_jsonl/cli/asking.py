@@ -166,6 +166,8 @@ def query(
                 emit_json(answer)
             else:
                 say(answer)
+        if not as_json:
+            _tell_invented(answer)
         _tell_why_nothing(rag, answer.context, param)
 
 
@@ -224,6 +226,13 @@ def _stream(pieces: Stream) -> Answer:
         sys.stdout.flush()
     say(_sources(pieces.answer))
     return pieces.answer
+
+
+def _tell_invented(answer: Answer) -> None:
+    """Numbers in an answer that lead nowhere look like sources, too."""
+    if answer.invented:
+        numbers = ", ".join(f"[{number}]" for number in answer.invented)
+        say(f"note: {numbers} in the answer: no such source was shown to the model", err=True)
 
 
 def _tell_why_nothing(rag: LightRAG, context: Context, param: QueryParam) -> None:

@@ -133,6 +133,7 @@ def _tell_import(working_dir: Path, report: BatchImport) -> None:
         "missing or failed": report.missing,
         "doubled": report.doubled,
         "known already": report.known,
+        "kept for later": report.kept,
         "of no request here": report.unknown,
         "unreadable lines": report.unreadable,
     }

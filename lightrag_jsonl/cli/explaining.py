@@ -139,7 +139,7 @@ def export(
 ) -> None:
     """Write the trace ID as RDF (PROV-O), sorted, so that equal traces are equal to the byte.
 
-    Without an ID it is the newest query. Formats other than nquads are written by pyoxigraph: pip install 'lightrag-jsonl[rdf]'.
+    Without an ID it is the newest query. Formats other than nquads are written by pyoxigraph: pip install 'pyoxigraph>=0.5'.
 
     \b
     Example:

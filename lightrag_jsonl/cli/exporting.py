@@ -32,12 +32,11 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
     "--format",
     "format_",
     type=click.Choice(["graphml", "json", "jsonl"]),
-    default="graphml",
-    show_default=True,
-    help="graphml or json: the merged graph; jsonl: what each chunk said, one record a line.",
+    help="graphml or json: the merged graph; jsonl: what each chunk said, one record a line "
+    "(default by FILE's ending, else graphml).",
 )
 @as_json
-def export(setup: Setup, file: str, format_: str, as_json: bool) -> None:
+def export(setup: Setup, file: str, format_: str | None, as_json: bool) -> None:
     """Write the graph, or the records behind it, to FILE or stdout.
 
     The records are those of the prompt extract-graph, with the id of their document and the
@@ -53,13 +52,21 @@ def export(setup: Setup, file: str, format_: str, as_json: bool) -> None:
         raise ConfigError(f"cannot write to {file!r}: it names no file in a folder that is there")
     if as_json and file == STDOUT:
         format_ = "json"
-    written = 0
-    with looking(setup) as rag, click.open_file(file, "w", encoding=UTF_8, atomic=True) as out:
+    if format_ is None:
+        ending = Path(file).suffix.lower().removeprefix(".")
+        format_ = ending if ending in FORMATS else "graphml"
+    written, whole = 0, _may_be_replaced(Path(file))
+    with looking(setup) as rag, click.open_file(file, "w", encoding=UTF_8, atomic=whole) as out:
         for line in FORMATS[format_](rag):
             click.echo(line, file=out)
             written += 1
     if as_json and file != STDOUT:
         emit_json({"file": file, "format": format_, "lines": written})
+
+
+def _may_be_replaced(path: Path) -> bool:
+    """Whether a file can be written beside and put in place whole: not a device, a pipe or a link."""
+    return not path.is_symlink() and (path.is_file() or not path.exists())
 
 
 def graphml_lines(rag: LightRAG) -> Iterator[str]:

@@ -191,7 +191,8 @@ def given_options(options: dict[str, Any]) -> dict[str, Any]:
 
 def _patiently(working_dir: Path) -> AbstractContextManager[None]:
     return interruptible(
-        f"what was read is kept; go on with: lightrag-jsonl resume -w {working_dir}"
+        "whole documents, and whatever a model answered, are kept; go on with: "
+        f"lightrag-jsonl resume -w {working_dir}"
     )
 
 

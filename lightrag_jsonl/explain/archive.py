@@ -12,11 +12,13 @@ from lightrag_jsonl.explain.rdf import Format, Version
 from lightrag_jsonl.explain.sources import Sources, gather
 from lightrag_jsonl.explain.trace import Trace, event_from_json, fold
 from lightrag_jsonl.storage import traces
+from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Language
 
 
 def find(connection: sqlite3.Connection, prefix: str) -> str:
     """The one trace id that begins so, or is it; `NotFoundError` where none or several do."""
+    prefix = sanitize(prefix)
     ids = traces.found(connection, prefix)
     if prefix in ids:
         return prefix

@@ -137,7 +137,7 @@ def _by_pyoxigraph(nquads: str, format: Format, prefixes: Mapping[str, str]) -> 
         from pyoxigraph import RdfFormat, parse, serialize
     except ImportError as missing:
         raise ConfigError(
-            f"{format} is written by pyoxigraph 0.5 or newer: pip install 'lightrag-jsonl[rdf]'"
+            f"{format} is written by pyoxigraph 0.5 or newer: pip install 'pyoxigraph>=0.5'"
         ) from missing
     names = {"turtle": RdfFormat.TURTLE, "trig": RdfFormat.TRIG, "jsonld": RdfFormat.JSON_LD}
     quads = list(parse(nquads, RdfFormat.N_QUADS))

@@ -90,6 +90,11 @@ class Intake:
         self._tokenizer = tokenizer
         self._options = options
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many tokens chunks have, and share."""
+        return self._options.chunk_tokens, self._options.chunk_overlap
+
     def stored(self, id: str) -> StoredDocument | None:
         """The visible document of this id, if there is one."""
         with self._database.reading() as connection:
@@ -102,7 +107,7 @@ class Intake:
         """The chunks of a document; where it replaces another, with as many of its as still occur."""
         if waiting.chunks is not None:
             return given_chunks(pages, waiting.chunks, self._tokenizer)
-        size, overlap = self._options.chunk_tokens, self._options.chunk_overlap
+        size, overlap = waiting.cut or self.sizes
         if old is None:
             return chunk_pages(pages, tokenizer=self._tokenizer, size=size, overlap=overlap)
         with self._database.reading() as connection:

@@ -92,13 +92,15 @@ class IndexPipeline:
         *,
         watcher: Watcher | None = None,
         summarize: bool = True,
+        tolerant: bool = False,
     ) -> InsertReport:
         """Index documents; those known by id and content are passed over, changed ones replaced.
 
-        Without `summarize` no summary is asked for: descriptions stand as they are.
+        Without `summarize` no summary is asked for: descriptions stand as they are. A document
+        that does not fit is a failure; alone, a `ConfigError`, unless `tolerant`.
         """
         async with self.writing():
-            return await self._insert(given, watcher, summarize)
+            return await self._insert(given, watcher, summarize, tolerant)
 
     async def resume(
         self, *, watcher: Watcher | None = None, summarize: bool = True
@@ -107,7 +109,7 @@ class IndexPipeline:
         async with self.writing():
             with self._database.reading() as connection:
                 waiting = pending.listed(connection)
-            return await self._insert(waiting, watcher, summarize, tolerant=True)
+            return await self._insert(waiting, watcher, summarize, True)
 
     async def postpone(self, given: Iterable[PendingDocument]) -> tuple[list[str], list[Failure]]:
         """Remember new and changed documents as waiting, without reading them.
@@ -129,6 +131,7 @@ class IndexPipeline:
                     failures.append(Failure(id, None, NO_TEXT))
                 elif old is not None and old.content == content_of(document, pages, waiting):
                     unchanged.append(id)
+                    await self._write(partial(pending.drop, ids=[id]))
                 else:
                     await self._write(partial(pending.put, waiting=waiting))
         return unchanged, failures
@@ -193,10 +196,11 @@ class IndexPipeline:
         async with self.writing():
             with self._database.reading() as connection:
                 known = aliases.read(connection)
-            strangers = [name for name in names if name_key(name) not in known.targets]
+            merged = known.targets.keys() | known.displays.keys()
+            strangers = [name for name in names if name_key(name) not in merged]
             if strangers:
                 raise NotFoundError(f"not merged into another entity: {', '.join(strangers)}")
-            concerned = keys | {known.targets[key] for key in keys}
+            concerned = keys | {known.targets.get(key, key) for key in keys}
             return await self._committer.rename(lambda now: now.without(keys), concerned)
 
     async def repair(self) -> list[str]:
@@ -224,10 +228,8 @@ class IndexPipeline:
         given: Iterable[PendingDocument],
         watcher: Watcher | None,
         summarize: bool,
-        *,
-        tolerant: bool = False,
+        tolerant: bool,
     ) -> InsertReport:
-        """A document that does not fit is a failure; alone, a `ConfigError`, unless `tolerant`."""
         run = Run(Budget(self._options), watcher, summarize)
         await self._all(
             run, ((self._weight(one.document), self._take_in(run, one)) for one in given)
@@ -312,6 +314,8 @@ class IndexPipeline:
         except ConfigError as error:
             run.refuse(document, error)
             return None
+        if given is not None and waiting.chunks is None and waiting.cut is None:
+            waiting = replace(waiting, cut=self.intake.sizes)
         await self._write(lambda connection: pending.put(connection, waiting))
         extractions, vectors = await self._read(run, chunks, given)
         return Ready(

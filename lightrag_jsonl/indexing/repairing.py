@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.merging import (
     GRAPH_KINDS,
@@ -89,8 +90,16 @@ async def reembed(
     """Move the index to another embedder; the old vectors serve until all new ones are stored.
 
     What is embedded is kept as it goes: an interrupted move goes on where it was. `watcher` is
-    told (done, all). Tells how many texts have a vector now.
+    told (done, all). Tells how many texts have a vector now. `ConfigError` where it is called as
+    the embedder before, but makes vectors of another length: they are told apart by the name.
     """
+    with database.reading() as connection:
+        known = settings.read(connection)
+    if known.get("embedder") == recorded["embedder"] and known.get("dim") != recorded["dim"]:
+        raise ConfigError(
+            f"the index has vectors of {known.get('dim')} dimensions by {recorded['embedder']!r}; "
+            f"give the embedder of {recorded['dim']} another name"
+        )
     return await _embed_all(database, embeddings, recorded=recorded, watcher=watcher)
 
 

@@ -12,7 +12,7 @@ from lightrag_jsonl.storage.bulk import put_rows
 
 @dataclass(frozen=True, slots=True)
 class Aliases:
-    """`targets` leads from a name key to another; `displays` says how a target is called."""
+    """`targets` leads from a name key to another; `displays` says how an entity is called."""
 
     targets: Mapping[str, str] = field(default_factory=dict)
     displays: Mapping[str, str] = field(default_factory=dict)
@@ -30,31 +30,34 @@ class Aliases:
         return Aliases(targets, {**displays, into: display})
 
     def without(self, keys: Iterable[str]) -> Aliases:
-        """With `keys` standing for themselves again."""
+        """With `keys` standing for themselves again, and called as their texts call them.
+
+        What nothing stands for any more is called so, too.
+        """
         gone = set(keys)
         targets = {key: target for key, target in self.targets.items() if key not in gone}
-        used = set(targets.values())
-        return Aliases(targets, {key: name for key, name in self.displays.items() if key in used})
+        dropped = gone | (set(self.targets.values()) - set(targets.values()))
+        return Aliases(targets, {k: name for k, name in self.displays.items() if k not in dropped})
 
 
 def read(connection: sqlite3.Connection) -> Aliases:
-    """All aliases."""
+    """All aliases; a key that leads to itself only says how its entity is called."""
     rows = connection.execute("SELECT key, target, display FROM aliases ORDER BY key").fetchall()
     return Aliases(
-        {key: target for key, target, _ in rows}, {target: display for _, target, display in rows}
+        {key: target for key, target, _ in rows if key != target},
+        {target: display for _, target, display in rows},
     )
 
 
 def replace(connection: sqlite3.Connection, aliases: Aliases) -> None:
     """Store these aliases and no others."""
     connection.execute("DELETE FROM aliases")
+    alone = aliases.displays.keys() - set(aliases.targets.values())
+    leads = [*aliases.targets.items(), *((key, key) for key in sorted(alone))]
     put_rows(
         connection,
         "INSERT INTO aliases",
-        [
-            (key, target, aliases.displays.get(target, target))
-            for key, target in aliases.targets.items()
-        ],
+        [(key, target, aliases.displays.get(target, target)) for key, target in leads],
     )
 
 

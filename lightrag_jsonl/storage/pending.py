@@ -16,18 +16,22 @@ from lightrag_jsonl.types import Document, Record
 class PendingDocument:
     """A document that was handed in and is not visible yet.
 
-    `records` and `chunks` are given where the caller brought the records of each chunk.
+    `records` and `chunks` are given where the caller brought the records of each chunk; `cut` is
+    how many tokens chunks have and share, where records name chunks that were cut so.
     """
 
     document: Document
     records: tuple[Record, ...] | None
     chunks: tuple[str, ...] | None
     created_at: float
+    cut: tuple[int, int] | None = None
 
 
 def put(connection: sqlite3.Connection, waiting: PendingDocument) -> None:
     """Remember a document until it is committed; a later version of it takes its place."""
-    given = None if waiting.records is None else dump([waiting.records, waiting.chunks])
+    given = None
+    if waiting.records is not None:
+        given = sanitize(dump([waiting.records, waiting.chunks, waiting.cut]))
     connection.execute(
         "INSERT OR REPLACE INTO pending VALUES (?, ?, ?, ?)",
         (waiting.document.id, sanitize(dump(_plain(waiting.document))), given, waiting.created_at),
@@ -57,10 +61,11 @@ def _plain(document: Document) -> dict[str, object]:
 def _pending(document: str, given: str | None, created_at: float) -> PendingDocument:
     fields = json.loads(document)
     pages = fields.pop("pages")
-    records, chunks = json.loads(given) if given else (None, None)
+    records, chunks, cut = (*(json.loads(given) if given else (None, None)), None)[:3]
     return PendingDocument(
         Document(**fields, pages=None if pages is None else tuple(pages)),
         None if records is None else tuple(records),
         None if chunks is None else tuple(chunks),
         created_at,
+        None if cut is None else tuple(cut),
     )

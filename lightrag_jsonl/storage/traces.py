@@ -56,7 +56,7 @@ def selections(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
     """(id, selection event) of every query that came so far, the newest first."""
     yield from connection.execute(
         "SELECT t.id, e.event FROM traces t JOIN trace_events e ON e.trace = t.id "
-        'WHERE e.event LIKE \'{"stage":"selection"%\' ORDER BY t.started_at DESC, t.rowid DESC'
+        'WHERE e.event LIKE \'{"stage":"selection"%\' ORDER BY t.rowid DESC'
     )
 
 
@@ -65,8 +65,7 @@ def listed(
 ) -> list[tuple[str, str, str, str, float]]:
     """(id, status, mode, question, started at) of every query, the newest first."""
     return connection.execute(
-        "SELECT id, status, mode, question, started_at FROM traces "
-        "ORDER BY started_at DESC, rowid DESC LIMIT ?",
+        "SELECT id, status, mode, question, started_at FROM traces ORDER BY rowid DESC LIMIT ?",
         (limit,),
     ).fetchall()
 
@@ -82,6 +81,6 @@ def found(connection: sqlite3.Connection, prefix: str) -> list[str]:
 
 def keep_newest(connection: sqlite3.Connection, number: int) -> int:
     """Delete all but the newest traces; tells how many went."""
-    old = f"SELECT id FROM traces ORDER BY started_at DESC, rowid DESC LIMIT -1 OFFSET {max(number, 0)}"
+    old = f"SELECT id FROM traces ORDER BY rowid DESC LIMIT -1 OFFSET {max(number, 0)}"
     connection.execute(f"DELETE FROM trace_events WHERE trace IN ({old})")
     return connection.execute(f"DELETE FROM traces WHERE id IN ({old})").rowcount

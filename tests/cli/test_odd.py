@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -141,3 +144,36 @@ def test_chunks_that_failed_are_counted_where_it_says_what_was_read(
         run("batch", "export", "-w", tmp_path / "two", *model, "-o", tmp_path / "asked", text)
     waiting = run("retry", "-w", tmp_path / "two", "--llm", "none")
     assert "nothing has failed, but 1 document waits to be read" in waiting.stdout, waiting.output
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_an_export_into_a_pipe_leaves_it_one(run: Run, kb: Path, tmp_path: Path) -> None:
+    """As into a device: it is written to, and never replaced by a file."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(tmp_path / "graph.json")
+    got: list[bytes] = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader.start()
+    result = run("export", "-w", kb, pipe)
+    reader.join(30)
+    assert result.exit_code == 0 and stat.S_ISFIFO(pipe.stat().st_mode)
+    assert got[0].startswith(b"<?xml")
+    assert run("export", "-w", kb, link).exit_code == 0 and link.is_symlink()
+
+
+def test_an_export_has_the_format_of_its_name(run: Run, kb: Path, tmp_path: Path) -> None:
+    """Unless it is said; other endings mean GraphML."""
+    for name, begins in (("g.json", "{"), ("g.JSONL", '{"'), ("g.xml", "<?xml"), ("g", "<?xml")):
+        assert run("export", "-w", kb, tmp_path / name).exit_code == 0
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith(begins)
+    assert run("export", "-w", kb, "-f", "graphml", tmp_path / "g.json").exit_code == 0
+    assert (tmp_path / "g.json").read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_sources_that_nobody_showed_are_told(run: Run, kb: Path) -> None:
+    """On stderr, beside the answer that names them."""
+    with ScriptedServer(respond=lambda request: chat_reply("She was born there [99].")) as server:
+        model = ("--llm", "m", "--base-url", server.base_url)
+        result = run("query", "-w", kb, *model, "--mode", "naive", "Who was born in Warsaw?")
+    assert "note: [99] in the answer" in result.stderr and "note" not in result.stdout

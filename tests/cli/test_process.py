@@ -144,7 +144,8 @@ def test_ctrl_c_keeps_what_was_read(
 
     assert heard and child.returncode == 130
     assert errors.decode() == (
-        "interrupted; what was read is kept; go on with: lightrag-jsonl resume -w kb\n"
+        "interrupted; whole documents, and whatever a model answered, are kept; go on with: "
+        "lightrag-jsonl resume -w kb\n"
     )
     assert resumed.returncode == 0, resumed.stderr
     assert after - before <= 2

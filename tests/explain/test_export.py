@@ -181,7 +181,7 @@ def test_without_pyoxigraph_the_error_names_the_extra(
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
 
     assert export(trace)
-    with pytest.raises(ConfigError, match=r"\[rdf\]"):
+    with pytest.raises(ConfigError, match=r"pip install .pyoxigraph"):
         export(trace, format="turtle")
 
 

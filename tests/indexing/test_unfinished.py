@@ -148,3 +148,31 @@ def test_repair_finds_unfinished_documents_that_were_called_done(tmp_path: Path)
             assert problems(tmp_path) == []
 
     asyncio.run(run())
+
+
+def test_waiting_records_keep_the_chunks_they_name(tmp_path: Path) -> None:
+    """An insert that was killed is gone on with in the same pieces, whatever the sizes are by then."""
+    text = " ".join(f"Person{n} met Nobody." for n in range(40))
+
+    async def run() -> None:
+        async with index(tmp_path, options=IndexOptions(chunk_tokens=40, chunk_overlap=0)) as rag:
+            chunks = (await rag.insert(Document(text, id="probe"))).chunks
+            await rag.delete("probe")
+            records = [
+                {**entity(f"Person{n}", "Met."), "chunk": n * chunks // 40} for n in range(40)
+            ]
+
+            def die(*given: object, **more: object) -> None:
+                raise KeyboardInterrupt
+
+            rag._engine.indexing._committer.commit = die  # type: ignore[method-assign,assignment]
+            with pytest.raises(KeyboardInterrupt):
+                await rag.insert_records(Document(text, id="a"), records)
+        async with index(tmp_path, options=IndexOptions(chunk_tokens=1200)) as rag:
+            report = await rag.resume()
+            assert report.documents == ("a",) and report.chunks == chunks and not report.failures
+            assert (await rag.insert_records(Document(text, id="a"), records)).unchanged == ("a",)
+
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(run())
+    assert problems(tmp_path) == []

@@ -14,7 +14,7 @@ import pytest
 
 from lightrag_jsonl import IndexOptions, LightRAG, LLMError, QueryParam
 from lightrag_jsonl.adapters.offline import HashEmbedder
-from lightrag_jsonl.errors import SettingsError, StorageError
+from lightrag_jsonl.errors import ConfigError, SettingsError, StorageError
 from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.storage.database import FILE_NAME
 from lightrag_jsonl.testing import Request, ScriptedLLM
@@ -270,3 +270,17 @@ def test_an_object_that_breaks_its_promise_fails_its_chunk(odd: object, tmp_path
             assert {d.id: d.state for d in await rag.documents()} == {"a": "done", "b": "failed"}
 
     asyncio.run(run())
+
+
+def test_an_embedder_of_the_same_name_and_another_length_is_refused(tmp_path: Path) -> None:
+    """Vectors are known by the name; those there are would count as made already."""
+
+    class Alike(HashEmbedder):
+        name = "alike"
+
+    with LightRAG(tmp_path, embedder=Alike(64)) as rag:
+        rag.insert("Ann met Bob.")
+        with pytest.raises(ConfigError, match="another name"):
+            rag.reembed(Alike(32))
+        assert rag.retrieve("Ann").chunks
+    assert problems(tmp_path) == []
