@@ -166,7 +166,8 @@ class Endpoint:
     def _explained(
         self, error: Exception, client: openai.AsyncOpenAI | openai.OpenAI
     ) -> EndpointError:
-        return explain(error, host=self.host, secrets=self._secrets(client.api_key))
+        key = client.api_key
+        return explain(error, host=self.host, secrets=self._secrets(key), keyless=key == NO_KEY)
 
     def _secrets(self, key: object) -> set[str]:
         known = {key, *self._headers.values()} - {NO_KEY}

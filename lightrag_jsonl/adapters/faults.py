@@ -18,7 +18,7 @@ DETAIL_LIMIT = 300  # characters of a server's own message that are shown
 
 ADVICE: Mapping[int, str] = {
     400: "the server refused the request",
-    401: "check api_key= (or OPENAI_API_KEY)",
+    401: "check the key (OPENAI_API_KEY, or api_key= in Python)",
     402: "the account has no credit left",
     403: "this key may not use this model",
     404: "check the model's name and the base URL (it usually ends in /v1)",
@@ -31,7 +31,11 @@ ADVICE: Mapping[int, str] = {
 SERVER_ADVICE = "the server failed, even after retries; try later"
 TRANSIENT = frozenset({408, 409, 425, 429})
 SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-KEY_LIKE = re.compile(r"\b(?:sk|key|Bearer)[-_ ][\w*.\-]{6,}", re.IGNORECASE)
+NO_KEY_SENT = (
+    "no key was sent, as to any server of your own; set OPENAI_BASE_URL to its address, and it "
+    "gets OPENAI_API_KEY"
+)
+KEY_LIKE = re.compile(r"\b(?:(?:sk|Bearer)[-_ ]|key[-_])[\w*.\-]{6,}", re.IGNORECASE)
 
 
 class EndpointError(LLMError):
@@ -65,12 +69,17 @@ def cause(error: Exception) -> Exception | None:
     return None if getattr(error, "status_code", None) in (401, 403) else error
 
 
-def explain(error: Exception, *, host: str, secrets: Collection[str]) -> EndpointError:
-    """One of `failures()` as an `EndpointError` that names the host and no secret."""
+def explain(
+    error: Exception, *, host: str, secrets: Collection[str], keyless: bool = False
+) -> EndpointError:
+    """One of `failures()` as an `EndpointError` that names the host and no secret.
+
+    `keyless`: the server got no key.
+    """
     import openai
 
     if isinstance(error, openai.APIStatusError):
-        return _refused(error, host, secrets)
+        return _refused(error, host, secrets, keyless)
     if isinstance(error, openai.APITimeoutError):
         words = "no answer in time; raise the timeout or ask for less"
     elif isinstance(error, openai.APIConnectionError):
@@ -104,10 +113,14 @@ def detail(body: object) -> str:
     )
 
 
-def _refused(error: openai.APIStatusError, host: str, secrets: Collection[str]) -> EndpointError:
+def _refused(
+    error: openai.APIStatusError, host: str, secrets: Collection[str], keyless: bool
+) -> EndpointError:
     status = error.status_code
     spent = error.code in SPENT or error.type in SPENT
     advice = "the account has no credit left" if spent else ADVICE.get(status, SERVER_ADVICE)
+    if status == 401 and keyless:
+        advice = NO_KEY_SENT
     said = redact(detail(error.body) or _page(error.response.text), secrets)
     return EndpointError(
         f"{host}: HTTP {status}: {advice}" + (f" ({said})" if said else ""),

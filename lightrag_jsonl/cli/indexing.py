@@ -259,15 +259,18 @@ def tell_failures(working_dir: Path, failures: Sequence[Failure]) -> None:
     if not failures:
         return
     say(f"{counted(len(failures), 'failure')}:", err=True)
-    for failure in failures[:SHOWN_FAILURES]:
+    alike: dict[str, list[str]] = {}
+    for failure in failures:
         where = (
             f"{failure.document_id}, {failure.chunk_id}"
             if failure.chunk_id
             else failure.document_id
         )
-        reason = failure.reason.removeprefix(f"{failure.document_id}: ")
-        say(f"  {one_line(where)}: {one_line(reason)}", err=True)
-    if len(failures) > SHOWN_FAILURES:
-        say(f"  … and {len(failures) - SHOWN_FAILURES:,} more (--json shows all)", err=True)
+        alike.setdefault(failure.reason.removeprefix(f"{failure.document_id}: "), []).append(where)
+    for reason, places in list(alike.items())[:SHOWN_FAILURES]:
+        others = f" (and {len(places) - 1:,} more, for the same reason)" if places[1:] else ""
+        say(f"  {one_line(places[0])}{others}: {one_line(reason)}", err=True)
+    if len(alike) > SHOWN_FAILURES:
+        say(f"  … and {len(alike) - SHOWN_FAILURES:,} more reasons (--json shows all)", err=True)
     if any(failure.chunk_id for failure in failures):
         say(f"ask again for the chunks: lightrag-jsonl retry -w {working_dir}", err=True)

@@ -511,3 +511,15 @@ def test_an_unknown_constraint_is_refused_at_once() -> None:
     """A misspelt option is an error when it is given."""
     with pytest.raises(ConfigError, match="'auto', 'off' or 'grounded'"):
         OpenAILLM("m", constrain="always")  # type: ignore[arg-type]
+
+
+def test_a_server_of_ones_own_that_wants_a_key_got_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key that is set was not sent there; how it would be is told, and the server's words kept."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody-else")
+    refusal = Reply({"error": {"message": "Incorrect API key provided: no-key"}}, status=401)
+    with ScriptedServer(respond=lambda request: refusal) as server:
+        with pytest.raises(LLMError) as told:
+            run(OpenAILLM("m", base_url=server.base_url, max_retries=0).complete(QUESTION))
+        assert "OPENAI_BASE_URL" in str(told.value)
+        assert "Incorrect API key provided" in str(told.value)
+        assert "sk-of" not in str([request.headers for request in server.requests])

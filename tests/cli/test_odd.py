@@ -177,3 +177,15 @@ def test_sources_that_nobody_showed_are_told(run: Run, kb: Path) -> None:
         model = ("--llm", "m", "--base-url", server.base_url)
         result = run("query", "-w", kb, *model, "--mode", "naive", "Who was born in Warsaw?")
     assert "note: [99] in the answer" in result.stderr and "note" not in result.stdout
+
+
+def test_failures_of_one_reason_are_one_line(run: Run, tmp_path: Path) -> None:
+    """As where every call of a long text was refused."""
+    text = tmp_path / "a.txt"
+    text.write_text("\n\n".join(f"Person{n} met Nobody." for n in range(40)), encoding="utf-8")
+    refusal = Reply('{"error": {"message": "no"}}', status=400)
+    with ScriptedServer(respond=lambda request: refusal) as server:
+        model = ("--llm", "m", "--base-url", server.base_url, "--chunk-tokens", "50")
+        result = run("insert", "-w", tmp_path / "kb", *model, text)
+    (line,) = [line for line in result.stderr.split("\n") if line.startswith("  ")]
+    assert "more, for the same reason): 127.0.0.1" in line
