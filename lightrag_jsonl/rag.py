@@ -6,17 +6,17 @@ import asyncio
 import sqlite3
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from lightrag_jsonl.assembly import Setup, connect, rehearsal
+from lightrag_jsonl.assembly import Engine, Setup, connect, rehearsal
 from lightrag_jsonl.batching import Batch, BatchExport, BatchImport
 from lightrag_jsonl.defaults import complete, rules_language, wrapped_embedder
 from lightrag_jsonl.duplicates import Duplicate, find_duplicates
-from lightrag_jsonl.errors import ConfigError, NotFoundError
+from lightrag_jsonl.errors import ConfigError, NotFoundError, SettingsError
 from lightrag_jsonl.estimating import Estimate, Foreseen, estimate, scale_of
 from lightrag_jsonl.explain import archive, auditing, origins
 from lightrag_jsonl.explain.events import Event
@@ -81,6 +81,11 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
+PAUSE_SECONDS = 0.01
+
+Result = TypeVar("Result")
+
+
 class AsyncLightRAG:
     """A knowledge graph over texts, in one folder, and answers from it.
 
@@ -112,6 +117,7 @@ class AsyncLightRAG:
         self.language = language
         self._clock = clock
         self._view: tuple[int, nx.Graph] | None = None
+        self._moves = 0  # under way: `reembed`
         self._prompts = (
             prompts if isinstance(prompts, PromptManager) else PromptManager.load(language, prompts)
         )
@@ -145,7 +151,7 @@ class AsyncLightRAG:
         process writes for longer than `IndexOptions.lock_timeout`, as all that writes does.
         """
         waiting, unreadable = self._pending(documents)
-        report = await self._engine.indexing.insert(waiting, watcher=watcher)
+        report = await self._steadily(lambda on: on.indexing.insert(waiting, watcher=watcher))
         return replace(report, failures=(*unreadable, *report.failures))
 
     def _pending(
@@ -180,7 +186,7 @@ class AsyncLightRAG:
             raise ConfigError("chunks must be the pieces of the document, at least one, or None")
         pieces = None if chunks is None else tuple(chunks)
         waiting = PendingDocument(whole, tuple(records), pieces, self._clock())
-        return await self._engine.indexing.insert([waiting])
+        return await self._steadily(lambda on: on.indexing.insert([waiting]))
 
     async def update(self, document: Document) -> InsertReport:
         """Replace the document of the same id; only chunks whose text changed are asked about.
@@ -196,15 +202,16 @@ class AsyncLightRAG:
 
     async def resume(self, *, watcher: Watcher | None = None) -> InsertReport:
         """Go on with documents that an interrupted insert left waiting."""
-        return await self._engine.indexing.resume(watcher=watcher)
+        return await self._steadily(lambda on: on.indexing.resume(watcher=watcher))
 
     async def retry(self, *, watcher: Watcher | None = None) -> InsertReport:
         """Ask again for every chunk that failed, and for what is missing of those read in part."""
-        return await self._engine.indexing.retry(watcher=watcher)
+        return await self._steadily(lambda on: on.indexing.retry(watcher=watcher))
 
     async def delete(self, *ids: str) -> DeleteReport:
         """Remove documents by id; `NotFoundError` names unknown ids (then none is removed)."""
-        return await self._engine.indexing.delete([sanitize(id) for id in ids])
+        wanted = [sanitize(id) for id in ids]
+        return await self._steadily(lambda on: on.indexing.delete(wanted))
 
     async def estimate(self, documents: Given | Iterable[Given]) -> Estimate:
         """What `insert` would cost with a model: calls and tokens; nothing is asked or stored."""
@@ -271,7 +278,7 @@ class AsyncLightRAG:
         chooses the relations and says why. `listener` hears each event once it is stored.
         """
         asked = self._param(param, mode, history, explain)
-        return await self._engine.questions.answer(question, asked, listener)
+        return await self._steadily(lambda on: on.questions.answer(question, asked, listener))
 
     async def retrieve(
         self,
@@ -282,7 +289,8 @@ class AsyncLightRAG:
         history: Sequence[Message] = (),
     ) -> Context:
         """What would be shown to the model: ranked entities, relations and chunks, and the prompt."""
-        return await self._engine.querying.retrieve(question, self._param(param, mode, history))
+        asked = self._param(param, mode, history)
+        return await self._steadily(lambda on: on.querying.retrieve(question, asked))
 
     def stream(
         self,
@@ -451,9 +459,25 @@ class AsyncLightRAG:
             parts.embedder, self._database, batch_size=self.options.embed_batch_size
         )
         recorded = {"embedder": parts.embedder.name, "dim": str(parts.embedder.dim)}
-        count = await self._engine.indexing.reembed(embeddings, recorded, watcher)
-        self._engine = connect(self._database, replace(setup, parts=parts))
+        self._moves += 1
+        try:
+            count = await self._engine.indexing.reembed(embeddings, recorded, watcher)
+            self._engine = connect(self._database, replace(setup, parts=parts))
+        finally:
+            self._moves -= 1
         return count
+
+    async def _steadily(self, call: Callable[[Engine], Awaitable[Result]]) -> Result:
+        """What `call` brings; where this object's own `reembed` came in between, it is called again."""
+        engine = self._engine
+        try:
+            return await call(engine)
+        except SettingsError:
+            while self._moves and self._engine is engine:  # the new vectors are there already
+                await asyncio.sleep(PAUSE_SECONDS)
+            if self._engine is engine:
+                raise
+            return await call(self._engine)
 
     async def repair(self) -> list[str]:
         """Rebuild all that is derived from the documents and their claims; a line a step."""

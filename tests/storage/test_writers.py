@@ -284,3 +284,35 @@ def test_an_embedder_of_the_same_name_and_another_length_is_refused(tmp_path: Pa
             rag.reembed(Alike(32))
         assert rag.retrieve("Ann").chunks
     assert problems(tmp_path) == []
+
+
+def test_who_asks_and_inserts_beside_its_own_reembed_goes_on(tmp_path: Path) -> None:
+    """Questions under way when the new vectors come are asked again of those; nobody gets an error."""
+
+    async def run() -> None:
+        async with index(tmp_path, embedder=HashEmbedder(64)) as rag:
+            texts = [Document(f"Ann{n} met Bob{n % 7}.", id=f"d{n}") for n in range(40)]
+            await rag.insert(texts)
+            over = asyncio.Event()
+
+            async def ask(number: int) -> int:
+                asked = 0
+                while not over.is_set():
+                    assert (await rag.query(f"Who met Bob{number}?")).context.chunks
+                    asked += 1
+                return asked
+
+            asking = [asyncio.create_task(ask(number)) for number in range(6)]
+            await asyncio.sleep(0.05)
+            moving = asyncio.create_task(rag.reembed(HashEmbedder(128)))
+            await asyncio.sleep(0)
+            late = await rag.insert(Document("Cid met Dan.", id="late"))
+            assert await moving > 40
+            await asyncio.sleep(0.05)
+            over.set()
+            assert all(await asyncio.gather(*asking))
+            assert late.documents == ("late",)
+            assert (await rag.status()).dim == 128
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
