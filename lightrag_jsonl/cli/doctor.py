@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from lightrag_jsonl.cli import trust
 from lightrag_jsonl.cli.opening import (
     NO_MODEL,
     embedder_spec,
@@ -82,6 +83,7 @@ def doctor(context: click.Context, setup: Setup, repair: bool, as_json: bool) ->
     the graph anew and rebuilds full text and vectors; the texts and what was read from them
     stay, no model is asked.
     """
+    trust.named(setup.base_url, setup.embedder_base_url)
     found = diagnose(setup, repair=repair)
     if as_json:
         emit_json(found)
@@ -209,7 +211,10 @@ def _tell(found: Diagnosis) -> None:
 
 
 def _at(model: str, base_url: str) -> str:
-    return f"{model} at {base_url}" if base_url else model
+    if not base_url:
+        return model
+    refused = "" if trust.is_trusted(base_url) else " (you never named it: nothing is sent there)"
+    return f"{model} at {base_url}{refused}"
 
 
 def _index_line(found: Diagnosis) -> str:

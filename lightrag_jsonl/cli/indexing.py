@@ -232,7 +232,7 @@ def _tell_people(working_dir: Path, report: InsertReport, nothing: str) -> None:
             f"{counted(report.relations, 'relation')}"
         )
     elif not report.unchanged:
-        say(f"{working_dir}: {nothing}")
+        say(f"{working_dir}: {'no document is whole yet' if report.stopped else nothing}")
     if report.unchanged:
         say(
             f"{working_dir}: {counted(len(report.unchanged), 'document')} known already, not read again"

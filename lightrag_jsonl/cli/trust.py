@@ -37,14 +37,17 @@ def check(url: str | None, setup: Setup, option: str) -> None:
     It would be sent what is asked and read, and OPENAI_API_KEY. Servers of one's own network get
     no key, and OPENAI_BASE_URL and OpenAI are where the key belongs: these need no word.
     """
-    if not url or url in (setup.base_url, setup.embedder_base_url) or _needs_no_word(url):
-        return
-    if _plain(url) not in _trusted():
+    if url and url not in (setup.base_url, setup.embedder_base_url) and not is_trusted(url):
         raise ConfigError(
             f"{setup.working_dir} is set up for the endpoint {url!r}, which you have never named: what "
             "you ask, and OPENAI_API_KEY, would be sent there. If you trust it, say so once with "
             f"{option} {url!r}"
         )
+
+
+def is_trusted(url: str) -> bool:
+    """Whether an endpoint needs no word, or was named before."""
+    return _needs_no_word(url) or _plain(url) in _trusted()
 
 
 def _needs_no_word(url: str) -> bool:

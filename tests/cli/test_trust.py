@@ -61,10 +61,12 @@ def test_a_folder_of_somebody_else_sends_nothing_until_its_endpoint_is_named(
     refused = run(*question)
     assert refused.exit_code == 1
     assert server.base_url in refused.stderr and "--embedder-base-url" in refused.stderr
+    assert f"at {server.base_url} (you never named it" in run("doctor", "-w", kb).stdout
     assert len(server.requests) == before
 
     named = run(*question, *url)
     assert named.exit_code == 0, named.output
+    assert "you never named it" not in run("doctor", "-w", kb).stdout
     assert run(*question).exit_code == 0
 
 
