@@ -18,6 +18,7 @@ from typing import Literal, Protocol, runtime_checkable
 from lightrag_jsonl.ask import request_key
 from lightrag_jsonl.assembly import Engine, Setup, connect, rehearsal
 from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError
+from lightrag_jsonl.files import check_target
 from lightrag_jsonl.protocols import LLM
 from lightrag_jsonl.results import Results
 from lightrag_jsonl.storage import cache
@@ -165,8 +166,7 @@ class Batch:
 
         `reasoning`: without temperature, and with the token limit such models take.
         """
-        if not path.parent.is_dir() or path.is_dir():
-            raise ConfigError(f"cannot write to {path}: it names no file in a folder that is there")
+        check_target(str(path))
         unchanged, failures = await self._engine(NotYetAnswered).indexing.postpone(given)
         survey = await self._survey()
         if survey.whole:

@@ -112,6 +112,13 @@ def _read_file(path: Path) -> Iterator[Document]:
         yield Document(text, title=path.stem, source=str(path))
 
 
+def check_target(name: str) -> None:
+    """`ConfigError` where a file cannot be written: told before there is anything to be written."""
+    path = Path(name)
+    if not path.name or path.is_dir() or not path.parent.is_dir():
+        raise ConfigError(f"cannot write to {name!r}: it names no file in a folder that is there")
+
+
 def read_text(path: Path) -> str:
     """A text file's content, as `decoded` reads it."""
     try:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import inspect
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -15,6 +11,7 @@ from typing import Literal, TypeAlias, cast
 
 import numpy as np
 
+from lightrag_jsonl.adapters.threads import Threads
 from lightrag_jsonl.adapters.units import unit_rows
 from lightrag_jsonl.errors import ConfigError, EmbeddingError, LightRAGError, LLMError
 from lightrag_jsonl.protocols import LLM, Embedder, Vectors
@@ -24,26 +21,6 @@ Function: TypeAlias = Callable[..., object]
 LIGHTRAG = frozenset({"prompt", "system_prompt", "history_messages"})
 NO_SIGNATURE: Mapping[str, inspect.Parameter] = MappingProxyType({})
 Shape = Literal["messages", "system_prompt", "prompt"]
-
-
-class Threads:
-    """Threads in which plain functions are called; they start as they are needed.
-
-    Those of the event loop are few, and questions need them. A forked process has its own.
-    """
-
-    def __init__(self, most: int | None = None) -> None:
-        self._most = most
-        self._home = -1
-        self._pool: ThreadPoolExecutor | None = None
-
-    async def run(self, call: Callable[[], object]) -> object:
-        """What `call` returns, in the context that it is asked for in."""
-        if self._pool is None or self._home != os.getpid():
-            self._pool = ThreadPoolExecutor(self._most, "lightrag-jsonl-function")
-            self._home = os.getpid()
-        called = partial(contextvars.copy_context().run, call)
-        return await asyncio.get_running_loop().run_in_executor(self._pool, called)
 
 
 MODELS = Threads(256)  # how many calls there may be at a time, the index decides

@@ -13,7 +13,7 @@ import click
 from lightrag_jsonl.cli.opening import looking
 from lightrag_jsonl.cli.options import Setup, as_json, folder
 from lightrag_jsonl.cli.output import emit_json, to_json
-from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.files import check_target
 from lightrag_jsonl.types import Json
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ def export(setup: Setup, file: str, format_: str | None, as_json: bool) -> None:
       lightrag-jsonl export -w kb graph.graphml
       lightrag-jsonl export -w kb --format jsonl > records.jsonl
     """
-    if file != STDOUT and not (Path(file).name and Path(file).parent.is_dir()):
-        raise ConfigError(f"cannot write to {file!r}: it names no file in a folder that is there")
+    if file != STDOUT:
+        check_target(file)
     if as_json and file == STDOUT:
         format_ = "json"
     if format_ is None:

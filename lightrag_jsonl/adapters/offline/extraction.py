@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 
 from lightrag_jsonl.adapters.offline.reading import Phrase, Sentence, read, type_name
+from lightrag_jsonl.adapters.threads import Threads
 from lightrag_jsonl.text import has_cjk, name_key
 from lightrag_jsonl.types import Chunk, EntityMention, Extraction, Language, RelationMention
 
@@ -37,7 +37,7 @@ class OfflineExtractor:
 
     def __init__(self, language: Language = "en") -> None:
         self._language: Language = language
-        self._readers = ThreadPoolExecutor(_READERS, "lightrag-jsonl-reader")
+        self._readers = Threads(_READERS)
 
     @property
     def name(self) -> str:
@@ -46,8 +46,7 @@ class OfflineExtractor:
 
     async def extract(self, chunk: Chunk) -> Extraction:
         """The entities, relations and themes of a chunk."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._readers, extract_text, chunk.text, self._language)
+        return await self._readers.run(partial(extract_text, chunk.text, self._language))
 
 
 def extract_text(text: str, language: Language) -> Extraction:
