@@ -19,14 +19,21 @@ class LLMError(LightRAGError, RuntimeError):
     """A model call failed.
 
     `transient` tells whether the same call may succeed later; `retry_after` is the
-    server's own wish in seconds, where it gave one.
+    server's own wish in seconds, where it gave one. `permanent` tells that every other call would
+    fail alike (a refused key, no credit left, an unknown model): an insert asks nothing more then.
     """
 
     def __init__(
-        self, message: str, *, transient: bool = False, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        transient: bool = False,
+        retry_after: float | None = None,
+        permanent: bool = False,
     ) -> None:
         super().__init__(message)
         self.transient = transient
+        self.permanent = permanent
         self.retry_after = retry_after
 
 

@@ -30,6 +30,7 @@ ADVICE: Mapping[int, str] = {
 }
 SERVER_ADVICE = "the server failed, even after retries; try later"
 TRANSIENT = frozenset({408, 409, 425, 429})
+PERMANENT = frozenset({401, 402, 404, 405})  # not 403: gateways refuse single texts with it
 SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 NO_KEY_SENT = (
     "no key was sent, as to any server of your own; set OPENAI_BASE_URL to its address, and it "
@@ -47,10 +48,11 @@ class EndpointError(LLMError):
         *,
         transient: bool = False,
         retry_after: float | None = None,
+        permanent: bool = False,
         status: int | None = None,
         detail: str = "",
     ) -> None:
-        super().__init__(message, transient=transient, retry_after=retry_after)
+        super().__init__(message, transient=transient, retry_after=retry_after, permanent=permanent)
         self.status = status
         self.detail = detail
 
@@ -126,6 +128,7 @@ def _refused(
         f"{host}: HTTP {status}: {advice}" + (f" ({said})" if said else ""),
         transient=not spent and (status in TRANSIENT or status >= 500),
         retry_after=_seconds(error.response.headers.get("retry-after")),
+        permanent=spent or status in PERMANENT,
         status=status,
         detail=said,
     )

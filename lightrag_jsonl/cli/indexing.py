@@ -131,7 +131,7 @@ def retry(setup: Setup, as_json: bool, **given: Any) -> None:
     if waiting:
         wait = f"{counted(waiting, 'document')} wait{'s' * (waiting == 1)}"
         nothing += f", but {wait} to be read: lightrag-jsonl resume -w {folder}"
-    _tell(folder, report, as_json=as_json, nothing=nothing)
+    _tell(folder, report, as_json=as_json, nothing=nothing, again="retry")
 
 
 @click.command()
@@ -197,12 +197,17 @@ def _patiently(working_dir: Path) -> AbstractContextManager[None]:
 
 
 def _tell(
-    working_dir: Path, report: InsertReport, *, as_json: bool, nothing: str = "nothing was read"
+    working_dir: Path,
+    report: InsertReport,
+    *,
+    as_json: bool,
+    nothing: str = "nothing was read",
+    again: str = "resume",
 ) -> None:
     if as_json:
         emit_json(report)
     else:
-        _tell_people(working_dir, report, nothing)
+        _tell_people(working_dir, report, nothing, again)
     if report.failures or report.stopped:
         raise click.exceptions.Exit(INCOMPLETE)
 
@@ -221,7 +226,7 @@ def _tell_older(working_dir: Path, report: InsertReport) -> None:
         )
 
 
-def _tell_people(working_dir: Path, report: InsertReport, nothing: str) -> None:
+def _tell_people(working_dir: Path, report: InsertReport, nothing: str, again: str) -> None:
     if report.documents:
         chunks, failed = counted(report.chunks, "chunk"), report.extraction.failed
         if failed:
@@ -251,6 +256,7 @@ def _tell_people(working_dir: Path, report: InsertReport, nothing: str) -> None:
         say(f"refused: {reasons} (see: lightrag-jsonl rejections -w {working_dir})")
     if report.stopped:
         say(report.stopped, err=True)
+        say(f"the rest waits for: lightrag-jsonl {again} -w {working_dir}", err=True)
     tell_failures(working_dir, report.failures)
 
 

@@ -12,6 +12,7 @@ from lightrag_jsonl.errors import LLMError, StorageError
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.extraction import LANGUAGES
 from lightrag_jsonl.indexing.hubs import Hubs
+from lightrag_jsonl.indexing.kept_summaries import keep_summaries, read_summaries
 from lightrag_jsonl.indexing.merging import (
     GRAPH_KINDS,
     NextIds,
@@ -149,8 +150,9 @@ class Committer:
         def prepare(connection: sqlite3.Connection) -> _Change:
             new = change(aliases.read(connection))
             chunks = aliases.chunks_naming(connection, keys)
-            said = said_again(connection, chunks)
+            said, summaries = said_again(connection, chunks), read_summaries(connection, chunks)
             plan = fold(connection, said, chunks, NextIds.read(connection), new)
+            keep_summaries(plan, summaries)
             describer.describe(connection, plan)
             return _Change((), plan, [], aliases=new)
 

@@ -55,7 +55,10 @@ class LLMExtractor:
         return f"{self._options.extraction}/{self._ask.llm.name}"
 
     async def extract(self, chunk: Chunk, spending: Spending | None = None) -> Extraction:
-        """Ask about one chunk; a model that fails makes a `failed` extraction, not an exception."""
+        """Ask about one chunk; a model that fails makes a `failed` extraction, not an exception.
+
+        `LLMError` where it would fail with every other chunk, too.
+        """
         variables = {**self._fixed, "text": chunk.text}
         names = None if self._candidates is None else self._candidates(chunk.text)
         found = MentionCollector(chunk.text, self._ontology)
@@ -65,6 +68,8 @@ class LLMExtractor:
             if talk.records and chunk.tokens >= self._options.glean_min_tokens:
                 await self._glean(talk)
         except LLMError as error:
+            if error.permanent:
+                raise
             talk.error = str(error)
         return talk.extraction()
 

@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 
 from lightrag_jsonl.storage import claims, rows
 from lightrag_jsonl.storage.aliases import Aliases
-from lightrag_jsonl.storage.claims import Row, entity_row, relation_row
+from lightrag_jsonl.storage.claims import (
+    EntityClaim,
+    RelationClaim,
+    Row,
+    entity_row,
+    relation_row,
+)
 from lightrag_jsonl.storage.documents import chunk_times
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.text import name_key
@@ -44,12 +50,17 @@ class NextIds:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one new chunk (a row id) said; `place` orders it, `at` is when it was stored."""
+    """What one new chunk (a row id) said; `place` orders it, `at` is when it was stored.
+
+    Of a chunk that is folded again the claims keep the row ids they had.
+    """
 
     chunk: int
     place: int
     at: float
     extraction: Extraction
+    entity_claims: Sequence[int] = ()
+    relation_claims: Sequence[int] = ()
 
 
 Fragment = tuple[int, int, str]  # place, chunk, description
@@ -60,7 +71,8 @@ class Plan:
     """The change a set of added and removed chunks makes to the graph.
 
     The claims are rows of their tables. `last_claims` holds the row id of the last new claim about
-    each entity or relation, `fragments` their new descriptions.
+    each entity or relation, `fragments` their new descriptions. `again` holds, by their row ids, the
+    claims about each that were folded again.
     """
 
     entities: dict[int, EntityRow] = field(default_factory=dict)
@@ -70,6 +82,7 @@ class Plan:
     removed: frozenset[int] = frozenset()
     last_claims: dict[tuple[Kind, int], int] = field(default_factory=dict)
     fragments: dict[tuple[Kind, int], list[Fragment]] = field(default_factory=dict)
+    again: dict[tuple[Kind, int], dict[int, Fragment]] = field(default_factory=dict)
 
     def touched(self, kind: Kind) -> Sequence[EntityRow | RelationRow]:
         """All touched rows of a kind."""
@@ -122,21 +135,24 @@ class _Keys:
 
 def said_again(connection: sqlite3.Connection, chunks: Collection[int]) -> list[Said]:
     """What stored chunks (row ids) said, as if they were said now: to fold them under other aliases."""
-    entities: dict[int, list[EntityMention]] = {chunk: [] for chunk in sorted(chunks)}
-    relations: dict[int, list[RelationMention]] = {chunk: [] for chunk in entities}
-    places: dict[int, int] = {}
+    entities: dict[int, list[EntityClaim]] = {chunk: [] for chunk in sorted(chunks)}
+    relations: dict[int, list[RelationClaim]] = {chunk: [] for chunk in entities}
     for claim in claims.entity_claims(connection, chunks):
-        entities[claim.chunk].append(claim.mention)
-        places[claim.chunk] = claim.place >> PLACE_BITS
+        entities[claim.chunk].append(claim)
     for relation in claims.relation_claims(connection, chunks):
-        relations[relation.chunk].append(relation.mention)
+        relations[relation.chunk].append(relation)
     times = chunk_times(connection, chunks)
     return [
         Said(
             chunk,
-            places.get(chunk, 0),
+            found[-1].place >> PLACE_BITS if found else 0,
             times[chunk],
-            Extraction(tuple(found), tuple(relations[chunk])),
+            Extraction(
+                tuple(claim.mention for claim in found),
+                tuple(claim.mention for claim in relations[chunk]),
+            ),
+            [claim.id for claim in found],
+            [claim.id for claim in relations[chunk]],
         )
         for chunk, found in entities.items()
     ]
@@ -211,12 +227,16 @@ def _add_entity_claims(
             _since(row, said.at)
             count_entity(row, mention, 1)
             place = _place(said, position)
-            plan.entity_claims.append(
-                entity_row(ids.entity_mentions, row.id, said.chunk, place, mention)
-            )
-            plan.last_claims["entity", row.id] = ids.entity_mentions
-            ids.entity_mentions += 1
-            _note(plan, "entity", row.id, (place, said.chunk, mention.description))
+            fragment = place, said.chunk, mention.description
+            if said.entity_claims:
+                id = said.entity_claims[position]
+                plan.again.setdefault(("entity", row.id), {})[id] = fragment
+            else:
+                id = ids.entity_mentions
+                ids.entity_mentions += 1
+            plan.entity_claims.append(entity_row(id, row.id, said.chunk, place, mention))
+            plan.last_claims["entity", row.id] = id
+            _note(plan, "entity", row.id, fragment)
 
 
 def _add_relation_claims(
@@ -229,22 +249,24 @@ def _add_relation_claims(
 ) -> None:
     by_pair = {(row.low, row.high): row for row in plan.relations.values()}
     wanted: set[tuple[int, int]] = set()
-    found: list[tuple[Said, int, RelationMention, int, int]] = []
+    found: list[tuple[Said, int, int, RelationMention, int, int]] = []
     for said in added:
         for position, mention in enumerate(said.extraction.relations):
             source, target = by_key[keys[mention.source]].id, by_key[keys[mention.target]].id
+            if said.relation_claims:
+                id = said.relation_claims[position]
+            else:
+                id = ids.relation_mentions
+                ids.relation_mentions += 1
             if source == target:  # two names that an alias has made one: kept, in case it is undone
                 plan.relation_claims.append(
-                    relation_row(
-                        ids.relation_mentions, NO_RELATION, said.chunk, 0, mention, forward=True
-                    )
+                    relation_row(id, NO_RELATION, said.chunk, 0, mention, forward=True)
                 )
-                ids.relation_mentions += 1
                 continue
             wanted.add((min(source, target), max(source, target)))
-            found.append((said, position, mention, source, target))
+            found.append((said, _place(said, position), id, mention, source, target))
     by_pair |= rows.relations_by_pair(connection, wanted - by_pair.keys())
-    for said, position, mention, source, target in found:
+    for said, place, id, mention, source, target in found:
         pair = (min(source, target), max(source, target))
         row = by_pair.get(pair)
         if row is None:
@@ -253,15 +275,14 @@ def _add_relation_claims(
         plan.relations[row.id] = row
         _since(row, said.at)
         count_relation(row, mention, 1, forward=source < target)
-        place = _place(said, position)
         plan.relation_claims.append(
-            relation_row(
-                ids.relation_mentions, row.id, said.chunk, place, mention, forward=source < target
-            )
+            relation_row(id, row.id, said.chunk, place, mention, forward=source < target)
         )
-        plan.last_claims["relation", row.id] = ids.relation_mentions
-        ids.relation_mentions += 1
-        _note(plan, "relation", row.id, (place, said.chunk, mention.description))
+        plan.last_claims["relation", row.id] = id
+        fragment = place, said.chunk, mention.description
+        _note(plan, "relation", row.id, fragment)
+        if said.relation_claims:
+            plan.again.setdefault(("relation", row.id), {})[id] = fragment
 
 
 def _since(row: EntityRow | RelationRow, at: float) -> None:

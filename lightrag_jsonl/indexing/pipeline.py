@@ -20,7 +20,7 @@ from typing import Any
 
 from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.concurrency import both, to_the_end, together
-from lightrag_jsonl.errors import BudgetError, ConfigError, NotFoundError
+from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError, NotFoundError
 from lightrag_jsonl.indexing import repairing
 from lightrag_jsonl.indexing.committing import Committed, Committer, Ready
 from lightrag_jsonl.indexing.embedding import Embeddings
@@ -368,6 +368,11 @@ class IndexPipeline:
                 extraction = await extractor.extract(chunk)
         except BudgetError as error:
             run.stopped = str(error)
+            return None
+        except LLMError as error:
+            if not error.permanent:
+                raise
+            run.stopped = run.spending.end(error)
             return None
         run.done += 1
         run.tell()

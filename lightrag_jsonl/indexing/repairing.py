@@ -8,6 +8,7 @@ from functools import partial
 
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.indexing.embedding import Embeddings
+from lightrag_jsonl.indexing.kept_summaries import keep_summaries, read_summaries
 from lightrag_jsonl.indexing.merging import (
     GRAPH_KINDS,
     NextIds,
@@ -50,12 +51,13 @@ async def repair(database: Database, embeddings: Embeddings, describer: Describe
         orphans = maintenance.drop_orphans(connection)
         mend_embeddings(connection, snapshot.dimension(connection))
         chunks = rows.all_ids(connection, "chunk")
-        said = said_again(connection, chunks)
+        said, summaries = said_again(connection, chunks), read_summaries(connection, chunks)
         old = {kind: rows.all_ids(connection, kind) for kind in GRAPH_KINDS}
         claims.drop_claims(connection, chunks)
         for kind, ids in old.items():
             rows.drop_rows(connection, kind, ids)
         plan = fold(connection, said, (), NextIds.read(connection), aliases.read(connection))
+        keep_summaries(plan, summaries, all_claims=True)
         describer.describe(connection, plan)
         rows.put_entities(connection, plan.entities.values())
         rows.put_relations(connection, plan.relations.values())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from lightrag_jsonl.ask import Spending
-from lightrag_jsonl.errors import BudgetError, ConfigError
+from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError
 from lightrag_jsonl.indexing.committing import Committed, Ready
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.storage import reports
@@ -27,15 +27,28 @@ Watcher = Callable[[Progress], None]
 
 
 class Budget(Spending):
-    """Stops an insert once it has made as many calls, or used as many tokens, as it may."""
+    """Stops an insert once it has made as many calls, or used as many tokens, as it may.
+
+    So it does where the model's server answers nobody.
+    """
 
     def __init__(self, options: IndexOptions) -> None:
         self._limits = (options.max_calls, options.max_input_tokens, options.max_output_tokens)
         self.spent = Usage()
         self._asked = 0
+        self._refusal = ""
+
+    def end(self, error: LLMError) -> str:
+        """Let no call be made any more, since all would fail like this one; says what to do."""
+        self._refusal = (
+            f"stopped: {error}; what was read is kept, mend that and insert again to go on"
+        )
+        return self._refusal
 
     def check(self) -> None:
         """Count a call that is about to be made; `BudgetError` where it may not be."""
+        if self._refusal:
+            raise BudgetError(self._refusal)
         spent = (self._asked, self.spent.input_tokens, self.spent.output_tokens)
         names = ("calls", "input tokens", "output tokens")
         for name, limit, used in zip(names, self._limits, spent, strict=True):
@@ -72,7 +85,7 @@ class RowIds:
 
 @dataclass(slots=True)
 class Run:
-    """What one insert has done so far; `stopped` says which limit ended it, if one did.
+    """What one insert has done so far; `stopped` says which limit or refusal ended it, if one did.
 
     `begun` counts documents; `refused` is why the last one was that does not fit.
     """

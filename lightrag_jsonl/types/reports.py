@@ -49,7 +49,8 @@ class InsertReport:
     """What an insert did; `entities` and `relations` count those created or changed.
 
     `documents` are the ids of those that became visible, `unchanged` of those known already.
-    `stopped` says which limit ended the insert before all was read, and is empty otherwise.
+    `stopped` says which limit, or refusal of the model's server, ended the insert before all was
+    read, and is empty otherwise.
     """
 
     documents: tuple[str, ...] = ()

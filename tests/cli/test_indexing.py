@@ -220,6 +220,44 @@ def test_a_failed_chunk_is_told_and_retried(run: Run, tmp_path: Path) -> None:
     assert asked == 1
 
 
+@pytest.mark.parametrize(
+    ("refusal", "ends"),
+    [
+        (error_reply(401, "bad key"), True),
+        (error_reply(402, "pay first"), True),
+        (error_reply(404, "no such model"), True),
+        (error_reply(429, "quota", code="insufficient_quota"), True),
+        (error_reply(403, "this text was flagged"), False),
+        (error_reply(400, "too long"), False),
+    ],
+)
+def test_a_server_that_refuses_everything_is_not_asked_on(
+    run: Run, run_json: Callable[..., Any], tmp_path: Path, refusal: Reply, ends: bool
+) -> None:
+    """What was read is there, the rest waits for `resume`; a text refused by itself ends nothing."""
+    texts, kb = tmp_path / "texts", tmp_path / "kb"
+    write(texts, **{f"t{n:02}__txt": f"{ENGLISH} And again {n}." for n in range(20)})
+    good = 3
+
+    def respond(request: Request) -> Reply:
+        return chat_reply(ANSWER) if len(server.bodies) <= good else refusal
+
+    with ScriptedServer(respond=respond) as server:
+        first = run("insert", "-w", kb, "--llm", "m", "--base-url", server.base_url, texts)
+        asked, good = len(server.bodies), 10_000
+        texts_asked = len({json.dumps(body["messages"]) for body in server.bodies})
+        states = [one["state"] for one in run_json("documents", "-w", kb)]
+        second = run("resume" if ends else "retry", "-w", kb)
+
+    assert first.exit_code == 3 and str(refusal.status) in first.stderr
+    assert ("stopped: " in first.stderr and "resume" in first.stderr) is ends
+    assert (texts_asked <= 3 + 16) if ends else (texts_asked == 20)
+    assert states.count("done") == 3 and ("pending" in states) is ends
+    assert second.exit_code == 0, second.output
+    assert [one["state"] for one in run_json("documents", "-w", kb)] == ["done"] * 20
+    assert len(server.bodies) == asked + 17
+
+
 def test_a_chunk_read_in_part_is_told_and_retried(
     run: Run, run_json: Callable[..., Any], tmp_path: Path
 ) -> None:

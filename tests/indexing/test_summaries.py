@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl import IndexOptions
+from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.summaries import groups
 from lightrag_jsonl.testing import Request, ScriptedLLM
@@ -37,8 +38,10 @@ def notes(request: Request) -> list[str]:
     return request.question.partition("Notes:\n- ")[2].split("\n- ")
 
 
-def hub(folder: Path) -> tuple[str, str | None]:
-    ((description, summary),) = stored(folder, "SELECT description, summary FROM entities")
+def hub(folder: Path, name: str = "Hub") -> tuple[str, str | None]:
+    ((description, summary),) = stored(
+        folder, f"SELECT description, summary FROM entities WHERE name = '{name}'"
+    )
     return description, summary
 
 
@@ -282,3 +285,77 @@ def test_groups_are_written_at_the_same_time_and_one_that_fails_costs_no_other(
             assert [fact(0) in question for question in again if question in asked] == [True]
 
     asyncio.run(run())
+
+
+async def _two_hubs(rag: AsyncLightRAG) -> None:
+    """Hub and Far are summarized, and told of beside a few others; some claims came later."""
+    for n in range(8):
+        said = [entity("Hub", fact(n)), entity("Far", fact(n + 50)), entity("Ann", "A person.")]
+        said += [relation("Hub", "Far", fact(n + 100))]
+        await rag.insert_records(Document(fact(n), id=f"d{n}"), said)
+    said = [entity("Hub", fact(8)), entity("Bob", "A man."), entity("Bobby", "A boy.")]
+    await rag.insert_records(Document(fact(8), id="d8"), said)
+
+
+def _told(folder: Path) -> list[tuple[object, ...]]:
+    entities = "SELECT name, description, summary, covered, covered_mentions FROM entities"
+    relations = "SELECT 'r', description, summary, covered, covered_mentions FROM relations"
+    return stored(folder, f"{entities} UNION ALL {relations} ORDER BY 1")
+
+
+def test_a_merge_keeps_the_summaries_of_all_it_does_not_concern(tmp_path: Path) -> None:
+    """No summary is paid for again, and what came after it still stands beside it."""
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            await _two_hubs(rag)
+            before = _told(tmp_path)
+            assert sum(row[2] is not None for row in before) == 3
+            await rag.merge_entities(["Bobby", "Ann"], into="Bob")
+            rest = {"Ann", "Bob", "Bobby"}
+            assert [row for row in _told(tmp_path) if row[0] not in rest] == [
+                row for row in before if row[0] not in rest
+            ]
+            await rag.unmerge("Bobby", "Ann")
+            assert _told(tmp_path) == before
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+def test_a_merge_drops_a_summary_only_of_those_whose_claims_it_moves(tmp_path: Path) -> None:
+    """Claims older than the summary that it was not written from: it would not be of all of them."""
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            await _two_hubs(rag)
+            await rag.merge_entities(["Bob"], into="Hub")  # told later: stands beside the summary
+            assert summaries() == {"Hub": True, "Far": True}
+            assert hub(tmp_path, "Hub")[0].endswith("A man.")
+            await rag.merge_entities(["Ann"], into="Hub")  # told before
+            assert summaries() == {"Hub": False, "Far": True}
+
+    def summaries() -> dict[object, bool]:
+        return {row[0]: row[2] is not None for row in _told(tmp_path) if row[0] in ("Hub", "Far")}
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+def test_a_repair_keeps_summaries_and_drops_those_that_cover_other_claims(tmp_path: Path) -> None:
+    """They were paid for; one whose claims are not those it was written from goes."""
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            await _two_hubs(rag)
+            before = _told(tmp_path)
+            await rag.repair()
+            assert _told(tmp_path) == before
+            with sqlite3.connect(tmp_path / "index.sqlite") as connection:
+                connection.execute("UPDATE entities SET covered_mentions = 5 WHERE name = 'Far'")
+            await rag.repair()
+            lost = {row[0] for row in before} - {row[0] for row in _told(tmp_path) if row[2]}
+            assert lost == {"Ann", "Bob", "Bobby", "Far"}
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []

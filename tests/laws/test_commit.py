@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -54,7 +55,8 @@ class Worker:
         while log.stat().st_size < size and not self._says_something(0.001):
             pass
         if not self._says_something(seconds):
-            os.kill(child, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # done this very moment
+                os.kill(child, signal.SIGKILL)
         self.status()
 
     def _says_something(self, seconds: float) -> bool:
