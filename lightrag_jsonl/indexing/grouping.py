@@ -19,12 +19,15 @@ Item = TypeVar("Item")
 async def in_groups(
     work: Iterable[tuple[int, Coroutine[Any, Any, Item | None]]],
     hand_on: Callable[[list[Item]], Awaitable[None]],
+    *,
+    held_up: Callable[[], int] = lambda: 0,
 ) -> None:
     """Await all of `work`, each with its weight, and hand on what comes of it, group after group.
 
     `None` means that nothing came of it. No more than `AHEAD` weigh those that are begun and not
-    handed on: but for one, further ones are not even taken from `work`. The first error cancels
-    the others and is raised.
+    handed on: but for one, further ones are not even taken from `work`. `held_up` tells how many of
+    those under way wait for what is to be handed on: for them nothing waits. The first error
+    cancels the others and is raised.
     """
     ready: asyncio.Queue[tuple[int, Item | None]] = asyncio.Queue()  # weighing 0, it is the end
     room = _Room()
@@ -45,7 +48,7 @@ async def in_groups(
     async def hand_on_forever() -> None:
         last = False
         while not last:
-            group, weight, last = await _drain(ready, lambda: under_way == 0)
+            group, weight, last = await _drain(ready, lambda: under_way <= held_up())
             if group:
                 await hand_on(group)
             room.leave(weight)

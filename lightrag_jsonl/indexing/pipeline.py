@@ -254,7 +254,7 @@ class IndexPipeline:
         async def commit(batch: list[Ready]) -> None:
             run.account(batch, await self._commit(run, batch))
 
-        await in_groups(work, commit)
+        await in_groups(work, commit, held_up=lambda: run.held_up)
 
     async def _commit(self, run: Run, batch: Sequence[Ready]) -> Committed:
         try:

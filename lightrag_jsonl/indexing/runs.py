@@ -87,7 +87,7 @@ class RowIds:
 class Run:
     """What one insert has done so far; `stopped` says which limit or refusal ended it, if one did.
 
-    `begun` counts documents; `refused` is why the last one was that does not fit.
+    `begun` counts documents, `held_up` those that wait for an earlier one of their id; `refused` is why the last one was that does not fit.
     """
 
     spending: Budget
@@ -103,6 +103,7 @@ class Run:
     known: int = 0
     done: int = 0
     under_way: dict[str, asyncio.Event] = field(default_factory=dict)
+    held_up: int = 0
     stopped: str = ""
     begun: int = 0
     refused: ConfigError | None = None
@@ -119,8 +120,12 @@ class Run:
 
     async def begin(self, id: str) -> None:
         """Wait until no other document of this id is under way."""
-        while id in self.under_way:
-            await self.under_way[id].wait()
+        self.held_up += 1
+        try:
+            while id in self.under_way:
+                await self.under_way[id].wait()
+        finally:
+            self.held_up -= 1
         self.under_way[id] = asyncio.Event()
 
     def end(self, id: str) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lightrag_jsonl import AsyncLightRAG, Document
+from lightrag_jsonl.indexing import grouping
 from lightrag_jsonl.indexing.grouping import AHEAD, in_groups
 
 THINGS = st.lists(
@@ -63,3 +66,19 @@ def test_the_first_error_ends_it_all() -> None:
     with pytest.raises(ValueError, match="no"):
         asyncio.run(in_groups(((AHEAD, prepare(number)) for number in range(3)), hand_on))
     assert begun == [0]
+
+
+def test_versions_of_one_document_do_not_wait_for_company(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each waits for the one before it to be visible; so that one waits for nobody."""
+    monkeypatch.setattr(grouping, "LINGER_SECONDS", 3_600)
+
+    async def run() -> None:
+        async with asyncio.timeout(60), AsyncLightRAG(tmp_path) as rag:
+            texts = [f"Ann met Bob in Paris {number} times." for number in range(4)]
+            report = await rag.insert([Document(text, id="a") for text in texts])
+            assert report.documents == ("a",) * 4
+            assert [page.text for page in await rag.pages("a")] == texts[-1:]
+
+    asyncio.run(run())
