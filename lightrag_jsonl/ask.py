@@ -15,6 +15,7 @@ import orjson
 from lightrag_jsonl.calls import answered
 from lightrag_jsonl.errors import ConfigError, LightRAGError, LLMError, ResponseError
 from lightrag_jsonl.jsonl import parse_jsonl
+from lightrag_jsonl.loops import PerLoop
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import LLM, ConstrainedLLM, StreamingLLM
 from lightrag_jsonl.slots import QUESTION, Slots
@@ -101,7 +102,8 @@ class Spending:
 
 
 class Ask:
-    """Asks one model with one set of prompts; at most `max_concurrent_calls` are in flight.
+    """Asks one model with one set of prompts; at most `max_concurrent_calls` are in flight from one
+    event loop.
 
     Without `keep` the cache is read but never written: a rehearsal with a model that only pretends.
     """
@@ -121,10 +123,15 @@ class Ask:
         self._keeps = keep
         self.prompts = prompts
         self._database = database
-        self.slots = Slots(max_concurrent_calls)
+        self._slots = PerLoop(lambda: Slots(max_concurrent_calls))
         self._clock = clock
         self._keeping = 0
-        self._in_flight: dict[bytes, asyncio.Future[Completion]] = {}
+        self._in_flight: PerLoop[dict[bytes, asyncio.Future[Completion]]] = PerLoop(dict)
+
+    @property
+    def slots(self) -> Slots:
+        """Those of the running event loop."""
+        return self._slots.here
 
     @property
     def has_model(self) -> bool:
@@ -250,15 +257,16 @@ class Ask:
         if found is not None:
             log.debug("%s: from the cache", request.prompt)
             return Reply(request.messages, found, key, True)
-        while key in self._in_flight:  # the same request is being paid for: share its answer
-            shared = self._in_flight[key]
+        in_flight = self._in_flight.here
+        while key in in_flight:  # the same request is being paid for: share its answer
+            shared = in_flight[key]
             try:
                 return Reply(request.messages, await asyncio.shield(shared), key, True)
             except asyncio.CancelledError:
                 if not shared.cancelled():
                     raise
         future = asyncio.get_running_loop().create_future()
-        self._in_flight[key] = future
+        in_flight[key] = future
         try:
             done = await self._pay(request, key, spending)
         except BaseException as error:
@@ -272,7 +280,7 @@ class Ask:
             future.set_result(done)
             return Reply(request.messages, done, key, False)
         finally:
-            del self._in_flight[key]
+            del in_flight[key]
 
     async def _pay(self, request: _Request, key: bytes, spending: Spending | None) -> Completion:
         """Call the model and commit its answer before anyone sees it."""

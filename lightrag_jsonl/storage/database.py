@@ -16,6 +16,7 @@ from typing import Any
 
 from lightrag_jsonl.errors import CorruptError, LockedError, StorageError, VersionError
 from lightrag_jsonl.forks import Home
+from lightrag_jsonl.loops import PerLoop
 from lightrag_jsonl.storage import schema
 from lightrag_jsonl.storage.bulk import STATEMENTS
 from lightrag_jsonl.storage.trouble import translated
@@ -42,7 +43,7 @@ class Database:
         ).resolve()  # it stays there, whatever a link leads to later
         self._make_directory()
         self.path = (self.working_dir / FILE_NAME).resolve()
-        self.turn = asyncio.Lock()  # of who writes with this object
+        self._turns = PerLoop(asyncio.Lock)
         self._free: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._writer = Writer(self.path, self._connect)
         self._closed = False
@@ -76,6 +77,11 @@ class Database:
                 self._free.put(connection)
 
     # ── writing ─────────────────────────────────────────────────────────────────
+
+    @property
+    def turn(self) -> asyncio.Lock:
+        """Of who writes with this object, among those of the running event loop."""
+        return self._turns.here
 
     def submit(
         self, job: Job[Result], *, flush: bool = True, urgent: bool = True, single: bool = False
