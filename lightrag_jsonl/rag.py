@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import time
 import uuid
@@ -84,6 +85,8 @@ if TYPE_CHECKING:
 PAUSE_SECONDS = 0.01
 
 Result = TypeVar("Result")
+
+log = logging.getLogger(__name__)
 
 
 class AsyncLightRAG:
@@ -341,11 +344,16 @@ class AsyncLightRAG:
     async def extract(self, prompt: str, text: str, **variables: object) -> list[Record]:
         """The records that one of the extraction prompts yields for a text; nothing is stored.
 
-        `variables` are what the prompt needs besides `text` (`schema`, `classes`, …).
+        `variables` are what the prompt needs besides `text` (`schema`, `classes`, …). Lines that are
+        no record of its schema are told of in the log.
         """
         if self._prompts.prompt(prompt).response_type != "jsonl":
             raise ConfigError(f"prompt {prompt!r} does not answer with records")
         asked = await self._engine.ask.jsonl(prompt, {**variables, "text": sanitize(text)})
+        for refused in asked.result.rejections:
+            if refused.reason != "repaired":
+                why = f"{refused.reason}: {refused.detail}" if refused.detail else refused.reason
+                log.warning("line %d is no record (%s): %.200s", refused.line, why, refused.text)
         return list(asked.result.records)
 
     # ── traces ──────────────────────────────────────────────────────────────────

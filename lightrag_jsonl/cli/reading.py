@@ -97,6 +97,8 @@ def extract(
         LightRAG(folder, llm=model, language=language or "en", prompts=prompts) as rag,
     ):
         records = rag.extract(id, text, **given)
+    if not records:
+        say("the model named no record", err=True)
     if as_json:
         emit_json(records)
         return

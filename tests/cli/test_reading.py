@@ -104,6 +104,19 @@ def test_extract_with_a_variable_from_a_file(run: Run, tmp_path: Path) -> None:
     assert json.loads(result.stdout) == {"city": "Warsaw"}
 
 
+def test_extract_tells_of_lines_that_are_no_record(
+    run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the model wrote beside records is not passed over in silence, nor that it wrote none."""
+    with ScriptedServer([chat_reply('{"topic": "cats"}\nI know no more.')]) as server:
+        words = ("extract-topics", "--llm", "m", "--base-url", server.base_url)
+        result = run("extract", *words, stdin="Cats.")
+
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "" and "no record" in result.stderr
+    assert "'definition' is missing" in caplog.text and "I know no more." in caplog.text
+
+
 def test_a_variable_from_a_file_that_is_no_text_is_one_line(run: Run, tmp_path: Path) -> None:
     """A binary file is an error that names it."""
     (tmp_path / "table.json").write_bytes(b"\x00\xff\xfe")
