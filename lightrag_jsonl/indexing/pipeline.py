@@ -372,8 +372,9 @@ class IndexPipeline:
         except LLMError as error:
             if not error.permanent:
                 raise
-            run.stopped = run.spending.end(error)
+            run.ended(str(error))
             return None
+        run.heard(extraction)
         run.done += 1
         run.tell()
         return extraction

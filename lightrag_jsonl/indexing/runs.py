@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from lightrag_jsonl.ask import Spending
-from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError
+from lightrag_jsonl.errors import BudgetError, ConfigError
 from lightrag_jsonl.indexing.committing import Committed, Ready
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.storage import reports
-from lightrag_jsonl.types import Document, Failure, InsertReport, Usage
+from lightrag_jsonl.types import Document, Extraction, Failure, InsertReport, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,13 @@ class Progress:
 
 Watcher = Callable[[Progress], None]
 
+UNANSWERED = 16  # chunks in a row, two for each slot at least: then nobody will be answered
+
 
 class Budget(Spending):
     """Stops an insert once it has made as many calls, or used as many tokens, as it may.
 
-    So it does where the model's server answers nobody.
+    So it does where the model's server answers nobody: see `Run.heard` and `Run.ended`.
     """
 
     def __init__(self, options: IndexOptions) -> None:
@@ -37,11 +39,12 @@ class Budget(Spending):
         self.spent = Usage()
         self._asked = 0
         self._refusal = ""
+        self.patience = max(UNANSWERED, 2 * options.max_concurrent_calls)
 
-    def end(self, error: LLMError) -> str:
-        """Let no call be made any more, since all would fail like this one; says what to do."""
+    def end(self, reason: str) -> str:
+        """Let no call be made any more; says what to do."""
         self._refusal = (
-            f"stopped: {error}; what was read is kept, mend that and insert again to go on"
+            f"stopped: {reason}; what was read is kept, mend that and insert again to go on"
         )
         return self._refusal
 
@@ -87,7 +90,8 @@ class RowIds:
 class Run:
     """What one insert has done so far; `stopped` says which limit or refusal ended it, if one did.
 
-    `begun` counts documents, `held_up` those that wait for an earlier one of their id; `refused` is why the last one was that does not fit.
+    `begun` counts documents, `held_up` those that wait for an earlier one of their id; `unanswered`
+    chunks got no answer, one after another; `refused` is why the last one was that does not fit.
     """
 
     spending: Budget
@@ -106,12 +110,26 @@ class Run:
     held_up: int = 0
     stopped: str = ""
     begun: int = 0
+    unanswered: int = 0
     refused: ConfigError | None = None
 
     def refuse(self, document: Document, error: ConfigError) -> None:
         """Take down that a document cannot be indexed as it is."""
         self.failures.append(Failure(document.id or document.source or "", None, str(error)))
         self.refused = error
+
+    def heard(self, extraction: Extraction) -> None:
+        """Note what came of a chunk; where no answer comes any more, the insert ends."""
+        if extraction.state == "failed" and extraction.error and not extraction.usage.calls:
+            self.unanswered += 1
+        else:
+            self.unanswered = 0
+        if self.unanswered >= self.spending.patience and not self.stopped:
+            self.ended(f"{self.unanswered} chunks in a row got no answer ({extraction.error})")
+
+    def ended(self, reason: str) -> None:
+        """Nothing more is to be asked."""
+        self.stopped = self.spending.end(reason)
 
     def tell(self) -> None:
         """Let the watcher know how far it is."""

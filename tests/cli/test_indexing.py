@@ -258,6 +258,28 @@ def test_a_server_that_refuses_everything_is_not_asked_on(
     assert len(server.bodies) == asked + 17
 
 
+def test_where_no_answer_comes_any_more_the_insert_ends(
+    run: Run, run_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Sixteen slots, so 32 chunks in a row; those failed, the others wait, and both can go on."""
+    texts, kb = tmp_path / "texts", tmp_path / "kb"
+    write(texts, **{f"t{n:02}__txt": f"{ENGLISH} And again {n}." for n in range(80)})
+    well = False
+
+    def respond(request: Request) -> Reply:
+        return chat_reply(ANSWER) if well else error_reply(400, "out to lunch")
+
+    with ScriptedServer(respond=respond) as server:
+        first = run("insert", "-w", kb, "--llm", "m", "--base-url", server.base_url, texts)
+        asked, well = len(server.bodies), True
+        assert run("resume", "-w", kb).exit_code == 0
+        assert run("retry", "-w", kb).exit_code == 0
+
+    assert first.exit_code == 3 and 32 <= asked <= 32 + 16
+    assert "32 chunks in a row got no answer" in first.stderr and "out to lunch" in first.stderr
+    assert [one["state"] for one in run_json("documents", "-w", kb)] == ["done"] * 80
+
+
 def test_a_chunk_read_in_part_is_told_and_retried(
     run: Run, run_json: Callable[..., Any], tmp_path: Path
 ) -> None:
