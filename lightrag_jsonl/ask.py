@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from lightrag_jsonl.calls import answered
+from lightrag_jsonl.calls import answered, is_cancelled
 from lightrag_jsonl.errors import ConfigError, LightRAGError, LLMError, ResponseError
 from lightrag_jsonl.jsonl import parse_jsonl
 from lightrag_jsonl.loops import PerLoop
@@ -35,6 +35,7 @@ from lightrag_jsonl.types import (
 TRIES = 3  # of a call that failed in passing, beside the retries an adapter makes on its own
 FIRST_PAUSE = 0.5  # seconds; doubled at each further try, unless the server says otherwise
 LONGEST_PAUSE = 60.0
+FINISHED = ("stop", "length")
 
 log = logging.getLogger(__name__)
 
@@ -263,7 +264,7 @@ class Ask:
             try:
                 return Reply(request.messages, await asyncio.shield(shared), key, True)
             except asyncio.CancelledError:
-                if not shared.cancelled():
+                if is_cancelled() or not shared.cancelled():
                     raise
         future = asyncio.get_running_loop().create_future()
         in_flight[key] = future
@@ -329,9 +330,7 @@ class Ask:
             passing = isinstance(error, OSError | TimeoutError)
             told = f"{name} failed: {type(error).__name__}: {error}"
             raise LLMError(told, transient=passing) from error
-        if not isinstance(done, Completion):
-            raise LLMError(f"{name} answered with {type(done).__name__}, not with a Completion")
-        return done
+        return _sound(done, name)
 
     async def _completed(self, request: _Request) -> Completion:
         messages, limit = request.messages, request.max_tokens
@@ -369,6 +368,23 @@ class Ask:
     async def _write(self, job: Callable[..., object], *, urgent: bool = False) -> None:
         if self._keeps:
             await self._database.committed(job, flush=False, urgent=urgent, single=True)
+
+
+def _sound(done: object, model: str) -> Completion:
+    """A completion of plain values, as the database takes them; `LLMError` where it has no text."""
+    if not isinstance(done, Completion):
+        raise LLMError(f"{model} answered with {type(done).__name__}, not with a Completion")
+    if not isinstance(done.text, str):
+        raise LLMError(f"{model} answered without a text: {done.text!r}")
+    usage = done.usage or Usage()
+    counts = usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.calls
+    finish = done.finish if done.finish in FINISHED else "stop"
+    if usage is done.usage and finish is done.finish and set(map(type, counts)) == {int}:
+        return done
+    try:
+        return Completion(done.text, finish, Usage(*(int(count or 0) for count in counts)))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise LLMError(f"{model} counts its tokens in no numbers: {done.usage!r}") from error
 
 
 def request_key(

@@ -40,7 +40,7 @@ class LLMError(LightRAGError, RuntimeError):
 class ResponseError(LLMError):
     """A model's `json` answer could not be read; the text it gave is in `.text`."""
 
-    def __init__(self, message: str, *, text: str) -> None:
+    def __init__(self, message: str, *, text: str = "") -> None:
         super().__init__(message)
         self.text = text
 

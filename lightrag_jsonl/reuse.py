@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.calls import embedded
 from lightrag_jsonl.explain.codec import from_json, to_json
 from lightrag_jsonl.explain.recorder import Recorder
 from lightrag_jsonl.options import QueryParam
@@ -88,8 +89,8 @@ class Reuse:
         await recorder.answered(answer, reused=True)
 
     async def _vector(self, question: str) -> Vectors:
-        rows = await self._embedder.embed([question], kind="query")
-        return np.ascontiguousarray(rows[0], np.float32)
+        (row,) = await embedded(self._embedder, [question], "query")
+        return np.ascontiguousarray(row)
 
     async def _same(self, question: str, other: str) -> bool:
         """Whether the model takes two questions for the same; without a model nothing is."""

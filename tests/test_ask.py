@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,6 +122,63 @@ def test_who_waits_goes_on_where_the_payer_was_cancelled(tmp_path: Path) -> None
             assert {reply.text for reply in replies} == {"yes"} and len(llm.requests) == 2
             with pytest.raises(asyncio.CancelledError):
                 await first
+
+    asyncio.run(run())
+
+
+def test_who_is_cancelled_while_waiting_for_anothers_call_is(tmp_path: Path) -> None:
+    """Cancelled together, nobody pays on behalf of the others."""
+
+    async def run() -> None:
+        async with asking(tmp_path, lambda request: "yes", seconds=30) as (ask, llm):
+            asked = [asyncio.create_task(ask.text("extract-graph", TEXT)) for _ in range(5)]
+            await asyncio.sleep(0.01)
+            for task in asked:
+                task.cancel()
+            ended = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 10)
+            assert all(isinstance(end, asyncio.CancelledError) for end in ended)
+            assert len(llm.requests) == 1
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (Completion("yes", usage=Usage(np.int64(3), 2.0)), Usage(3, 2, calls=1)),  # type: ignore[arg-type]
+        (Completion("yes", usage=None), Usage(calls=1)),  # type: ignore[arg-type]
+        (Completion("yes", usage=Usage(None, 7)), Usage(0, 7, calls=1)),  # type: ignore[arg-type]
+        (Completion("yes", finish=None), Usage(calls=1)),  # type: ignore[arg-type]
+        (Completion("yes", finish="stop_sequence"), Usage(calls=1)),  # type: ignore[arg-type]
+    ],
+)
+def test_completions_are_kept_as_plain_values(
+    tmp_path: Path, given: Completion, kept: Usage
+) -> None:
+    """Counts of other kinds, none at all, other ends: an answer is an answer."""
+
+    async def run() -> None:
+        async with asking(tmp_path, lambda request: given) as (ask, _):
+            reply = await ask.text("extract-graph", TEXT)
+            assert (reply.text, reply.completion.finish, reply.usage) == ("yes", "stop", kept)
+            assert (await ask.text("extract-graph", TEXT)).completion == reply.completion
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "given",
+    [Completion(None), Completion(b"yes"), Completion("yes", usage=Usage("many"))],  # type: ignore[arg-type]
+)
+def test_a_completion_that_is_none_is_an_error_of_its_own(
+    tmp_path: Path, given: Completion
+) -> None:
+    """The content of a refusal is None: that chunk has failed, not the insert."""
+
+    async def run() -> None:
+        async with asking(tmp_path, lambda request: given) as (ask, _):
+            with pytest.raises(LLMError, match="scripted"):
+                await ask.text("extract-graph", TEXT)
 
     asyncio.run(run())
 

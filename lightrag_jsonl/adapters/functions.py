@@ -12,10 +12,10 @@ from typing import Literal, TypeAlias, cast
 import numpy as np
 
 from lightrag_jsonl.adapters.threads import Threads
-from lightrag_jsonl.adapters.units import unit_rows
 from lightrag_jsonl.errors import ConfigError, EmbeddingError, LightRAGError, LLMError
 from lightrag_jsonl.protocols import LLM, Embedder, Vectors
 from lightrag_jsonl.types import Completion, Message, ResponseType, Usage
+from lightrag_jsonl.units import unit_rows
 
 Function: TypeAlias = Callable[..., object]
 LIGHTRAG = frozenset({"prompt", "system_prompt", "history_messages"})
@@ -120,6 +120,12 @@ class FunctionEmbedder:
 def as_llm(model: LLM | Function) -> LLM:
     """What a user passes as `llm`: a port as it is, a function wrapped. Raises `ConfigError`."""
     if callable(getattr(model, "complete", None)):
+        name = getattr(model, "name", None)
+        if not isinstance(name, str) or not name:
+            raise ConfigError(
+                f"the name of a model tells its answers from those of others: "
+                f"{type(model).__name__}.name must be a text, not {name!r}"
+            )
         return cast("LLM", model)
     if callable(model):
         return FunctionLLM(model)
@@ -265,7 +271,16 @@ def _mappings(messages: Sequence[Message]) -> list[dict[str, str]]:
 def _name_of(function: object) -> str:
     inner = getattr(function, "func", function)  # functools.partial
     named = getattr(inner, "__qualname__", None) or type(inner).__qualname__
-    return str(named).rpartition("<locals>.")[2]
+    short = str(named).rpartition("<locals>.")[2]
+    bound = _bound(function) if isinstance(function, partial) else ""
+    return f"{short}({bound})" if bound else short
+
+
+def _bound(function: partial[object]) -> str:
+    """What a partial has bound, as far as it is told alike in every process."""
+    given = [*((None, value) for value in function.args), *sorted(function.keywords.items())]
+    plain = [(name, value) for name, value in given if isinstance(value, str | int | float)]
+    return ", ".join(repr(value) if name is None else f"{name}={value!r}" for name, value in plain)
 
 
 def _words(error: Exception) -> str:

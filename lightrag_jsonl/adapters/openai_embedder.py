@@ -10,11 +10,11 @@ import numpy as np
 
 from lightrag_jsonl.adapters.endpoint import Endpoint, JsonObject
 from lightrag_jsonl.adapters.faults import EndpointError
-from lightrag_jsonl.adapters.units import unit_rows
 from lightrag_jsonl.errors import ConfigError, EmbeddingError, LightRAGError
 from lightrag_jsonl.protocols import Tokenizer, Vectors
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Json
+from lightrag_jsonl.units import unit_rows
 
 if TYPE_CHECKING:
     import openai

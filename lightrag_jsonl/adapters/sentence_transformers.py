@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from lightrag_jsonl.adapters.units import unit_rows
 from lightrag_jsonl.errors import ConfigError, EmbeddingError, LLMError
 from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.text import sanitize
+from lightrag_jsonl.units import unit_rows
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer

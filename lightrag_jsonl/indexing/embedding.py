@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import numpy as np
-
-from lightrag_jsonl.calls import answered
+from lightrag_jsonl.calls import embedded
 from lightrag_jsonl.concurrency import together
-from lightrag_jsonl.errors import EmbeddingError
 from lightrag_jsonl.protocols import Embedder, Vectors
 from lightrag_jsonl.storage import embeddings
 from lightrag_jsonl.storage.database import Database
-
-UNIT_TOLERANCE = 1e-3
 
 
 class Embeddings:
@@ -52,24 +47,4 @@ class Embeddings:
         }
 
     async def _embed(self, texts: list[str]) -> Vectors:
-        vectors = await answered(
-            self._embedder.embed(texts, kind="passage"),
-            EmbeddingError(f"{self._embedder.name} cancelled its own call"),
-        )
-        return checked(vectors, len(texts), self._embedder)
-
-
-def checked(vectors: Vectors, count: int, embedder: Embedder) -> Vectors:
-    """The embedder's answer, if it has the promised shape; rows are brought to unit length."""
-    vectors = np.asarray(vectors, dtype=np.float32)
-    expected = (count, embedder.dim)
-    if vectors.shape != expected:
-        raise EmbeddingError(
-            f"embedder {embedder.name!r} returned shape {vectors.shape}, expected {expected}"
-        )
-    if not np.isfinite(vectors).all():
-        raise EmbeddingError(f"embedder {embedder.name!r} returned numbers that are not finite")
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if np.abs(lengths - 1.0).max(initial=0.0) > UNIT_TOLERANCE:
-        vectors = vectors / np.maximum(lengths, 1e-12)
-    return vectors
+        return await embedded(self._embedder, texts, "passage")

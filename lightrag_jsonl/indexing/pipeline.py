@@ -25,6 +25,7 @@ from lightrag_jsonl.indexing import repairing
 from lightrag_jsonl.indexing.committing import Committed, Committer, Ready
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.extraction import LLMExtractor, from_records
+from lightrag_jsonl.indexing.foreign import extracted
 from lightrag_jsonl.indexing.given import given_records
 from lightrag_jsonl.indexing.grouping import in_groups
 from lightrag_jsonl.indexing.intake import UNDONE, Intake, as_stored, content_of, identified
@@ -365,7 +366,7 @@ class IndexPipeline:
             if isinstance(extractor, LLMExtractor):
                 extraction = await extractor.extract(chunk, spending=run.spending)
             else:
-                extraction = await extractor.extract(chunk)
+                extraction = await extracted(extractor, chunk)
         except BudgetError as error:
             run.stopped = str(error)
             return None

@@ -103,16 +103,17 @@ def _entities(
     fusion: Fusion,
     limit: int,
 ) -> Hits:
-    """Seeds and the ends of relations, the more relevant the relation the earlier.
+    """The entities that are named, then seeds and ends of relations, the more relevant the earlier.
 
-    Both are judged once more together, by what is told of them beside the whole question.
+    All are judged once more together, by what is told of them beside the whole question.
     """
     ends = snapshot.graph.ends(relations.ids).ravel()
     first = each_first(ends)
     reached = Hits.of(ends[first], relations.scores[first // 2], "an end of a relation found")
     found = distinct(np.concatenate([reached.ids, seeds.entities.ids]))
     judged = _judged(snapshot, seeds, probe, found)
-    return fuse([seeds.entities, reached, judged], how=fusion, limit=limit)
+    fused = fuse([seeds.entities, reached, judged], how=fusion)
+    return _first(seeds.named_rows, fused)[:limit]
 
 
 def _judged(snapshot: Snapshot, seeds: Seeds, probe: Probe, ids: Ids) -> Hits:

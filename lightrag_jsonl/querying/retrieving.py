@@ -7,18 +7,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from lightrag_jsonl.ask import Ask
-from lightrag_jsonl.calls import answered
-from lightrag_jsonl.errors import ConfigError, EmbeddingError
+from lightrag_jsonl.calls import embedded
+from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.options import QueryParam, Selection
 from lightrag_jsonl.protocols import (
     Embedder,
     KeywordExtractor,
     Reranker,
     Tokenizer,
-    Vectors,
 )
 from lightrag_jsonl.querying import edges
 from lightrag_jsonl.querying.answering import (
@@ -159,12 +156,7 @@ class Retriever:
             return Probe(question, low, high)
         wanted = [question, *(_cut(text, SEARCH_TOKENS, self._tokenizer) for text in (*low, *high))]
         texts = list(dict.fromkeys(wanted))
-        cancelled = EmbeddingError(f"{self._embedder.name} cancelled its own call")
-        vectors = _checked_vectors(
-            await answered(self._embedder.embed(texts, kind="query"), cancelled),
-            len(texts),
-            self._embedder,
-        )
+        vectors = await embedded(self._embedder, texts, "query")
         places = {text: place for place, text in enumerate(texts)}
         rows = vectors[[places[text] for text in wanted]]
         return Probe(question, low, high, rows, getattr(self._embedder, "lexical", False))
@@ -258,12 +250,3 @@ def _cut(text: str, limit: int, tokenizer: Tokenizer) -> str:
     if len(text) <= limit // 4:  # no tokenizer makes more than four tokens of a character
         return text
     return tokenizer.truncate(text[: limit * LONGEST_TOKEN], limit)
-
-
-def _checked_vectors(vectors: Vectors, count: int, embedder: Embedder) -> Vectors:
-    rows = np.asarray(vectors, np.float32)
-    if rows.shape != (count, embedder.dim):
-        raise EmbeddingError(
-            f"{embedder.name} gave vectors of the shape {rows.shape}, not ({count}, {embedder.dim})"
-        )
-    return rows

@@ -294,3 +294,30 @@ def test_plain_functions_wait_for_nobody(tmp_path: Path) -> None:
                 await inserting
 
     asyncio.run(run())
+
+
+def test_partials_of_one_function_are_told_apart() -> None:
+    """Another model behind the same function has answers of its own."""
+
+    def call(prompt: str, model: str = "", client: object = None) -> str:
+        return model
+
+    large, small = (
+        FunctionLLM(functools.partial(call, model=m, client=object())) for m in ("l", "s")
+    )
+    assert (large.name, small.name) == ("call(model='l')", "call(model='s')")
+
+
+@pytest.mark.parametrize("name", [None, "", 3])
+def test_a_model_without_a_name_is_refused(name: object) -> None:
+    """Its answers would be taken for those of others."""
+
+    class Model:
+        async def complete(self, messages: object, **more: object) -> Completion:
+            return Completion("")
+
+    model = Model()
+    if name is not None:
+        model.name = name  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match="name"):
+        as_llm(model)  # type: ignore[arg-type]

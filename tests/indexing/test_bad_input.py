@@ -181,11 +181,14 @@ class Broken(HashEmbedder):
 
     async def embed(self, texts, *, kind):  # type: ignore[no-untyped-def]
         rows = await super().embed(texts, kind=kind)
+        if self.answer == "error":
+            raise ConnectionResetError("the server is gone")
+        ragged = [[1.0, 2.0], [1.0]]
         broken = {"shape": rows[:, :7], "count": rows[1:], "nan": rows * float("nan"), "": rows}
-        return broken[self.answer]
+        return broken.get(self.answer, ragged)
 
 
-@pytest.mark.parametrize("answer", ["shape", "count", "nan"])
+@pytest.mark.parametrize("answer", ["shape", "count", "nan", "ragged", "error"])
 def test_an_embedder_that_breaks_its_promise_is_told_so(tmp_path: Path, answer: str) -> None:
     """Nothing of it is stored; once it is mended the same insert succeeds and no answer is paid again."""
     embedder, llm = Broken(answer), ScriptedLLM(read_names)

@@ -416,7 +416,7 @@ class Broken:
 async def test_an_embedder_of_the_wrong_shape_is_named(carol: Path, pipelines: Pipelines) -> None:
     """The error says who, what came and what was wanted."""
     pipeline = pipelines(carol, embedder=Broken())
-    with pytest.raises(EmbeddingError, match=r"broken .*\(1, 3\)"):
+    with pytest.raises(EmbeddingError, match=r"broken.* \(3, 3\), got \(1, 3\)"):
         await pipeline.retrieve(QUESTION, QueryParam())
 
 

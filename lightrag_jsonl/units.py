@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -10,15 +11,19 @@ import numpy.typing as npt
 from lightrag_jsonl.errors import EmbeddingError
 from lightrag_jsonl.protocols import Vectors
 
+UNIT_TOLERANCE = 1e-3
+
 
 def unit_rows(
     rows: npt.ArrayLike | Sequence[object], *, count: int, dim: int | None, source: str
 ) -> Vectors:
     """float32 of shape (count, dim), each row divided by its length; a row of zeros stays so.
 
-    Raises `EmbeddingError` where the shape is another one (`dim=None` takes any width) or a
-    number is not finite; `source` names the embedder in it.
+    Rows that are so already stay as they are. Raises `EmbeddingError` where the shape is another
+    one (`dim=None` takes any width) or a number is not finite; `source` names the embedder in it.
     """
+    if _are_unit_rows(rows, (count, dim)):
+        return cast(Vectors, rows)
     try:
         table = np.array(rows, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -39,3 +44,10 @@ def unit_rows(
         table, lengths, out=np.zeros_like(table), where=lengths > 0
     )
     return unit.astype(np.float32)
+
+
+def _are_unit_rows(rows: object, shape: tuple[int, int | None]) -> bool:
+    if not (isinstance(rows, np.ndarray) and rows.dtype == np.float32 and rows.shape == shape):
+        return False
+    with np.errstate(all="ignore"):
+        return bool((np.abs(np.linalg.norm(rows, axis=1) - 1.0) <= UNIT_TOLERANCE).all())
