@@ -447,7 +447,11 @@ class AsyncLightRAG:
         await self._engine.indexing.merge(list(names), into)
 
     async def unmerge(self, *names: str) -> None:
-        """Make merged names entities of their own again; `NotFoundError` names those not merged."""
+        """Make merged names entities of their own again; `NotFoundError` names those not merged.
+
+        What was merged into one of them before stays with it; a name that others were merged into, and
+        that was not merged itself, gives these back.
+        """
         await self._engine.indexing.unmerge(names)
 
     async def summarize(self) -> Usage:

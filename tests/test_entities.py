@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import ConfigError, Document, LightRAG, NotFoundError
+from lightrag_jsonl import ConfigError, Document, LightRAG, NotFoundError, QueryParam
 from tests.indexing.kit import entity, problems
 
 
@@ -162,3 +162,35 @@ def test_a_name_that_is_only_spelt_anew_stays_so(tmp_path: Path) -> None:
         with pytest.raises(NotFoundError):
             rag.unmerge("BOB")
     assert problems(tmp_path) == []
+
+
+def test_undoing_a_merge_gives_back_what_was_merged_before(tmp_path: Path) -> None:
+    """Each merge is undone by unmerging the names that it was called with, the last one first."""
+    names = ["Ann", "Bob", "Cid", "Dot", "Eve"]
+    with LightRAG(tmp_path) as rag:
+        rag.insert_records(" ".join(names), [entity(name, f"{name} sang.") for name in names])
+        steps = [(["Ann"], "Queen"), (["Queen", "Bob"], "Pair"), (["Pair", "Cid"], "Dot")]
+        shapes = []
+        for merged, into in steps:
+            shapes.append(shape(rag))
+            rag.merge_entities(merged, into=into)
+            rag.retrieve("Ann", mode="local")
+        assert set(rag.graph) == {"Dot", "Eve"} and problems(tmp_path) == []
+        context = rag.retrieve("Who is Ann?", param=QueryParam(mode="local", ll_keywords=("Ann",)))
+        assert context.entities[0].name == "Dot"  # through three merges
+        for merged, _ in reversed(steps):
+            rag.unmerge(*merged)
+            assert shape(rag) == shapes.pop()
+            assert problems(tmp_path) == []
+
+
+def test_a_name_that_others_were_merged_into_gives_them_back(tmp_path: Path) -> None:
+    """It is no name of the texts itself, so it goes."""
+    with LightRAG(tmp_path) as rag:
+        said = [entity("Scrooge", "A miser."), entity("Ebenezer", "A man.")]
+        rag.insert_records("Scrooge. Ebenezer.", said)
+        rag.merge_entities(["Scrooge", "Ebenezer"], into="Ebenezer Scrooge")
+        rag.unmerge("Ebenezer Scrooge")
+        assert set(rag.graph) == {"Scrooge", "Ebenezer"} and problems(tmp_path) == []
+        rag.insert_records("Scrooge again.", [entity("Scrooge", "He slept.")])
+        assert set(rag.graph) == {"Scrooge", "Ebenezer"} and problems(tmp_path) == []

@@ -70,7 +70,10 @@ def merge(setup: Setup, names: tuple[str, ...], into: str, as_json: bool) -> Non
 @folder
 @as_json
 def unmerge(setup: Setup, names: tuple[str, ...], as_json: bool) -> None:
-    """Make merged NAMES entities of their own again."""
+    """Make merged NAMES entities of their own again.
+
+    A name that others were merged into gives these back.
+    """
     with asking(setup) as rag:
         rag.unmerge(*names)
     if as_json:

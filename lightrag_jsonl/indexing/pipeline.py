@@ -192,16 +192,19 @@ class IndexPipeline:
             )
 
     async def unmerge(self, names: Collection[str]) -> Committed:
-        """Undo `merge` for these names: each is an entity of its own again."""
+        """Undo `merge` for these names: each is an entity of its own again.
+
+        A name that others were merged into gives these back.
+        """
         keys = {name_key(name) for name in names}
         async with self.writing():
             with self._database.reading() as connection:
                 known = aliases.read(connection)
-            merged = known.targets.keys() | known.displays.keys()
+            merged, targets = known.links.keys() | known.displays.keys(), known.targets
             strangers = [name for name in names if name_key(name) not in merged]
             if strangers:
                 raise NotFoundError(f"not merged into another entity: {', '.join(strangers)}")
-            concerned = keys | {known.targets.get(key, key) for key in keys}
+            concerned = keys | {targets.get(key, key) for key in keys}
             return await self._committer.rename(lambda now: now.without(keys), concerned)
 
     async def repair(self) -> list[str]:

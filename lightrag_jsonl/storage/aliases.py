@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lightrag_jsonl.storage.bulk import put_rows
@@ -12,32 +12,49 @@ from lightrag_jsonl.storage.bulk import put_rows
 
 @dataclass(frozen=True, slots=True)
 class Aliases:
-    """`targets` leads from a name key to another; `displays` says how an entity is called."""
+    """`links` leads from a name key to the one it was merged into, which may have been merged again;
+    `displays` says how an entity is called.
+    """
 
-    targets: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
     displays: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def targets(self) -> dict[str, str]:
+        """Where each linked key leads in the end."""
+        return {key: self._end(key) for key in self.links}
+
     def merged(self, keys: Iterable[str], into: str, display: str) -> Aliases:
-        """With `keys` standing for `into`, and all that stood for them too; nothing leads in a circle."""
-        sources = set(keys) - {into}
-        targets = {
-            key: into if target in sources else target
-            for key, target in self.targets.items()
-            if key != into
-        }
-        targets |= dict.fromkeys(sources, into)
-        displays = {key: name for key, name in self.displays.items() if key not in sources}
-        return Aliases(targets, {**displays, into: display})
+        """With `keys` standing for `into`, and all that stands for them too; nothing leads in a circle."""
+        links = {key: target for key, target in self.links.items() if key != into}
+        links |= dict.fromkeys(set(keys) - {into}, into)
+        displays = {**self.displays, into: display}
+        return Aliases(links, _used(displays, links, alone=displays.keys() - links.keys()))
 
     def without(self, keys: Iterable[str]) -> Aliases:
-        """With `keys` standing for themselves again, and called as their texts call them.
+        """With `keys` standing for themselves again, with what was merged into each before.
 
-        What nothing stands for any more is called so, too.
+        Of a key that others only were merged into, these stand for themselves again, and it is
+        called as its texts call it; so is what nothing stands for any more.
         """
         gone = set(keys)
-        targets = {key: target for key, target in self.targets.items() if key not in gone}
-        dropped = gone | (set(self.targets.values()) - set(targets.values()))
-        return Aliases(targets, {k: name for k, name in self.displays.items() if k not in dropped})
+        ends = gone - self.links.keys()
+        links = {k: t for k, t in self.links.items() if k not in gone and t not in ends}
+        alone = self.displays.keys() - set(self.links.values()) - gone
+        return Aliases(links, _used(self.displays, links, alone=alone))
+
+    def _end(self, key: str) -> str:
+        while key in self.links:
+            key = self.links[key]
+        return key
+
+
+def _used(
+    displays: Mapping[str, str], links: Mapping[str, str], *, alone: Collection[str]
+) -> dict[str, str]:
+    """How those are called that something leads to, and those `alone`, which are only spelt anew."""
+    kept = {*links.values(), *alone}
+    return {key: name for key, name in displays.items() if key in kept}
 
 
 def read(connection: sqlite3.Connection) -> Aliases:
@@ -52,12 +69,12 @@ def read(connection: sqlite3.Connection) -> Aliases:
 def replace(connection: sqlite3.Connection, aliases: Aliases) -> None:
     """Store these aliases and no others."""
     connection.execute("DELETE FROM aliases")
-    alone = aliases.displays.keys() - set(aliases.targets.values())
-    leads = [*aliases.targets.items(), *((key, key) for key in sorted(alone))]
+    alone = aliases.displays.keys() - set(aliases.links.values())
+    leads = [*aliases.links.items(), *((key, key) for key in sorted(alone))]
     put_rows(
         connection,
         "INSERT INTO aliases",
-        [(key, target, aliases.displays.get(target, target)) for key, target in leads],
+        [(key, target, aliases.displays[target]) for key, target in leads],
     )
 
 

@@ -87,9 +87,10 @@ def relations(
 def entity_ids(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
     """Row ids of the entities with these name keys, aliases followed."""
     rows = connection.execute(
-        "SELECT wanted.value, e.id FROM json_each(?) AS wanted "
-        "LEFT JOIN aliases a ON a.key = wanted.value "
-        "JOIN entities e ON e.key = coalesce(a.target, wanted.value)",
+        "WITH RECURSIVE led (key, target) AS (SELECT value, value FROM json_each(?) UNION ALL "
+        "SELECT led.key, a.target FROM led JOIN aliases a ON a.key = led.target "
+        "AND a.target <> a.key) "
+        "SELECT led.key, e.id FROM led JOIN entities e ON e.key = led.target",
         (dump(sorted(set(keys))),),
     )
     return dict(rows.fetchall())
