@@ -87,13 +87,18 @@ def relations(
 def entity_ids(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
     """Row ids of the entities with these name keys, aliases followed."""
     rows = connection.execute(
-        "WITH RECURSIVE led (key, target) AS (SELECT value, value FROM json_each(?) UNION ALL "
-        "SELECT led.key, a.target FROM led JOIN aliases a ON a.key = led.target "
-        "AND a.target <> a.key) "
-        "SELECT led.key, e.id FROM led JOIN entities e ON e.key = led.target",
+        "SELECT wanted.value, e.id, a.target FROM json_each(?) AS wanted "
+        "LEFT JOIN aliases a ON a.key = wanted.value "
+        "LEFT JOIN entities e ON e.key = coalesce(a.target, wanted.value) "
+        "WHERE e.id IS NOT NULL OR a.target <> a.key",
         (dump(sorted(set(keys))),),
-    )
-    return dict(rows.fetchall())
+    ).fetchall()
+    found = {key: id for key, id, _ in rows if id is not None}
+    if len(found) < len(rows):  # merged into what was merged itself
+        led = {key: target for key, id, target in rows if id is None}
+        ends = entity_ids(connection, led.values())
+        found |= {key: ends[target] for key, target in led.items() if target in ends}
+    return found
 
 
 def relation_between(connection: sqlite3.Connection, one: int, other: int) -> int | None:
