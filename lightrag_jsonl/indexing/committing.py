@@ -348,10 +348,13 @@ def _number(
         listed = change.chunks
     said = []
     for number, chunk, extraction in zip(numbers, ready.chunks, ready.extractions, strict=True):
-        state, paid = before.get(number, ("failed", Usage()))
-        if extraction.state == "failed" != state:
-            continue  # what was read before is more than nothing
-        told = replace(extraction, usage=paid + extraction.usage)
+        known = before.get(number, documents.Reading())
+        claims = len(extraction.entities) + len(extraction.relations)
+        if extraction.unfinished and (
+            claims < known.claims or extraction.state == "failed" != known.state
+        ):
+            continue  # what was read before is more
+        told = replace(extraction, usage=known.usage + extraction.usage)
         listed.append(StoredChunk(number, row, chunk, ready.created_at, None, told))
         said.append(Said(number, base + chunk.index, ready.created_at, extraction))
     return said

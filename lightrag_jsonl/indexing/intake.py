@@ -19,9 +19,10 @@ from lightrag_jsonl.storage.documents import StoredDocument
 from lightrag_jsonl.storage.pending import PendingDocument
 from lightrag_jsonl.storage.rows import dump
 from lightrag_jsonl.text import digest, sanitize
-from lightrag_jsonl.types import Chunk, Document, Page
+from lightrag_jsonl.types import Chunk, Document, Json, Page
 
 UNDONE = ("partial", "failed")  # states of documents that have unfinished chunks
+LONGEST_INTEGER = 10_000  # bits; of some more, Python refuses to write the digits
 
 
 def identified(document: Document) -> tuple[Document, tuple[Page, ...]]:
@@ -42,7 +43,7 @@ def as_stored(value: Any) -> Any:
     """Plain JSON as it is after storing: tuples are lists, and every text can be stored.
 
     NaN and infinity are null: SQLite takes JSON with either for a damaged database. Raises
-    `ConfigError` where values are nested too deeply, or are no JSON.
+    `ConfigError` where values are nested too deeply, too long, or are no JSON.
     """
     try:
         return _as_stored(value)
@@ -59,6 +60,10 @@ def _as_stored(value: Any) -> Any:
         return [_as_stored(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
+    if isinstance(value, int) and value.bit_length() > LONGEST_INTEGER:
+        raise ConfigError(
+            f"a whole number of {value.bit_length():,} bits is too long to be stored; give it as text"
+        )
     if value is None or isinstance(value, bool | int | float):
         return value
     raise ConfigError(
@@ -73,9 +78,17 @@ def content_of(document: Document, pages: Sequence[Page], waiting: PendingDocume
     """
     named = document.id != _derived_id(pages)
     title, source = (document.title, document.source) if named else (None, None)
-    shown = dump([title, source, document.date, sorted(document.metadata.items())])
+    facts = [[name, _in_order(value)] for name, value in sorted(document.metadata.items())]
+    shown = dump([title, source, document.date, facts])
     given = dump([waiting.records, waiting.chunks]) if waiting.records is not None else ""
     return digest(*(page.text for page in pages), shown, given)
+
+
+def _in_order(value: Json) -> Json:
+    """A value with the keys of all that it holds in one order: that they were written in is none of it."""
+    if isinstance(value, dict):
+        return {name: _in_order(item) for name, item in sorted(value.items())}
+    return [_in_order(item) for item in value] if isinstance(value, list) else value
 
 
 def _derived_id(pages: Sequence[Page]) -> str:

@@ -141,10 +141,10 @@ def _is_stored(plan: Plan, kind: Kind, row: Row) -> bool:
 
 
 def title(row: Row) -> str:
-    """What to call a row in a prompt."""
+    """What to call a row in a prompt: alike in every index, so that its answers are found again."""
     if isinstance(row, EntityRow):
         return row.name
-    return f"{winner(row.low_names)} — {winner(row.high_names)}"
+    return " — ".join(sorted((winner(row.low_names), winner(row.high_names))))
 
 
 # ── asking for summaries ────────────────────────────────────────────────────────

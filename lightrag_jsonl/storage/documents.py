@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from lightrag_jsonl.storage import reports
 from lightrag_jsonl.storage.bulk import put_rows
@@ -247,16 +247,25 @@ def chunks_of(
     return {row[0]: chunk_from(row[1:]) for row in rows}
 
 
-def read_before(
-    connection: sqlite3.Connection, rows: Iterable[int]
-) -> dict[int, tuple[ChunkState, Usage]]:
-    """How stored chunks (row ids) were read, and what was paid for it."""
+class Reading(NamedTuple):
+    """How a chunk was read, how many claims came of it, and what was paid."""
+
+    state: ChunkState = "failed"
+    claims: int = 0
+    usage: Usage = Usage()
+
+
+def read_before(connection: sqlite3.Connection, rows: Iterable[int]) -> dict[int, Reading]:
+    """How stored chunks (row ids) were read."""
     found = connection.execute(
-        "SELECT id, state, report FROM chunks WHERE id IN (SELECT value FROM json_each(?))",
+        "SELECT id, state, (SELECT count(*) FROM entity_mentions m WHERE m.chunk = c.id) + "
+        "(SELECT count(*) FROM relation_mentions m WHERE m.chunk = c.id), report "
+        "FROM chunks c WHERE id IN (SELECT value FROM json_each(?))",
         (dump(sorted(rows)),),
     )
     return {
-        row: (state, Usage(*json.loads(report).get("usage", ()))) for row, state, report in found
+        row: Reading(state, claims, Usage(*json.loads(report).get("usage", ())))
+        for row, state, claims, report in found
     }
 
 

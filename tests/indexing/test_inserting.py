@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tests.indexing.kit import (
     Record,
     entity,
     index,
+    jsonl,
     problems,
     read_names,
     relation,
@@ -495,3 +497,63 @@ def test_who_gives_up_waiting_for_the_lock_does_not_keep_it(tmp_path: Path) -> N
                 pass
 
     asyncio.run(run())
+
+
+# ── what a retry and an update leave as it is ───────────────────────────────────
+
+
+def test_a_retry_that_reads_less_changes_nothing(tmp_path: Path) -> None:
+    """Where the rest fails again, what another model read before is more than a part of it."""
+
+    def reading(names: list[str]) -> Callable[[Request], str | LLMError]:
+        def script(request: Request) -> str | LLMError:
+            again = any(message.role == "assistant" for message in request.messages)
+            return LLMError("ill") if again else jsonl(*(entity(name) for name in names))
+
+        return script
+
+    async def run() -> None:
+        names = ["Ann", "Bob", "Cid"]
+        text = " ".join(names) + " met. " + "They talked about the weather for hours. " * 20
+        async with index(tmp_path, ScriptedLLM(reading(names), name="large")) as rag:
+            await rag.insert(Document(text, id="x"))
+            before = view(tmp_path)
+        async with index(tmp_path, ScriptedLLM(reading(["Ann"]), name="small")) as rag:
+            report = await rag.retry()
+            assert [failure.document_id for failure in report.failures] == ["x"]
+            assert view(tmp_path) == before
+        async with index(tmp_path, ScriptedLLM(lambda request: jsonl(entity("Ann")))) as rag:
+            assert (await rag.retry()).failures == ()
+            assert set((await rag.records())[0]) and len(rag.graph) == 1
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+def test_metadata_in_another_order_is_the_same(tmp_path: Path) -> None:
+    """Also of what it holds."""
+
+    async def run() -> None:
+        async with index(tmp_path) as rag:
+            first = {"a": 1, "b": [{"c": 2, "d": 3}]}
+            other = {"b": [{"d": 3, "c": 2}], "a": 1}
+            await rag.insert(Document("Ann met Bob.", id="x", metadata=first))
+            report = await rag.insert(Document("Ann met Bob.", id="x", metadata=other))
+            assert report.unchanged == ("x",)
+
+    asyncio.run(run())
+
+
+def test_a_number_too_long_to_be_written_stops_no_other_document(tmp_path: Path) -> None:
+    """It is a failure with a reason; as a text it can be kept."""
+
+    async def run() -> None:
+        async with index(tmp_path) as rag:
+            texts = [Document("Ann met Bob.", id=id, metadata={"n": 1}) for id in ("a", "c")]
+            texts.insert(1, Document("Cid ran.", id="b", metadata={"n": 10**5000}))
+            report = await rag.insert(texts)
+            assert report.documents == ("a", "c")
+            assert "bits" in report.failures[0].reason
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []

@@ -359,3 +359,19 @@ def test_a_repair_keeps_summaries_and_drops_those_that_cover_other_claims(tmp_pa
 
     asyncio.run(run())
     assert problems(tmp_path) == []
+
+
+def test_a_relation_is_called_alike_whichever_end_came_first(tmp_path: Path) -> None:
+    """So its answers are found again after another order of inserts."""
+    llm = ScriptedLLM(read_names)
+
+    async def run() -> None:
+        for first in ("Abe", "Zed"):
+            async with index(tmp_path / first, llm) as rag:
+                await rag.insert_records(Document(first, id="a"), [entity(first)])
+                for n in range(8):
+                    said = [entity("Abe"), entity("Zed"), relation("Zed", "Abe", fact(n))]
+                    await rag.insert_records(Document(fact(n), id=f"d{n}"), said)
+
+    asyncio.run(run())
+    assert {request.question.split("\n")[0] for request in llm.requests} == {"Subject: Abe — Zed"}
