@@ -18,6 +18,7 @@ from lightrag_jsonl.jsonl import parse_jsonl
 from lightrag_jsonl.loops import PerLoop
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import LLM, ConstrainedLLM, StreamingLLM
+from lightrag_jsonl.reading.marks import without_opening_thought
 from lightrag_jsonl.slots import QUESTION, Slots
 from lightrag_jsonl.storage import cache
 from lightrag_jsonl.storage.database import Database
@@ -207,7 +208,8 @@ class Ask:
         source = None if schema is None else schema.source
         request = _Request(prompt, messages, "jsonl", max_tokens, source, names, turn, new)
         reply = await self._reply(request, spending)
-        return Records(reply, parse_jsonl(reply.text, schema=schema, normalize=normalize))
+        answer = without_opening_thought(reply.text)
+        return Records(reply, parse_jsonl(answer, schema=schema, normalize=normalize))
 
     def stream(
         self, prompt: str, variables: Mapping[str, object], usage: list[Usage] | None = None

@@ -42,9 +42,10 @@ from lightrag_jsonl.types import Json, JsonlResult, Record, RejectionReason
 _BUDGET = 4
 
 _CLOSING_FENCE = re.compile(r"[`~]+\s*\Z")
-_SCAFFOLD = re.compile(rf"[\s,\[\]{INVISIBLE}]*")
+_WIDE = "，、；。"  # what a Chinese answer puts between objects, and behind the last
+_SCAFFOLD = re.compile(rf"[\s,{_WIDE}\[\]{INVISIBLE}]*")
 _SEPARATOR = re.compile("[\r\u2028\u2029\x85]")
-_APART = re.compile("[,\\[\\]\r\u2028\u2029\x85]")
+_APART = re.compile(f"[,{_WIDE}\\[\\]\r\u2028\u2029\x85]")
 _ITEM_SCALAR = re.compile(
     rf'(?:{STRING}"|{SCALAR})(?=[ \t{INVISIBLE}]*(?:[,\]\r\u2028\u2029\x85]|\Z))', re.DOTALL
 )

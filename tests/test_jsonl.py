@@ -8,6 +8,7 @@ import pytest
 
 from lightrag_jsonl import jsonl
 from lightrag_jsonl.jsonl import JsonlReader, parse_jsonl
+from lightrag_jsonl.reading.marks import without_opening_thought
 from lightrag_jsonl.schemas import compile_schema
 from lightrag_jsonl.types import Json, JsonlResult, Record
 
@@ -501,3 +502,42 @@ def test_without_budget_lines_are_read_plainly(monkeypatch: pytest.MonkeyPatch) 
 
     assert result.records == ({"b": 1}, {"d": 1})
     assert (result.rejections[0].reason, result.rejections[-1].reason) == ("multiline", "not_json")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        'So:\n{"a":0}\nno.\n</think>\n{"a":1}',
+        'So:\n{"a":0}\nthat is it.</think>{"a":1}',
+        '{"a":0}\n{"a":\n</thinking>\n{"a":1}',
+    ],
+)
+def test_a_thought_that_the_prompt_began_is_none_of_the_answer(answer: str) -> None:
+    """Templates of reasoning models write `<think>` themselves: only its end is in the answer."""
+    result = parse_jsonl(without_opening_thought(answer))
+    assert result.records == ({"a": 1},) and result.rejections == ()
+    assert result.line_numbers == (answer[: answer.rindex("{")].count("\n") + 1,)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"a":0}\n</think>\n',
+        '{"a":"</think>"}\n{"a":1}',
+        '<think>so</think>\n{"a":1}',
+        '{"a":1}\n<think>\nso\n</think>\n{"a":2}',
+    ],
+)
+def test_what_is_no_opening_thought_stays(answer: str) -> None:
+    """An end with nothing behind it, in a string, or of a thought that the answer began."""
+    assert without_opening_thought(answer) == answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ['{"a":1}，\n{"a":2}。', '[{"a":1}，{"a":2}]', '{"a":1}；{"a":2}。', '1、{"a":1}\n2、{"a":2}'],
+)
+def test_chinese_marks_between_objects_are_none_of_them(answer: str) -> None:
+    """They part whole objects as commas do."""
+    result = parse_jsonl(answer)
+    assert result.records == ({"a": 1}, {"a": 2}) and result.rejections == ()

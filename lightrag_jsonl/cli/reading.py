@@ -38,9 +38,11 @@ def parse(file: BinaryIO, schema: Path | None, strict: bool, as_json: bool) -> N
       lightrag-jsonl parse --schema record.json answer.txt > records.jsonl
     """
     from lightrag_jsonl.jsonl import parse_jsonl
+    from lightrag_jsonl.reading.marks import without_opening_thought
 
     given = _schema(schema) if schema else None
-    result = parse_jsonl(file.read().decode("utf-8", errors="replace"), schema=given)
+    answer = without_opening_thought(file.read().decode("utf-8", errors="replace"))
+    result = parse_jsonl(answer, schema=given)
     _print_result(result, as_json=as_json)
     if strict and any(rejection.reason != NOTE for rejection in result.rejections):
         raise click.exceptions.Exit(1)

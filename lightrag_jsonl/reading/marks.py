@@ -9,6 +9,7 @@ from lightrag_jsonl.reading.objects import INVISIBLE
 _BLANK = re.compile(rf"[\s{INVISIBLE}]*")
 _THINK = re.compile(r"<(?:think|thinking)\b[^<>]*>", re.IGNORECASE)
 _THINK_END = re.compile(r"</(?:think|thinking)\s*>", re.IGNORECASE)
+_LONE_END = re.compile(rf'^[^{{}}\n"]*{_THINK_END.pattern}', re.IGNORECASE | re.MULTILINE)
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _AFTER_FENCE = re.compile(r'[{\[](?=\s*(?:["{}\[\]]|\Z))')
 _BULLET = re.compile(r"(?:[-*+•·–—①-⑳]|[(（]?\d{1,6}[.)、:．）：]?)\s*(?=[{\[])")
@@ -47,6 +48,19 @@ class Marks:
                 self.thinking = number
             else:
                 return at
+
+
+def without_opening_thought(text: str) -> str:
+    """A whole answer without a thought that only its end tells of, since the prompt began it.
+
+    Lines keep their numbers. Where nothing comes after that end, nothing was meant by it.
+    """
+    if "</" not in text:
+        return text
+    end = _LONE_END.search(text)
+    if end is None or _THINK.search(text, 0, end.end()) or "{" not in text[end.end() :]:
+        return text
+    return "\n" * text.count("\n", 0, end.end()) + text[end.end() :]
 
 
 def is_fence(text: str) -> bool:
