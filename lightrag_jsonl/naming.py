@@ -21,7 +21,9 @@ _TITLES = "mr mrs ms miss dr prof professor sir dame lady lord st saint the"
 _SMALL_WORDS = "a an and at by de del der des di du for in la le of on the to van von"
 _PASSED_OVER = frozenset(f"{_LEGAL_FORMS} {_TITLES}".split())
 _SMALL = frozenset(_SMALL_WORDS.split())
-_CJK_LEGAL = re.compile(r"(?:股份)?有限(?:责任)?公司$|集团$|公司$")
+_CJK_ENDINGS = re.compile(
+    r"(?:控股|科技|股份)*(?:有限(?:责任)?)?公司$|集团$|(?<=..)(?:先生|女士|教授|博士)$"
+)
 _ROMAN = re.compile(r"[ivxlc]+")
 _NUMBER = re.compile(r"\d+[a-z]*")
 _CJK_NUMBER = re.compile(r"[一二三四五六七八九十百千零〇甲乙丙丁]")
@@ -117,7 +119,7 @@ def _words(text: str, cjk: bool) -> list[str]:
 def _core(text: str, cjk: bool) -> str:
     if cjk:
         folded = "".join(char for char in name_key(text) if char.isalnum())
-        return _CJK_LEGAL.sub("", folded) or folded
+        return _CJK_ENDINGS.sub("", folded) or folded
     words = search_terms(_unaccented(_TURNED.sub(r"\2 \1", text)))
     kept = [word for word in words if word not in _PASSED_OVER]
     return "".join(kept or words)

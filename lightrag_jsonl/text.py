@@ -58,13 +58,19 @@ def clean_name(name: str) -> str:
         return name
     text = sanitize(name)
     for _ in range(_MARKUP_ROUNDS):
-        plain = _TAG.sub(" ", _HTML_ENTITY.sub(lambda found: html.unescape(found[0]), text))
+        plain = _HTML_ENTITY.sub(lambda found: html.unescape(found[0]), text)
+        plain = _TAG.sub(" ", _PAIRED_TAG.sub(r" \2 ", plain))
         if plain == text:
             break
         text = plain
     text = _INVISIBLE.sub("", sanitize(text).translate(_HALF_WIDTH))
     text = " ".join(_CONTROL.sub(" ", text).split())
     return text if len(text) > _LONGEST_NAME else _strip_quotes(text)
+
+
+def folded_text(text: str) -> str:
+    """A text folded as name keys are, but for their ends: it holds the keys of the names in it."""
+    return _fold(html.unescape(text) if "&" in text else text)
 
 
 def is_cjk(char: str) -> bool:
@@ -123,7 +129,14 @@ _MARKS_CLASS = "".join(
 )
 _CJK = re.compile(f"[{_CJK_CLASS}]")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
+_TAG = re.compile(  # what is no tag of a page may be a part of a name: List<String>
+    r"</?(?:a|abbr|b|big|blockquote|br|center|cite|code|dd|del|dfn|div|dl|dt|em|font|h[1-6]|hr|i|img"
+    r"|ins|kbd|li|mark|nowiki|ol|p|pre|q|ref|s|samp|section|small|span|strike|strong|sub|sup|table"
+    r"|tbody|td|th|thead|tr|tt|u|ul|var)(?=[\s/>])[^<>]{0,200}>"
+)
+_PAIRED_TAG = re.compile(
+    r"<([A-Za-z][\w:-]{0,40})(?:\s[^<>]{0,200})?>([^<>]*)</\1\s{0,9}>", re.IGNORECASE
+)
 _HTML_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _MARKUP_ROUNDS = 3  # markup escaped twice is common in scraped text; deeper is an attack
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")

@@ -55,6 +55,8 @@ def _kinds(found: Sequence[Duplicate], one: str, other: str) -> set[str]:
         ("Guinea - Bissau", "Guinea-Bissau"),
         ("Mercury (planet)", "Mercury"),
         ("华为技术有限公司", "华为技术"),
+        ("腾讯控股有限公司", "腾讯公司"),
+        ("鲁迅先生", "鲁迅"),
         ("ＩＢＭ", "IBM"),
     ],
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from lightrag_jsonl.indexing.drift import NUMBER, read_strength, split_keywords
-from lightrag_jsonl.text import clean_name, name_key
+from lightrag_jsonl.text import clean_name, folded_text, has_cjk, name_key
 from lightrag_jsonl.types import (
     UNKNOWN_TYPE,
     EntityMention,
@@ -45,6 +45,7 @@ class MentionCollector:
     _pairs: set[tuple[str, str]] = field(default_factory=set)
     _types: dict[str, str] = field(default_factory=dict)
     _folded: str = ""
+    _as_keys: str | None = None
     _places: dict[str, int] = field(default_factory=dict)
 
     def add(self, records: Iterable[tuple[int, Record]], adapter: Adapter) -> int:
@@ -146,7 +147,19 @@ class MentionCollector:
 
     def _grounded(self, name: str) -> bool:
         folded = self._folded_text()
-        return self._where(name) < len(folded) or name_key(name) in folded
+        return (
+            self._where(name) < len(folded)
+            or name_key(name) in folded
+            or self._stands_otherwise(name_key(name))
+        )
+
+    def _stands_otherwise(self, key: str) -> bool:
+        """Whether a name stands in the text with other marks in it, or over a break of lines."""
+        if self._as_keys is None:
+            self._as_keys = folded_text(self.text)
+        if key in self._as_keys:
+            return True
+        return has_cjk(key) and _unspaced(key) in _unspaced(self._as_keys)
 
     def _entity_order(self, mention: EntityMention) -> tuple[object, ...]:
         said = (mention.name, mention.type, mention.description, mention.attributes)
@@ -175,6 +188,10 @@ class MentionCollector:
 def _fold(text: str) -> str:
     folded = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
     return " ".join(folded.split())
+
+
+def _unspaced(text: str) -> str:
+    return "".join(text.split())
 
 
 def _name(value: Json) -> str:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.indexing.drift import normalize_graph_record, read_strength, split_keywords
 from lightrag_jsonl.indexing.extraction import from_records
+from lightrag_jsonl.indexing.records import ADAPTERS, MentionCollector
 from lightrag_jsonl.jsonl import parse_jsonl
 from lightrag_jsonl.types import Chunk, Extraction, Json, Record, RelationMention
 from tests.indexing.kit import entity, prompts, relation
@@ -233,3 +234,29 @@ def test_a_relation_without_keywords_or_strength_counts_one() -> None:
         {"type": "relationship", "source": "Ann", "target": "Bob", "description": "x"}
     ).relations
     assert mention == RelationMention("Ann", "Bob", (), "x", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("They met O’Brien there.", "O'Brien"),
+        ("皮埃尔•居里在巴黎。", "皮埃尔·居里"),
+        ("COVID‑19 spread.", "COVID-19"),
+        ("The war of 1914–1918 ended.", "1914-1918"),
+        ("刘\u200b备在涿郡。", "刘备"),
+        ("蜀汉丞相诸葛\n亮住在隆中。", "诸葛亮"),
+        ("AT&amp;T paid.", "AT&T"),
+    ],
+)
+def test_a_name_is_grounded_in_any_form(text: str, name: str) -> None:
+    """Other quotes, dots and dashes, invisible characters, markup, and line breaks in Chinese."""
+    collector = MentionCollector(text)
+    collector.add([(1, entity(name))], ADAPTERS["extract-graph"])
+    assert [mention.grounded for mention in collector.entities] == [True]
+
+
+def test_a_name_over_a_line_break_of_english_is_two_words() -> None:
+    """Without spaces "her mine" would hold a Hermine."""
+    collector = MentionCollector("It was her\nmine.")
+    collector.add([(1, entity("Hermine"))], ADAPTERS["extract-graph"])
+    assert [mention.grounded for mention in collector.entities] == [False]
