@@ -7,7 +7,15 @@ import logging
 import sqlite3
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +25,7 @@ from lightrag_jsonl.assembly import Engine, Setup, connect, rehearsal
 from lightrag_jsonl.batching import Batch, BatchExport, BatchImport
 from lightrag_jsonl.defaults import complete, rules_language, wrapped_embedder
 from lightrag_jsonl.duplicates import Duplicate, find_duplicates
-from lightrag_jsonl.errors import ConfigError, NotFoundError, SettingsError
+from lightrag_jsonl.errors import ConfigError, NotFoundError, SettingsError, StorageError
 from lightrag_jsonl.estimating import Estimate, Foreseen, estimate, scale_of
 from lightrag_jsonl.explain import archive, auditing, origins
 from lightrag_jsonl.explain.events import Event
@@ -473,11 +481,18 @@ class AsyncLightRAG:
         recorded = {"embedder": parts.embedder.name, "dim": str(parts.embedder.dim)}
         self._moves += 1
         try:
-            count = await self._engine.indexing.reembed(embeddings, recorded, watcher)
-            self._engine = connect(self._database, replace(setup, parts=parts))
-        finally:
+            return await self._engine.indexing.reembed(embeddings, recorded, watcher)
+        finally:  # who is cancelled while the new vectors are made the index's has them, too
+            if self._is_built_with(recorded):
+                self._engine = connect(self._database, replace(setup, parts=parts))
             self._moves -= 1
-        return count
+
+    def _is_built_with(self, wanted: Mapping[str, str]) -> bool:
+        try:
+            with self._database.reading() as connection:
+                return wanted.items() <= settings.read(connection).items()
+        except StorageError:  # it was closed meanwhile
+            return False
 
     async def _steadily(self, call: Callable[[Engine], Awaitable[Result]]) -> Result:
         """What `call` brings; where this object's own `reembed` came in between, it is called again."""

@@ -316,3 +316,28 @@ def test_who_asks_and_inserts_beside_its_own_reembed_goes_on(tmp_path: Path) -> 
 
     asyncio.run(run())
     assert problems(tmp_path) == []
+
+
+def test_who_is_cancelled_while_the_index_moves_goes_on_with_what_it_has_then(
+    tmp_path: Path,
+) -> None:
+    """The switch is written to its end: the object has the new embedder, too, though nobody waits."""
+
+    async def run() -> None:
+        async with index(tmp_path, embedder=Embedder("old")) as rag:
+            await rag.insert_records(Document("Ann.", id="a"), records("Ann"))
+            loop = asyncio.get_running_loop()
+
+            def cancel_soon(done: int, of: int) -> None:
+                if done == of:
+                    loop.call_soon(lambda: loop.call_soon(moving.cancel))
+
+            moving = asyncio.create_task(rag.reembed(Embedder("new"), watcher=cancel_soon))
+            with pytest.raises(asyncio.CancelledError):
+                await moving
+            assert (await rag.retrieve("Who is Ann?")).entities
+            await rag.insert_records(Document("Bob.", id="b"), records("Bob"))
+            assert (await rag.status()).embedder == "new"
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
