@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import logging
 import os
@@ -12,20 +11,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TypeAlias
 
+from lightrag_jsonl.decoding import decoded
 from lightrag_jsonl.errors import ConfigError
-from lightrag_jsonl.text import is_cjk
 from lightrag_jsonl.types import Document, Failure, Json
 
 Given: TypeAlias = str | Path | Document
 SUFFIXES = (".txt", ".md", ".markdown", ".text", ".jsonl")
-PROBE_BYTES = 8_192
-OTHERWISE = {  # how files begin that hold texts in another way; a PDF may even look like plain text
-    b"%PDF-": "a PDF; save its text first, for example with pdftotext, which keeps its pages apart",
-    b"PK\x03\x04": "an archive or an office document; unpack it, or save it as plain text, first",
-    b"\xd0\xcf\x11\xe0": "an office document; save it as plain text first",
-    b"{\\rtf": "rich text; save it as plain text first",
-    b"\x1f\x8b": "compressed; unpack it first",
-}
 KINDS = 5  # of passed over files that are told
 LONGEST_NAME = 256  # characters of what is taken for a file's name
 FIELDS = frozenset(field.name for field in fields(Document))
@@ -128,28 +119,6 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
     return decoded(data, str(path))
-
-
-def decoded(data: bytes, name: str) -> str:
-    """A text: UTF-8, UTF-16 with its mark, or GB 18030 where that gives Chinese.
-
-    `ConfigError` says of anything else what it is, and what to do; `name` is what it calls it.
-    """
-    for beginning, what in OTHERWISE.items():
-        if data.startswith(beginning):
-            raise ConfigError(f"{name} is no text file but {what}")
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data.decode("utf-16", errors="replace")
-    if b"\0" not in data[:PROBE_BYTES]:
-        try:
-            return data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            text = data.decode("gb18030", errors="replace")
-            if sum(map(is_cjk, text)) * 2 > len(text) and text.count("\ufffd") * 100 < len(text):
-                return text
-    raise ConfigError(
-        f"{name} is no text file (neither UTF-8, UTF-16 nor GB 18030); convert it first"
-    )
 
 
 def _read_lines(path: Path, text: str) -> Iterator[Document]:

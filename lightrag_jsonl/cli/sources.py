@@ -47,7 +47,7 @@ def with_id(sources: Path | Document | list[Path | Document], id: str) -> Docume
 
 def read_stdin() -> str:
     """All of stdin, read as a text file is."""
-    from lightrag_jsonl.files import decoded
+    from lightrag_jsonl.decoding import decoded
 
     return decoded(sys.stdin.buffer.read(), "stdin")
 
