@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from lightrag_jsonl.decoding import decoded
 from lightrag_jsonl.errors import ConfigError
@@ -20,6 +20,7 @@ SUFFIXES = (".txt", ".md", ".markdown", ".text", ".jsonl")
 KINDS = 5  # of passed over files that are told
 LONGEST_NAME = 256  # characters of what is taken for a file's name
 FIELDS = frozenset(field.name for field in fields(Document))
+WORDS = ("id", "title", "source", "date")
 
 log = logging.getLogger(__name__)
 
@@ -134,21 +135,32 @@ def _read_lines(path: Path, text: str) -> Iterator[Document]:
 
 
 def document_from(value: Json, *, where: str, source: str | None = None) -> Document:
-    """A document from plain JSON; fields that `Document` does not know go to its metadata."""
+    """A document from plain JSON; fields that `Document` does not know go to its metadata.
+
+    `ConfigError` says at `where` a field is of another kind; a number may stand for a text.
+    """
     if isinstance(value, str):
         return Document(value, source=source)
     if not isinstance(value, dict) or not isinstance(value.get("text"), str):
         raise ConfigError(f'{where}: expected a text, or an object with a "text"')
-    known = {key: item for key, item in value.items() if key in FIELDS}
-    other = {key: item for key, item in value.items() if key not in FIELDS}
-    given = known.pop("metadata", None)
-    metadata: Mapping[str, Json] = given if isinstance(given, dict) else {}
-    pages = known.pop("pages", None)
-    texts = {key: None if item is None else str(item) for key, item in known.items()}
-    if texts.get("source") is None:
-        texts["source"] = source
-    return Document(
-        **texts,  # type: ignore[arg-type]
-        metadata={**other, **metadata},
-        pages=tuple(map(str, pages)) if isinstance(pages, list) else None,
-    )
+    known: dict[str, Any] = {  # of whatever kind: `Document` looks
+        key: _in_words(item) if key in WORDS else item
+        for key, item in value.items()
+        if key in FIELDS and item is not None
+    }
+    metadata = known.get("metadata", {})
+    if isinstance(metadata, dict):
+        other = {key: item for key, item in value.items() if key not in FIELDS}
+        known["metadata"] = {**other, **metadata}
+    if isinstance(known.get("pages"), list):
+        known["pages"] = tuple(known["pages"])
+    try:
+        return Document(**{"source": source, **known})
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
+
+
+def _in_words(value: Json) -> Json:
+    """A number as the text that it is where it names something: an id, a year."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else value

@@ -145,6 +145,37 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
         list(read_one(path))
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("id", True),
+        ("date", {"year": 1900}),
+        ("title", ["甲", "乙"]),
+        ("source", ["a"]),
+        ("pages", "第一页"),
+        ("pages", ["第一页。", None]),
+        ("pages", ["第一页。", 5]),
+        ("metadata", ["x"]),
+        ("metadata", "x"),
+    ],
+)
+def test_a_field_of_another_kind_is_named(tmp_path: Path, field: str, value: object) -> None:
+    """With the file and the line: nothing of what was given is lost, or becomes something else."""
+    line = json.dumps({"text": "Ann", field: value}, ensure_ascii=False)
+    path = write(tmp_path / "a.jsonl", f'"fine"\n{line}\n')
+    with pytest.raises(ConfigError, match=rf"a\.jsonl, line 2: {field} must be .*, not "):
+        list(read_one(path))
+
+
+def test_numbers_and_null_will_do_in_a_line() -> None:
+    """A number where a text names something; null is what is not there, but in the metadata."""
+    line: dict[str, object] = {"text": "Ann", "id": 7, "title": 1.5, "date": 1900, "shelf": None}
+    line |= dict.fromkeys(("pages", "metadata", "source"))
+    assert document_from(line, where="here", source="there") == Document(  # type: ignore[arg-type]
+        "Ann", id="7", title="1.5", date="1900", source="there", metadata={"shelf": None}
+    )
+
+
 def test_the_name_of_a_file_as_a_text_is_warned_of(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
