@@ -159,6 +159,19 @@ def test_exporting_again_asks_for_the_same(rag: LightRAG, tmp_path: Path) -> Non
 # ── results that are not as they should be ──────────────────────────────────────
 
 
+def test_exported_documents_that_share_an_id_are_told(
+    rag: LightRAG, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only the last of them is waited for; the same text twice is no reason."""
+    given = [Document(SHORT, id="x"), Document(SHORT, id="x"), Document(LONG, id="y")]
+    rag.export_batch(tmp_path / "requests.jsonl", given)
+    assert caplog.messages == []
+    export = rag.export_batch(tmp_path / "requests.jsonl", [*given, Document(LONG, id="x")])
+    assert export.waiting == 2
+    (told,) = caplog.messages
+    assert "share the id 'x'" in told
+
+
 def test_missing_failed_doubled_and_strange_results(rag: LightRAG, tmp_path: Path) -> None:
     """Each kind is counted; what has no good result is asked for again, and only that."""
     requests = tmp_path / "requests.jsonl"

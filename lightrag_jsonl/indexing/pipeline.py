@@ -30,7 +30,7 @@ from lightrag_jsonl.indexing.given import given_records
 from lightrag_jsonl.indexing.grouping import in_groups
 from lightrag_jsonl.indexing.intake import UNDONE, Intake, as_stored, content_of, identified
 from lightrag_jsonl.indexing.repairing import Told
-from lightrag_jsonl.indexing.runs import Budget, Run, Watcher
+from lightrag_jsonl.indexing.runs import Budget, Contents, Run, Watcher
 from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Extractor, Tokenizer, Vectors
@@ -119,6 +119,7 @@ class IndexPipeline:
         """
         unchanged: list[str] = []
         failures: list[Failure] = []
+        contents = Contents()
         async with self.writing():
             for waiting in given:
                 try:
@@ -127,10 +128,12 @@ class IndexPipeline:
                     failures.append(Failure(waiting.document.id or "", None, str(error)))
                     continue
                 waiting, id = replace(waiting, document=document), document.id or ""
-                old = self.intake.stored(id)
                 if not any(page.text.strip() for page in pages):
                     failures.append(Failure(id, None, NO_TEXT))
-                elif old is not None and old.content == content_of(document, pages, waiting):
+                    continue
+                content, old = content_of(document, pages, waiting), self.intake.stored(id)
+                contents.add(id, content)
+                if old is not None and old.content == content:
                     unchanged.append(id)
                     await self._write(partial(pending.drop, ids=[id]))
                 else:
@@ -304,6 +307,7 @@ class IndexPipeline:
             run.failures.append(Failure(id, None, NO_TEXT))
             return None
         content = content_of(document, pages, waiting)
+        run.contents.add(id, content)
         old = self.intake.stored(id)
         if old is not None and old.content == content:
             if old.state == "done" or waiting.records is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -25,7 +26,10 @@ class Progress:
 
 Watcher = Callable[[Progress], None]
 
+TOLD = ""  # in place of a content
 UNANSWERED = 16  # chunks in a row, two for each slot at least: then nobody will be answered
+
+log = logging.getLogger(__name__)
 
 
 class Budget(Spending):
@@ -86,6 +90,22 @@ class RowIds:
         return self._seen.count(1)
 
 
+class Contents:
+    """What the documents of one insert hold, by id: a later one takes an earlier one's place."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, str] = {}
+
+    def add(self, id: str, content: str) -> None:
+        """Take down a document; where it takes the place of another one, warn, once an id."""
+        earlier = self._by_id.setdefault(id, content)
+        if earlier not in (content, TOLD):
+            log.warning(
+                "documents of one insert share the id %r: the last one replaces the others", id
+            )
+            self._by_id[id] = TOLD
+
+
 @dataclass(slots=True)
 class Run:
     """What one insert has done so far; `stopped` says which limit or refusal ended it, if one did.
@@ -106,6 +126,7 @@ class Run:
     usage: Usage = Usage()
     known: int = 0
     done: int = 0
+    contents: Contents = field(default_factory=Contents)
     under_way: dict[str, asyncio.Event] = field(default_factory=dict)
     held_up: int = 0
     stopped: str = ""

@@ -100,6 +100,25 @@ def test_two_versions_of_a_document_in_one_insert_leave_the_last(tmp_path: Path)
     assert problems(tmp_path) == []
 
 
+def test_documents_that_share_an_id_are_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where they differ, by that id; the same text twice, and a later insert, are no reason."""
+    same = Document("Ann met Bob.", id="same")
+    shared = [Document(f"Person{n} met Ann 中文 🙂.", id="甲") for n in range(3)]
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            await rag.insert([same, *shared, same, "Cid left.", "Cid left."])
+            (told,) = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+            assert "share the id '甲': the last one replaces the others" in told
+            caplog.clear()
+            await rag.insert([shared[0], Document("Dan met Eve.", id="same")])
+            assert not [r for r in caplog.records if r.levelname == "WARNING"]
+
+    asyncio.run(run())
+
+
 # ── update ──────────────────────────────────────────────────────────────────────
 
 
