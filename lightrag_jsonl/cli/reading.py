@@ -24,27 +24,33 @@ NOTE = "repaired"  # the record was kept
 @click.command()
 @click.argument("file", type=click.File("rb"), default="-")
 @click.option("--schema", type=FILE, metavar="FILE", help="A JSON Schema that records must meet.")
-@click.option("--strict", is_flag=True, help="Exit 1 where a line was refused.")
+@click.option("--strict", is_flag=True, help="Exit 1 where a line was refused, or a byte is wrong.")
 @as_json
 def parse(file: BinaryIO, schema: Path | None, strict: bool, as_json: bool) -> None:
     """Read a model's JSONL answer from FILE or stdin.
 
     Records go to stdout, one a line, what was refused to stderr. Copes with code fences,
     arrays, pretty-printed objects and remarks in between; half a record is never completed into
-    a whole one.
+    a whole one. Reads the encodings that `insert` reads; bytes that are wrong cost their line.
 
     \b
     Example:
       lightrag-jsonl parse --schema record.json answer.txt > records.jsonl
     """
+    from lightrag_jsonl.decoding import decoded
     from lightrag_jsonl.jsonl import parse_jsonl
     from lightrag_jsonl.reading.marks import without_opening_thought
 
-    given = _schema(schema) if schema else None
-    answer = without_opening_thought(file.read().decode("utf-8", errors="replace"))
-    result = parse_jsonl(answer, schema=given)
+    given, data, trouble = _schema(schema) if schema else None, file.read(), ""
+    try:
+        text = decoded(data, "the answer")
+    except ConfigError as error:
+        text, trouble = data.decode(errors="replace"), str(error)
+    result = parse_jsonl(without_opening_thought(text), schema=given)
     _print_result(result, as_json=as_json)
-    if strict and any(rejection.reason != NOTE for rejection in result.rejections):
+    if trouble:
+        say(f"{trouble}; read as UTF-8, with U+FFFD for what is wrong", err=True)
+    if strict and (trouble or any(one.reason != NOTE for one in result.rejections)):
         raise click.exceptions.Exit(1)
 
 

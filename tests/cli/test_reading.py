@@ -66,12 +66,38 @@ def test_parse_json(run_json: Callable[..., Any], tmp_path: Path) -> None:
     assert [one["reason"] for one in result["rejections"]] == ["not_json", "truncated"]
 
 
-def test_parse_reads_any_bytes(run: Run) -> None:
-    """Bytes that are no UTF-8 cost their line, not the command."""
-    result = run("parse", stdin=b'\xff\xfe\x00\n{"a":1}\n')
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32", "gb18030"])
+def test_parse_reads_what_insert_reads(run: Run, encoding: str) -> None:
+    """Every encoding of a text file, with nothing to tell."""
+    result = run("parse", "--strict", stdin='{"a":"刘备"}\n'.encode(encoding))
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert json.loads(result.stdout) == {"a": "刘备"}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'\xff\x00\n{"a":1}\n',
+        b'{"a":1}\n{"b":' + "賈寶玉愛林黛玉".encode("big5") + b"\n",
+        b'{"a":1}\n{"b":"' + "刘备".encode()[:-1],
+    ],
+)
+def test_parse_reads_any_bytes(run: Run, data: bytes) -> None:
+    """Those that are in no encoding cost their line, not the command, and are told."""
+    result = run("parse", stdin=data)
 
     assert result.exit_code == 0
     assert json.loads(result.stdout) == {"a": 1}
+    assert "the answer is no text file" in result.stderr and "U+FFFD" in result.stderr
+
+
+def test_parse_strict_refuses_wrong_bytes(run: Run) -> None:
+    """Also where they stand inside of a record that can be read."""
+    result = run("parse", "--strict", stdin=b'{"a":"caf\xe9!"}\n')
+
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == {"a": "caf\ufffd!"}
 
 
 def test_extract_asks_and_prints_records(run: Run, tmp_path: Path) -> None:
