@@ -159,7 +159,7 @@ def export(
         told = {"file": output} if output else {"text": text}
         emit_json({"id": name, "format": form, "rdf": version, **told})
     elif not output:
-        say(text, newline=False)
+        click.echo(text, nl=False)
 
 
 @explain.command()

@@ -46,9 +46,9 @@ def to_json(value: object) -> Json:
     raise TypeError(f"no JSON form for {type(value).__name__}")
 
 
-def say(text: object = "", *, err: bool = False, newline: bool = True) -> None:
+def say(text: object = "", *, err: bool = False) -> None:
     """Print text for people; control characters, which could steer a terminal, are made visible."""
-    click.echo(printable(str(text)), err=err, nl=newline)
+    click.echo(printable(str(text)), err=err)
 
 
 def printable(text: str) -> str:

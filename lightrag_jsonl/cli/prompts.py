@@ -64,7 +64,7 @@ def show(id: str, language: str, prompts: Path | None, as_json: bool) -> None:
     folders = [*([prompts] if prompts else []), prompt_folder(language)]
     path = next(path for folder in folders if (path := folder / f"{real}.md").is_file())
     if not as_json:
-        say(path.read_text(encoding="utf-8-sig"), newline=False)
+        click.echo(path.read_text(encoding="utf-8-sig"), nl=False)
         return
     file = read_prompt_file(path)
     schema = prompt.schema.source if prompt.schema else None

@@ -202,6 +202,15 @@ def test_export(run: Run, run_json: Any, asked: Path, tmp_path: Path, format: st
         assert "<<( " in text and "<< " in run(*command, "--rdf", "star").stdout
 
 
+def test_export_is_the_same_on_stdout_and_in_a_file(run: Run, kb: Path, tmp_path: Path) -> None:
+    """To the byte, whatever characters the question has."""
+    run("query", "-w", kb, "谁发现了镭？\x85 １２ 🙂\x9b")
+    command = ("explain", "export", "-w", kb)
+    run(*command, "-o", tmp_path / "out.nq")
+    told = run(*command).stdout_bytes
+    assert told == (tmp_path / "out.nq").read_bytes() and "\x85".encode() in told
+
+
 def test_json_ld_cannot_carry_triple_terms(run: Run, run_json: Any, asked: Path) -> None:
     """Asked for 1.2, the error names 1.1."""
     (summary,) = run_json("explain", "list", "-w", asked)

@@ -177,6 +177,13 @@ def test_prompts_show_is_the_file(run: Run) -> None:
     assert shown == (CHECKOUT / "prompts_zh" / "extract-graph.md").read_text(encoding="utf-8")
 
 
+def test_prompts_show_changes_no_character(run: Run, tmp_path: Path) -> None:
+    """Not even one that is not seen."""
+    text = run("prompts", "show", "no-context").stdout + "\nMine.\x85\x0c🙂\n"
+    (tmp_path / "no-context.md").write_text(text, encoding="utf-8")
+    assert run("prompts", "show", "no-context", "--prompts", tmp_path).stdout == text
+
+
 def test_prompts_show_follows_aliases(run: Run, run_json: Callable[..., Any]) -> None:
     """An alias shows its prompt; an unknown id names near ones."""
     assert run_json("prompts", "show", "ontology-extract")["id"] == "extract-with-ontologies"
