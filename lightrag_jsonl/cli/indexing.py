@@ -14,7 +14,7 @@ from lightrag_jsonl.cli.opening import going_on, inserting, older_documents
 from lightrag_jsonl.cli.options import FILE, Setup, as_json, models, with_options
 from lightrag_jsonl.cli.output import counted, emit_json, one_line, say
 from lightrag_jsonl.cli.progress import interruptible, progress_bar
-from lightrag_jsonl.cli.sources import find_sources, with_id
+from lightrag_jsonl.cli.sources import find_sources, visible, with_id
 from lightrag_jsonl.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -84,7 +84,9 @@ running_options = (
 @click.argument("files", nargs=-1, required=True)
 @models
 @with_options(cutting_options, running_options)
-@click.option("--id", "id", metavar="ID", help="The document's id (for one text).")
+@click.option(
+    "--id", "id", metavar="ID", callback=visible, help="The document's id (for one text)."
+)
 @as_json
 def insert(
     setup: Setup, files: tuple[str, ...], id: str | None, as_json: bool, **given: Any

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.text import name_key
 
 if TYPE_CHECKING:
     from lightrag_jsonl.types import Document
@@ -32,6 +33,13 @@ def find_sources(arguments: Sequence[str]) -> Path | Document | list[Path | Docu
         else:
             found.append(Path(argument))
     return found[0] if len(found) == 1 else found
+
+
+def visible(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """The value of an option that names something, as it is."""
+    if value is not None and not name_key(value):  # as of a variable that is not set
+        raise click.BadParameter(f"{value!r} has no character that can be seen")
+    return value
 
 
 def with_id(sources: Path | Document | list[Path | Document], id: str) -> Document:

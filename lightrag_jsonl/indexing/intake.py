@@ -18,7 +18,7 @@ from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.documents import StoredDocument
 from lightrag_jsonl.storage.pending import PendingDocument
 from lightrag_jsonl.storage.rows import dump
-from lightrag_jsonl.text import digest, sanitize
+from lightrag_jsonl.text import digest, name_key, sanitize
 from lightrag_jsonl.types import Chunk, Document, Json, Page
 
 UNDONE = ("partial", "failed")  # states of documents that have unfinished chunks
@@ -28,8 +28,11 @@ LONGEST_INTEGER = 10_000  # bits; of some more, Python refuses to write the digi
 def identified(document: Document) -> tuple[Document, tuple[Page, ...]]:
     """A document with its id (from its content where none was given) and its pages.
 
-    What it is called and its metadata become what can be stored.
+    What it is called and its metadata become what can be stored. `ConfigError` where nobody could
+    see the id.
     """
+    if document.id and not name_key(document.id):
+        raise ConfigError(f"the id {document.id!r} has no character that can be seen")
     pages = document_pages("", document)
     id = sanitize(document.id or "") or _derived_id(pages)
     title, source, date, metadata = map(

@@ -95,6 +95,16 @@ def test_stdin_with_an_id_and_its_new_version(
     assert document["characters"] == len(CHINESE)
 
 
+@pytest.mark.parametrize("id", ["", "  ", "\u3000", "\u200b\n"])
+def test_an_id_that_cannot_be_seen_is_wrong_usage(run: Run, tmp_path: Path, id: str) -> None:
+    """As of a variable that is not set; no index is made."""
+    result = run("insert", "-w", tmp_path / "kb", "--id", id, "-", stdin=ENGLISH)
+
+    assert result.exit_code == 2 and "--id" in result.stderr
+    assert f"{id!r} has no character that can be seen" in result.stderr
+    assert not (tmp_path / "kb").exists()
+
+
 def test_an_id_for_two_texts(run: Run, tmp_path: Path) -> None:
     """One id cannot name two documents."""
     texts = write(tmp_path / "texts", a__txt=ENGLISH, b__txt=CHINESE)

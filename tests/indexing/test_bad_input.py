@@ -295,6 +295,17 @@ def test_an_id_is_found_as_it_was_given(tmp_path: Path) -> None:
                 gone("a\ud83d")
 
 
+@pytest.mark.parametrize("id", ["  ", "\u3000\t", "\u200b"])
+def test_an_id_that_cannot_be_seen_is_refused(tmp_path: Path, id: str) -> None:
+    """Alone as an error; in company as a failure, beside which the others are indexed."""
+    blank = Document("Ann met Bob.", id=id)
+    with pytest.raises(ConfigError, match="no character that can be seen"):
+        insert(tmp_path, blank)
+    report = insert(tmp_path, blank, Document("Ann met Cid.", id="．"))
+    assert report.documents == ("．",)
+    assert [failure.document_id for failure in report.failures] == [id]
+
+
 def test_a_writer_of_pending_documents_needs_no_id(tmp_path: Path) -> None:
     """An id that is missing or blank is derived from the text, the same each time."""
 
