@@ -82,9 +82,26 @@ def test_a_name_that_stood_for_another_takes_its_claims_along(
         assert f"{second[0]} is here." in graph[second[1]]
 
 
+@pytest.mark.parametrize(
+    ("into", "name"),
+    [
+        ("北\n京\x1b大学\x85", "北 京 大学"),
+        ("<b>Peking</b>\tUniversity", "Peking University"),
+        ("《ＰＫＵ 🙂》", "PKU 🙂"),
+        ("“PKU”", "PKU"),  # the entity itself, as it would be found in a text
+    ],
+)
+def test_the_name_of_a_merge_is_cleaned(rag: LightRAG, into: str, name: str) -> None:
+    """As those in texts are, so that it is one with the same name there."""
+    rag.merge_entities(["PKU"], into=into)
+    assert name in rag.graph
+    rag.insert_records(Document("It is.", id="b"), [record(into, "organization", "It is old.")])
+    assert "It is old." in rag.graph.nodes[name]["description"]
+
+
 def test_nothing_is_merged_into_nothing(rag: LightRAG) -> None:
-    """An empty name is a mistake."""
-    for into in ("", "  "):
+    """A name of which nothing is left is a mistake."""
+    for into in ("", "  ", "\x1b\n", "<b></b>"):
         with pytest.raises(ConfigError, match="merged into is empty"):
             rag.merge_entities(["PKU"], into=into)
 

@@ -9,7 +9,7 @@ import click
 from lightrag_jsonl.cli.opening import asking, looking
 from lightrag_jsonl.cli.options import Setup, as_json, folder
 from lightrag_jsonl.cli.output import counted, emit_json, say, table
-from lightrag_jsonl.text import name_key
+from lightrag_jsonl.text import clean_name, name_key
 
 if TYPE_CHECKING:
     from lightrag_jsonl.duplicates import Duplicate
@@ -53,6 +53,7 @@ def duplicates(setup: Setup, limit: int, as_json: bool) -> None:
 @as_json
 def merge(setup: Setup, names: tuple[str, ...], into: str, as_json: bool) -> None:
     """Make the entities NAMES one. What the texts say stays as it is, so this can be undone."""
+    into = clean_name(into)
     with asking(setup) as rag:
         rag.merge_entities(names, into=into)
     if as_json:

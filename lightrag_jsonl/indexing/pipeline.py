@@ -40,7 +40,7 @@ from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.documents import StoredDocument
 from lightrag_jsonl.storage.lock import writing
 from lightrag_jsonl.storage.pending import PendingDocument
-from lightrag_jsonl.text import name_key, sanitize
+from lightrag_jsonl.text import clean_name, name_key, sanitize
 from lightrag_jsonl.types import (
     Chunk,
     DeleteReport,
@@ -174,8 +174,11 @@ class IndexPipeline:
             )
 
     async def merge(self, names: Collection[str], into: str) -> Committed:
-        """Make several names one entity, called `into`; what each chunk said stays as it is."""
-        into = sanitize(into).strip()
+        """Make several names one entity, called `into`; what each chunk said stays as it is.
+
+        The name is cleaned as those in texts are.
+        """
+        into = clean_name(into)
         keys, target = {name_key(sanitize(name)) for name in names}, name_key(into)
         if not target:
             raise ConfigError(

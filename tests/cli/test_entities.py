@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tests.cli.conftest import Run
 
@@ -16,3 +18,13 @@ def test_the_command_to_undo_a_merge_works(run: Run, kb: Path) -> None:
 
     assert merged.stdout.startswith("1 name now means marie curie\n")
     assert run(*shlex.split(undo)).exit_code == 0
+
+
+def test_a_merge_tells_the_name_as_it_is_kept(
+    run: Run, run_json: Callable[..., Any], kb: Path
+) -> None:
+    """Cleaned, on one line."""
+    told = run("entities", "merge", "-w", kb, "Pierre Curie", "--into", "The\nCuries\x1b")
+    assert told.stdout.startswith("1 name now means The Curies\n")
+    merged = run_json("entities", "merge", "-w", kb, "Marie Curie", "--into", "《The Curies》")
+    assert merged["into"] == "The Curies"
