@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.errors import LightRAGError, PromptError, ResponseError
 from lightrag_jsonl.prompts import Prompt, PromptManager, check_set
+from lightrag_jsonl.prompts.files import prompt_folder
 from lightrag_jsonl.prompts.replies import read_json
 from lightrag_jsonl.prompts.rows import row_schema
 from lightrag_jsonl.schemas import compile_schema
@@ -379,6 +380,20 @@ def test_a_bad_override_fails_at_load_naming_its_file(tmp_path, front, body, wor
     assert problems
     assert all("keywords.md: " in problem for problem in [*problems, str(caught.value)])
     assert any(problem in str(caught.value) for problem in problems)
+
+
+def test_a_misspelt_override_is_warned_of(tmp_path, caplog):
+    """It replaces nothing; a name that is like no other, or an alias, is meant."""
+    text = (prompt_folder("en") / "answer.md").read_text(encoding="utf-8")
+    other = (prompt_folder("en") / "extract-with-ontologies.md").read_text(encoding="utf-8")
+    (tmp_path / "extract-people.md").write_text(text, encoding="utf-8")
+    (tmp_path / "ontology-extract.md").write_text(other, encoding="utf-8")
+    PromptManager.load("zh", tmp_path)
+    assert caplog.messages == []
+    (tmp_path / "anwser.md").write_text(text, encoding="utf-8")
+    assert "anwser" in PromptManager.load("zh", tmp_path).ids
+    (told,) = caplog.messages
+    assert "anwser.md: no packaged prompt of this name; near: answer" in told
 
 
 def test_check_set_goes_on_after_a_bad_file(tmp_path):

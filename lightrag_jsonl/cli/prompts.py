@@ -79,21 +79,22 @@ def show(id: str, language: str, prompts: Path | None, as_json: bool) -> None:
 def check(context: click.Context, folder: Path | None, as_json: bool) -> None:
     """Check the prompt files of FOLDER, or the packaged ones; exit 1 where something is wrong.
 
-    Looks at templates, declared variables, schemas, and every example against its schema.
+    Looks at templates, declared variables, schemas, and every example against its schema; names
+    the files that replace no packaged prompt.
     """
-    from lightrag_jsonl.prompts import check_set
+    from lightrag_jsonl.prompts import check_set, strangers
     from lightrag_jsonl.prompts.files import prompt_folder
 
     folders = [folder] if folder else [prompt_folder(code) for code in PACKAGED]
-    problems = {str(one): check_set(one) for one in folders}
+    checked = [(str(one), check_set(one), strangers(one)) for one in folders]
     if as_json:
-        emit_json([{"folder": name, "problems": found} for name, found in problems.items()])
+        emit_json([{"folder": name, "problems": p, "notes": n} for name, p, n in checked])
     else:
-        for name, found in problems.items():
-            say(f"{name}: {counted(len(found), 'problem') if found else 'sound'}")
-            for problem in found:
-                say(f"  {problem}")
-    context.exit(1 if any(problems.values()) else 0)
+        for name, problems, notes in checked:
+            say(f"{name}: {counted(len(problems), 'problem') if problems else 'sound'}")
+            for told in (*problems, *(f"note: {note}" for note in notes)):
+                say(f"  {told}")
+    context.exit(1 if any(problems for _, problems, _ in checked) else 0)
 
 
 def _load(language: str, overrides: Path | None) -> PromptManager:

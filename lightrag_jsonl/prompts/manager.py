@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -24,6 +25,9 @@ from lightrag_jsonl.protocols import LLM
 from lightrag_jsonl.types import Json, Message, Record, ResponseType
 
 Ask: TypeAlias = Callable[[str, str], Awaitable[str]]
+MISSPELT = 0.8  # as like are "anwser" and "answer"; "extract-people" is like no packaged name
+
+log = logging.getLogger(__name__)
 
 
 class PromptManager:
@@ -48,7 +52,8 @@ class PromptManager:
     ) -> PromptManager:
         """A language's prompts (a code, or a folder), with those of the folder `overrides` on top.
 
-        A folder of the user's is checked here, whole: `PromptError` names the file and the key.
+        A folder of the user's is checked here, whole: `PromptError` names the file and the key. A
+        file of `overrides` whose name is nearly that of a prompt is warned of.
         """
         manager = cls()
         folder = packaged_folder(language)
@@ -59,7 +64,11 @@ class PromptManager:
             manager._put(folder_prompts(prompt_folder(language)), cls.load("en"))
             manager._require_all(cls.load("en").ids, language)
         if overrides is not None:
-            manager._put(folder_prompts(Path(overrides)), manager)
+            own = folder_prompts(Path(overrides))
+            for id in own:
+                if manager._find(id) is None and manager._near(id):
+                    log.warning("%s: %s", overrides, manager._replaces_none(id))
+            manager._put(own, manager)
         return manager
 
     def load_config(self, config: Mapping[str, object], *, source: str = "config") -> None:
@@ -88,8 +97,7 @@ class PromptManager:
         """The prompt with this id or alias; an unknown one is a `KeyError` that lists near names."""
         prompt = self._find(id)
         if prompt is None:
-            known = [*self.ids, *sorted(self._aliases)]
-            near = difflib.get_close_matches(id, known, n=3, cutoff=0.5) or self.ids
+            near = self._near(id, n=3, cutoff=0.5) or self.ids
             raise NotFoundError(f"no prompt {id!r}; there is: {', '.join(near)}")
         return prompt
 
@@ -152,6 +160,14 @@ class PromptManager:
     def _find(self, id: str) -> Prompt | None:
         return self._prompts.get(id) or self._prompts.get(self._aliases.get(id, id))
 
+    def _near(self, id: str, *, n: int = 1, cutoff: float = MISSPELT) -> list[str]:
+        known = [*self.ids, *sorted(self._aliases)]
+        return difflib.get_close_matches(id, known, n=n, cutoff=cutoff)
+
+    def _replaces_none(self, id: str) -> str:
+        near = "".join(f"; near: {name}" for name in self._near(id))
+        return f"{id}.md: no packaged prompt of this name{near} (only extract can ask with it)"
+
     def _require_all(self, ids: Iterable[str], language: str | Path) -> None:
         """A language of the user's must have every prompt that the packaged ones have."""
         missing = [id for id in ids if id not in self._prompts]
@@ -179,6 +195,13 @@ def check_set(folder: str | Path) -> list[str]:
         except PromptError as error:
             problems.append(str(error))
     return list(dict.fromkeys(problems))
+
+
+def strangers(folder: str | Path) -> list[str]:
+    """What is to be known of the prompt files of a folder that replace no packaged prompt."""
+    packaged = PromptManager.load("en")
+    ids = [path.stem for path in prompt_paths(Path(folder))]
+    return [packaged._replaces_none(id) for id in ids if packaged._find(id) is None]
 
 
 async def _asked(llm: LLM | Ask, messages: Sequence[Message], response_type: ResponseType) -> str:

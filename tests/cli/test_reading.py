@@ -204,6 +204,24 @@ def test_prompts_of_ones_own(run: Run, tmp_path: Path) -> None:
     assert "no-context.md" in result.stdout and "nobody" in result.stdout
 
 
+def test_a_prompt_file_that_replaces_none_is_told(
+    run: Run, run_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    """By `check`, with the name that was probably meant; it is no problem, since extract may use it."""
+    for id in ("anwser", "answer", "ontology-extract", "食谱"):
+        like = "extract-topics" if id == "食谱" else id.replace("anwser", "answer")
+        text = run("prompts", "show", like).stdout
+        (tmp_path / f"{id}.md").write_text(text, encoding="utf-8")
+    (found,) = run_json("prompts", "check", tmp_path)
+    assert found["problems"] == []
+    assert [note.split(" (")[0] for note in found["notes"]] == [
+        "anwser.md: no packaged prompt of this name; near: answer",
+        "食谱.md: no packaged prompt of this name",
+    ]
+    told = run("prompts", "check", tmp_path)
+    assert told.exit_code == 0 and "sound\n  note: anwser.md: no packaged" in told.stdout
+
+
 def test_packaged_prompts_are_sound(run_json: Callable[..., Any]) -> None:
     """`prompts check` without a folder looks at both packaged sets and finds nothing."""
     assert [one["problems"] for one in run_json("prompts", "check")] == [[], []]
