@@ -102,11 +102,12 @@ class QueryParam:
     `chunk_top_k` counts chunks; `chunk_share` is the part of `max_total_tokens` that facts cannot
     take from them. `hl_keywords` and `ll_keywords`, if either is given, replace the keyword call.
     `conversation_history` are `Message`s or mappings with "role" and "content".
-    `response_type` and `user_prompt` are told to the model; `fail_response` is said where nothing
-    was found, instead of the language's own words. `ranking` orders the relations of found
-    entities by likeness to the question or by degree, and `fusion` says how ranked lists become
-    one. `selection` lets the score, a model ("llm") or nobody ("all") choose among relations.
-    `lexical` adds full-text search, and `enable_rerank` uses the reranker, where there is one.
+    `response_type`, the form of the answer, and `user_prompt` are told to the model; `fail_response`
+    is said where nothing was found. Where one of them is `None`, the language's own words stand in.
+    `ranking` orders the relations of found entities by likeness to the question or by degree, and
+    `fusion` says how ranked lists become one. `selection` lets the score, a model ("llm") or nobody
+    ("all") choose among relations. `lexical` adds full-text search, and `enable_rerank` uses the
+    reranker, where there is one.
     `where` filters documents by `id`, `title`, `source`, `date` or their metadata.
     `similarity_reuse`: reuse the answer of a question at least this similar (cosine), `None` never;
     with `similarity_check` only if the model, too, takes the two for the same. `ConfigError`
@@ -120,7 +121,7 @@ class QueryParam:
     max_relation_tokens: int = 8_000
     max_total_tokens: int = 30_000
     chunk_share: float = 0.5
-    response_type: str = "Multiple Paragraphs"
+    response_type: str | None = None
     hl_keywords: tuple[str, ...] = ()
     ll_keywords: tuple[str, ...] = ()
     conversation_history: tuple[Message, ...] = ()

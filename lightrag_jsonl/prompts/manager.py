@@ -101,6 +101,10 @@ class PromptManager:
             raise NotFoundError(f"no prompt {id!r}; there is: {', '.join(near)}")
         return prompt
 
+    def terms(self, id: str) -> dict[str, Json]:
+        """Defaults for the variables of a prompt: its own, and those of all."""
+        return {**self._terms, **self.prompt(id).terms}
+
     def render(self, id: str, variables: Mapping[str, object] | None = None) -> tuple[Message, ...]:
         """The messages of a prompt; `PromptError` names a variable that is missing."""
         return self.prompt(id).render(variables or {}, self._terms)
@@ -114,7 +118,7 @@ class PromptManager:
         that cannot be read is a `ResponseError`; for `jsonl` bad lines are left out.
         """
         prompt = self.prompt(id)
-        schema = prompt.schema_for({**self._terms, **prompt.terms, **variables})
+        schema = prompt.schema_for({**self.terms(id), **variables})
         messages = prompt.render(variables, self._terms)
         text = await _asked(llm, messages, prompt.response_type)
         if prompt.response_type == "json":

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import Tokenizer
-from lightrag_jsonl.types import Context, Message
+from lightrag_jsonl.types import Context, Json, Message
 
 QUESTION_SHARE = 0.25  # of the total budget that a question may take; a longer one is cut
 HISTORY_SHARE = 0.25  # and that the conversation may take
+FORM = (
+    "Multiple Paragraphs"  # of an answer, where a prompt of the user's asks for it and names none
+)
 
 
 def answer_variables(
-    context: Context, *, param: QueryParam, tokenizer: Tokenizer
+    context: Context, *, param: QueryParam, tokenizer: Tokenizer, terms: Mapping[str, Json]
 ) -> dict[str, object]:
-    """The variables of the answer prompts."""
+    """The variables of the answer prompts; `terms` are the defaults of the one that is asked."""
     return {
         "query": context.question,
         "context": context.prompt,
         "history": recent_turns(param, tokenizer),
-        "response_type": param.response_type,
+        "response_type": param.response_type or terms.get("response_type", FORM),
         "user_prompt": param.user_prompt,
     }
 

@@ -140,7 +140,10 @@ class QueryPipeline:
         elif recipe.searches and self._answerer is not None:
             yield await self._answerer.answer(context.question, context)
         elif recipe.searches:
-            variables = answer_variables(context, param=param, tokenizer=self._tokenizer)
+            terms = self._ask.prompts.terms(recipe.prompt)
+            variables = answer_variables(
+                context, param=param, tokenizer=self._tokenizer, terms=terms
+            )
             if whole:
                 reply = await self._ask.text(recipe.prompt, variables)
                 usages.append(reply.usage)

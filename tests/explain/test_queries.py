@@ -379,6 +379,18 @@ def test_a_reused_answer_leaves_a_trace_that_says_so(tmp_path: Path) -> None:
     assert "written for an earlier, similar question" in page
 
 
+def test_an_answer_is_reused_in_the_form_that_is_wished(tmp_path: Path) -> None:
+    """Whether the form is the prompt's own or one that was named."""
+    plain = QueryParam(mode="hybrid", similarity_reuse=0.5)
+    with opened(tmp_path, ENGLISH) as rag:
+        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+        for param in (plain, replace(plain, response_type="One sentence")):
+            reused = [
+                rag.trace(str(rag.query(ENGLISH.question, param).trace_id)).reused for _ in "12"
+            ]
+            assert reused == [False, True]
+
+
 def test_no_answer_of_other_prompts_is_reused(tmp_path: Path) -> None:
     """What the model was told then was something else."""
     param, prompts = QueryParam(mode="hybrid", similarity_reuse=0.5), tmp_path / "prompts"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -247,6 +249,36 @@ async def test_an_empty_index_answers_without_a_model(
     assert plain.text and plain.context.empty
     assert given.text == "No idea."
     assert llm.requests == []
+
+
+def form_of_the_answer(folder: Path, param: QueryParam | None = None, **more: Any) -> str:
+    """What the model is told in the line that says how the answer should look."""
+    llm = ScriptedLLM(["[1]"])
+    with LightRAG(folder, llm=llm, **more) as rag:
+        rag.query(QUESTION, param or QueryParam(ll_keywords=("Scrooge",)))
+    return re.findall("(?:Form of the answer: |回答的形式：)(.*?)[.。]", llm.requests[0].text)[0]
+
+
+@pytest.mark.parametrize(("language", "own"), [("en", "several paragraphs"), ("zh", "分为几段")])
+@pytest.mark.parametrize(("mode", "unsaid"), [("naive", None), ("local", ""), ("mix", None)])
+def test_the_form_of_an_answer_is_told_in_the_language_of_the_prompt(
+    tmp_path: Path, mode: Mode, unsaid: str | None, language: str, own: str
+) -> None:
+    """Unless the caller names one, which goes out as it is."""
+    with LightRAG(tmp_path, language=language) as rag:
+        rag.insert("Scrooge was the partner of Marley.")
+    param = QueryParam(mode=mode, ll_keywords=("Scrooge",), response_type=unsaid)
+    assert form_of_the_answer(tmp_path, param, language=language) == own
+    for form in ("Multiple Paragraphs", "一句话"):
+        named = replace(param, response_type=form)
+        assert form_of_the_answer(tmp_path, named, language=language) == form
+
+
+def test_a_prompt_of_ones_own_need_not_name_a_form(carol: Path, tmp_path: Path) -> None:
+    """It may ask for the variable, as TrustGraph's do, whether anybody gives it or not."""
+    template = "---\nresponse-type: text\n---\n# user\n\nForm of the answer: {{ response_type }}.\n"
+    (tmp_path / "answer-mix.md").write_text(template, encoding="utf-8")
+    assert form_of_the_answer(carol, prompts=tmp_path) == "Multiple Paragraphs"
 
 
 async def test_bypass_is_the_model_alone(carol: Path, pipelines: Pipelines) -> None:
