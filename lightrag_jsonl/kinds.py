@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import fields
 from functools import cache
 from numbers import Integral, Real
@@ -20,12 +20,16 @@ KINDS: Mapping[str, tuple[Check, str]] = {
     "int": (lambda value: isinstance(value, Integral) and not _is_bool(value), "a whole number"),
     "float": (lambda value: isinstance(value, Real) and not _is_bool(value), "a number"),
     "tuple[str, ...]": (lambda value: _are_texts(value), "a tuple of texts"),
-    "Mapping[str, Json]": (lambda value: isinstance(value, Mapping), "a mapping"),
+    "Sequence[str]": (lambda value: _are_texts(value), "a tuple of texts"),
+    "Mapping[str, Any]": (lambda value: isinstance(value, Mapping), "a mapping"),
 }
 
 
 def check_fields(made: Any) -> None:
-    """Check the fields of a dataclass; `ConfigError` names the one whose value is of another kind."""
+    """Check the fields of a dataclass; `ConfigError` names the one whose value is of another kind.
+
+    Numbers of other libraries become Python's own: so they can be written down.
+    """
     kind: Any = type(made)
     for name, check, told, optional in _checks(kind):
         value = getattr(made, name)
@@ -33,6 +37,25 @@ def check_fields(made: Any) -> None:
             shown = repr(value)
             shown = shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
             raise ConfigError(f"{name} must be {told}, not {shown}")
+        if isinstance(value, Real) and not isinstance(value, int | float):
+            plain = int(value) if isinstance(value, Integral) else float(value)
+            object.__setattr__(made, name, plain)
+
+
+def plain_json(value: object, name: str) -> Any:
+    """A value as JSON has it: numbers of other libraries as Python's own, tuples and sets as lists.
+
+    `ConfigError` names what has no place in it.
+    """
+    if isinstance(value, str | int | float) or value is None:
+        return value
+    if isinstance(value, Real):
+        return int(value) if isinstance(value, Integral) else float(value)
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: plain_json(item, name) for key, item in value.items()}
+    if isinstance(value, list | tuple | Set):
+        return [plain_json(item, name) for item in value]
+    raise ConfigError(f"{name} must be texts, numbers, or lists of them, not {value!r}")
 
 
 @cache

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from lightrag_jsonl.errors import ConfigError
-from lightrag_jsonl.kinds import check_fields
+from lightrag_jsonl.kinds import check_fields, plain_json
 from lightrag_jsonl.types import Json, Message, Mode
 
 ExtractionPrompt = Literal["extract-graph", "agent-kg-extract", "extract-with-ontologies"]
 Ranking = Literal["relevance", "degree"]
 Fusion = Literal["rrf", "round_robin"]
 Selection = Literal["llm", "score", "all"]
+Turn = Message | Mapping[str, str]
 Role = Literal["system", "user", "assistant"]
 
 OVERLAP = 100  # tokens; a twelfth of a chunk
@@ -122,16 +123,16 @@ class QueryParam:
     max_total_tokens: int = 30_000
     chunk_share: float = 0.5
     response_type: str | None = None
-    hl_keywords: tuple[str, ...] = ()
-    ll_keywords: tuple[str, ...] = ()
-    conversation_history: tuple[Message, ...] = ()
+    hl_keywords: Sequence[str] = ()
+    ll_keywords: Sequence[str] = ()
+    conversation_history: Sequence[Turn] = ()
     user_prompt: str = ""
     enable_rerank: bool = True
     ranking: Ranking = "relevance"
     fusion: Fusion = "rrf"
     selection: Selection = "score"
     lexical: bool = True
-    where: Mapping[str, Json] = field(default_factory=dict)
+    where: Mapping[str, Any] = field(default_factory=dict)
     fail_response: str | None = None
     similarity_reuse: float | None = None
     similarity_check: bool = False
@@ -149,12 +150,19 @@ class QueryParam:
         )
         _require(self.max_total_tokens >= 1, "max_total_tokens must be at least 1")
         _require(0.0 <= self.chunk_share <= 1.0, "chunk_share must be between 0 and 1")
-        if not all(isinstance(turn, Message) for turn in self.conversation_history):
-            turns = tuple(map(_message, self.conversation_history))
-            object.__setattr__(self, "conversation_history", turns)
+        if self.where:
+            plain = {name: plain_json(self.where[name], f"where[{name!r}]") for name in self.where}
+            _require(all(isinstance(name, str) for name in plain), "where: fields have names")
+            object.__setattr__(self, "where", plain)
+        object.__setattr__(self, "conversation_history", self.turns)
+
+    @property
+    def turns(self) -> tuple[Message, ...]:
+        """The conversation so far."""
+        return tuple(map(_message, self.conversation_history))
 
 
-def _message(turn: Message | Mapping[str, str]) -> Message:
+def _message(turn: Turn) -> Message:
     """A turn as other libraries write it, a mapping, as ours."""
     if isinstance(turn, Mapping) and isinstance(turn.get("content"), str):
         turn = Message(str(turn.get("role")), turn["content"])

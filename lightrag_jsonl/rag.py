@@ -40,7 +40,7 @@ from lightrag_jsonl.importing import ImportReport, import_folder
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.repairing import Told
 from lightrag_jsonl.indexing.runs import Watcher
-from lightrag_jsonl.options import IndexOptions, QueryParam
+from lightrag_jsonl.options import IndexOptions, QueryParam, Turn
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import (
     LLM,
@@ -76,7 +76,6 @@ from lightrag_jsonl.types import (
     Failure,
     InsertReport,
     Language,
-    Message,
     Mode,
     Page,
     Record,
@@ -279,7 +278,7 @@ class AsyncLightRAG:
         param: QueryParam | None = None,
         *,
         mode: Mode | None = None,
-        history: Sequence[Message] = (),
+        history: Sequence[Turn] = (),
         explain: bool = False,
         listener: Listener | None = None,
     ) -> Answer:
@@ -297,7 +296,7 @@ class AsyncLightRAG:
         param: QueryParam | None = None,
         *,
         mode: Mode | None = None,
-        history: Sequence[Message] = (),
+        history: Sequence[Turn] = (),
     ) -> Context:
         """What would be shown to the model: ranked entities, relations and chunks, and the prompt."""
         asked = self._param(param, mode, history)
@@ -309,7 +308,7 @@ class AsyncLightRAG:
         param: QueryParam | None = None,
         *,
         mode: Mode | None = None,
-        history: Sequence[Message] = (),
+        history: Sequence[Turn] = (),
         explain: bool = False,
         listener: Listener | None = None,
     ) -> AsyncStream:
@@ -323,7 +322,7 @@ class AsyncLightRAG:
         param: QueryParam | None = None,
         *,
         mode: Mode | None = None,
-        history: Sequence[Message] = (),
+        history: Sequence[Turn] = (),
         explain: bool = True,
     ) -> AsyncIterator[Event]:
         """The typed events of a query as they happen, each stored before it is yielded.
@@ -337,7 +336,7 @@ class AsyncLightRAG:
         self,
         param: QueryParam | None,
         mode: Mode | None,
-        history: Sequence[Message],
+        history: Sequence[Turn],
         explain: bool = False,
     ) -> QueryParam:
         param = param or QueryParam()

@@ -24,7 +24,7 @@ from lightrag_jsonl.files import Given
 from lightrag_jsonl.importing import ImportReport
 from lightrag_jsonl.indexing.repairing import Told
 from lightrag_jsonl.indexing.runs import Watcher
-from lightrag_jsonl.options import IndexOptions, QueryParam
+from lightrag_jsonl.options import IndexOptions, QueryParam, Turn
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import (
     LLM,
@@ -46,7 +46,6 @@ from lightrag_jsonl.types import (
     DocumentStatus,
     InsertReport,
     Language,
-    Message,
     Mode,
     Page,
     Record,
@@ -171,7 +170,7 @@ class LightRAG:
         param: QueryParam | None = None,
         *,
         mode: Mode | None = None,
-        history: Sequence[Message] = (),
+        history: Sequence[Turn] = (),
         explain: bool = False,
         listener: Listener | None = None,
     ) -> Answer:
@@ -188,7 +187,7 @@ class LightRAG:
         param: QueryParam | None = None,
         *,
         mode: Mode | None = None,
-        history: Sequence[Message] = (),
+        history: Sequence[Turn] = (),
     ) -> Context:
         """What would be shown to the model: ranked entities, relations and chunks, and the prompt."""
         return self._loop.run_here(self._rag.retrieve(question, param, mode=mode, history=history))
@@ -199,7 +198,7 @@ class LightRAG:
         param: QueryParam | None = None,
         *,
         mode: Mode | None = None,
-        history: Sequence[Message] = (),
+        history: Sequence[Turn] = (),
         explain: bool = False,
         listener: Listener | None = None,
     ) -> Stream:
@@ -215,7 +214,7 @@ class LightRAG:
         param: QueryParam | None = None,
         *,
         mode: Mode | None = None,
-        history: Sequence[Message] = (),
+        history: Sequence[Turn] = (),
         explain: bool = True,
     ) -> Iterator[Event]:
         """The typed events of a query as they happen, each stored before it is yielded."""

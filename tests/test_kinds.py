@@ -52,6 +52,23 @@ def test_what_will_do() -> None:
     Document("x", pages=["one", "two"])  # type: ignore[arg-type]
 
 
+def test_numbers_of_other_libraries_become_pythons_own() -> None:
+    """They are written down, compared with what is stored, and told of."""
+    options = IndexOptions(chunk_tokens=np.int64(300), lock_timeout=np.float32(0.5))  # type: ignore[arg-type]
+    assert (type(options.chunk_tokens), type(options.lock_timeout)) == (int, float)
+    where = {"year": np.int64(1900), "id": ("a", "b"), "n": {"$gte": np.float32(0.5)}, "t": {"x"}}
+    found = QueryParam(where=where).where
+    assert found == {"year": 1900, "id": ["a", "b"], "n": {"$gte": 0.5}, "t": ["x"]}
+    assert type(found["year"]) is int and type(found["n"]["$gte"]) is float
+
+
+@pytest.mark.parametrize("where", [{"at": datetime.date(2024, 1, 31)}, {"at": {1: 2}}, {3: "x"}])
+def test_what_no_filter_can_compare_is_told(where: dict[Any, Any]) -> None:
+    """By the name of its field."""
+    with pytest.raises(ConfigError, match="where"):
+        QueryParam(where=where)
+
+
 def test_a_long_value_is_shown_in_part() -> None:
     """The message stays a line."""
     with pytest.raises(ConfigError) as told:

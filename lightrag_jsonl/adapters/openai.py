@@ -121,7 +121,7 @@ class OpenAILLM:
         self,
         messages: Sequence[Message],
         *,
-        schema: Json,
+        schema: Mapping[str, Json],
         names: Sequence[str] | None = None,
         max_tokens: int | None = None,
     ) -> Completion:
@@ -135,7 +135,7 @@ class OpenAILLM:
         if means is None:
             return await self._complete(body)
         try:
-            held = constraint(means, schema, names if self.constrain == "grounded" else None)
+            held = constraint(means, dict(schema), names if self.constrain == "grounded" else None)
         except ConfigError as error:
             log.warning("%s: asking %s without a constraint", error, self.name)
             return await self._complete(body)

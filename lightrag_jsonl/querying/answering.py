@@ -39,7 +39,7 @@ def recent_turns(param: QueryParam, tokenizer: Tokenizer) -> tuple[Message, ...]
     """The last turns of the conversation that fit their share of the budget, in order."""
     left = int(param.max_total_tokens * HISTORY_SHARE)
     kept: list[Message] = []
-    for turn in reversed(param.conversation_history):
+    for turn in reversed(param.turns):
         left -= tokenizer.count(turn.content)
         if left < 0:
             break

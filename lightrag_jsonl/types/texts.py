@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from lightrag_jsonl.kinds import check_fields
-from lightrag_jsonl.types.model import Json
 
 Language: TypeAlias = Literal["en", "zh"]
 
@@ -28,7 +27,7 @@ class Document:
     title: str | None = None
     source: str | None = None
     date: str | None = None
-    metadata: Mapping[str, Json] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     pages: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:

@@ -20,10 +20,18 @@ from lightrag_jsonl import (
     IndexOptions,
     LightRAG,
     Message,
+    OpenAILLM,
     QueryParam,
     Usage,
 )
-from lightrag_jsonl.protocols import LLM, Embedder, Reranker, StreamingLLM, Tokenizer
+from lightrag_jsonl.protocols import (
+    LLM,
+    ConstrainedLLM,
+    Embedder,
+    Reranker,
+    StreamingLLM,
+    Tokenizer,
+)
 from lightrag_jsonl.testing import EmbedderContract, RerankerContract, TokenizerContract
 from lightrag_jsonl.types import ResponseType
 
@@ -154,3 +162,16 @@ def test_own_parts_in_the_async_class(tmp_path: Path) -> None:
             return (await rag.query("What did she discover?")).text
 
     assert asyncio.run(ask()) == "She discovered radium [1]."
+
+
+def held(model: ConstrainedLLM) -> ConstrainedLLM:
+    return model
+
+
+def test_what_users_have_at_hand_is_typed_as_it_is_taken() -> None:
+    """Lists of texts, turns as mappings, and the package's own adapter as its own port."""
+    ids: list[str] = ["a", "b"]
+    turns = [{"role": "user", "content": "Who?"}]
+    param = QueryParam(where={"id": ids}, hl_keywords=ids, conversation_history=turns)
+    assert Document("x", metadata={"tags": ids}).metadata and param.turns[0].content == "Who?"
+    assert held(OpenAILLM("m", base_url="http://localhost:1/v1")).name == "m"
