@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from lightrag_jsonl.decoding import decoded
 from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.indexfiles import check_not_of_index, is_of_index
 from lightrag_jsonl.types import Document, Failure, Json
 
 Given: TypeAlias = str | Path | Document
@@ -29,7 +30,8 @@ def read_all(given: Given | Iterable[Given]) -> Iterator[Document | Failure]:
     """Every document that is meant, read only when its turn comes.
 
     A text or file that was given alone and cannot be read is a `ConfigError`; one of several is
-    a `Failure`, and the others are read all the same.
+    a `Failure`, and the others are read all the same. The files of an index itself are no texts:
+    one given alone is a `ConfigError`, among others it is passed over.
     """
     if isinstance(given, str | Path | Document):
         yield from read_one(given)
@@ -41,6 +43,8 @@ def read_all(given: Given | Iterable[Given]) -> Iterator[Document | Failure]:
     for one in given:
         if not isinstance(one, str | Path | Document):
             raise TypeError(f"expected str, Path or Document, got {type(one).__name__}")
+        if isinstance(one, Path) and is_of_index(one):
+            continue
         try:
             yield from read_one(one)
         except ConfigError as error:
@@ -66,6 +70,7 @@ def _read_folder(folder: Path) -> Iterator[Document | Failure]:
     found = os.walk(folder, onerror=closed.append)
     files = sorted(Path(place, name) for place, _, names in found for name in names)
     files = [path for path in files if path.is_file() or _is_broken_link(path)]
+    files = [path for path in files if not is_of_index(path)]
     paths = [path for path in files if path.suffix.lower() in SUFFIXES]
     if not paths and not closed:
         raise ConfigError(f"{folder} holds no readable file ({', '.join(SUFFIXES)})")
@@ -109,10 +114,12 @@ def check_target(name: str) -> None:
     path = Path(name)
     if not path.name or path.is_dir() or not path.parent.is_dir():
         raise ConfigError(f"cannot write to {name!r}: it names no file in a folder that is there")
+    check_not_of_index(path)
 
 
 def read_text(path: Path) -> str:
     """A text file's content, as `decoded` reads it."""
+    check_not_of_index(path)
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lightrag_jsonl.adapters.openai import read_completion
 from lightrag_jsonl.errors import ConfigError, LLMError
+from lightrag_jsonl.indexfiles import check_not_of_index
 from lightrag_jsonl.types import Completion, Json, Record
 
 KEY = re.compile("[0-9a-f]{64}")  # how requests are named
@@ -72,6 +73,7 @@ def _other(id: str, record: Record) -> Completion | None:
 
 
 def _lines(path: Path) -> Iterator[str]:
+    check_not_of_index(path)
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
             for line in file:

@@ -16,6 +16,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.indexfiles import check_not_of_index
 from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.text import sanitize
 
@@ -264,6 +265,7 @@ def _parse_ranks(data: bytes) -> dict[bytes, int]:
 
 
 def _given_ranks(path: Path, url: str, expected_hash: str) -> bytes:
+    check_not_of_index(path)
     try:
         data = path.read_bytes()
     except OSError as cause:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from lightrag_jsonl import LightRAG
 from lightrag_jsonl.errors import ConfigError
-from lightrag_jsonl.files import document_from, read_all, read_one, read_text
+from lightrag_jsonl.files import check_target, document_from, read_all, read_one, read_text
 from lightrag_jsonl.types import Document, Failure
 
 
@@ -74,6 +75,31 @@ def test_what_a_folder_passes_over_is_told(
     for name in ("b.pdf", "c.PDF", "d.docx", "README"):
         (tmp_path / name).unlink()
     assert len(list(read_one(tmp_path))) == 1 and not caplog.messages
+
+
+def test_nobody_reads_the_files_of_an_index(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By their names, and while it is open by any other; alone an error, among others passed over."""
+    write(tmp_path / "a.txt", "Ada")
+    with LightRAG(tmp_path) as rag:
+        rag.insert("Grace Hopper met Howard Aiken.")
+        os.link(tmp_path / "index.sqlite-shm", tmp_path / "b.txt")
+        (tmp_path / "中文.md").symlink_to("index.sqlite")
+        own = sorted(set(tmp_path.iterdir()) - {tmp_path / "a.txt"})
+        assert len(own) == 6
+        for path in own:
+            for use in (
+                read_text,
+                lambda path: list(read_all(path)),
+                lambda path: check_target(str(path)),
+            ):
+                with pytest.raises(ConfigError, match="belongs to an index"):
+                    use(path)
+        for given in (tmp_path, [tmp_path / "a.txt", *own]):
+            assert [found.text for found in read_all(given)] == ["Ada"]
+    assert not caplog.messages
+    assert list(read_all(write(tmp_path / "中" / "index.sqlite" / "a.txt", "Ada")))
 
 
 def test_a_missing_file_is_an_error_alone_and_a_failure_in_company(tmp_path: Path) -> None:

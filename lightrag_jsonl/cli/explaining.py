@@ -13,6 +13,7 @@ from lightrag_jsonl.cli.opening import looking
 from lightrag_jsonl.cli.options import Setup, as_json, folder
 from lightrag_jsonl.cli.output import counted, emit_json, one_line, say, table
 from lightrag_jsonl.errors import NotFoundError
+from lightrag_jsonl.indexfiles import check_not_of_index
 
 if TYPE_CHECKING:
     from lightrag_jsonl.explain.events import Event, Selection
@@ -72,6 +73,8 @@ def show(setup: Setup, id: str | None, html: Path | None, as_json: bool) -> None
       lightrag-jsonl explain show 3f2a --html answer.html
     """
     with looking(setup) as rag:
+        if html:
+            check_not_of_index(html)
         trace = _trace(rag, id)
         sources = rag.sources(trace)
         page = rag.trace_html(trace.id) if html else ""
@@ -151,6 +154,8 @@ def export(
     wanted = rdf or ("1.1" if form == "jsonld" else "1.2")
     version = next(one for one in get_args(Version) if one == wanted)
     with looking(setup) as rag:
+        if output:
+            check_not_of_index(output)
         name = _trace(rag, id).id
         text = rag.export_trace(name, format=form, rdf=version, with_source=with_source)
     if output:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.files import read_text
+from lightrag_jsonl.indexfiles import check_not_of_index
 from lightrag_jsonl.types import Json
 
 
@@ -46,6 +47,7 @@ def read_questions(path: str | Path) -> tuple[EvalQuestion, ...]:
 
 def write_questions(path: str | Path, questions: Iterable[EvalQuestion]) -> None:
     """Write a question set that `read_questions` reads."""
+    check_not_of_index(Path(path))
     lines = [json.dumps(_plain(question), ensure_ascii=False) for question in questions]
     Path(path).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.indexfiles import check_not_of_index
 from lightrag_jsonl.text import name_key
 from lightrag_jsonl.types import Json, Record
 
@@ -271,6 +272,7 @@ class _Reader:
 
 def _file_content(path: Path) -> Mapping[str, Json]:
     """A file's mapping; YAML is read where the text is no JSON."""
+    check_not_of_index(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from xml.etree.ElementTree import ParseError
 
 from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.indexfiles import check_not_of_index
 from lightrag_jsonl.types import Json
 
 if TYPE_CHECKING:
@@ -114,6 +115,8 @@ def read_folder(folder: Path) -> ForeignIndex:
 def _bytes(folder: Path, name: str) -> bytes | None:
     """A file's content, or that of its gzipped form; `None` where there is neither."""
     plain, packed = folder / name, folder / f"{name}.gz"
+    check_not_of_index(plain)
+    check_not_of_index(packed)
     try:
         if plain.is_file():
             return plain.read_bytes()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lightrag_jsonl.errors import PromptError
+from lightrag_jsonl.indexfiles import check_not_of_index
 from lightrag_jsonl.prompts.prompt import Prompt, prompt_from
 from lightrag_jsonl.types import Json
 
@@ -87,6 +88,7 @@ def prompt_paths(folder: Path) -> tuple[Path, ...]:
 def read_prompt_file(path: Path) -> PromptFile:
     """Take one file apart; `PromptError` names it where it has another form."""
     origin = f"{path.parent.name}/{path.name}"
+    check_not_of_index(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -16,13 +16,14 @@ from typing import Any
 
 from lightrag_jsonl.errors import CorruptError, LockedError, StorageError, VersionError
 from lightrag_jsonl.forks import Home
+from lightrag_jsonl.indexfiles import DATABASE, LOCK, note_open
 from lightrag_jsonl.loops import PerLoop
 from lightrag_jsonl.storage import schema
 from lightrag_jsonl.storage.bulk import STATEMENTS
 from lightrag_jsonl.storage.trouble import translated
 from lightrag_jsonl.storage.writer import CHECKPOINT_PAGES, Job, Manner, Result, Waiting, Writer
 
-FILE_NAME = "index.sqlite"
+FILE_NAME = DATABASE
 BUSY_SECONDS = 30.0
 PAUSE_SECONDS = 0.02
 
@@ -49,6 +50,7 @@ class Database:
         self._closed = False
         self._home = Home()
         self._guard = threading.Lock()
+        self._let_go = note_open(self, self.path, self.path.parent / LOCK)
         self._prepare_patiently()
         self._file = self._found_file()
 
@@ -178,6 +180,7 @@ class Database:
         self._writer.finish()
         while not self._free.empty():
             self._free.get_nowait().close()
+        self._let_go()
 
     # ── opening ─────────────────────────────────────────────────────────────────
 

@@ -13,9 +13,9 @@ from datetime import datetime
 from pathlib import Path
 
 from lightrag_jsonl.errors import LockedError
+from lightrag_jsonl.indexfiles import LOCK
 from lightrag_jsonl.storage.trouble import translated
 
-FILE_NAME = "writer.lock"
 PAUSE_SECONDS = 0.05
 
 
@@ -28,7 +28,7 @@ async def writing(working_dir: Path, timeout: float) -> AsyncIterator[None]:
     tried for by the event loop itself, in no time: a thread would go on waiting for it, and take
     it, when whoever wanted it is cancelled.
     """
-    path = working_dir / FILE_NAME
+    path = working_dir / LOCK
     with translated(path):
         connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:

@@ -211,6 +211,21 @@ def test_export_is_the_same_on_stdout_and_in_a_file(run: Run, kb: Path, tmp_path
     assert told == (tmp_path / "out.nq").read_bytes() and "\x85".encode() in told
 
 
+def test_nothing_is_written_over_an_index(run: Run, asked: Path, tmp_path: Path) -> None:
+    """Not by its name, by no link to it, and not by that of a file it may have tomorrow."""
+    link = tmp_path / "answer.html"
+    link.hardlink_to(asked / FILE_NAME)
+    before = link.read_bytes()
+    for target in (link, asked / FILE_NAME, asked / "index.sqlite-wal"):
+        for words in (("explain", "export", "-o"), ("explain", "show", "--html")):
+            result = run(*words, target, "-w", asked)
+            assert result.exit_code == 1 and "belongs to an index" in result.stderr
+    for target in (FILE_NAME, "writer.lock"):
+        result = run("export", asked / target, "-w", asked, "--format", "json")
+        assert result.exit_code == 1 and "belongs to an index" in result.stderr
+    assert (asked / FILE_NAME).read_bytes() == before
+
+
 def test_json_ld_cannot_carry_triple_terms(run: Run, run_json: Any, asked: Path) -> None:
     """Asked for 1.2, the error names 1.1."""
     (summary,) = run_json("explain", "list", "-w", asked)

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.errors import LightRAGError, LockedError
+from lightrag_jsonl.errors import ConfigError, LightRAGError, LockedError
 from lightrag_jsonl.storage import schema
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.lock import writing
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
-from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.types import Document
 from tests.conftest import CHECKOUT
 from tests.indexing.kit import entity, index, problems, read_names, relation, stored
@@ -47,6 +47,22 @@ for line in sys.stdin:
     with keeper.snapshot() as seen:
         names = [r[0] for r in seen.connection.execute("SELECT name FROM entities ORDER BY name")]
         print(seen.graph.entity_count, len(seen.vectors["entity"]), ",".join(names), flush=True)
+"""
+
+
+TRY = """
+import asyncio
+import sys
+from pathlib import Path
+from lightrag_jsonl.errors import LockedError
+from lightrag_jsonl.storage.lock import writing
+async def attempt():
+    async with writing(Path(sys.argv[1]), 0):
+        print("held")
+try:
+    asyncio.run(attempt())
+except LockedError:
+    print("refused")
 """
 
 
@@ -93,6 +109,35 @@ def test_a_second_writer_is_told_who_writes_and_readers_go_on(tmp_path: Path) ->
                 assert (await rag.insert(Document("Cid left.", id="y"))).documents == ("y",)
 
     asyncio.run(run())
+
+
+def test_an_insert_of_all_that_lies_beside_the_index_keeps_its_lock(tmp_path: Path) -> None:
+    """`insert -w . *` names the index's own files, too: whoever opened one would drop its locks."""
+    seen: list[str] = []
+
+    def answer(request: Request) -> str:
+        with process(TRY, tmp_path) as other:
+            seen.append(line_of(other))
+        return read_names(request)
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            await rag.insert("Ann met Bob.")
+        (tmp_path / "x.txt").write_text("Cid met Dan.", encoding="utf-8")
+        options = IndexOptions(max_gleanings=0, max_concurrent_calls=1)
+        async with index(tmp_path, ScriptedLLM(answer), options=options) as rag:
+            os.link(tmp_path / "index.sqlite", tmp_path / "a.txt")
+            names = [path.name for path in tmp_path.iterdir()]
+            assert {"writer.lock", "index.sqlite-shm"} <= set(names)
+            report = await rag.insert(tmp_path / name for name in sorted(names))
+            assert len(report.documents) == 1 and not report.failures
+            (tmp_path / "y.txt").write_text("Eve met Fay.", encoding="utf-8")
+            assert len((await rag.insert(tmp_path)).documents) == 1
+            with pytest.raises(ConfigError, match="belongs to an index"):
+                await rag.insert(tmp_path / "writer.lock")
+
+    asyncio.run(run())
+    assert set(seen) == {"refused"} and len(seen) == 2
 
 
 def test_a_writer_waits_for_the_one_before_it(tmp_path: Path) -> None:
