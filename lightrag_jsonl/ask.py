@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import logging
@@ -13,7 +14,13 @@ from dataclasses import dataclass, replace
 import orjson
 
 from lightrag_jsonl.calls import answered, is_cancelled
-from lightrag_jsonl.errors import ConfigError, LightRAGError, LLMError, ResponseError
+from lightrag_jsonl.errors import (
+    ConfigError,
+    LightRAGError,
+    LLMError,
+    ResponseError,
+    StorageError,
+)
 from lightrag_jsonl.jsonl import parse_jsonl
 from lightrag_jsonl.loops import PerLoop
 from lightrag_jsonl.prompts import PromptManager
@@ -179,7 +186,8 @@ class Ask:
             try:
                 return self.prompts.parse_json(reply.text, prompt=prompt), reply
             except ResponseError:
-                await self.forget(reply)
+                with contextlib.suppress(StorageError):  # nor was it kept, then
+                    await self.forget(reply)
                 if last:
                     raise
         raise AssertionError("unreachable")
@@ -286,7 +294,10 @@ class Ask:
             del in_flight[key]
 
     async def _pay(self, request: _Request, key: bytes, spending: Spending | None) -> Completion:
-        """Call the model and commit its answer before anyone sees it."""
+        """Call the model and commit its answer before anyone sees it.
+
+        What a chunk says has to be kept, or the insert ends; who asks a question is answered anyway.
+        """
         async with self.slots.taken(request.turn):
             if spending is not None:
                 spending.check()
@@ -302,7 +313,8 @@ class Ask:
             )
             if spending is not None:
                 spending.add(replace(done.usage, calls=1))
-            await self._keep(request.prompt, key, done)  # so no more than the slots can be lost
+            needed = request.turn != QUESTION
+            await self._keep(request.prompt, key, done, needed=needed)  # so few can be lost
         return done
 
     async def _call(self, request: _Request) -> Completion:
@@ -355,7 +367,9 @@ class Ask:
         with self._database.reading(single=True) as connection:  # by key: under 0.1 ms
             return cache.completion(connection, key)
 
-    async def _keep(self, prompt: str, key: bytes, done: Completion) -> None:
+    async def _keep(
+        self, prompt: str, key: bytes, done: Completion, *, needed: bool = False
+    ) -> None:
         self._keeping += 1
         try:
             await self._write(
@@ -364,6 +378,10 @@ class Ask:
                 ),
                 urgent=self._keeping >= self.slots.in_use,  # no other answer can come before
             )
+        except StorageError as error:
+            if needed:
+                raise
+            log.warning("%s: the model's answer is not kept: %s", prompt, error)
         finally:
             self._keeping -= 1
 

@@ -514,7 +514,7 @@ class AsyncLightRAG:
         before = overview.bytes_on_disk(self.working_dir)
         async with self._engine.indexing.writing():  # whose texts may just be about to use them
             await self._database.committed(clear_unused_embeddings)
-            await asyncio.to_thread(self._database.vacuum)
+            await self._database.vacuum()
         return before - overview.bytes_on_disk(self.working_dir)
 
     async def cache_stats(self) -> CacheStats:

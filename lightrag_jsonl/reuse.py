@@ -6,6 +6,7 @@ want different answers. `similarity_check` also asks the model whether they mean
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ import numpy as np
 
 from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.calls import embedded
+from lightrag_jsonl.errors import StorageError
 from lightrag_jsonl.explain.codec import from_json, to_json
 from lightrag_jsonl.explain.recorder import Recorder
 from lightrag_jsonl.options import QueryParam
@@ -28,6 +30,8 @@ from lightrag_jsonl.types import Answer, Usage
 SURE = 0.5  # what the model's own judgment of two questions must reach
 CANDIDATES = 3  # similar questions the model is asked about at the most
 NUMBER = re.compile(r"\d*\.?\d+")
+
+log = logging.getLogger(__name__)
 
 
 class Reuse:
@@ -76,7 +80,10 @@ class Reuse:
             vector=await self._vector(question),
             answer=to_json(answer),
         )
-        await self._database.committed(write, flush=False)
+        try:
+            await self._database.committed(write, flush=False)
+        except StorageError as error:  # it was given all the same
+            log.warning("the answer is not kept to be given again: %s", error)
 
     async def replay(self, answer: Answer, recorder: Recorder) -> None:
         """Record a reused answer's trace: what it once rested on, which is still what is stored."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
 from datetime import UTC, datetime
 
+from lightrag_jsonl.errors import StorageError
 from lightrag_jsonl.explain.edges import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.explain.events import (
     AnswerChunk,
@@ -36,7 +39,8 @@ class Recorder:
 
     Events are handed to the writing thread as they happen. With a `listener` each is on disk
     before the listener hears of it; without one only the end is waited for. A listener that
-    raises is logged once and no longer told; the answer never suffers.
+    raises is logged once and no longer told; where an event cannot be stored, that is logged, and
+    none after it is: the trace stays incomplete. The answer never suffers.
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class Recorder:
         self._retrieved: frozenset[str] = frozenset()
         self._sources: tuple[str, ...] = ()
         self._ended = False
+        self._lost = False  # an event could not be stored
 
     @property
     def trace_id(self) -> str:
@@ -69,7 +74,10 @@ class Recorder:
         return self._session.generation
 
     async def begin(self) -> None:
-        """Record that the question was asked."""
+        """Record that the question was asked.
+
+        Before anything is paid for: a listener's question that cannot be stored is a `StorageError`.
+        """
         session = self._session
         await self._store(
             session,
@@ -81,6 +89,7 @@ class Recorder:
                 at=session.started_at.timestamp(),
                 event=event_to_json(session),
             ),
+            needed=True,
         )
 
     # ── what the pipeline tells ─────────────────────────────────────────────────
@@ -194,12 +203,32 @@ class Recorder:
         )
 
     async def _store(
-        self, event: Event, job: Callable[..., None], *, wait: bool = False, single: bool = False
+        self,
+        event: Event,
+        job: Callable[..., None],
+        *,
+        needed: bool = False,
+        wait: bool = False,
+        single: bool = False,
     ) -> None:
-        written = self._database.submit(job, flush=False, single=single)
+        written = self._database.submit(self._unless_lost(job), flush=False, single=single)
+        written.add_done_callback(self._note_loss)
         if wait or self._listener is not None:
-            await asyncio.wrap_future(written)
+            try:
+                await asyncio.wrap_future(written)
+            except StorageError:
+                if needed:
+                    raise
         await self._tell(event)
+
+    def _unless_lost(self, job: Callable[..., None]) -> Callable[[sqlite3.Connection], None]:
+        return lambda connection: None if self._lost else job(connection)
+
+    def _note_loss(self, written: Future[None]) -> None:
+        error = written.exception()
+        if error is not None and not self._lost:
+            self._lost = True
+            log.warning("trace %s is not stored to its end: %s", self.trace_id, error)
 
     async def _tell(self, event: Event) -> None:
         if self._listener is None:

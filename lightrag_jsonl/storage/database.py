@@ -159,15 +159,20 @@ class Database:
         """Run `job` and wait until it is on disk."""
         return self.submit(job).result()
 
-    def vacuum(self) -> None:
-        """Rewrite the file without its free pages; waits for what is being written."""
-        with translated(self.path):
-            connection = self._connect()
-            try:
-                connection.execute("VACUUM")
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            finally:
-                connection.close()
+    async def vacuum(self) -> None:
+        """Rewrite the file without its free pages, after what was handed in before.
+
+        It is done where the writing is done: what comes later waits for it however long it takes.
+        """
+        await self.examined(lambda _: self._rewrite())
+
+    def _rewrite(self) -> None:
+        connection = self._connect()
+        try:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            connection.close()
 
     def close(self) -> None:
         """Finish what was submitted and close every connection; in a forked process, nothing."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lightrag_jsonl.errors import LockedError
 from lightrag_jsonl.indexfiles import LOCK
-from lightrag_jsonl.storage.trouble import translated
+from lightrag_jsonl.storage.trouble import SOMEBODY, translated
 
 PAUSE_SECONDS = 0.05
 
@@ -49,6 +49,20 @@ async def writing(working_dir: Path, timeout: float) -> AsyncIterator[None]:
         connection.close()
 
 
+def holder(working_dir: Path) -> str:
+    """Which other process holds the directory's write lock, as it said of itself."""
+    with (
+        contextlib.suppress(sqlite3.Error),
+        contextlib.closing(sqlite3.connect(working_dir / LOCK, timeout=0)) as connection,
+    ):
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            told = _holder(connection)
+            return SOMEBODY if told.startswith(_here()) else told
+    return SOMEBODY
+
+
 def _is_acquired(connection: sqlite3.Connection, path: Path) -> bool:
     """Try for the lock once, and leave word of who has it."""
     try:
@@ -69,7 +83,11 @@ def _is_acquired(connection: sqlite3.Connection, path: Path) -> bool:
 
 def _myself() -> str:
     since = datetime.now().astimezone().isoformat(timespec="seconds")
-    return f"process {os.getpid()} on {socket.gethostname()} since {since}"
+    return f"{_here()} since {since}"
+
+
+def _here() -> str:
+    return f"process {os.getpid()} on {socket.gethostname()}"
 
 
 def _holder(connection: sqlite3.Connection) -> str:
@@ -77,4 +95,4 @@ def _holder(connection: sqlite3.Connection) -> str:
         row = connection.execute("SELECT text FROM holder").fetchone()
         if row:
             return str(row[0])
-    return "another process"
+    return SOMEBODY

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lightrag_jsonl.errors import CorruptError, LockedError, StorageError
 
+SOMEBODY = "another process"
+
 
 @contextlib.contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours, each with the path and with what to do."""
+def translated(path: Path, who: Callable[[], str] = lambda: SOMEBODY) -> Iterator[None]:
+    """Turn SQLite's errors into ours, each with the path and with what to do; `who` names the writer
+    that is in the way.
+    """
     try:
         yield
     except sqlite3.DatabaseError as error:
         text = str(error)
         if "locked" in text or "busy" in text:
             raise LockedError(
-                f"{path} is being written to by another process; try again when it is done",
+                f"{path} is being written to by {who()}; try again when it is done",
                 path=path,
             ) from error
         if "readonly" in text:

@@ -13,10 +13,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from lightrag_jsonl.errors import LightRAGError, LockedError, StorageError
+from lightrag_jsonl.storage.lock import holder
 from lightrag_jsonl.storage.trouble import disk_trouble, translated
 
 Result = TypeVar("Result")
@@ -89,7 +91,7 @@ class Writer:
         """Write what waits; tells whether more may come. Nothing of it is held once it is done."""
         batch, last = self._gather(self._left())
         try:
-            with translated(self._path):
+            with translated(self._path, who=partial(holder, self._path.parent)):
                 self._write(batch)
         except (LightRAGError, sqlite3.Error, OSError, MemoryError) as error:
             self._after_trouble(error)

@@ -16,10 +16,12 @@ from typing import Any
 
 import pytest
 
+from lightrag_jsonl import AsyncLightRAG, QueryParam
 from lightrag_jsonl.errors import StorageError
+from lightrag_jsonl.explain.events import Answered, End, Event, Session
 from lightrag_jsonl.storage import writer
 from lightrag_jsonl.storage.database import Database
-from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.types import Document
 from tests.indexing.kit import index, problems, read_names, stored, view
 
@@ -140,6 +142,64 @@ def test_what_was_paid_before_the_error_is_not_paid_again(
 
     asyncio.run(run())
     assert problems(tmp_path) == []
+
+
+@pytest.mark.parametrize("way", ["query", "listener", "stream", "events", "reuse"])
+def test_a_question_is_answered_though_nothing_can_be_kept(
+    way: str, tmp_path: Path, faults: Faults, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The answer is paid for: a full disk costs its trace, and the log says so."""
+    told: list[Event] = []
+    param = QueryParam(ll_keywords=("Ann",), similarity_reuse=0.9 if way == "reuse" else None)
+
+    full = ["INTO "]
+
+    def answer(request: Request) -> str:
+        faults.word = "".join(full)
+        return "Ann met Bob."
+
+    async def ask(rag: AsyncLightRAG) -> str:
+        if way == "stream":
+            return "".join([piece async for piece in rag.stream("Who met Bob?", param)])
+        if way == "events":
+            told.extend([event async for event in rag.events("Who met Bob?", param)])
+            return next(event.text for event in told if isinstance(event, Answered))
+        listener = told.append if way == "listener" else None
+        return (await rag.query("Who met Bob?", param, listener=listener)).text
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            await rag.insert(DOCUMENTS)
+        async with index(tmp_path, ScriptedLLM(answer)) as rag:
+            assert await ask(rag) == "Ann met Bob."
+            assert {trace.status for trace in await rag.traces()} <= {"incomplete"}
+            full.clear()
+            faults.word = ""
+            assert await ask(rag) == "Ann met Bob."
+            assert (await rag.traces())[0].status == "complete"
+
+    asyncio.run(run())
+    assert any("answer-mix: the model's answer is not kept" in one for one in caplog.messages)
+    assert sum("is not stored to its end" in one for one in caplog.messages) == 1
+    assert not told or [type(told[0]), type(told[-1])] == [Session, End]
+
+
+def test_what_of_a_trace_is_lost_ends_it(tmp_path: Path, faults: Faults) -> None:
+    """An event that cannot be stored leaves the trace incomplete, not complete with a hole."""
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            await rag.insert(DOCUMENTS)
+
+            def fail_once(event: Event) -> None:
+                faults.word = "INTO trace_events" if isinstance(event, Session) else ""
+
+            await rag.query("Who met Bob?", QueryParam(ll_keywords=("Ann",)), listener=fail_once)
+            (trace,) = await rag.traces()
+            assert trace.status == "incomplete"
+            assert stored(tmp_path, "SELECT count(*) FROM trace_events") == [(1,)]
+
+    asyncio.run(run())
 
 
 def test_a_database_that_may_not_grow_gives_a_clear_error(tmp_path: Path, faults: Faults) -> None:

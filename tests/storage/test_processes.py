@@ -16,6 +16,7 @@ import pytest
 
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.errors import ConfigError, LightRAGError, LockedError
+from lightrag_jsonl.storage import database as storage_database
 from lightrag_jsonl.storage import schema
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.lock import writing
@@ -50,6 +51,19 @@ for line in sys.stdin:
 """
 
 
+HOLD_BOTH = """
+import asyncio
+import sqlite3
+import sys
+from pathlib import Path
+from lightrag_jsonl.storage.lock import writing
+async def hold():
+    async with writing(Path(sys.argv[1]), 0):
+        sqlite3.connect(Path(sys.argv[1], "index.sqlite"), isolation_level=None).execute("BEGIN IMMEDIATE")
+        print("held", flush=True)
+        sys.stdin.read()
+asyncio.run(hold())
+"""
 TRY = """
 import asyncio
 import sys
@@ -109,6 +123,44 @@ def test_a_second_writer_is_told_who_writes_and_readers_go_on(tmp_path: Path) ->
                 assert (await rag.insert(Document("Cid left.", id="y"))).documents == ("y",)
 
     asyncio.run(run())
+
+
+def test_a_question_is_answered_while_another_process_rewrites_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is paid for; the log says that it is not kept, and who was in the way."""
+    monkeypatch.setattr(storage_database, "BUSY_SECONDS", 0.1)
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(lambda request: "no keywords")) as rag:
+            await rag.insert_records("Ann met Bob.", [entity("Ann"), entity("Bob")])
+            with process(HOLD_BOTH, tmp_path) as other:
+                assert line_of(other) == "held"
+                assert (await rag.query("Who met Bob?")).text == "no keywords"
+                said = f"answer is not kept: {tmp_path / 'index.sqlite'} is being written to by process {other.pid} on"
+                assert any(said in message for message in caplog.messages)
+
+    asyncio.run(run())
+
+
+def test_a_vacuum_waits_for_what_is_being_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what comes later for the vacuum: within one object nobody is told that it is busy."""
+    monkeypatch.setattr(storage_database, "BUSY_SECONDS", 0.1)
+    database, gate = Database(tmp_path), threading.Event()
+
+    async def run() -> None:
+        written = database.submit(lambda connection: gate.wait(20))
+        vacuum = asyncio.create_task(database.vacuum())
+        done, _ = await asyncio.wait([vacuum], timeout=0.5)
+        assert not done
+        gate.set()
+        await vacuum
+        assert written.result()
+
+    asyncio.run(run())
+    database.close()
 
 
 def test_an_insert_of_all_that_lies_beside_the_index_keeps_its_lock(tmp_path: Path) -> None:
