@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from lightrag_jsonl.ask import Ask, Spending
 from lightrag_jsonl.concurrency import together
-from lightrag_jsonl.errors import LLMError, StorageError
+from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.extraction import LANGUAGES
 from lightrag_jsonl.indexing.hubs import Hubs
@@ -250,17 +250,8 @@ class Committer:
     def _write(
         self, connection: sqlite3.Connection, change: _Change, vectors: Mapping[bytes, Vectors]
     ) -> int:
-        """Write all of a change; the generation that it makes.
-
-        `StorageError` where the rows it was planned on may be others by now: nobody may write but
-        who holds the directory, so this is somebody who does not ask.
-        """
-        if snapshot.generation(connection) != change.generation:
-            raise StorageError(
-                f"{self._database.working_dir} was changed by another program meanwhile; run the "
-                "same command again",
-                path=self._database.working_dir,
-            )
+        """Write all of a change; the generation that it makes."""
+        snapshot.check_generation(connection, change.generation, self._database.working_dir)
         stored = put_embeddings(connection, vectors)
         if change.aliases is not None:
             aliases.replace(connection, change.aliases)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.indexing.embedding import Embeddings
-from lightrag_jsonl.indexing.kept_summaries import keep_summaries, read_summaries
+from lightrag_jsonl.indexing.kept_summaries import Summaries, keep_summaries, read_summaries
 from lightrag_jsonl.indexing.merging import (
     GRAPH_KINDS,
     NextIds,
     Plan,
+    Said,
     entity_text,
     fold,
     relation_text,
@@ -30,6 +33,7 @@ from lightrag_jsonl.storage import (
 )
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.embeddings import embedding_ids, put_embeddings
+from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.storage.vector_upkeep import mend_embeddings
 from lightrag_jsonl.types import Kind
 
@@ -39,47 +43,107 @@ Texts = dict[Kind, list[tuple[int, str]]]
 Told = Callable[[int, int], None]
 
 
+@dataclass(frozen=True, slots=True)
+class _Cleared:
+    """What was there before all that is derived was dropped."""
+
+    orphans: int
+    chunks: list[int]
+    said: list[Said]
+    summaries: Summaries
+    rows: Mapping[Kind, int]
+
+
 async def repair(database: Database, embeddings: Embeddings, describer: Describer) -> list[str]:
     """Fold the whole graph anew from its claims, and rebuild full text and missing vectors.
 
     Answers with a line a step, for people. The documents and what was said about them stay as
-    they are; no model is asked.
+    they are; no model is asked. Rows and vectors change in one transaction: cut short, it leaves
+    the index as it was.
     """
-    told: list[str] = []
+    await database.committed(_mend)
+    plan, chunks, generation = await database.committed(
+        lambda connection: _planned(connection, describer), flush=False
+    )
+    texts = [*_plan_texts(plan), *(text for _, text in chunks)]
+    count = await _embed(database, embeddings, dict(embeddings.keyed(texts)))
+    write = partial(_write, database.working_dir, embeddings, plan, chunks, generation)
+    told = await database.committed(write)
+    return [*told, f"{count} vectors made anew"]
 
-    def refold(connection: sqlite3.Connection) -> None:
-        orphans = maintenance.drop_orphans(connection)
-        mend_embeddings(connection, snapshot.dimension(connection))
-        chunks = rows.all_ids(connection, "chunk")
-        said, summaries = said_again(connection, chunks), read_summaries(connection, chunks)
-        old = {kind: rows.all_ids(connection, kind) for kind in GRAPH_KINDS}
-        claims.drop_claims(connection, chunks)
-        for kind, ids in old.items():
-            rows.drop_rows(connection, kind, ids)
-        plan = fold(connection, said, (), NextIds.read(connection), aliases.read(connection))
-        keep_summaries(plan, summaries, all_claims=True)
-        describer.describe(connection, plan)
-        rows.put_entities(connection, plan.entities.values())
-        rows.put_relations(connection, plan.relations.values())
-        claims.put_claims(connection, plan.entity_claims, plan.relation_claims)
-        terms = maintenance.rebuild_terms(connection)
-        _use_stored(connection, embeddings, plan)
-        documents.renew_states(connection)
+
+def _mend(connection: sqlite3.Connection) -> None:
+    if mend_embeddings(connection, snapshot.dimension(connection)):
         snapshot.note_rebuilt(connection)
-        entities, relations = len(plan.entities), len(plan.relations)
-        told.extend(
-            [
-                f"{orphans} orphaned rows dropped",
-                f"{entities} entities ({entities - len(old['entity']):+d}) and {relations} relations "
-                f"({relations - len(old['relation']):+d}) folded from the claims of {len(chunks)} chunks",
-                f"full text of {terms} chunks rebuilt",
-            ]
-        )
 
-    await database.committed(refold)
-    count = await _embed_all(database, embeddings, only_missing=True)
-    told.append(f"{count} vectors made anew")
-    return told
+
+def _planned(
+    connection: sqlite3.Connection, describer: Describer
+) -> tuple[Plan, list[tuple[int, str]], int]:
+    """The graph folded anew, the chunks without a vector, and the generation; nothing is changed."""
+    connection.execute("SAVEPOINT folding")
+    try:
+        found = _cleared(connection)
+        ids, known = NextIds.read(connection), aliases.read(connection)
+        plan = fold(connection, found.said, (), ids, known)
+        keep_summaries(plan, found.summaries, all_claims=True)
+        describer.describe(connection, plan)
+        chunks = _chunk_texts(connection, maintenance.chunks_without_vector(connection))
+    finally:
+        connection.execute("ROLLBACK TO folding")
+        connection.execute("RELEASE folding")
+    return plan, chunks, snapshot.generation(connection)
+
+
+def _cleared(connection: sqlite3.Connection) -> _Cleared:
+    """Drop what belongs to nothing, the claims and the rows folded from them."""
+    orphans, chunks = maintenance.drop_orphans(connection), rows.all_ids(connection, "chunk")
+    said, summaries = said_again(connection, chunks), read_summaries(connection, chunks)
+    claims.drop_claims(connection, chunks)
+    counts: dict[Kind, int] = {}
+    for kind in GRAPH_KINDS:
+        old = rows.all_ids(connection, kind)
+        counts[kind] = len(old)
+        rows.drop_rows(connection, kind, old)
+    return _Cleared(orphans, chunks, said, summaries, counts)
+
+
+def _write(
+    working_dir: Path,
+    embeddings: Embeddings,
+    plan: Plan,
+    chunks: Sequence[tuple[int, str]],
+    generation: int,
+    connection: sqlite3.Connection,
+) -> list[str]:
+    """Put the folded graph in the place of the one before; what there is to tell."""
+    snapshot.check_generation(connection, generation, working_dir)
+    before = _cleared(connection)
+    keys = [key for key, _ in embeddings.keyed(_plan_texts(plan))]
+    stored = embedding_ids(connection, keys)
+    changed: list[EntityRow | RelationRow] = [*plan.entities.values(), *plan.relations.values()]
+    for row, key in zip(changed, keys, strict=True):
+        row.embedding = stored[key]
+    rows.put_entities(connection, plan.entities.values())
+    rows.put_relations(connection, plan.relations.values())
+    claims.put_claims(connection, plan.entity_claims, plan.relation_claims)
+    _use_stored(connection, embeddings, "chunk", chunks)
+    terms = maintenance.rebuild_terms(connection)
+    documents.renew_states(connection)
+    snapshot.note_rebuilt(connection)
+    entities, relations = len(plan.entities), len(plan.relations)
+    return [
+        f"{before.orphans} orphaned rows dropped",
+        f"{entities} entities ({entities - before.rows['entity']:+d}) and {relations} relations "
+        f"({relations - before.rows['relation']:+d}) folded from the claims of {len(before.chunks)} chunks",
+        f"full text of {terms} chunks rebuilt",
+    ]
+
+
+def _plan_texts(plan: Plan) -> list[str]:
+    """What the vectors of a plan's entities, then of its relations, stand for."""
+    texts = [entity_text(row) for row in plan.entities.values()]
+    return texts + [relation_text(row) for row in plan.relations.values()]
 
 
 async def reembed(
@@ -102,68 +166,62 @@ async def reembed(
             f"the index has vectors of {known.get('dim')} dimensions by {recorded['embedder']!r}; "
             f"give the embedder of {recorded['dim']} another name"
         )
-    return await _embed_all(database, embeddings, recorded=recorded, watcher=watcher)
-
-
-async def _embed_all(
-    database: Database,
-    embeddings: Embeddings,
-    *,
-    recorded: Mapping[str, str] | None = None,
-    watcher: Told | None = None,
-    only_missing: bool = False,
-) -> int:
     with database.reading() as connection:
-        wanted = _texts(connection, only_missing=only_missing)
-    keyed = embeddings.keyed(text for found in wanted.values() for _, text in found)
-    texts = list(dict(keyed).items())
-    for start in range(0, len(texts), BATCH):
-        vectors = await embeddings.missing(texts[start : start + BATCH])
-        await database.committed(partial(put_embeddings, vectors=vectors))
-        if watcher is not None:
-            watcher(min(start + BATCH, len(texts)), len(texts))
+        wanted = _texts(connection)
+    texts = dict(embeddings.keyed(text for found in wanted.values() for _, text in found))
+    await _embed(database, embeddings, texts, watcher)
 
     def switch(connection: sqlite3.Connection) -> None:
         for kind, found in wanted.items():
-            keys = [embeddings.key(text) for _, text in found]
-            ids = embedding_ids(connection, keys)
-            pairs = [(ids[key], row) for key, (row, _) in zip(keys, found, strict=True)]
-            maintenance.use_embeddings(connection, kind, pairs)
-        if recorded is not None:
-            settings.record(connection, recorded)
+            _use_stored(connection, embeddings, kind, found)
+        settings.record(connection, recorded)
         snapshot.note_rebuilt(connection)
 
     await database.committed(switch)
     return len(texts)
 
 
-def _texts(connection: sqlite3.Connection, *, only_missing: bool) -> Texts:
+async def _embed(
+    database: Database,
+    embeddings: Embeddings,
+    keyed: Mapping[bytes, str],
+    watcher: Told | None = None,
+) -> int:
+    """Embed those of the texts that have no vector, each batch stored as it comes; how many."""
+    texts, count = list(keyed.items()), 0
+    for start in range(0, len(texts), BATCH):
+        vectors = await embeddings.missing(texts[start : start + BATCH])
+        await database.committed(partial(put_embeddings, vectors=vectors))
+        count += len(vectors)
+        if watcher is not None:
+            watcher(min(start + BATCH, len(texts)), len(texts))
+    return count
+
+
+def _texts(connection: sqlite3.Connection) -> Texts:
     """What each row's vector stands for."""
-    found: Texts = {"entity": [], "relation": [], "chunk": []}
-    for entity in rows.entities_by_id(connection, rows.all_ids(connection, "entity")).values():
-        if not only_missing or entity.embedding is None:
-            found["entity"].append((entity.id, entity_text(entity)))
-    for relation in rows.relations_by_id(connection, rows.all_ids(connection, "relation")).values():
-        if not only_missing or relation.embedding is None:
-            found["relation"].append((relation.id, relation_text(relation)))
-    if only_missing:
-        chunks = maintenance.chunks_without_vector(connection)
-    else:
-        chunks = rows.all_ids(connection, "chunk")
-    for row, chunk in sorted(documents.chunks_by_row(connection, chunks).items()):
-        found["chunk"].append((row, chunk.text))
-    return found
-
-
-def _use_stored(connection: sqlite3.Connection, embeddings: Embeddings, plan: Plan) -> None:
-    """Give the folded rows the vectors that are stored for their texts."""
-    pairs: dict[Kind, list[tuple[bytes, int]]] = {
-        "entity": [(embeddings.key(entity_text(row)), row.id) for row in plan.entities.values()],
-        "relation": [
-            (embeddings.key(relation_text(row)), row.id) for row in plan.relations.values()
-        ],
+    entities = rows.entities_by_id(connection, rows.all_ids(connection, "entity"))
+    relations = rows.relations_by_id(connection, rows.all_ids(connection, "relation"))
+    return {
+        "entity": [(row.id, entity_text(row)) for row in entities.values()],
+        "relation": [(row.id, relation_text(row)) for row in relations.values()],
+        "chunk": _chunk_texts(connection, rows.all_ids(connection, "chunk")),
     }
-    for kind, found in pairs.items():
-        ids = embedding_ids(connection, [key for key, _ in found])
-        known = [(ids[key], row) for key, row in found if key in ids]
-        maintenance.use_embeddings(connection, kind, known)
+
+
+def _chunk_texts(connection: sqlite3.Connection, chunks: Collection[int]) -> list[tuple[int, str]]:
+    found = documents.chunks_by_row(connection, chunks)
+    return [(row, chunk.text) for row, chunk in sorted(found.items())]
+
+
+def _use_stored(
+    connection: sqlite3.Connection,
+    embeddings: Embeddings,
+    kind: Kind,
+    found: Sequence[tuple[int, str]],
+) -> None:
+    """Give rows the vectors that are stored for their texts."""
+    keys = [embeddings.key(text) for _, text in found]
+    ids = embedding_ids(connection, keys)
+    pairs = [(ids[key], row) for key, (row, _) in zip(keys, found, strict=True)]
+    maintenance.use_embeddings(connection, kind, pairs)

@@ -9,10 +9,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
+from lightrag_jsonl.errors import StorageError
 from lightrag_jsonl.graph import KnowledgeGraph
 from lightrag_jsonl.storage import documents, fulltext, reading, settings
 from lightrag_jsonl.storage.embeddings import load_vectors
@@ -258,6 +260,18 @@ def _note(connection: sqlite3.Connection, touched: Mapping[str, object]) -> int:
     made = written.lastrowid or 0
     connection.execute("DELETE FROM commits WHERE generation <= ?", (made - COMMITS_KEPT,))
     return made
+
+
+def check_generation(connection: sqlite3.Connection, planned: int, working_dir: Path) -> None:
+    """`StorageError` where the rows that a change was planned on may be others by now.
+
+    Nobody may write but who holds the directory, so this is somebody who does not ask.
+    """
+    if generation(connection) != planned:
+        raise StorageError(
+            f"{working_dir} was changed by another program meanwhile; run the same command again",
+            path=working_dir,
+        )
 
 
 def dimension(connection: sqlite3.Connection) -> int:

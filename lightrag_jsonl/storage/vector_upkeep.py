@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from lightrag_jsonl.storage.embeddings import (
     BLOCK,
     KEY_BYTES,
+    has_vector,
     ids_at,
     prefix,
     stored_keys,
     write_keys,
 )
-from lightrag_jsonl.storage.rows import dump
+from lightrag_jsonl.storage.rows import OWNERS, dump
 
 IN_USE = (
     "SELECT embedding FROM chunks UNION SELECT embedding FROM entities "
@@ -68,13 +69,24 @@ def _some(data: bytes, kept: Iterable[int], count: int) -> bytes:
 # ── what is wrong with them ─────────────────────────────────────────────────────
 
 
-def mend_embeddings(connection: sqlite3.Connection, dim: int) -> None:
-    """Drop the rows that are damaged, or in use but of another length, and index all others anew."""
+def mend_embeddings(connection: sqlite3.Connection, dim: int) -> int:
+    """Drop the rows that are damaged, or in use but of another length, and index all others anew.
+
+    Whatever has no vector then is without one: an id that leads nowhere could be another's next.
+    Tells how many those are.
+    """
     damaged = damaged_blocks(connection) + other_lengths(connection, dim)
     connection.execute(
         "DELETE FROM vectors WHERE block IN (SELECT value FROM json_each(?))", (dump(damaged),)
     )
     write_keys(connection)
+    return sum(
+        connection.execute(
+            f"UPDATE {table} AS o SET embedding = NULL "
+            f"WHERE embedding IS NOT NULL AND NOT {has_vector('o')}"
+        ).rowcount
+        for table in OWNERS.values()
+    )
 
 
 def damaged_blocks(connection: sqlite3.Connection) -> list[int]:

@@ -22,7 +22,11 @@ from lightrag_jsonl.storage.embeddings import (
     put_embeddings,
     text_key,
 )
-from lightrag_jsonl.storage.vector_upkeep import clear_unused_embeddings, count_embeddings
+from lightrag_jsonl.storage.vector_upkeep import (
+    clear_unused_embeddings,
+    count_embeddings,
+    mend_embeddings,
+)
 
 DIM = 5
 KEYS = [text_key("hash", f"text {number}") for number in range(3 * BLOCK)]
@@ -156,6 +160,19 @@ def test_damaged_vectors_are_an_error_that_says_what_to_do() -> None:
         connection.execute("UPDATE vectors SET data = substr(data, 2)")
         with pytest.raises(CorruptError, match="doctor --repair"):
             load_vectors(connection, "entity", DIM)
+
+
+def test_an_id_that_leads_nowhere_is_nobodys_once_mended() -> None:
+    """The next vector may get it, and would stand for another text."""
+    with database() as connection:
+        ids = put_embeddings(connection, {KEYS[0]: vector(KEYS[0])})
+        own(connection, 1, ids[KEYS[0]])
+        own(connection, 2, ids[KEYS[0]] + BLOCK)
+        assert mend_embeddings(connection, DIM) == 1
+        connection.execute("UPDATE vectors SET data = substr(data, 2)")
+        assert mend_embeddings(connection, DIM) == 1
+        put_embeddings(connection, {KEYS[1]: vector(KEYS[1])})
+        assert load_vectors(connection, "entity", DIM)[0].tolist() == []
 
 
 @pytest.mark.parametrize("step", [1, 3, 40])

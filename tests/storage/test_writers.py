@@ -15,11 +15,12 @@ import pytest
 from lightrag_jsonl import IndexOptions, LightRAG, LLMError, QueryParam
 from lightrag_jsonl.adapters.offline import HashEmbedder
 from lightrag_jsonl.errors import ConfigError, SettingsError, StorageError
+from lightrag_jsonl.indexing import repairing
 from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.storage.database import FILE_NAME
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.types import Completion, Document, Message
-from tests.indexing.kit import entity, index, problems, read_names
+from tests.indexing.kit import entity, index, problems, read_names, stored, view
 
 LONG = 20.0  # seconds: nothing here waits for so long unless it fails
 ONE_LOOK = IndexOptions(max_gleanings=0)
@@ -160,6 +161,50 @@ def test_upkeep_takes_no_vector_that_an_insert_counts_on(upkeep: str, tmp_path: 
         assert problems(tmp_path) == []
 
     asyncio.run(run())
+
+
+def test_a_repair_that_is_cut_short_leaves_the_index_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows and their vectors change together; what was embedded before the end is not embedded again."""
+    texts: list[str] = []
+
+    def fail() -> None:
+        if len(texts) > 1:
+            raise OSError("no network")
+
+    class Counted(Embedder):
+        async def embed(
+            self, texts_: Sequence[str], *, kind: Literal["query", "passage"]
+        ) -> Vectors:
+            texts.extend(texts_)
+            return await super().embed(texts_, kind=kind)
+
+    async def run() -> None:
+        embedder = Counted("one")
+        async with index(tmp_path, embedder=embedder) as rag:
+            for name in ("Ann", "Bob", "Cid"):
+                await rag.insert_records(Document(f"{name} 中文", id=name), records(name))
+            with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as other, other:
+                other.execute("UPDATE entity_mentions SET description = name || ' sings. 🙂'")
+            before = view(tmp_path)
+            texts.clear()
+            embedder.first = fail
+            monkeypatch.setattr(repairing, "BATCH", 1)
+            with pytest.raises(OSError, match="no network"):
+                await rag.repair()
+            assert view(tmp_path) == before and not lacking(tmp_path)
+            embedder.first = lambda: None
+            texts.clear()
+            assert (await rag.repair())[-1] == "2 vectors made anew" and len(texts) == 2
+        assert problems(tmp_path) == [] and not lacking(tmp_path)
+
+    asyncio.run(run())
+
+
+def lacking(folder: Path) -> list[str]:
+    """The entities that have no vector."""
+    return [name for (name,) in stored(folder, "SELECT name FROM entities WHERE embedding IS NULL")]
 
 
 # ── what waits ──────────────────────────────────────────────────────────────────
