@@ -90,6 +90,7 @@ class Questions:
         def now() -> datetime:
             return datetime.fromtimestamp(self._clock(), UTC)
 
+        self._database.check_place()  # before anything is paid for, and kept where nobody finds it
         with self._database.reading() as connection:
             generation = snapshot.generation(connection)
         session = new_session(

@@ -300,6 +300,7 @@ class AsyncLightRAG:
     ) -> Context:
         """What would be shown to the model: ranked entities, relations and chunks, and the prompt."""
         asked = self._param(param, mode, history)
+        self._database.check_place()
         return await self._steadily(lambda on: on.querying.retrieve(question, asked))
 
     def stream(
@@ -356,6 +357,7 @@ class AsyncLightRAG:
         """
         if self._prompts.prompt(prompt).response_type != "jsonl":
             raise ConfigError(f"prompt {prompt!r} does not answer with records")
+        self._database.check_place()
         asked = await self._engine.ask.jsonl(prompt, {**variables, "text": sanitize(text)})
         for refused in asked.result.rejections:
             if refused.reason != "repaired":
@@ -536,6 +538,7 @@ class AsyncLightRAG:
 
     async def status(self) -> Status:
         """The index as a whole."""
+        self._database.check_place()
         with self._database.reading() as connection:
             recorded = settings.read(connection)
             return Status(
@@ -554,6 +557,7 @@ class AsyncLightRAG:
 
     async def documents(self) -> tuple[DocumentStatus, ...]:
         """Every document, with how its extraction went."""
+        self._database.check_place()
         with self._database.reading() as connection:
             return overview.document_statuses(connection)
 

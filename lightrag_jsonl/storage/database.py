@@ -140,7 +140,7 @@ class Database:
 
     def check_place(self) -> None:
         """`StorageError` where the file is not the one that was opened: nobody would find what is
-        written to that one.
+        written to that one, and what is read there is no longer so.
         """
         if self._found_file() != self._file:
             raise StorageError(

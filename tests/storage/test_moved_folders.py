@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,33 @@ def test_a_folder_that_was_replaced_takes_no_insert(tmp_path: Path) -> None:
     with LightRAG(kb) as rag:
         assert ids(rag) == {"z"}
     assert problems(kb) == []
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda rag: rag.query("Who met Bob?"),
+        lambda rag: list(rag.stream("Who met Bob?")),
+        lambda rag: list(rag.events("Who met Bob?")),
+        lambda rag: rag.retrieve("Who met Bob?"),
+        lambda rag: rag.extract("extract-graph", "Ann met Bob."),
+        lambda rag: rag.status(),
+        lambda rag: rag.documents(),
+    ],
+    ids=["query", "stream", "events", "retrieve", "extract", "status", "documents"],
+)
+def test_nobody_asks_a_folder_that_is_gone(
+    call: Callable[[LightRAG], object], replaced: bool, tmp_path: Path
+) -> None:
+    """No model is paid for an answer from what is no longer so, kept where nobody finds it."""
+    kb, llm = tmp_path / "kb", ScriptedLLM(read_names)
+    with LightRAG(kb, llm=llm) as rag:
+        rag.insert(Document("Ann met Bob.", id="a"))
+        asked = len(llm.requests)
+        shutil.rmtree(kb)
+        if replaced:
+            LightRAG(kb).close()
+        with pytest.raises(StorageError, match="deleted or replaced"):
+            call(rag)
+        assert len(llm.requests) == asked
