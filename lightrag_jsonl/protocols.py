@@ -71,9 +71,11 @@ class ConstrainedLLM(LLM, Protocol):
 class Embedder(Protocol):
     """Texts to vectors: float32, shape (len(texts), dim), rows of unit length.
 
-    Two attributes are optional: `lexical` (True where the vectors only count words, so that the
-    full-text search knows better than they which passages are near) and `clip` (a function from
-    a text to the part of it that is read, so that texts alike in that part share a vector).
+    Three attributes are optional: `lexical` (True where the vectors only count words, so that the
+    full-text search knows better than they which passages are near), `clip` (a function from
+    a text to the part of it that is read, so that texts alike in that part share a vector) and
+    `remote` (True where vectors are paid for or come from afar: each batch is stored as it comes, and
+    a killed insert does not ask for it again).
     """
 
     @property

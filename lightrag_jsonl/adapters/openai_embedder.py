@@ -39,6 +39,8 @@ class OpenAIEmbedder:
     `EmbeddingError`, or `ConfigError` where there is no key.
     """
 
+    remote = True
+
     def __init__(
         self,
         model: str,

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
 
 from lightrag_jsonl.calls import embedded
 from lightrag_jsonl.concurrency import together
+from lightrag_jsonl.errors import StorageError
 from lightrag_jsonl.protocols import Embedder, Vectors
 from lightrag_jsonl.storage import embeddings
 from lightrag_jsonl.storage.database import Database
+
+Batch: TypeAlias = list[tuple[bytes, str]]
 
 
 class Embeddings:
@@ -18,6 +24,7 @@ class Embeddings:
         self._embedder = embedder
         self._database = database
         self._batch_size = batch_size
+        self._remote = bool(getattr(embedder, "remote", False))
         self._clip: Callable[[str], str] = getattr(embedder, "clip", str)  # as far as it reads
 
     def key(self, text: str) -> bytes:
@@ -30,7 +37,10 @@ class Embeddings:
         return [(embeddings.text_key(self._embedder.name, text), text) for text in read]
 
     async def missing(self, keyed: Iterable[tuple[bytes, str]]) -> dict[bytes, Vectors]:
-        """The vectors (float32, shape (dim,)), by key, of those texts that the database has none for."""
+        """The vectors (float32, shape (dim,)), by key, of those texts that the database has none for.
+
+        They are not stored yet, unless they came from afar or the rest of them does not come.
+        """
         by_key = dict(keyed)
         with self._database.reading() as connection:
             stored = embeddings.embedding_ids(connection, by_key)
@@ -39,12 +49,37 @@ class Embeddings:
             wanted[start : start + self._batch_size]
             for start in range(0, len(wanted), self._batch_size)
         ]
-        matrices = await together(self._embed([text for _, text in batch]) for batch in batches)
-        return {
-            key: vector
-            for batch, matrix in zip(batches, matrices, strict=True)
-            for (key, _), vector in zip(batch, matrix, strict=True)
-        }
+        made: dict[int, Vectors] = {}
+        try:
+            await together(self._made(number, batches, made) for number in range(len(batches)))
+        except BaseException:
+            if not self._remote:
+                self.keep(_by_key(batches, made))
+            raise
+        return _by_key(batches, made)
+
+    def keep(self, vectors: Mapping[bytes, Vectors]) -> None:
+        """Have vectors stored that may not be used soon, so that nobody makes them again."""
+        if vectors:
+            with contextlib.suppress(StorageError):  # the database is closed: they are made again
+                self._database.submit(
+                    partial(embeddings.put_embeddings, vectors=vectors), flush=False
+                )
+
+    async def _made(self, number: int, batches: Sequence[Batch], made: dict[int, Vectors]) -> None:
+        batch = batches[number]
+        made[number] = await self._embed([text for _, text in batch])
+        if self._remote:
+            self.keep(_by_key(batches, {number: made[number]}))
 
     async def _embed(self, texts: list[str]) -> Vectors:
         return await embedded(self._embedder, texts, "passage")
+
+
+def _by_key(batches: Sequence[Batch], made: Mapping[int, Vectors]) -> dict[bytes, Vectors]:
+    """The vectors of batches, by their numbers, in the order of the texts."""
+    return {
+        key: vector
+        for number in sorted(made)
+        for (key, _), vector in zip(batches[number], made[number], strict=True)
+    }

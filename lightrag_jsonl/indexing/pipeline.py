@@ -262,7 +262,12 @@ class IndexPipeline:
         """Prepare documents side by side, and commit what has become ready in groups."""
 
         async def commit(batch: list[Ready]) -> None:
-            run.account(batch, await self._commit(run, batch))
+            try:
+                run.account(batch, await self._commit(run, batch))
+            except BaseException:
+                for one in batch:
+                    self._embeddings.keep(one.vectors)
+                raise
 
         await in_groups(work, commit, held_up=lambda: run.held_up)
 
@@ -352,15 +357,24 @@ class IndexPipeline:
     async def _read(
         self, run: Run, chunks: Sequence[Chunk], given: tuple[Extraction, ...] | None
     ) -> tuple[tuple[Extraction, ...], dict[bytes, Vectors]]:
-        """Extract and embed a document's chunks, both at once."""
+        """Extract and embed a document's chunks, both at once; stopped, it keeps the vectors."""
         run.known += len(chunks)
         run.tell()
         keyed = self._embeddings.keyed(chunk.text for chunk in chunks)
-        embedding = self._embeddings.missing(keyed)
         if given is not None:
             run.done += len(chunks)
-            return given, await embedding
-        return await both(self._extract_all(run, chunks), embedding)
+            return given, await self._embeddings.missing(keyed)
+        vectors: dict[bytes, Vectors] = {}
+
+        async def embed() -> None:
+            vectors.update(await self._embeddings.missing(keyed))
+
+        try:
+            extractions, _ = await both(self._extract_all(run, chunks), embed())
+        except BaseException:
+            self._embeddings.keep(vectors)
+            raise
+        return extractions, vectors
 
     async def _extract_all(self, run: Run, chunks: Iterable[Chunk]) -> tuple[Extraction, ...]:
         """Extract side by side; where the budget ends, what is in flight is awaited first."""

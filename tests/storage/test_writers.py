@@ -31,9 +31,11 @@ class Embedder:
 
     def __init__(self, name: str, dim: int = 16, first: Callable[[], Any] = lambda: None) -> None:
         self.name, self.dim, self.first = name, dim, first
+        self.passages: list[str] = []
         self._inner = HashEmbedder(dim=dim)
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        self.passages += texts if kind == "passage" else []
         done = self.first()
         if asyncio.iscoroutine(done):
             await done
@@ -167,36 +169,29 @@ def test_a_repair_that_is_cut_short_leaves_the_index_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows and their vectors change together; what was embedded before the end is not embedded again."""
-    texts: list[str] = []
+    embedder = Embedder("one")
 
     def fail() -> None:
-        if len(texts) > 1:
+        if len(embedder.passages) > 1:
             raise OSError("no network")
 
-    class Counted(Embedder):
-        async def embed(
-            self, texts_: Sequence[str], *, kind: Literal["query", "passage"]
-        ) -> Vectors:
-            texts.extend(texts_)
-            return await super().embed(texts_, kind=kind)
-
     async def run() -> None:
-        embedder = Counted("one")
         async with index(tmp_path, embedder=embedder) as rag:
             for name in ("Ann", "Bob", "Cid"):
                 await rag.insert_records(Document(f"{name} 中文", id=name), records(name))
             with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as other, other:
                 other.execute("UPDATE entity_mentions SET description = name || ' sings. 🙂'")
             before = view(tmp_path)
-            texts.clear()
+            embedder.passages.clear()
             embedder.first = fail
             monkeypatch.setattr(repairing, "BATCH", 1)
             with pytest.raises(OSError, match="no network"):
                 await rag.repair()
             assert view(tmp_path) == before and not lacking(tmp_path)
             embedder.first = lambda: None
-            texts.clear()
-            assert (await rag.repair())[-1] == "2 vectors made anew" and len(texts) == 2
+            embedder.passages.clear()
+            assert (await rag.repair())[-1] == "2 vectors made anew"
+            assert len(embedder.passages) == 2
         assert problems(tmp_path) == [] and not lacking(tmp_path)
 
     asyncio.run(run())
@@ -205,6 +200,77 @@ def test_a_repair_that_is_cut_short_leaves_the_index_as_it_was(
 def lacking(folder: Path) -> list[str]:
     """The entities that have no vector."""
     return [name for (name,) in stored(folder, "SELECT name FROM entities WHERE embedding IS NULL")]
+
+
+# ── what was embedded ───────────────────────────────────────────────────────────
+
+LONG_TEXT = "\n\n".join(f"Ann met Person{number} in 北京. 🙂" for number in range(12))
+
+
+def cut(**more: int) -> IndexOptions:
+    """Options that make twelve chunks of the text, and a call and a batch of few of them."""
+    sizes = {"chunk_tokens": 16, "chunk_overlap": 0, "max_gleanings": 0, "max_concurrent_calls": 1}
+    return IndexOptions(**sizes, embed_batch_size=4, **more)  # type: ignore[arg-type]
+
+
+def test_a_document_that_waits_keeps_its_vectors(tmp_path: Path) -> None:
+    """Whatever stops it: a limit, or an embedder that fails half way."""
+
+    async def run() -> None:
+        for limit in (5, None):
+            embedder = Embedder("one")
+            options = cut() if limit is None else cut(max_calls=limit)
+            llm = ScriptedLLM(read_names, seconds=0.001)
+            async with index(tmp_path, llm, embedder=embedder, options=options) as rag:
+                report = await (rag.insert(Document(LONG_TEXT, id="x")) if limit else rag.resume())
+                assert bool(report.stopped) == bool(limit)
+                asked = [text for text in embedder.passages if text in LONG_TEXT]
+                assert len(asked) == (12 if limit else 0)
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+def test_an_embedder_that_fails_half_way_is_asked_for_the_rest(tmp_path: Path) -> None:
+    """The batches that came are kept; so are those of documents that wait for their commit."""
+    embedder = Embedder("one")
+
+    async def fail() -> None:
+        if len(embedder.passages) > 8:
+            await asyncio.sleep(0.01)
+            raise OSError("no network")
+
+    async def run() -> None:
+        async with index(tmp_path, embedder=embedder, options=cut()) as rag:
+            embedder.first = fail
+            with pytest.raises(OSError, match="no network"):
+                await rag.insert(Document(LONG_TEXT, id="x"))
+            embedder.first = lambda: None
+            embedder.passages.clear()
+            await rag.resume()
+            assert len([text for text in embedder.passages if text in LONG_TEXT]) == 4
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+def test_vectors_from_afar_are_kept_as_they_come(tmp_path: Path) -> None:
+    """A killed insert does not ask for them again."""
+    embedder = Embedder("one")
+    embedder.remote = True  # type: ignore[attr-defined]
+    seen: list[int] = []
+
+    def look(request: Request) -> str:
+        seen.extend(stored(tmp_path, "SELECT count(*) FROM vectors")[0])
+        return read_names(request)
+
+    async def run() -> None:
+        llm = ScriptedLLM(look, seconds=0.01)
+        async with index(tmp_path, llm, embedder=embedder, options=cut()) as rag:
+            await rag.insert(Document(LONG_TEXT, id="x"))
+
+    asyncio.run(run())
+    assert seen[-1] > 0 and problems(tmp_path) == []
 
 
 # ── what waits ──────────────────────────────────────────────────────────────────
