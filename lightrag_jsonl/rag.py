@@ -472,7 +472,8 @@ class AsyncLightRAG:
     ) -> int:
         """Move the index to another embedder, without asking a model; tells the number of texts.
 
-        The old vectors serve until all new ones are stored; interrupted, it can be called again.
+        The old vectors serve until all new ones are stored; interrupted, it can be called again, and
+        until it is done `vacuum` and `clear_cache` leave all vectors where they are.
         """
         setup = self._engine.setup
         parts = replace(setup.parts, embedder=wrapped_embedder(embedder))

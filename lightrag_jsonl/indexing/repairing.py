@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.indexing.embedding import Embeddings
@@ -22,6 +23,7 @@ from lightrag_jsonl.indexing.merging import (
     said_again,
 )
 from lightrag_jsonl.indexing.summaries import Describer
+from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.storage import (
     aliases,
     claims,
@@ -38,6 +40,7 @@ from lightrag_jsonl.storage.vector_upkeep import mend_embeddings
 from lightrag_jsonl.types import Kind
 
 BATCH = 512  # texts embedded and stored at a time
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 Texts = dict[Kind, list[tuple[int, str]]]
 Told = Callable[[int, int], None]
@@ -169,12 +172,14 @@ async def reembed(
     with database.reading() as connection:
         wanted = _texts(connection)
     texts = dict(embeddings.keyed(text for found in wanted.values() for _, text in found))
-    await _embed(database, embeddings, texts, watcher)
+    moving = {settings.MOVING: recorded["embedder"]}
+    await _embed(database, embeddings, texts, watcher=watcher, noted=moving)
 
     def switch(connection: sqlite3.Connection) -> None:
         for kind, found in wanted.items():
             _use_stored(connection, embeddings, kind, found)
         settings.record(connection, recorded)
+        settings.forget(connection, settings.MOVING)
         snapshot.note_rebuilt(connection)
 
     await database.committed(switch)
@@ -185,13 +190,23 @@ async def _embed(
     database: Database,
     embeddings: Embeddings,
     keyed: Mapping[bytes, str],
+    *,
     watcher: Told | None = None,
+    noted: Mapping[str, str] = NOTHING,
 ) -> int:
-    """Embed those of the texts that have no vector, each batch stored as it comes; how many."""
+    """Embed those of the texts that have no vector, each batch stored as it comes; how many.
+
+    With the vectors `noted` is recorded: what they are for.
+    """
+
+    def put(vectors: Mapping[bytes, Vectors], connection: sqlite3.Connection) -> None:
+        put_embeddings(connection, vectors)
+        settings.record(connection, noted)
+
     texts, count = list(keyed.items()), 0
     for start in range(0, len(texts), BATCH):
         vectors = await embeddings.missing(texts[start : start + BATCH])
-        await database.committed(partial(put_embeddings, vectors=vectors))
+        await database.committed(partial(put, vectors))
         count += len(vectors)
         if watcher is not None:
             watcher(min(start + BATCH, len(texts)), len(texts))

@@ -15,6 +15,8 @@ ADVICE = {
     "language": "open it with that language, or insert the documents into a new folder",
 }
 
+MOVING = "moving_to"  # the embedder of a move that has begun and is not done
+
 
 def read(connection: sqlite3.Connection) -> dict[str, str]:
     """All recorded settings."""
@@ -24,6 +26,11 @@ def read(connection: sqlite3.Connection) -> dict[str, str]:
 def record(connection: sqlite3.Connection, settings: Mapping[str, str]) -> None:
     """Write settings down, over those that were there."""
     connection.executemany("INSERT OR REPLACE INTO settings VALUES (?, ?)", settings.items())
+
+
+def forget(connection: sqlite3.Connection, key: str) -> None:
+    """Take a setting out, if it is there."""
+    connection.execute("DELETE FROM settings WHERE key = ?", (key,))
 
 
 def check(recorded: Mapping[str, str], wanted: Mapping[str, str], path: Path) -> None:

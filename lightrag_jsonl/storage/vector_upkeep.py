@@ -15,6 +15,7 @@ from lightrag_jsonl.storage.embeddings import (
     write_keys,
 )
 from lightrag_jsonl.storage.rows import OWNERS, dump
+from lightrag_jsonl.storage.settings import MOVING
 
 IN_USE = (
     "SELECT embedding FROM chunks UNION SELECT embedding FROM entities "
@@ -31,7 +32,13 @@ def count_embeddings(connection: sqlite3.Connection) -> tuple[int, int]:
 
 
 def clear_unused_embeddings(connection: sqlite3.Connection) -> int:
-    """Forget vectors that no text of the index has; tells how many."""
+    """Forget vectors that no text of the index has; tells how many.
+
+    None while documents wait, or a move to another embedder that was interrupted: theirs are among
+    them, and would have to be made again.
+    """
+    if _are_awaited(connection):
+        return 0
     used: dict[int, int] = {}
     for (id,) in connection.execute(f"{IN_USE} EXCEPT SELECT NULL"):
         used[id // BLOCK] = used.get(id // BLOCK, 0) | 1 << id % BLOCK
@@ -43,6 +50,11 @@ def clear_unused_embeddings(connection: sqlite3.Connection) -> int:
     if unused:
         write_keys(connection)
     return unused
+
+
+def _are_awaited(connection: sqlite3.Connection) -> bool:
+    query = "SELECT EXISTS (SELECT 1 FROM pending) OR EXISTS (SELECT 1 FROM settings WHERE key = ?)"
+    return bool(connection.execute(query, (MOVING,)).fetchone()[0])
 
 
 def _shrink(connection: sqlite3.Connection, block: int, keep: int) -> None:

@@ -202,6 +202,37 @@ def lacking(folder: Path) -> list[str]:
     return [name for (name,) in stored(folder, "SELECT name FROM entities WHERE embedding IS NULL")]
 
 
+@pytest.mark.parametrize("upkeep", ["vacuum", "clear_cache"])
+def test_upkeep_takes_no_vector_of_a_move_that_was_interrupted(
+    upkeep: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on where it was; once it is done, the old vectors can go."""
+    monkeypatch.setattr(repairing, "BATCH", 1)
+    new = Embedder("new")
+
+    def fail() -> None:
+        if len(new.passages) > 2:
+            raise OSError("no network")
+
+    async def run() -> None:
+        async with index(tmp_path, embedder=Embedder("old")) as rag:
+            await rag.insert_records(Document("Ann, Bob.", id="a"), records("Ann", "Bob"))
+            new.first = fail
+            with pytest.raises(OSError, match="no network"):
+                await rag.reembed(new)
+            assert (await rag.cache_stats()).unused_embeddings == 2
+            await getattr(rag, upkeep)()
+            new.first = lambda: None
+            new.passages.clear()
+            await rag.reembed(new)
+            assert len(new.passages) == 1
+            await getattr(rag, upkeep)()
+            assert (await rag.cache_stats()).unused_embeddings == 0
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
 # ── what was embedded ───────────────────────────────────────────────────────────
 
 LONG_TEXT = "\n\n".join(f"Ann met Person{number} in 北京. 🙂" for number in range(12))
@@ -226,6 +257,7 @@ def test_a_document_that_waits_keeps_its_vectors(tmp_path: Path) -> None:
                 assert bool(report.stopped) == bool(limit)
                 asked = [text for text in embedder.passages if text in LONG_TEXT]
                 assert len(asked) == (12 if limit else 0)
+                await rag.vacuum()
 
     asyncio.run(run())
     assert problems(tmp_path) == []
