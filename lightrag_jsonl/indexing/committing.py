@@ -88,6 +88,7 @@ class _Change:
     ready: Sequence[Ready]
     plan: Plan
     due: list[Due]
+    deleted: Collection[str] = ()
     documents: list[StoredDocument] = field(default_factory=list)
     chunks: list[StoredChunk] = field(default_factory=list)
     renewed: list[StoredChunk] = field(default_factory=list)
@@ -129,7 +130,9 @@ class Committer:
         spending: Spending | None = None,
         summarize: bool = True,
     ) -> Committed:
-        """Make documents visible (each in place of its earlier version) and delete others, all at once."""
+        """Make documents visible (each in place of its earlier version) and delete others, visible or
+        waiting, all at once.
+        """
         describer = Describer(
             self._options,
             self._tokenizer,
@@ -209,7 +212,7 @@ class Committer:
         describer: Describer,
     ) -> _Change:
         ids = NextIds.read(connection)
-        change = _Change(ready, Plan(), [])
+        change = _Change(ready, Plan(), [], delete)
         whole = [one.document.id or "" for one in ready if not one.stored]
         old = documents.documents(connection, [*whole, *delete])
         change.old_documents = [document.row for document in old]
@@ -311,7 +314,8 @@ class Committer:
         for row in sorted({renewed.document for renewed in change.renewed}):
             documents.set_state(connection, row, documents.state_of(connection, row))
         whole = [one.document.id or "" for one in change.ready if not one.stored]
-        pending.drop(connection, whole)  # beside a retried document its next version may wait
+        # beside a retried document its next version may wait
+        pending.drop(connection, [*whole, *change.deleted])
 
 
 def _texts(plan: Plan) -> list[str]:

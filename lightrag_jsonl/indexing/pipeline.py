@@ -164,10 +164,7 @@ class IndexPipeline:
             missing = [one for one in wanted if one not in known]
             if missing:
                 raise NotFoundError(f"no such document: {', '.join(missing)}")
-            await self._write(lambda connection: pending.drop(connection, wanted))
-            done = await self._committer.commit(
-                delete=[document.id for document in stored], summarize=False
-            )
+            done = await self._committer.commit(delete=wanted, summarize=False)
             log.info("deleted %d documents, %d chunks", len(wanted), done.removed_chunks)
             return DeleteReport(
                 tuple(wanted), done.removed_chunks, done.gone_entities, done.gone_relations

@@ -19,7 +19,7 @@ from lightrag_jsonl.indexing import repairing
 from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.storage.database import FILE_NAME
 from lightrag_jsonl.testing import Request, ScriptedLLM
-from lightrag_jsonl.types import Completion, Document, Message
+from lightrag_jsonl.types import Completion, Document, DocumentStatus, Message
 from tests.indexing.kit import entity, index, problems, read_names, stored, view
 
 LONG = 20.0  # seconds: nothing here waits for so long unless it fails
@@ -228,6 +228,38 @@ def test_upkeep_takes_no_vector_of_a_move_that_was_interrupted(
             assert len(new.passages) == 1
             await getattr(rag, upkeep)()
             assert (await rag.cache_stats()).unused_embeddings == 0
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+def test_a_deletion_that_fails_deletes_nothing(tmp_path: Path) -> None:
+    """Neither what is visible nor what waits: it is one transaction."""
+    embedder = Embedder("one")
+
+    def fail() -> None:
+        raise OSError("no network")
+
+    def state(found: Sequence[DocumentStatus]) -> list[tuple[str, str]]:
+        return [(document.id, document.state) for document in found]
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names), embedder=embedder) as rag:
+            for name in "ab":
+                await rag.insert(Document(f"Ann met Person {name}.", id=name))
+            embedder.first = fail
+            with pytest.raises(OSError, match="no network"):
+                await rag.insert(Document("Ann left Person c.", id="c"))
+            before = state(await rag.documents())
+            assert ("c", "pending") in before
+            with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as other, other:
+                other.execute("UPDATE entity_mentions SET description = id || ' 中文'")
+            with pytest.raises(OSError, match="no network"):
+                await rag.delete("a", "c")
+            assert state(await rag.documents()) == before
+            embedder.first = lambda: None
+            await rag.delete("a", "c")
+            assert state(await rag.documents()) == [("b", "done")]
 
     asyncio.run(run())
     assert problems(tmp_path) == []
