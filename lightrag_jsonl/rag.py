@@ -453,7 +453,8 @@ class AsyncLightRAG:
 
         `NotFoundError` names those that no entity has.
         """
-        await self._engine.indexing.merge(list(names), into)
+        listed = list(names)
+        await self._steadily(lambda on: on.indexing.merge(listed, into))
 
     async def unmerge(self, *names: str) -> None:
         """Make merged names entities of their own again; `NotFoundError` names those not merged.
@@ -461,11 +462,11 @@ class AsyncLightRAG:
         What was merged into one of them before stays with it; a name that others were merged into, and
         that was not merged itself, gives these back.
         """
-        await self._engine.indexing.unmerge(names)
+        await self._steadily(lambda on: on.indexing.unmerge(names))
 
     async def summarize(self) -> Usage:
         """Ask the model for every summary that is due; tells what that cost."""
-        return (await self._engine.indexing.summarize()).usage
+        return (await self._steadily(lambda on: on.indexing.summarize())).usage
 
     async def reembed(
         self, embedder: Embedder | Callable[..., object], *, watcher: Told | None = None
@@ -510,15 +511,18 @@ class AsyncLightRAG:
 
     async def repair(self) -> list[str]:
         """Rebuild all that is derived from the documents and their claims; a line a step."""
-        return await self._engine.indexing.repair()
+        return await self._steadily(lambda on: on.indexing.repair())
 
     async def vacuum(self) -> int:
         """Give unused space back to the disk; tells how many bytes that was."""
-        before = overview.bytes_on_disk(self.working_dir)
-        async with self._engine.indexing.writing():  # whose texts may just be about to use them
+        return await self._steadily(self._vacuum)
+
+    async def _vacuum(self, on: Engine) -> int:
+        async with on.indexing.writing():  # whose texts may just be about to use them
+            before = overview.bytes_on_disk(self.working_dir)
             await self._database.committed(clear_unused_embeddings)
             await self._database.vacuum()
-        return before - overview.bytes_on_disk(self.working_dir)
+            return before - overview.bytes_on_disk(self.working_dir)
 
     async def cache_stats(self) -> CacheStats:
         """What the caches of completions and embeddings hold."""
@@ -528,11 +532,14 @@ class AsyncLightRAG:
     async def clear_cache(self) -> int:
         """Forget model answers and unused vectors; tells how many."""
 
+        return await self._steadily(self._clear_cache)
+
+    async def _clear_cache(self, on: Engine) -> int:
         def clear(connection: sqlite3.Connection) -> int:
             completions = maintenance.clear_completions(connection)
             return completions + clear_unused_embeddings(connection)
 
-        async with self._engine.indexing.writing():
+        async with on.indexing.writing():
             return await self._database.committed(clear)
 
     # ── looking ─────────────────────────────────────────────────────────────────

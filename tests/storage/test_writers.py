@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pytest
 
-from lightrag_jsonl import IndexOptions, LightRAG, LLMError, QueryParam
+from lightrag_jsonl import AsyncLightRAG, IndexOptions, LightRAG, LLMError, QueryParam
 from lightrag_jsonl.adapters.offline import HashEmbedder
 from lightrag_jsonl.errors import ConfigError, SettingsError, StorageError
 from lightrag_jsonl.indexing import repairing
@@ -512,6 +512,45 @@ def test_who_is_cancelled_while_the_index_moves_goes_on_with_what_it_has_then(
                 await moving
             assert (await rag.retrieve("Who is Ann?")).entities
             await rag.insert_records(Document("Bob.", id="b"), records("Bob"))
+            assert (await rag.status()).embedder == "new"
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+UPKEEP: dict[str, Callable[[AsyncLightRAG], Awaitable[object]]] = {
+    "merge": lambda rag: rag.merge_entities(["Ann", "Bob"], into="Ann"),
+    "unmerge": lambda rag: rag.unmerge("Dan"),
+    "summarize": lambda rag: rag.summarize(),
+    "repair": lambda rag: rag.repair(),
+    "vacuum": lambda rag: rag.vacuum(),
+    "clear_cache": lambda rag: rag.clear_cache(),
+}
+
+
+@pytest.mark.parametrize("call", UPKEEP.values(), ids=UPKEEP)
+def test_upkeep_beside_its_own_reembed_waits_for_it(
+    call: Callable[[AsyncLightRAG], Awaitable[object]], tmp_path: Path
+) -> None:
+    """And is done on what that has made; nobody gets an error."""
+
+    async def run() -> None:
+        begun, going_on = asyncio.Event(), asyncio.Event()
+
+        async def wait() -> None:
+            begun.set()
+            await going_on.wait()
+
+        async with index(tmp_path, embedder=Embedder("old")) as rag:
+            await rag.insert_records("Four.", records("Ann", "Bob", "Cid", "Dan"))
+            await rag.merge_entities(["Cid", "Dan"], into="Cid")
+            moving = asyncio.create_task(rag.reembed(Embedder("new", first=wait)))
+            await begun.wait()
+            upkeep = asyncio.create_task(call(rag))  # type: ignore[arg-type]
+            await asyncio.sleep(0)
+            going_on.set()
+            await moving
+            await upkeep
             assert (await rag.status()).embedder == "new"
 
     asyncio.run(run())
