@@ -169,8 +169,8 @@ class Database:
     def _rewrite(self) -> None:
         connection = self._connect()
         try:
+            connection.execute("PRAGMA temp_store = FILE")  # a whole copy may not fit into memory
             connection.execute("VACUUM")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
             connection.close()
 

@@ -64,6 +64,23 @@ async def hold():
         sys.stdin.read()
 asyncio.run(hold())
 """
+REWRITE = """
+import asyncio
+import sys
+from pathlib import Path
+from lightrag_jsonl.storage.database import Database
+def fill(connection):
+    for number in range(200):
+        connection.execute("INSERT INTO settings VALUES (?, zeroblob(1000000))", (str(number),))
+def peak():
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+database = Database(sys.argv[1])
+database.write(fill)
+before = peak()
+asyncio.run(database.vacuum())
+print((peak() - before) // 1000, flush=True)
+database.close()
+"""
 TRY = """
 import asyncio
 import sys
@@ -161,6 +178,14 @@ def test_a_vacuum_waits_for_what_is_being_written(
 
     asyncio.run(run())
     database.close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told there")
+def test_a_vacuum_needs_no_memory_for_the_whole_index(tmp_path: Path) -> None:
+    """Of an index of 200 MB the copy is made in files."""
+    with process(REWRITE, tmp_path) as other:
+        megabytes = line_of(other)
+    assert int(megabytes) < 100
 
 
 def test_an_insert_of_all_that_lies_beside_the_index_keeps_its_lock(tmp_path: Path) -> None:
