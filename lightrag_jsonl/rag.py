@@ -514,7 +514,11 @@ class AsyncLightRAG:
         return await self._steadily(lambda on: on.indexing.repair())
 
     async def vacuum(self) -> int:
-        """Give unused space back to the disk; tells how many bytes that was."""
+        """Give unused space back to the disk; tells how many bytes that was.
+
+        Beside somebody who reads for long there are none yet; the log says so. Cancelled, it still
+        comes to its end.
+        """
         return await self._steadily(self._vacuum)
 
     async def _vacuum(self, on: Engine) -> int:
@@ -522,7 +526,7 @@ class AsyncLightRAG:
             before = overview.bytes_on_disk(self.working_dir)
             await self._database.committed(clear_unused_embeddings)
             await self._database.vacuum()
-            return before - overview.bytes_on_disk(self.working_dir)
+            return max(0, before - overview.bytes_on_disk(self.working_dir))
 
     async def cache_stats(self) -> CacheStats:
         """What the caches of completions and embeddings hold."""

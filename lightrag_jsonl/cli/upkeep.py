@@ -81,7 +81,7 @@ def vacuum(setup: Setup, as_json: bool) -> None:
     if as_json:
         emit_json({"bytes": freed})
     else:
-        say(f"{max(freed, 0) / 1e6:,.1f} MB given back")
+        say(f"{freed / 1e6:,.1f} MB given back")
 
 
 @click.command()

@@ -25,6 +25,7 @@ from lightrag_jsonl.storage.writer import CHECKPOINT_PAGES, Job, Manner, Result,
 
 FILE_NAME = DATABASE
 BUSY_SECONDS = 30.0
+READERS_SECONDS = 5.0  # that a vacuum waits for those who still read the file as it was
 PAUSE_SECONDS = 0.02
 
 log = logging.getLogger(__name__)
@@ -171,6 +172,13 @@ class Database:
         try:
             connection.execute("PRAGMA temp_store = FILE")  # a whole copy may not fit into memory
             connection.execute("VACUUM")
+            connection.execute(f"PRAGMA busy_timeout = {READERS_SECONDS * 1000:.0f}")
+            if _value(connection, "PRAGMA wal_checkpoint(TRUNCATE)"):
+                log.warning(
+                    "%s: somebody has been reading for long; the space is given back when that has "
+                    "ended and the index is closed, or by another vacuum",
+                    self.path,
+                )
         finally:
             connection.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from lightrag_jsonl.adapters.offline import HashEmbedder
 from lightrag_jsonl.errors import ConfigError, SettingsError, StorageError
 from lightrag_jsonl.indexing import repairing
 from lightrag_jsonl.protocols import Vectors
+from lightrag_jsonl.storage import database as storage_database
 from lightrag_jsonl.storage.database import FILE_NAME
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.types import Completion, Document, DocumentStatus, Message
@@ -200,6 +202,58 @@ def test_a_repair_that_is_cut_short_leaves_the_index_as_it_was(
 def lacking(folder: Path) -> list[str]:
     """The entities that have no vector."""
     return [name for (name,) in stored(folder, "SELECT name FROM entities WHERE embedding IS NULL")]
+
+
+def test_a_vacuum_that_is_cancelled_holds_the_folder_until_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is still being rewritten: the next writer would wait for it in vain."""
+    begun, going_on = threading.Event(), threading.Event()
+
+    class Slow(sqlite3.Connection):
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            if sql == "VACUUM":
+                begun.set()
+                going_on.wait(LONG)
+            return super().execute(sql, *values)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, factory=Slow, **k))
+
+    async def run() -> None:
+        async with index(tmp_path) as rag:
+            await rag.insert_records("Ann.", records("Ann"))
+            vacuum = asyncio.create_task(rag.vacuum())
+            assert await asyncio.to_thread(begun.wait, LONG)
+            vacuum.cancel()
+            done, _ = await asyncio.wait([vacuum], timeout=0.3)
+            assert not done
+            going_on.set()
+            with pytest.raises(asyncio.CancelledError):
+                await vacuum
+            assert (await rag.insert_records("Bob.", records("Bob"))).documents
+
+    asyncio.run(run())
+    assert problems(tmp_path) == []
+
+
+def test_a_vacuum_beside_a_long_reader_says_that_the_space_comes_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No space is given back yet, and never less than none; once nobody reads, it is."""
+    monkeypatch.setattr(storage_database, "READERS_SECONDS", 0.1)
+    with LightRAG(tmp_path) as rag:
+        rag.insert_records("Ann.", records("Ann"))
+        with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as other, other:
+            other.execute("CREATE TABLE much AS SELECT zeroblob(3000000)")
+            other.execute("DROP TABLE much")
+        with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT * FROM documents").fetchall()
+            assert rag.vacuum() == 0
+            assert "the space is given back when" in caplog.text
+        caplog.clear()
+        assert rag.vacuum() > 2_000_000 and not caplog.messages
 
 
 @pytest.mark.parametrize("upkeep", ["vacuum", "clear_cache"])
