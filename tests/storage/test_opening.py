@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gzip
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -86,6 +87,28 @@ def test_a_database_cut_short(tmp_path: Path) -> None:
     with pytest.raises(StorageError):
         for table in ("chunks", "vectors", "entity_mentions", "completions"):
             stored(tmp_path, f"SELECT * FROM {table}")
+
+
+def test_a_copy_beside_the_log_of_another_file(tmp_path: Path) -> None:
+    """As where a backup is put in the place of what a killed process left: the error says what goes first."""
+    kb, backup, left = tmp_path / "kb", tmp_path / "backup.sqlite", tmp_path / "left"
+    with LightRAG(kb) as rag:
+        rag.insert(Document("Ann met Bob.", id="a"))
+    shutil.copy(kb / FILE_NAME, backup)
+    with LightRAG(kb) as rag:
+        rag.insert(Document(f"Ann{n} met Bob{n} in Bern.", id=f"{n}") for n in range(60))
+    with LightRAG(kb) as rag:
+        rag.insert(Document("Cid met Dan in 北京.", id="z"))
+        shutil.copytree(kb, left)  # as a kill leaves it
+    shutil.copy(backup, left / FILE_NAME)
+    said = f"delete it, {FILE_NAME}-wal and {FILE_NAME}-shm, then"
+    with pytest.raises(CorruptError, match=said), LightRAG(left) as rag:
+        rag.retrieve("Who met Bob?")
+    for path in left.glob(f"{FILE_NAME}*"):
+        path.unlink()
+    shutil.copy(backup, left / FILE_NAME)
+    with LightRAG(left) as rag:
+        assert [document.id for document in rag.documents()] == ["a"]
 
 
 def test_settings_that_may_not_change(tmp_path: Path) -> None:
