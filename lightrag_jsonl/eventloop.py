@@ -7,6 +7,7 @@ import concurrent.futures
 import logging
 import queue
 import signal
+import sys
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from types import FrameType
@@ -34,8 +35,8 @@ class LoopThread:
     """An event loop for callers that do not await; safe from any thread.
 
     A daemon thread, started when it is first needed, runs it while calls are open; in between,
-    whoever calls `run_here` may. After `close()`, and in a forked process, calls are refused with
-    `StorageError`.
+    whoever calls `run_here` may. After `close()`, in a forked process, and when the program has
+    come to its end, calls are refused with `StorageError`.
     """
 
     def __init__(self) -> None:
@@ -53,7 +54,7 @@ class LoopThread:
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine in the thread and wait; Ctrl-C cancels it, and waits until it has stopped."""
-        self._check_home(work)
+        self._check_place(work)
         if threading.get_ident() == self._runner:
             work.close()
             raise RuntimeError(
@@ -77,7 +78,7 @@ class LoopThread:
         """The same in the calling thread, where nothing else is to be run: changing threads twice
         takes longer than all the loop does.
         """
-        self._check_home(work)
+        self._check_place(work)
         if _runs_a_loop() or not self._turn.acquire(blocking=False):
             return self.run(work)
         borrowed = None
@@ -108,14 +109,14 @@ class LoopThread:
     @property
     def open(self) -> bool:
         """Whether calls are taken."""
-        return not self.closed and self._home.is_here
+        return not self.closed and self._home.is_here and not sys.is_finalizing()
 
     def close(self) -> None:
         """End the loop, with whatever still runs there, and its thread; no further call is taken.
 
-        In a forked process there is nothing to end.
+        In a forked process there is nothing to end; a program's end has ended all.
         """
-        if not self._home.is_here:
+        if not self._home.is_here or sys.is_finalizing():
             self.closed = True
             return
         with self._guard:
@@ -131,11 +132,16 @@ class LoopThread:
 
     # ── who runs it ─────────────────────────────────────────────────────────────
 
-    def _check_home(self, work: Coroutine[Any, Any, object]) -> None:
-        """In a forked process, whose locks nobody may ever open, before any is waited for."""
+    def _check_place(self, work: Coroutine[Any, Any, object]) -> None:
+        """In a forked process, whose locks nobody may ever open, before any is waited for; and where
+        a program ends, which stops the thread wherever it is.
+        """
         if not self._home.is_here:
             work.close()
             self._home.check()
+        if sys.is_finalizing():
+            work.close()
+            raise StorageError("the program has come to its end, where nothing more can be asked")
 
     def _handed_over(self, work: Coroutine[Any, Any, Result]) -> concurrent.futures.Future[Result]:
         with self._guard:

@@ -1,0 +1,56 @@
+"""The end of a program that left something open: it comes, and quietly."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CHECKOUT
+
+BEGIN = """
+import sys
+from lightrag_jsonl import LightRAG
+rag = LightRAG(sys.argv[1])
+rag.insert("Marie Curie discovered radium in Paris. Pierre Curie helped her.")
+question = "What did Marie Curie discover?"
+"""
+KEPT = 'open = rag.stream(question)\nprint("radium" in next(open))\n'
+EVENTS = "open = rag.events(question)\nprint(next(open).stage)\n"
+ENDED = "open = rag.stream(question)\nfor piece in open:\n    sys.exit(3)\n"
+FINALIZED = """
+class App:
+    def __del__(self, rag=rag):
+        try:
+            rag.query("Who?")
+        except Exception as error:
+            print(type(error).__name__)
+        rag.close()
+app = App()
+"""
+
+
+def run(script: str, folder: Path) -> tuple[int, str, str]:
+    """How a script ends, given the folder, and what it prints; where it never ends, this fails."""
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN + script, str(folder)],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stdout.strip(), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "told"),
+    [(KEPT, 0, "True"), (EVENTS, 0, "session"), (ENDED, 3, ""), (FINALIZED, 0, "StorageError")],
+    ids=["stream", "events", "exit", "finalizer"],
+)
+def test_what_was_left_half_read_keeps_no_program_from_ending(
+    script: str, status: int, told: str, tmp_path: Path
+) -> None:
+    """The thread is gone by then: nothing is asked of it, and nothing waits for it."""
+    assert run(script, tmp_path) == (status, told, "")
