@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import orjson
 
@@ -29,6 +30,7 @@ from lightrag_jsonl.reading.marks import without_opening_thought
 from lightrag_jsonl.slots import QUESTION, Slots
 from lightrag_jsonl.storage import cache
 from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.telling import Told, closed
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import (
     Completion,
@@ -76,9 +78,22 @@ class Records:
     result: JsonlResult
 
 
+class _Teller:
+    """Tells an answer while it is written; what has `begun` cannot be begun anew."""
+
+    def __init__(self, pieces: asyncio.Queue[str | None]) -> None:
+        self._pieces = pieces
+        self.begun = False
+
+    def tell(self, piece: str) -> None:
+        """One more piece."""
+        self.begun = True
+        self._pieces.put_nowait(piece)
+
+
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What the model is asked; `prompt` names what led to it."""
+    """What the model is asked; `prompt` names what led to it, `teller` hears it being written."""
 
     prompt: str
     messages: tuple[Message, ...]
@@ -88,6 +103,7 @@ class _Request:
     names: Sequence[str] | None = None
     turn: int = QUESTION
     new: bool = False
+    teller: _Teller | None = None
 
     def __post_init__(self) -> None:
         """What UTF-8 cannot hold may have come in with a question's wishes; no model could read it."""
@@ -129,6 +145,7 @@ class Ask:
     ) -> None:
         self._llm = llm
         self._constrained = llm if isinstance(llm, ConstrainedLLM) else None  # slow to find out
+        self._streaming = llm if isinstance(llm, StreamingLLM) else None
         self._keeps = keep
         self.prompts = prompts
         self._database = database
@@ -221,9 +238,13 @@ class Ask:
 
     def stream(
         self, prompt: str, variables: Mapping[str, object], usage: list[Usage] | None = None
-    ) -> AsyncIterator[str]:
-        """The model's text in pieces; a cached answer, or one of a model that cannot stream, is one piece."""
-        return self._pieces(_Request(prompt, self.prompts.render(prompt, variables)), usage)
+    ) -> Told[str]:
+        """The model's text in pieces; a cached answer, or one of a model that cannot stream, is one piece.
+
+        The model writes on while they wait to be read; leaving them before the end stops it.
+        """
+        request = _Request(prompt, self.prompts.render(prompt, variables))
+        return Told(partial(self._tell, request, usage))
 
     async def chat(self, messages: Sequence[Message]) -> Reply:
         """The model's text for a conversation that no prompt of ours leads."""
@@ -231,30 +252,20 @@ class Ask:
 
     def stream_chat(
         self, messages: Sequence[Message], usage: list[Usage] | None = None
-    ) -> AsyncIterator[str]:
+    ) -> Told[str]:
         """Like `chat`, in pieces."""
-        return self._pieces(_Request("chat", tuple(messages)), usage)
+        return Told(partial(self._tell, _Request("chat", tuple(messages)), usage))
 
-    async def _pieces(self, request: _Request, usage: list[Usage] | None) -> AsyncIterator[str]:
-        key = self._key(request)
-        done = await self._cached(key)
-        if done is None and not isinstance(self.llm, StreamingLLM):
-            reply = await self._reply(request)
-            done = reply.completion
-            if usage is not None:
-                usage.append(reply.usage)
-        if done is not None:
-            yield done.text
-            return
-        pieces: list[str] = []
-        assert isinstance(self.llm, StreamingLLM)
-        async with self.slots.taken(request.turn):
-            async for piece in self.llm.stream(request.messages):
-                pieces.append(sanitize(piece))
-                yield pieces[-1]
-        if usage is not None:
-            usage.append(Usage(calls=1))
-        await self._keep(request.prompt, key, Completion("".join(pieces)))
+    async def _tell(
+        self, request: _Request, usage: list[Usage] | None, pieces: asyncio.Queue[str | None]
+    ) -> None:
+        """Have an answer told: as it is written, or whole where it was written before."""
+        teller = _Teller(pieces)
+        reply = await self._reply(replace(request, teller=teller))
+        if not teller.begun:
+            teller.tell(reply.text)
+        if usage is not None and not reply.cached:
+            usage.append(reply.usage)
 
     async def forget(self, reply: Reply) -> None:
         """Take an unusable answer out of the cache, so that the next call asks anew."""
@@ -324,7 +335,8 @@ class Ask:
             try:
                 return await self._once(request)
             except LLMError as error:
-                if not error.transient or attempt == TRIES:
+                begun = request.teller is not None and request.teller.begun
+                if not error.transient or begun or attempt == TRIES:
                     raise
                 wait = min(error.retry_after or pause, LONGEST_PAUSE)
                 log.debug("try %d failed (%s); again in %.1f s", attempt, error, wait)
@@ -352,6 +364,8 @@ class Ask:
             return await self._constrained.complete_records(
                 messages, schema=request.schema, names=request.names, max_tokens=limit
             )
+        if request.teller is not None and self._streaming is not None:
+            return await _written(self._streaming.stream(messages), request.teller)
         return await self.llm.complete(
             messages, response_type=request.response_type, max_tokens=limit
         )
@@ -405,6 +419,18 @@ def _sound(done: object, model: str) -> Completion:
         return Completion(done.text, finish, Usage(*(int(count or 0) for count in counts)))
     except (TypeError, ValueError, OverflowError) as error:
         raise LLMError(f"{model} counts its tokens in no numbers: {done.usage!r}") from error
+
+
+async def _written(source: AsyncIterator[str], teller: _Teller) -> Completion:
+    """What a model writes, each piece told as it comes."""
+    pieces: list[str] = []
+    try:
+        async for piece in source:
+            pieces.append(sanitize(piece))
+            teller.tell(pieces[-1])
+    finally:
+        await closed(source)
+    return Completion("".join(pieces))
 
 
 def request_key(

@@ -11,24 +11,16 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from types import FrameType
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeVar
 
 from lightrag_jsonl.errors import StorageError
 from lightrag_jsonl.forks import Home
+from lightrag_jsonl.telling import closed
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
 
 log = logging.getLogger(__name__)
-
-
-@runtime_checkable
-class Closable(Protocol):
-    """An async iterator that can be left before its end, as generators can."""
-
-    async def aclose(self) -> None:
-        """Stop what it does; no further item will come."""
-        ...
 
 
 class LoopThread:
@@ -104,7 +96,7 @@ class LoopThread:
             return
         finally:
             if self.open:
-                self.run(_closed(source))
+                self.run(closed(source))
 
     @property
     def open(self) -> bool:
@@ -275,9 +267,3 @@ async def _wound_up(loop: asyncio.AbstractEventLoop) -> None:
 
 async def _next(source: AsyncIterator[Item]) -> Item:
     return await anext(source)
-
-
-async def _closed(source: AsyncIterator[Item]) -> None:
-    """Let an iterator that was left before its end stop what it does."""
-    if isinstance(source, Closable):
-        await source.aclose()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
+from typing import TypeAlias
 
 from lightrag_jsonl.explain.events import End, Event, new_session
 from lightrag_jsonl.explain.recorder import Listener, Recorder
@@ -14,8 +17,11 @@ from lightrag_jsonl.querying.pipeline import AnswerStream, QueryPipeline
 from lightrag_jsonl.reuse import Reuse
 from lightrag_jsonl.storage import snapshot
 from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.telling import Told
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Answer
+
+Item: TypeAlias = str | Answer | None
 
 
 class Questions:
@@ -63,28 +69,45 @@ class Questions:
     ) -> AsyncStream:
         """The answer in pieces as they are written."""
         recorder = self._recorder(question, param, listener)
-        return AsyncStream(recorder, self._querying.stream(question, param, recorder))
+        return AsyncStream(Told(partial(self._tell, question, param, recorder)))
 
-    async def events(self, question: str, param: QueryParam) -> AsyncIterator[Event]:
-        """The events as they happen, each stored before it is yielded; the last is an `End`."""
-        told: asyncio.Queue[Event | None] = asyncio.Queue()
-        recorder = self._recorder(question, param, told.put_nowait)
-        asking = asyncio.create_task(self._ask_aloud(question, param, recorder))
-        asking.add_done_callback(lambda _: told.put_nowait(None))
-        try:
-            while (event := await told.get()) is not None:
-                yield event
-                if isinstance(event, End):
-                    return
-            await asking  # it ended without an end: the trace could not be stored
-        finally:
-            asking.cancel()
-            await asyncio.gather(asking, return_exceptions=True)
-
-    async def _ask_aloud(self, question: str, param: QueryParam, recorder: Recorder) -> None:
+    async def _tell(
+        self, question: str, param: QueryParam, recorder: Recorder, items: asyncio.Queue[Item]
+    ) -> None:
+        """Tell the pieces of the answer, each when it is wanted, then the answer itself."""
         await recorder.begin()
-        async for _ in self._querying.stream(question, param, recorder):
-            pass
+        async with aclosing(self._querying.stream(question, param, recorder)) as pieces:
+            async for piece in pieces:
+                items.put_nowait(piece)
+                await items.join()
+        items.put_nowait(replace(pieces.answer, trace_id=recorder.trace_id))
+
+    def events(self, question: str, param: QueryParam) -> Told[Event]:
+        """The events as they happen, each stored before it is yielded; the last is an `End`."""
+        return Told(partial(self._ask_aloud, question, param))
+
+    async def _ask_aloud(
+        self, question: str, param: QueryParam, events: asyncio.Queue[Event | None]
+    ) -> None:
+        """Tell what happens as it happens; the end once there is nothing left to be done."""
+        ends: list[End] = []
+
+        def hear(event: Event) -> None:
+            if isinstance(event, End):
+                ends.append(event)
+            else:
+                events.put_nowait(event)
+
+        recorder = self._recorder(question, param, hear)
+        await recorder.begin()
+        try:
+            async with aclosing(self._querying.stream(question, param, recorder)) as pieces:
+                async for _ in pieces:
+                    pass
+        except Exception:
+            if not ends:  # it could not be stored
+                raise
+        events.put_nowait(ends[-1])
 
     def _recorder(self, question: str, param: QueryParam, listener: Listener | None) -> Recorder:
         def now() -> datetime:
@@ -99,28 +122,5 @@ class Questions:
         return Recorder(self._database, session, listener=listener, clock=now)
 
 
-class AsyncStream:
+class AsyncStream(AnswerStream):
     """The pieces of an answer; `.answer` holds it whole after the last one."""
-
-    def __init__(self, recorder: Recorder, pieces: AnswerStream) -> None:
-        self._recorder = recorder
-        self._pieces = pieces
-        self._begun = False
-
-    def __aiter__(self) -> AsyncIterator[str]:
-        return self
-
-    async def __anext__(self) -> str:
-        if not self._begun:
-            self._begun = True
-            await self._recorder.begin()
-        return await anext(self._pieces)
-
-    async def aclose(self) -> None:
-        """Stop before the end: no answer will come of it."""
-        await self._pieces.aclose()
-
-    @property
-    def answer(self) -> Answer:
-        """The whole answer, with its citations; `ValueError` while pieces are still to come."""
-        return replace(self._pieces.answer, trace_id=self._recorder.trace_id)

@@ -28,6 +28,7 @@ from lightrag_jsonl.querying.observing import Observer, Silent
 from lightrag_jsonl.querying.recipes import RECIPES
 from lightrag_jsonl.querying.retrieving import Retriever
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
+from lightrag_jsonl.telling import Told
 from lightrag_jsonl.tokens import RememberingTokenizer
 from lightrag_jsonl.types import Answer, Citation, Context, Usage
 
@@ -149,8 +150,9 @@ class QueryPipeline:
                 usages.append(reply.usage)
                 yield reply.text
             else:
-                async for piece in self._ask.stream(recipe.prompt, variables, usages):
-                    yield piece
+                async with aclosing(self._ask.stream(recipe.prompt, variables, usages)) as written:
+                    async for piece in written:
+                        yield piece
         else:
             messages = chat_messages(context.question, param=param, tokenizer=self._tokenizer)
             if whole:
@@ -158,8 +160,9 @@ class QueryPipeline:
                 usages.append(reply.usage)
                 yield reply.text
             else:
-                async for piece in self._ask.stream_chat(messages, usages):
-                    yield piece
+                async with aclosing(self._ask.stream_chat(messages, usages)) as written:
+                    async for piece in written:
+                        yield piece
 
     async def _cited(self, text: str, context: Context, usage: Usage) -> Answer:
         if self._cite is None:
@@ -171,7 +174,7 @@ class QueryPipeline:
 class AnswerStream:
     """The pieces of one answer; iterate over it with `async for`."""
 
-    def __init__(self, run: AsyncGenerator[str | Answer]) -> None:
+    def __init__(self, run: AsyncGenerator[str | Answer] | Told[str | Answer]) -> None:
         self._run = run
         self._answer: Answer | None = None
 

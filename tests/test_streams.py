@@ -1,0 +1,173 @@
+"""Answers in pieces: whoever reads slowly, leaves or forgets them keeps nobody waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from lightrag_jsonl import AsyncLightRAG, Document, IndexOptions, LightRAG, QueryParam
+from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.types import Message
+
+ONE_CALL = IndexOptions(max_concurrent_calls=1)
+NAIVE = QueryParam(mode="naive")
+WORDS = ("She ", "discovered ", "radium ", "[1].")
+span: ContextVar[str] = ContextVar("span", default="")
+
+
+class Writer(ScriptedLLM):
+    """Writes the same answer each time, and notes where it was begun and ended."""
+
+    def __init__(self, *, stops: bool = False) -> None:
+        super().__init__(lambda request: "".join(WORDS))
+        self.stops = stops  # after the first word
+        self.begun: list[object] = []
+        self.ended: list[object] = []
+        self.left = threading.Event()
+
+    async def stream(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None
+    ) -> AsyncIterator[str]:
+        self.begun.append(asyncio.current_task())
+        token = span.set("writing")
+        try:
+            async with asyncio.timeout(100):
+                for word in WORDS:
+                    await asyncio.sleep(0)
+                    yield word
+                    if self.stops:
+                        await asyncio.Event().wait()
+        finally:
+            span.reset(token)
+            self.ended.append(asyncio.current_task())
+            self.left.set()
+
+
+def index(folder: Path, llm: ScriptedLLM) -> AsyncLightRAG:
+    return AsyncLightRAG(folder, llm=llm, options=ONE_CALL)
+
+
+@contextmanager
+def plain_index(folder: Path, llm: ScriptedLLM) -> Iterator[LightRAG]:
+    with LightRAG(folder, llm=llm, options=ONE_CALL) as rag:
+        rag.insert_records(TEXT, [])
+        yield rag
+
+
+TEXT = Document("Marie Curie discovered radium in Paris.", id="d1")
+
+
+def test_a_reader_who_pauses_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """The model is done with its answer, and free for the next, long before that is read."""
+
+    async def run() -> None:
+        async with index(tmp_path, Writer()) as rag:
+            await rag.insert_records(TEXT, [])
+            idle = [rag.stream(f"Who? ({number})", NAIVE) for number in range(3)]
+            assert [await anext(stream) for stream in idle] == ["She "] * 3
+            assert (await rag.query("Who?", NAIVE)).text == "".join(WORDS)
+            for stream in idle:
+                assert [piece async for piece in stream] == list(WORDS[1:])
+
+    asyncio.run(run())
+
+
+def test_who_reads_may_ask_meanwhile(tmp_path: Path) -> None:
+    """Between two pieces, without await, and with one call at a time."""
+    with plain_index(tmp_path, Writer()) as rag:
+        for _ in rag.stream("Who?", NAIVE):
+            assert rag.query("Who else?", NAIVE).text == "".join(WORDS)
+
+
+def test_a_model_writes_in_one_task(tmp_path: Path) -> None:
+    """So it may hold what belongs to a task: a context variable, a timeout."""
+    llm = Writer()
+    with plain_index(tmp_path, llm) as rag:
+        assert list(rag.stream("Who?", NAIVE)) == list(WORDS)
+    assert llm.begun == llm.ended and len(llm.begun) == 1
+
+
+def test_leaving_stops_the_model(tmp_path: Path) -> None:
+    """In the task that it runs in; `aclose` comes back when that is done."""
+
+    async def run() -> None:
+        llm = Writer(stops=True)
+        async with index(tmp_path, llm) as rag:
+            await rag.insert_records(TEXT, [])
+            stream = rag.stream("Who?", NAIVE)
+            await anext(stream)
+            await stream.aclose()
+            assert llm.begun == llm.ended and len(llm.ended) == 1
+            events = rag.events("Who else?", NAIVE)
+            while (await anext(events)).stage != "chunk":
+                pass
+            await events.aclose()  # type: ignore[attr-defined]
+            assert llm.begun == llm.ended and len(llm.ended) == 2
+            assert rag._engine.ask.slots.in_use == 0
+
+    asyncio.run(run())
+
+
+def test_breaking_off_stops_the_model(tmp_path: Path) -> None:
+    """It is not left to write and to be paid for."""
+    llm = Writer(stops=True)
+    with plain_index(tmp_path, llm) as rag:
+        for _ in rag.stream("Who?", NAIVE):
+            break
+        assert llm.left.wait(60)
+        assert llm.begun == llm.ended
+
+
+def test_a_forgotten_stream_stops_the_model(tmp_path: Path) -> None:
+    """Whatever thread finds it as garbage."""
+
+    class Page:
+        def __init__(self, rag: LightRAG) -> None:
+            self.pieces, self.itself = rag.stream("Who?", NAIVE), self
+
+    llm = Writer(stops=True)
+    with plain_index(tmp_path, llm) as rag:
+        next(Page(rag).pieces)
+        gc.collect()
+        assert llm.left.wait(60)
+        assert llm.begun == llm.ended
+
+
+def test_who_leaves_at_the_last_piece_does_not_pay_again(tmp_path: Path) -> None:
+    """What the model has written to its end is kept, read or not."""
+
+    async def run() -> None:
+        llm = Writer()
+        async with index(tmp_path, llm) as rag:
+            await rag.insert_records(TEXT, [])
+            async for piece in rag.stream("Who?", NAIVE):
+                if piece == WORDS[-1]:
+                    break
+            assert (await rag.query("Who?", NAIVE)).usage.calls == 0
+        assert len(llm.begun) == 1 and llm.requests == []
+
+    asyncio.run(run())
+
+
+def test_equal_questions_at_once_are_paid_for_once(tmp_path: Path) -> None:
+    """Who comes later has the answer whole, whichever way it is asked for."""
+
+    async def run() -> None:
+        llm = Writer()
+        async with index(tmp_path, llm) as rag:
+            await rag.insert_records(TEXT, [])
+
+            async def read() -> str:
+                return "".join([piece async for piece in rag.stream("Who?", NAIVE)])
+
+            asked = rag.query("Who?", NAIVE)
+            first, second, answer = await asyncio.gather(read(), read(), asked)
+            assert first == second == answer.text == "".join(WORDS)
+            assert len(llm.begun) + len(llm.requests) == 1
+
+    asyncio.run(run())

@@ -1,0 +1,138 @@
+"""What is told by a task of its own: how far it runs, what the reader hears, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from lightrag_jsonl.telling import Told
+
+Numbers = asyncio.Queue[int | None]
+
+
+async def count(to: int, numbers: Numbers) -> None:
+    """Tell numbers without waiting for anyone."""
+    for number in range(to):
+        numbers.put_nowait(number)
+
+
+async def count_for_ever(log: list[str], numbers: Numbers) -> None:
+    """Tell a number when it is wanted; what it does at its end takes a while."""
+    try:
+        for number in range(10**6):
+            numbers.put_nowait(number)
+            await numbers.join()
+    finally:
+        await asyncio.sleep(0)
+        log.append("stopped")
+
+
+async def settled() -> None:
+    """Let what is ready run."""
+    while len(asyncio.all_tasks()) > 1:
+        await asyncio.sleep(0)
+
+
+def test_all_is_heard_in_order() -> None:
+    async def run() -> list[int]:
+        return [number async for number in Told(partial(count, 5))]
+
+    assert asyncio.run(run()) == [0, 1, 2, 3, 4]
+
+
+def test_an_error_comes_after_what_was_told_before_it() -> None:
+    async def fail(numbers: Numbers) -> None:
+        await count(3, numbers)
+        raise ZeroDivisionError
+
+    async def run() -> list[int]:
+        heard, told = [], Told(fail)
+        with pytest.raises(ZeroDivisionError):
+            async for number in told:
+                heard.append(number)
+        return heard + [number async for number in told]
+
+    assert asyncio.run(run()) == [0, 1, 2]
+
+
+def test_nothing_begins_before_it_is_asked_for() -> None:
+    async def run() -> list[str]:
+        log: list[str] = []
+        told = Told(partial(count_for_ever, log))
+        await settled()
+        await told.aclose()
+        return log + [str(number) async for number in told]
+
+    assert asyncio.run(run()) == []
+
+
+def test_who_waits_for_the_reader_is_never_ahead() -> None:
+    async def run() -> None:
+        told = Told(partial(count_for_ever, []))
+        for expected in range(5):
+            assert await anext(told) == expected
+            assert told._items.empty()
+        await told.aclose()
+
+    asyncio.run(run())
+
+
+def test_leaving_waits_until_it_has_stopped() -> None:
+    async def run() -> list[str]:
+        log: list[str] = []
+        told = Told(partial(count_for_ever, log))
+        await anext(told)
+        await told.aclose()
+        return log + [str(number) async for number in told]
+
+    assert asyncio.run(run()) == ["stopped"]
+
+
+def test_a_cancelled_reader_stops_it() -> None:
+    async def waits(log: list[str], numbers: Numbers) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            log.append("stopped")
+
+    async def run() -> list[str]:
+        log: list[str] = []
+        reader = asyncio.create_task(anext(Told(partial(waits, log))))  # type: ignore[arg-type]
+        for _ in range(3):
+            await asyncio.sleep(0)
+        reader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reader
+        return log
+
+    assert asyncio.run(run()) == ["stopped"]
+
+
+class Page:
+    """What holds itself, and what it shows."""
+
+    def __init__(self, told: Told[int]) -> None:
+        self.shown, self.itself = told, self
+
+
+@pytest.mark.parametrize("hold", [list, Page], ids=["counted", "in a circle"])
+def test_what_is_forgotten_is_stopped(hold: Callable[[Told[int]], object]) -> None:
+    """Without a word, though the reader and the task are found as garbage at the same time."""
+    complaints: list[object] = []
+
+    async def run() -> list[str]:
+        loop, log = asyncio.get_running_loop(), list[str]()
+        loop.set_exception_handler(lambda _, context: complaints.append(context))
+        told = Told(partial(count_for_ever, log))
+        await anext(told)
+        kept = hold(told) if hold is Page else [told]
+        del told, kept
+        gc.collect()
+        await settled()
+        return log
+
+    assert asyncio.run(run()) == ["stopped"] and complaints == []
