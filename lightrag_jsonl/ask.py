@@ -421,11 +421,15 @@ def _sound(done: object, model: str) -> Completion:
         raise LLMError(f"{model} counts its tokens in no numbers: {done.usage!r}") from error
 
 
-async def _written(source: AsyncIterator[str], teller: _Teller) -> Completion:
-    """What a model writes, each piece told as it comes."""
+async def _written(source: AsyncIterator[object], teller: _Teller) -> Completion:
+    """What a model writes, each piece told as it comes; nothing, as clients end with, is none."""
     pieces: list[str] = []
     try:
         async for piece in source:
+            if piece is None or piece == "":
+                continue
+            if not isinstance(piece, str):
+                raise TypeError(f"a piece of its answer is {type(piece).__name__}, not text")
             pieces.append(sanitize(piece))
             teller.tell(pieces[-1])
     finally:

@@ -48,7 +48,10 @@ class StreamingLLM(LLM, Protocol):
     def stream(
         self, messages: Sequence[Message], *, max_tokens: int | None = None
     ) -> AsyncIterator[str]:
-        """The answer in pieces as they are written; raise `LLMError` where that cannot be done."""
+        """The answer in pieces as they are written; raise `LLMError` where that cannot be done.
+
+        Where it is transient, and no piece was given yet, `stream` is called again.
+        """
         ...
 
 

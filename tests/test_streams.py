@@ -10,7 +10,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
+import pytest
+
 from lightrag_jsonl import AsyncLightRAG, Document, IndexOptions, LightRAG, QueryParam
+from lightrag_jsonl.errors import LLMError
+from lightrag_jsonl.explain.events import End
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.types import Message
 
@@ -18,6 +22,22 @@ ONE_CALL = IndexOptions(max_concurrent_calls=1)
 NAIVE = QueryParam(mode="naive")
 WORDS = ("She ", "discovered ", "radium ", "[1].")
 span: ContextVar[str] = ContextVar("span", default="")
+
+
+class Pieces(ScriptedLLM):
+    """Writes what the next of its scripts holds, until that raises something."""
+
+    def __init__(self, *scripts: Sequence[object]) -> None:
+        super().__init__([])
+        self.scripts = list(scripts)
+
+    async def stream(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None
+    ) -> AsyncIterator[str]:
+        for piece in self.scripts.pop(0):
+            if isinstance(piece, BaseException):
+                raise piece
+            yield piece  # type: ignore[misc]
 
 
 class Writer(ScriptedLLM):
@@ -171,3 +191,56 @@ def test_equal_questions_at_once_are_paid_for_once(tmp_path: Path) -> None:
             assert len(llm.begun) + len(llm.requests) == 1
 
     asyncio.run(run())
+
+
+# ── what a model may do wrong ───────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (ValueError("boom"), "ValueError: boom"),
+        (ConnectionResetError("reset"), "ConnectionResetError: reset"),
+        (asyncio.CancelledError(), "cancelled its own call"),
+        (7, "a piece of its answer is int, not text"),
+        (LLMError("busy", transient=True), "busy"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_whatever_a_model_does_is_told_as_its_error(
+    tmp_path: Path, fault: object, told: str
+) -> None:
+    """After the pieces before it, once, by an `End` among the events, and on record."""
+
+    async def run() -> None:
+        async with index(tmp_path, Pieces(["She ", fault], ["She ", fault])) as rag:
+            await rag.insert_records(TEXT, [])
+            heard: list[str] = []
+            with pytest.raises(LLMError, match=told):
+                async for piece in rag.stream("Who?", NAIVE):
+                    heard.append(piece)
+            assert heard == ["She "]
+            *_, end = [event async for event in rag.events("Who?", NAIVE)]
+            assert isinstance(end, End) and told in (end.error or "")
+            assert [trace.status for trace in await rag.traces()] == ["failed", "failed"]
+
+    asyncio.run(run())
+
+
+def test_pieces_without_text_are_passed_over(tmp_path: Path) -> None:
+    """Many clients end with one that is None."""
+    with plain_index(tmp_path, Pieces([None, "中文 ", "", "１🙂", None])) as rag:
+        stream = rag.stream("Who?", NAIVE)
+        assert list(stream) == ["中文 ", "１🙂"]
+        assert stream.answer.text == "中文 １🙂"
+
+
+def test_a_passing_error_is_tried_again_before_the_first_piece(tmp_path: Path) -> None:
+    """Later, who reads would be told the beginning twice."""
+    busy = LLMError("busy", transient=True, retry_after=0.001)
+    llm = Pieces([busy], [None, busy], ["She."], ["It ", busy], ["He."])
+    with plain_index(tmp_path, llm) as rag:
+        assert list(rag.stream("Who?", NAIVE)) == ["She."]
+        with pytest.raises(LLMError, match="busy"):
+            list(rag.stream("What?", NAIVE))
+        assert llm.scripts == [["He."]]
