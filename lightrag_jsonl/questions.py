@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from lightrag_jsonl.telling import Told
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Answer
 
+Tell: TypeAlias = Callable[[str], Awaitable[None]]
 Item: TypeAlias = str | Answer | None
 
 
@@ -43,50 +44,74 @@ class Questions:
         self._new_id = new_id
 
     async def answer(
-        self, question: str, param: QueryParam, listener: Listener | None = None
+        self,
+        question: str,
+        param: QueryParam,
+        listener: Listener | None = None,
+        tell: Tell | None = None,
     ) -> Answer:
-        """The answer, a stored one where `param` allows that; its trace ends with what went wrong."""
+        """The answer, a stored one where `param` allows that; its trace ends with what went wrong.
+
+        With `tell` it is told in pieces, as they are written.
+        """
         recorder = self._recorder(question, param, listener)
         await recorder.begin()
         try:
-            answer = await self._answered(question, param, recorder)
+            answer = await self._answered(question, param, recorder, tell)
         except BaseException as error:  # what the pipeline has told already is told once
             await recorder.failed(error)
             raise
         return replace(answer, trace_id=recorder.trace_id)
 
-    async def _answered(self, question: str, param: QueryParam, recorder: Recorder) -> Answer:
+    async def _answered(
+        self, question: str, param: QueryParam, recorder: Recorder, tell: Tell | None
+    ) -> Answer:
         answer = await self._reuse.find(question, param)
         if answer is not None:
             await self._reuse.replay(answer, recorder)
+            if tell is not None:
+                await tell(answer.text)
         else:
-            answer = await self._querying.answer(question, param, observer=recorder)
+            answer = await self._written(question, param, recorder, tell)
             await self._reuse.keep(question, param, answer, recorder.generation)
         return answer
+
+    async def _written(
+        self, question: str, param: QueryParam, recorder: Recorder, tell: Tell | None
+    ) -> Answer:
+        if tell is None:
+            return await self._querying.answer(question, param, observer=recorder)
+        async with aclosing(self._querying.stream(question, param, recorder)) as pieces:
+            async for piece in pieces:
+                await tell(piece)
+        return pieces.answer
 
     def stream(
         self, question: str, param: QueryParam, listener: Listener | None = None
     ) -> AsyncStream:
         """The answer in pieces as they are written."""
-        recorder = self._recorder(question, param, listener)
-        return AsyncStream(Told(partial(self._tell, question, param, recorder)))
+        return AsyncStream(Told(partial(self._tell, question, param, listener)))
 
     async def _tell(
-        self, question: str, param: QueryParam, recorder: Recorder, items: asyncio.Queue[Item]
+        self,
+        question: str,
+        param: QueryParam,
+        listener: Listener | None,
+        items: asyncio.Queue[Item],
     ) -> None:
         """Tell the pieces of the answer, each when it is wanted, then the answer itself."""
-        await recorder.begin()
-        async with aclosing(self._querying.stream(question, param, recorder)) as pieces:
-            async for piece in pieces:
-                items.put_nowait(piece)
-                await items.join()
-        items.put_nowait(replace(pieces.answer, trace_id=recorder.trace_id))
+
+        async def tell(piece: str) -> None:
+            items.put_nowait(piece)
+            await items.join()
+
+        items.put_nowait(await self.answer(question, param, listener, tell))
 
     def events(self, question: str, param: QueryParam) -> Told[Event]:
         """The events as they happen, each stored before it is yielded; the last is an `End`."""
-        return Told(partial(self._ask_aloud, question, param))
+        return Told(partial(self._tell_events, question, param))
 
-    async def _ask_aloud(
+    async def _tell_events(
         self, question: str, param: QueryParam, events: asyncio.Queue[Event | None]
     ) -> None:
         """Tell what happens as it happens; the end once there is nothing left to be done."""
@@ -98,12 +123,8 @@ class Questions:
             else:
                 events.put_nowait(event)
 
-        recorder = self._recorder(question, param, hear)
-        await recorder.begin()
         try:
-            async with aclosing(self._querying.stream(question, param, recorder)) as pieces:
-                async for _ in pieces:
-                    pass
+            await self.answer(question, param, hear, _pass_over)
         except Exception:
             if not ends:  # it could not be stored
                 raise
@@ -124,3 +145,7 @@ class Questions:
 
 class AsyncStream(AnswerStream):
     """The pieces of an answer; `.answer` holds it whole after the last one."""
+
+
+async def _pass_over(piece: str) -> None:
+    """Who hears the events hears the pieces among them."""

@@ -14,7 +14,7 @@ import pytest
 from lightrag_jsonl import AsyncLightRAG, Document, LightRAG, QueryParam
 from lightrag_jsonl.adapters.openai import OpenAILLM
 from lightrag_jsonl.errors import ConfigError, EmbeddingError, LLMError, StorageError
-from lightrag_jsonl.explain.events import End, Event
+from lightrag_jsonl.explain.events import Answered, End, Event
 from lightrag_jsonl.explain.trace import Trace, fold
 from lightrag_jsonl.options import MODES
 from lightrag_jsonl.protocols import Vectors
@@ -389,6 +389,24 @@ def test_an_answer_is_reused_in_the_form_that_is_wished(tmp_path: Path) -> None:
                 rag.trace(str(rag.query(ENGLISH.question, param).trace_id)).reused for _ in "12"
             ]
             assert reused == [False, True]
+
+
+@pytest.mark.parametrize("first", ["query", "stream", "events"])
+def test_answers_are_reused_in_pieces_and_events_too(tmp_path: Path, first: str) -> None:
+    """Whichever way a question is asked; a reused answer is one piece."""
+    param = QueryParam(mode="hybrid", similarity_reuse=0.5)
+    model = ENGLISH.model()
+    with opened(tmp_path, ENGLISH, model) as rag:
+        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+        begun = getattr(rag, first)(ENGLISH.question, param, explain=False)
+        assert first == "query" or list(begun)
+        calls = len(model.requests)
+        stream = rag.stream("What did Marie Curie discover, now?", param)
+        assert list(stream) == [ENGLISH.answer] == [stream.answer.text]
+        assert rag.trace(str(stream.answer.trace_id)).reused
+        *_, answered, end = rag.events("What did Marie Curie discover, then?", param, explain=False)
+        assert isinstance(answered, Answered) and answered.reused and isinstance(end, End)
+        assert len(model.requests) == calls and rag.verify() == ()
 
 
 def test_no_answer_of_other_prompts_is_reused(tmp_path: Path) -> None:
