@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import logging
 import queue
 import signal
@@ -88,15 +89,18 @@ class LoopThread:
         return self.run(work)
 
     def iterate(self, source: AsyncIterator[Item]) -> Iterator[Item]:
-        """Pull the items of an async iterator, each when it is asked for."""
+        """Pull the items of an async iterator, each when it is asked for.
+
+        Left before the end, the iterator is closed soon; nobody waits for that.
+        """
         try:
             while True:
                 yield self.run(_next(source))
         except StopAsyncIteration:
             return
-        finally:
-            if self.open:
-                self.run(closed(source))
+        except BaseException:
+            self._leave(source)
+            raise
 
     @property
     def open(self) -> bool:
@@ -182,6 +186,16 @@ class LoopThread:
         with self._turn:
             loop.run_until_complete(_wound_up(loop))
             loop.close()
+
+    def _leave(self, source: AsyncIterator[object]) -> None:
+        """Have an iterator closed. Whoever collects garbage may be the one who left it: the loop's
+        own thread, or one that holds the guard.
+        """
+        loop = self._loop
+        if loop is not None and self.open:
+            with contextlib.suppress(RuntimeError):  # the loop was closed just now
+                loop.call_soon_threadsafe(lambda: loop.create_task(closed(source)))
+                self._wanted.put(True)
 
     def _answered(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._guard:

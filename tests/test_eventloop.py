@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import itertools
 import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
@@ -143,6 +144,36 @@ def test_many_threads_at_once_all_get_their_answers(loop: LoopThread) -> None:
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         for future in [pool.submit(some, seed) for seed in range(8)]:
             future.result(6 * LONG)
+
+
+# ── iterating ───────────────────────────────────────────────────────────────────
+
+
+async def _endless(left: threading.Event) -> AsyncIterator[int]:
+    try:
+        for number in itertools.count():
+            yield number
+    finally:
+        left.set()
+
+
+def test_who_leaves_an_iterator_waits_for_nobody(loop: LoopThread) -> None:
+    """It may be the collector of garbage, with the lock in its hands or in the loop's own thread."""
+    for leave in ("holding the guard", "in the loop"):
+        left = threading.Event()
+        items = loop.iterate(_endless(left))
+        assert [next(items), next(items)] == [0, 1]
+        if leave == "in the loop":
+            loop.run(_closing(items))
+        else:
+            with loop._guard:
+                items.close()  # type: ignore[attr-defined]
+        assert left.wait(LONG)
+    assert loop.run(_sum(4)) == 6
+
+
+async def _closing(items: Iterator[int]) -> None:
+    items.close()  # type: ignore[attr-defined]
 
 
 # ── Ctrl-C ──────────────────────────────────────────────────────────────────────

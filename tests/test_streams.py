@@ -16,7 +16,7 @@ from lightrag_jsonl import AsyncLightRAG, Document, IndexOptions, LightRAG, Quer
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.explain.events import End
 from lightrag_jsonl.testing import ScriptedLLM
-from lightrag_jsonl.types import Message
+from lightrag_jsonl.types import Completion, Message, ResponseType
 
 ONE_CALL = IndexOptions(max_concurrent_calls=1)
 NAIVE = QueryParam(mode="naive")
@@ -143,12 +143,15 @@ def test_breaking_off_stops_the_model(tmp_path: Path) -> None:
         assert llm.begun == llm.ended
 
 
+class Page:
+    """What shows an answer, and holds itself."""
+
+    def __init__(self, rag: LightRAG) -> None:
+        self.pieces, self.itself = rag.stream("Who?", NAIVE), self
+
+
 def test_a_forgotten_stream_stops_the_model(tmp_path: Path) -> None:
     """Whatever thread finds it as garbage."""
-
-    class Page:
-        def __init__(self, rag: LightRAG) -> None:
-            self.pieces, self.itself = rag.stream("Who?", NAIVE), self
 
     llm = Writer(stops=True)
     with plain_index(tmp_path, llm) as rag:
@@ -156,6 +159,35 @@ def test_a_forgotten_stream_stops_the_model(tmp_path: Path) -> None:
         gc.collect()
         assert llm.left.wait(60)
         assert llm.begun == llm.ended
+
+
+class Collecting(Writer):
+    """A model during whose calls garbage is collected."""
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        response_type: ResponseType = "text",
+        max_tokens: int | None = None,
+    ) -> Completion:
+        gc.collect()
+        return await super().complete(messages, response_type=response_type)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_stream_collected_in_the_thread_of_the_loop_says_nothing(tmp_path: Path) -> None:
+    """Which could not wait there for itself."""
+    llm = Collecting(stops=True)
+    with LightRAG(tmp_path, llm=llm) as rag:
+        rag.insert_records(TEXT, [])
+        gc.disable()
+        try:
+            next(Page(rag).pieces)
+            assert rag.query("Who else?", NAIVE).text == "".join(WORDS)
+        finally:
+            gc.enable()
+        assert llm.left.wait(60)
 
 
 def test_who_leaves_at_the_last_piece_does_not_pay_again(tmp_path: Path) -> None:
