@@ -604,7 +604,10 @@ class AsyncLightRAG:
 
     async def close(self) -> None:
         """Finish what is being written and let go of the folder; further calls raise `StorageError`."""
-        await asyncio.to_thread(self._database.close)
+        try:
+            await asyncio.to_thread(self._database.close)
+        except RuntimeError:  # the program is ending, and lends no thread
+            self._database.close()
         self._engine.querying.close()
 
     async def __aenter__(self) -> AsyncLightRAG:

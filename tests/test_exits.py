@@ -30,6 +30,22 @@ class App:
         rag.close()
 app = App()
 """
+CLOSE = """
+import atexit, sqlite3, weakref
+def close():
+    rag.close()
+    try:
+        rag.status()
+    except Exception as error:
+        print(type(error).__name__, end=" ")
+    with sqlite3.connect(sys.argv[1] + "/index.sqlite") as connection:
+        print(connection.execute("SELECT count(*) FROM documents").fetchone()[0])
+class App: pass
+app = App()
+"""
+AT_EXIT = CLOSE + "atexit.register(close)\n"
+WITH_ITS_OWNER = CLOSE + "weakref.finalize(app, close)\n"
+HALF_READ = AT_EXIT + "open = rag.stream(question)\nnext(open)\n"
 
 
 def run(script: str, folder: Path) -> tuple[int, str, str]:
@@ -54,3 +70,11 @@ def test_what_was_left_half_read_keeps_no_program_from_ending(
 ) -> None:
     """The thread is gone by then: nothing is asked of it, and nothing waits for it."""
     assert run(script, tmp_path) == (status, told, "")
+
+
+@pytest.mark.parametrize(
+    "script", [AT_EXIT, WITH_ITS_OWNER, HALF_READ], ids=["atexit", "weakref", "half read"]
+)
+def test_it_can_be_closed_when_the_program_ends(script: str, tmp_path: Path) -> None:
+    """Where no pool lends a thread any more."""
+    assert run(script, tmp_path) == (0, "StorageError 1", "")
