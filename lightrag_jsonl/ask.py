@@ -434,7 +434,8 @@ async def _written(source: AsyncIterator[object], teller: _Teller) -> Completion
             teller.tell(pieces[-1])
     finally:
         await closed(source)
-    return Completion("".join(pieces))
+    usage = getattr(source, "usage", None)
+    return Completion("".join(pieces), usage=usage if isinstance(usage, Usage) else Usage())
 
 
 def request_key(

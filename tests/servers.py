@@ -66,17 +66,21 @@ def chat_reply(
     return Reply({"id": "c", "object": "chat.completion", "choices": choices, "usage": usage})
 
 
-def stream_reply(pieces: Iterable[str], *, finish: str | None = "stop") -> Reply:
-    """A chat completion in pieces; without `finish` it just stops."""
+def stream_reply(
+    pieces: Iterable[str], *, finish: str | None = "stop", usage: Mapping[str, int] | None = None
+) -> Reply:
+    """A chat completion in pieces; without `finish` it just stops. `usage` is told after the end."""
     deltas: list[tuple[dict[str, str], str | None]] = [
         ({"content": piece}, None) for piece in pieces
     ]
     if finish is not None:
         deltas.append(({}, finish))
-    events = [
+    events: list[dict[str, Any]] = [
         {"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
         for delta, reason in deltas
     ]
+    if usage is not None:
+        events.append({"id": "c", "choices": [], "usage": usage})
     return Reply(events=events)
 
 

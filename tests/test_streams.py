@@ -16,7 +16,7 @@ from lightrag_jsonl import AsyncLightRAG, Document, IndexOptions, LightRAG, Quer
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.explain.events import End
 from lightrag_jsonl.testing import ScriptedLLM
-from lightrag_jsonl.types import Completion, Message, ResponseType
+from lightrag_jsonl.types import Completion, Message, ResponseType, Usage
 
 ONE_CALL = IndexOptions(max_concurrent_calls=1)
 NAIVE = QueryParam(mode="naive")
@@ -223,6 +223,38 @@ def test_equal_questions_at_once_are_paid_for_once(tmp_path: Path) -> None:
             assert len(llm.begun) + len(llm.requests) == 1
 
     asyncio.run(run())
+
+
+def test_what_a_stream_cost_is_told_and_kept(tmp_path: Path) -> None:
+    """By the iterator of a model that knows it; others count as a call."""
+
+    class Priced(Pieces):
+        def stream(
+            self, messages: Sequence[Message], *, max_tokens: int | None = None
+        ) -> AsyncIterator[str]:
+            return Billed(super().stream(messages))
+
+    class Billed:
+        usage = Usage()
+
+        def __init__(self, pieces: AsyncIterator[str]) -> None:
+            self._pieces = pieces
+
+        def __aiter__(self) -> AsyncIterator[str]:
+            return self
+
+        async def __anext__(self) -> str:
+            try:
+                return await anext(self._pieces)
+            finally:
+                self.usage = Usage(9, self.usage.output_tokens + 1)
+
+    for llm, cost in ((Priced(["a", "b"]), Usage(9, 3, calls=1)), (Pieces(["a"]), Usage(calls=1))):
+        with plain_index(tmp_path / type(llm).__name__, llm) as rag:
+            stream = rag.stream("Who?", NAIVE)
+            list(stream)
+            assert stream.answer.usage == cost
+            assert rag.cache_stats().input_tokens == cost.input_tokens
 
 
 # ── what a model may do wrong ───────────────────────────────────────────────────

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Literal
 
@@ -25,6 +25,11 @@ log = logging.getLogger(__name__)
 CHAT = "/chat/completions"
 PROBE_TIMEOUT = 10.0  # seconds a server may take to say what it is
 LENGTH = frozenset({"length", "max_tokens", "model_length"})
+SIGNS = (  # fields that a server may refuse, each with a word that its refusal then has
+    ("max_tokens", "max_completion_tokens"),
+    ("temperature", "temperature"),
+    ("stream_options", "stream_options"),
+)
 MOST_TOKENS = 10**9  # of one call; sums of these still fit a database's integers
 
 
@@ -97,17 +102,18 @@ class OpenAILLM:
             body["response_format"] = {"type": "json_object"}
         return await self._complete(body)
 
-    async def stream(
-        self, messages: Sequence[Message], *, max_tokens: int | None = None
-    ) -> AsyncIterator[str]:
+    def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Pieces:
         """The answer piece by piece; a connection that breaks off is an `LLMError`."""
-        body = self._body(messages, max_tokens)
+        asked: JsonObject = {"stream_options": {"include_usage": True}}
+        return Pieces(self._stream({**asked, **self._body(messages, max_tokens)}))
+
+    async def _stream(self, body: JsonObject) -> AsyncGenerator[str | Usage]:
         while True:
             sent, characters = self._accepted(body), 0
             try:
                 async with aclosing(self._pieces(sent)) as pieces:
                     async for piece in pieces:
-                        characters += len(piece)
+                        characters += len(piece) if isinstance(piece, str) else 0
                         yield piece
                 return
             except EndpointError as error:
@@ -208,12 +214,13 @@ class OpenAILLM:
     def _adapt(self, error: EndpointError, sent: JsonObject) -> bool:
         """Learn from a refusal which field to leave out; whether there is something to change.
 
-        Reasoning models take `max_completion_tokens` for `max_tokens`, and no temperature.
+        Reasoning models take `max_completion_tokens` for `max_tokens`, and no temperature; some
+        servers do not tell what a stream costs.
         """
         if error.status not in (400, 422):
             return False
         words = error.detail.lower()
-        for field, sign in (("max_tokens", "max_completion_tokens"), ("temperature",) * 2):
+        for field, sign in SIGNS:
             if sign in words and field in sent:
                 log.debug("%s refuses %s", self.name, field)
                 self._refused |= {field}
@@ -226,7 +233,7 @@ class OpenAILLM:
         except LLMError as error:
             raise self._endpoint.unusable(str(error), transient=error.transient) from error
 
-    async def _pieces(self, body: JsonObject) -> AsyncGenerator[str, None]:
+    async def _pieces(self, body: JsonObject) -> AsyncGenerator[str | Usage]:
         ended = False
         async with aclosing(self._endpoint.stream(CHAT, body)) as events:
             async for event in events:
@@ -235,9 +242,31 @@ class OpenAILLM:
                 piece = _text(delta.get("content")) if isinstance(delta, dict) else None
                 if piece:
                     yield piece
+                if isinstance(event.get("usage"), dict):
+                    yield _usage(event["usage"])
                 ended = ended or choice.get("finish_reason") is not None
         if not ended:
             raise self._endpoint.unusable("the stream ended before the answer", transient=True)
+
+
+class Pieces:
+    """An answer as it is written; `usage` is what its server says that it cost, known at its end."""
+
+    def __init__(self, written: AsyncGenerator[str | Usage]) -> None:
+        self._written = written
+        self.usage = Usage(calls=1)
+
+    def __aiter__(self) -> Pieces:
+        return self
+
+    async def __anext__(self) -> str:
+        while isinstance(piece := await anext(self._written), Usage):
+            self.usage = piece
+        return piece
+
+    async def aclose(self) -> None:
+        """Stop before the end, and free the connection."""
+        await self._written.aclose()
 
 
 def read_completion(answer: JsonObject) -> Completion:

@@ -363,6 +363,27 @@ def test_a_stream_meets_a_picky_model_halfway_too() -> None:
     assert server.bodies[1]["max_completion_tokens"] == 5
 
 
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_stream_tells_what_it_cost(refused: bool) -> None:
+    """Where the server takes the wish to know; where it does not, it is asked without, once."""
+    refusal = error_reply(400, "Unrecognized request argument supplied: stream_options")
+    told = None if refused else {"prompt_tokens": 9, "completion_tokens": 2}
+
+    async def ask() -> Usage:
+        pieces = llm.stream(QUESTION)
+        assert [piece async for piece in pieces] == ["o", "k"]
+        return pieces.usage
+
+    with ScriptedServer(
+        [refusal] * refused, respond=lambda _: stream_reply("ok", usage=told)
+    ) as server:
+        llm = model(server)
+        expected = Usage(calls=1) if refused else Usage(9, 2, calls=1)
+        assert [run(ask()), run(ask())] == [expected] * 2
+    wishes = ["stream_options" in body for body in server.bodies]
+    assert wishes == ([True, False, False] if refused else [True, True])
+
+
 def test_a_stream_can_be_left() -> None:
     """A reader that stops early leaves the model usable."""
 
