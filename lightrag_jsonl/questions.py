@@ -22,7 +22,6 @@ from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Answer
 
 Tell: TypeAlias = Callable[[str], Awaitable[None]]
-Item: TypeAlias = str | Answer | None
 
 
 class Questions:
@@ -86,50 +85,6 @@ class Questions:
                 await tell(piece)
         return pieces.answer
 
-    def stream(
-        self, question: str, param: QueryParam, listener: Listener | None = None
-    ) -> AsyncStream:
-        """The answer in pieces as they are written."""
-        return AsyncStream(Told(partial(self._tell, question, param, listener)))
-
-    async def _tell(
-        self,
-        question: str,
-        param: QueryParam,
-        listener: Listener | None,
-        items: asyncio.Queue[Item],
-    ) -> None:
-        """Tell the pieces of the answer, each when it is wanted, then the answer itself."""
-
-        async def tell(piece: str) -> None:
-            items.put_nowait(piece)
-            await items.join()
-
-        items.put_nowait(await self.answer(question, param, listener, tell))
-
-    def events(self, question: str, param: QueryParam) -> Told[Event]:
-        """The events as they happen, each stored before it is yielded; the last is an `End`."""
-        return Told(partial(self._tell_events, question, param))
-
-    async def _tell_events(
-        self, question: str, param: QueryParam, events: asyncio.Queue[Event | None]
-    ) -> None:
-        """Tell what happens as it happens; the end once there is nothing left to be done."""
-        ends: list[End] = []
-
-        def hear(event: Event) -> None:
-            if isinstance(event, End):
-                ends.append(event)
-            else:
-                events.put_nowait(event)
-
-        try:
-            await self.answer(question, param, hear, _pass_over)
-        except Exception:
-            if not ends:  # it could not be stored
-                raise
-        events.put_nowait(ends[-1])
-
     def _recorder(self, question: str, param: QueryParam, listener: Listener | None) -> Recorder:
         def now() -> datetime:
             return datetime.fromtimestamp(self._clock(), UTC)
@@ -144,7 +99,51 @@ class Questions:
 
 
 class AsyncStream(AnswerStream):
-    """The pieces of an answer; `.answer` holds it whole after the last one."""
+    """The pieces of an answer; `.answer` holds it whole after the last one.
+
+    `answer` gives it, and tells the pieces on the way, each when it is wanted.
+    """
+
+    def __init__(self, answer: Callable[[Tell], Awaitable[Answer]]) -> None:
+        super().__init__(Told(partial(_tell, answer)))
+
+
+def events(answer: Callable[[Listener, Tell], Awaitable[Answer]]) -> Told[Event]:
+    """The events as they happen, each stored before it is yielded; the last is an `End`.
+
+    `answer` has the question answered, and tells a listener of them.
+    """
+    return Told(partial(_tell_events, answer))
+
+
+async def _tell(
+    answer: Callable[[Tell], Awaitable[Answer]], items: asyncio.Queue[str | Answer | None]
+) -> None:
+    async def tell(piece: str) -> None:
+        items.put_nowait(piece)
+        await items.join()
+
+    items.put_nowait(await answer(tell))
+
+
+async def _tell_events(
+    answer: Callable[[Listener, Tell], Awaitable[Answer]], events: asyncio.Queue[Event | None]
+) -> None:
+    """Tell what happens as it happens; the end once there is nothing left to be done."""
+    ends: list[End] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, End):
+            ends.append(event)
+        else:
+            events.put_nowait(event)
+
+    try:
+        await answer(hear, _pass_over)
+    except Exception:
+        if not ends:  # it could not be stored
+            raise
+    events.put_nowait(ends[-1])
 
 
 async def _pass_over(piece: str) -> None:

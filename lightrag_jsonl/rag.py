@@ -51,7 +51,7 @@ from lightrag_jsonl.protocols import (
     Reranker,
     Tokenizer,
 )
-from lightrag_jsonl.questions import AsyncStream
+from lightrag_jsonl.questions import AsyncStream, Tell, events
 from lightrag_jsonl.storage import (
     documents,
     maintenance,
@@ -315,7 +315,11 @@ class AsyncLightRAG:
     ) -> AsyncStream:
         """The answer in pieces; `.answer` is whole once they are exhausted. The rest as in `query`."""
         asked = self._param(param, mode, history, explain)
-        return self._engine.questions.stream(question, asked, listener)
+
+        def answer(tell: Tell) -> Awaitable[Answer]:
+            return self._steadily(lambda on: on.questions.answer(question, asked, listener, tell))
+
+        return AsyncStream(answer)
 
     def events(
         self,
@@ -328,10 +332,15 @@ class AsyncLightRAG:
     ) -> AsyncIterator[Event]:
         """The typed events of a query as they happen, each stored before it is yielded.
 
-        The last one is always `End`; where the query failed, it carries the error.
+        The last one is always `End`; where the query failed, it carries the error. Asked again
+        of another embedder's vectors, since `reembed` brought them just then, it has two sessions.
         """
         asked = self._param(param, mode, history, explain)
-        return self._engine.questions.events(question, asked)
+
+        def answer(listener: Listener, tell: Tell) -> Awaitable[Answer]:
+            return self._steadily(lambda on: on.questions.answer(question, asked, listener, tell))
+
+        return events(answer)
 
     def _param(
         self,

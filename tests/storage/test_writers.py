@@ -16,6 +16,7 @@ import pytest
 from lightrag_jsonl import AsyncLightRAG, IndexOptions, LightRAG, LLMError, QueryParam
 from lightrag_jsonl.adapters.offline import HashEmbedder
 from lightrag_jsonl.errors import ConfigError, SettingsError, StorageError
+from lightrag_jsonl.explain.events import End
 from lightrag_jsonl.indexing import repairing
 from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.storage import database as storage_database
@@ -513,6 +514,42 @@ def test_an_embedder_of_the_same_name_and_another_length_is_refused(tmp_path: Pa
             rag.reembed(Alike(32))
         assert rag.retrieve("Ann").chunks
     assert problems(tmp_path) == []
+
+
+@pytest.mark.parametrize("way", ["stream", "events"])
+def test_an_answer_in_pieces_begun_beside_its_own_reembed_goes_on(tmp_path: Path, way: str) -> None:
+    """Its question was embedded for the old vectors when the new ones came: it is asked anew."""
+
+    class Held(HashEmbedder):
+        asked, may_answer = asyncio.Event(), asyncio.Event()
+
+        async def embed(
+            self, texts: Sequence[str], *, kind: Literal["query", "passage"]
+        ) -> Vectors:
+            if kind == "query":
+                self.asked.set()
+                await self.may_answer.wait()
+            return await super().embed(texts, kind=kind)
+
+    async def run() -> None:
+        held = Held(64)
+        async with index(tmp_path, embedder=held) as rag:
+            await rag.insert(Document("Ann met Bob.", id="d"))
+
+            async def read() -> list[object]:
+                return [told async for told in getattr(rag, way)("Who met Bob?")]
+
+            reading = asyncio.create_task(read())
+            await held.asked.wait()
+            await rag.reembed(HashEmbedder(128))
+            held.may_answer.set()
+            told = await reading
+            assert "Ann met Bob" in str(told)
+            assert (await rag.traces(limit=1))[0].status == "complete"
+            ends = [event for event in told if isinstance(event, End)]
+            assert [end.error for end in ends] == [None] * (way == "events")
+
+    asyncio.run(run())
 
 
 def test_who_asks_and_inserts_beside_its_own_reembed_goes_on(tmp_path: Path) -> None:
