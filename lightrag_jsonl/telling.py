@@ -38,7 +38,7 @@ class Told(Generic[Item]):
             self._items.task_done()
         try:
             item = await self._items.get()
-            if item is None:
+            if item is None and not self._over:  # else it was left from another task
                 await self._task
         except BaseException:
             await self.aclose()

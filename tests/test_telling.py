@@ -112,6 +112,31 @@ def test_a_cancelled_reader_stops_it() -> None:
     assert asyncio.run(run()) == ["stopped"]
 
 
+def test_a_reader_whose_stream_is_closed_elsewhere_comes_to_its_end() -> None:
+    """It is not cancelled itself."""
+
+    async def wait(numbers: Numbers) -> None:
+        numbers.put_nowait(0)
+        await asyncio.Event().wait()
+
+    async def run() -> list[int]:
+        told = Told(wait)
+        heard: list[int] = []
+
+        async def read() -> None:
+            async for number in told:
+                heard.append(number)
+
+        reader = asyncio.create_task(read())
+        while not heard:
+            await asyncio.sleep(0)
+        await told.aclose()
+        await reader
+        return heard
+
+    assert asyncio.run(run()) == [0]
+
+
 class Page:
     """What holds itself, and what it shows."""
 
