@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 
 import pytest
 
 from lightrag_jsonl.adapters.offline import ExtractiveAnswerer
-from lightrag_jsonl.types import Chunk, Context, Entity, Language, Relation
+from lightrag_jsonl.types import Chunk, Context, Entity, Keywords, Language, Relation
 
 MARLEY = "Marley was dead. Old Marley was as dead as a door-nail [3]. The weather was foggy."
 SCROOGE = "Scrooge was the partner of Marley. He was a squeezing, covetous old sinner."
@@ -55,6 +56,23 @@ def test_chinese_sentences_are_quoted_whole() -> None:
     given = context("曹操大怒。刘备是汉室宗亲，字玄德。", "天下大势，分久必合。", facts=False)
 
     assert answer("刘备的字是什么？", given, "zh").startswith("刘备是汉室宗亲，字玄德。 [1]")
+
+
+@pytest.mark.parametrize(
+    ("question", "named", "said"),
+    [
+        ("And his?", "Scrooge", "Scrooge was the partner of Marley. [2]"),
+        ("他在哪里？", "刘备", "刘备在涿郡。 [3]"),
+    ],
+)
+def test_what_a_follow_up_points_at_is_told_by_the_keywords(
+    question: str, named: str, said: str
+) -> None:
+    """A name that only an earlier turn spelled out is a term of the question too."""
+    given = context(MARLEY, SCROOGE, "刘备在涿郡。关羽在解县。", facts=False)
+
+    assert "[" not in answer(question, given)
+    assert answer(question, replace(given, keywords=Keywords((), (named,)))).startswith(said)
 
 
 def test_without_chunks_facts_are_cited() -> None:

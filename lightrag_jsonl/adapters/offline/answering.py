@@ -33,9 +33,10 @@ _NOTHING: Mapping[Language, str] = {
 class ExtractiveAnswerer:
     """Answerer without a model: quotes 2 to 5 sentences (fewer where fewer fit), each with `[n]`.
 
-    Sentences are scored by the question's terms they hold, weighted by rarity in the context and
-    by the rank of their chunk. Where no chunk says anything, descriptions of relations and
-    entities are quoted. The last line says that no model wrote the answer.
+    Sentences are scored by the terms they hold of the question and of its low-level keywords,
+    which name what a follow-up only points at, weighted by rarity in the context and by the rank
+    of their chunk. Where no chunk says anything, descriptions of relations and entities are
+    quoted. The last line says that no model wrote the answer.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -49,7 +50,7 @@ class ExtractiveAnswerer:
 def select_answer(question: str, context: Context, *, language: Language) -> str:
     """The answer as text, in the question's language."""
     spoken = written_in(question, language)
-    asked = _terms(question)
+    asked = _terms(question).union(*map(_terms, context.keywords.low_level))
     best = _select(asked, _chunk_quotes(context)) or _select(asked, _fact_quotes(context))
     if not best:
         return _NOTHING[spoken]
