@@ -83,6 +83,11 @@ def has_cjk(text: str) -> bool:
     return _CJK.search(text) is not None
 
 
+def is_lone(term: str) -> bool:
+    """Whether a term is one CJK character, which texts hold inside of their bigrams."""
+    return len(term) == 1 and is_cjk(term)
+
+
 def search_terms(text: str) -> list[str]:
     """Lexical terms in order: casefolded words; overlapping bigrams where no spaces are written.
 

@@ -11,6 +11,7 @@ from lightrag_jsonl.text import (
     digest,
     has_cjk,
     is_cjk,
+    is_lone,
     name_key,
     sanitize,
     search_terms,
@@ -130,6 +131,12 @@ def test_cjk_is_han_kana_and_hangul() -> None:
     assert all(is_cjk(char) for char in "玄あアー々〇한𠀀")
     assert not any(is_cjk(char) for char in "aéω１。《 👻")
     assert has_cjk("Chapter 一") and not has_cjk("Chapter １")
+
+
+def test_a_lone_character_is_one_of_a_script_without_spaces() -> None:
+    """Bigrams, letters, full-width digits and emoji are terms of their own, or none."""
+    assert all(map(is_lone, "猫あ한𠀀"))
+    assert not any(map(is_lone, ["", "熊猫", "C", "１", "é", "🐈"]))
 
 
 @given(st.one_of(ANY, PROSE))

@@ -47,7 +47,7 @@ def find_seeds(
     limit = max(TEXT_HITS, chunk_limit)
     dense = _dense_hits(snapshot, probe, scope, limit)
     by_words = lexical or probe.vectors is None
-    words = _lexical_hits(snapshot, probe.question, scope, limit) if by_words else NO_HITS
+    words = _lexical_hits(snapshot, probe, scope, limit) if by_words else NO_HITS
     if probe.vectors is None and recipe.facts:  # then only passages know what is asked about
         relations = _mentioned(snapshot, "relation", words, top_k)
         entities = entities if len(entities) else _mentioned(snapshot, "entity", words, top_k)
@@ -168,12 +168,13 @@ def _dense_hits(snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: in
     return near[0] if near else NO_HITS
 
 
-def _lexical_hits(snapshot: Snapshot, question: str, scope: Scope | None, limit: int) -> Hits:
+def _lexical_hits(snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: int) -> Hits:
     allowed = None if scope is None else scope.chunks.tolist()
     rows = fulltext.search(
         snapshot.connection,
-        question,
+        probe.question,
         limit,
+        keywords=probe.low,
         allowed=allowed,
         counted=snapshot.term_counts,
         last=snapshot.last_chunk,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from lightrag_jsonl.storage.bulk import put_rows
-from lightrag_jsonl.text import search_terms
+from lightrag_jsonl.text import is_lone, search_terms
 
 TermCounts = Callable[[Iterable[str]], Mapping[str, int]]
 
@@ -31,20 +31,23 @@ def search(
     question: str,
     limit: int,
     *,
+    keywords: Iterable[str] = (),
     allowed: Iterable[int] | None = None,
     counted: TermCounts | None = None,
     last: int | None = None,
 ) -> list[tuple[int, float]]:
     """The best chunks for a question as (row id, score), higher is better; ties by row id.
 
-    Only chunks among `allowed` (row ids) where it is given. `counted` may remember `term_counts`,
-    and `last` be the `last_chunk`.
+    A CJK character that is one of the `keywords`, or that stands alone in a question of nothing
+    else, is found where a bigram begins with it. Only chunks among `allowed` (row ids) where it is
+    given. `counted` may remember `term_counts`, and `last` be the `last_chunk`.
     """
     last = last_chunk(connection) if last is None else last
-    terms = _telling_terms(question, counted or partial(term_counts, connection), last)
+    asked = _asked_terms(question, keywords)
+    terms = _telling_terms(asked, counted or partial(term_counts, connection), last)
     if not terms or limit < 1:
         return []
-    match = " OR ".join(f'"{term}"' for term in terms)
+    match = " OR ".join(map(_phrase, terms))
     only = "" if allowed is None else "AND rowid IN (SELECT value FROM json_each(?)) "
     values = [match, *([] if allowed is None else [json.dumps(list(allowed))]), limit]
     rows = connection.execute(
@@ -58,14 +61,17 @@ def search(
 def term_counts(connection: sqlite3.Connection, terms: Iterable[str]) -> dict[str, int]:
     """How many chunks have each term: FTS5 counts all of them, which takes the longer the more.
 
-    A term that FTS5 spells otherwise (without accents) counts as rare.
+    A term that FTS5 spells otherwise (without accents) counts as rare; `猫*` stands for all terms
+    that begin so.
     """
     wanted = list(terms)
+    beginnings = [term for term in wanted if term.endswith(_ANY_END)]
     rows = connection.execute(
         "SELECT term, doc FROM chunk_vocabulary WHERE term IN (SELECT value FROM json_each(?))",
         (json.dumps(wanted, ensure_ascii=False),),
     )
-    return dict.fromkeys(wanted, 0) | dict(rows.fetchall())
+    exact = dict.fromkeys(wanted, 0) | dict(rows.fetchall())
+    return exact | {term: _chunks_with(connection, term) for term in beginnings}
 
 
 def last_chunk(connection: sqlite3.Connection) -> int:
@@ -73,11 +79,17 @@ def last_chunk(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT coalesce(max(id), 0) FROM chunks").fetchone()[0])
 
 
+def _chunks_with(connection: sqlite3.Connection, term: str) -> int:
+    query = "SELECT count(*) FROM chunk_terms WHERE chunk_terms MATCH ?"
+    return int(connection.execute(query, (_phrase(term),)).fetchone()[0])
+
+
 # ── terms ───────────────────────────────────────────────────────────────────────
 
 POSTINGS = 2_500  # rows scored for a question: 3 or 4 ms; commoner terms hardly weigh in BM25
 LARGE = 5_000  # chunks: above, the commonest words are not even counted
 TERM_LIMIT = 256  # of a question: more is a text, not a question
+_ANY_END = "*"  # after a term: all that begin so
 
 _WORDS = (  # too common in a large index to be kept anyway; not even counted there
     "a an and are as at be been but by can could did do does for from had has have he her his how "
@@ -88,12 +100,27 @@ _WORDS = (  # too common in a large index to be kept anyway; not even counted th
 FUNCTION_WORDS = frozenset(_WORDS.split())
 
 
-def _telling_terms(question: str, counted: TermCounts, most: int) -> list[str]:
-    """The question's terms, the rarest first, as many as `POSTINGS` rows allow; one at least.
+def _asked_terms(question: str, keywords: Iterable[str]) -> list[str]:
+    """The question's terms, each once; in place of a lone character all that begin with it."""
+    terms = dict.fromkeys(search_terms(question))
+    lone = dict.fromkeys(filter(is_lone, keywords))
+    if all(map(is_lone, terms)):
+        lone |= terms
+    beginnings = [term + _ANY_END for term in lone]
+    return [*beginnings, *(term for term in terms if term not in lone)][:TERM_LIMIT]
+
+
+def _phrase(term: str) -> str:
+    """The term as FTS5 is asked for it."""
+    beginning, any_end, _ = term.partition(_ANY_END)
+    return f'"{beginning}"{any_end}'
+
+
+def _telling_terms(terms: list[str], counted: TermCounts, most: int) -> list[str]:
+    """The terms of a question, the rarest first, as many as `POSTINGS` rows allow; one at least.
 
     A term of more than half of the chunks has no weight in FTS5's BM25.
     """
-    terms = list(dict.fromkeys(search_terms(question)))[:TERM_LIMIT]
     telling = terms
     if most > LARGE:
         telling = [term for term in terms if term not in FUNCTION_WORDS] or terms

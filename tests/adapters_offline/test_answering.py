@@ -59,6 +59,25 @@ def test_chinese_sentences_are_quoted_whole() -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "keywords", "said"),
+    [
+        ("什么是镭？", Keywords((), ("镭",)), "他们发现了镭。 [2]"),
+        ("居里的镭呢？", Keywords(("镭",), ("居里",)), "他们发现了镭。 [2]"),
+        ("哪里产茶？", Keywords((), ("产茶",)), "茶产于云南。 [1]"),
+        ("镭", Keywords(), "他们发现了镭。 [2]"),
+    ],
+)
+def test_a_character_is_found_wherever_it_stands(
+    question: str, keywords: Keywords, said: str
+) -> None:
+    """A keyword of one character has no bigram, and two may stand apart or the other way round."""
+    given = replace(context("茶产于云南。", "他们发现了镭。", facts=False), keywords=keywords)
+
+    assert answer(question, given, "zh").startswith(said)
+    assert "[" not in answer(question, context("猫是一种动物。产量很大。"), "zh")
+
+
+@pytest.mark.parametrize(
     ("question", "named", "said"),
     [
         ("And his?", "Scrooge", "Scrooge was the partner of Marley. [2]"),

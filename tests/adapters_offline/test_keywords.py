@@ -31,6 +31,28 @@ def test_chinese_questions_give_chinese_keywords() -> None:
     assert keywords("曹操和刘备的关系？", language="zh").low_level == ("曹操", "刘备")
 
 
+@pytest.mark.parametrize(
+    ("question", "low"),
+    [
+        ("什么是镭？", ("镭",)),
+        ("猫呢？", ("猫",)),
+        ("谁灭了秦？", ("秦",)),
+        ("煤是怎么形成的？", ("煤", "形成")),
+        ("镭和钋有什么不同？", ("镭", "钋")),
+        ("他为什么哭？", ("哭",)),
+        ("X是什么？", ()),
+    ],
+)
+def test_a_chinese_word_may_be_one_character(question: str, low: tuple[str, ...]) -> None:
+    """Nouns of one character are asked about as others are; one letter is no word."""
+    assert keywords(question, language="zh") == Keywords((), low)
+
+
+def test_beside_a_name_a_noun_of_one_character_is_a_theme() -> None:
+    """Function words and characters of longer words are none."""
+    assert keywords("刘备的马在中国叫什么？", language="zh") == Keywords(("马",), ("刘备", "中国"))
+
+
 @pytest.mark.parametrize("question", ["who is scrooge?", "谁是scrooge？", "Who is SCROOGE?"])
 def test_a_question_in_small_letters_still_names_something(question: str) -> None:
     """Without a recognized name, what remains of the question is searched for."""

@@ -96,6 +96,18 @@ async def test_chinese_names_in_a_question_are_found(carol: Path, pipelines: Pip
     assert context.chunks[0].document_id == "pku"
 
 
+@pytest.mark.parametrize("mode", GRAPH)
+async def test_a_name_of_one_character_is_found_by_its_words(
+    tmp_path: Path, pipelines: Pipelines, mode: Mode
+) -> None:
+    """The keyword 镭 leads to the passage that tells of it, though no bigram of the question does."""
+    texts = ["居里夫妇发现镭以后，又研究它。", "云南产茶，福建也产。", "六国为秦所灭，天下一统。"]
+    fill(tmp_path, [(Document(t, id=t[:2]), [entity(t[:2], "概念", t)]) for t in texts])
+    pipeline = pipelines(tmp_path, embedded=False)
+    context = await pipeline.retrieve("什么是镭？", QueryParam(mode=mode))
+    assert [chunk.document_id for chunk in context.chunks] == ["居里"]
+
+
 # ── hubs ────────────────────────────────────────────────────────────────────────
 
 

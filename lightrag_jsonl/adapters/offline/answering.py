@@ -7,12 +7,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lightrag_jsonl.adapters.offline import chinese_words, english_words
+from lightrag_jsonl.adapters.offline.keywords import find_keywords
 from lightrag_jsonl.adapters.offline.reading import written_in
-from lightrag_jsonl.text import has_cjk, search_terms, sentence_spans
-from lightrag_jsonl.types import Context, Language
+from lightrag_jsonl.text import has_cjk, is_cjk, is_lone, search_terms, sentence_spans
+from lightrag_jsonl.types import Context, Keywords, Language
 
 _MOST = 5  # sentences of an answer
 _LEAST = 2  # sentences taken however weak the second is, if it says anything to the question
@@ -50,8 +51,9 @@ class ExtractiveAnswerer:
 def select_answer(question: str, context: Context, *, language: Language) -> str:
     """The answer as text, in the question's language."""
     spoken = written_in(question, language)
-    asked = _terms(question).union(*map(_terms, context.keywords.low_level))
-    best = _select(asked, _chunk_quotes(context)) or _select(asked, _fact_quotes(context))
+    best = _best(question, context.keywords, context)
+    if not best and context.keywords == Keywords():  # the mode looks for none
+        best = _best(question, find_keywords(question, language=language), context)
     if not best:
         return _NOTHING[spoken]
     quoted = " ".join(f"{quote.text} [{quote.number}]" for quote in best)
@@ -122,7 +124,30 @@ def _distinct(quotes: Iterable[_Quote]) -> list[_Quote]:
     return list(kept.values())
 
 
+def _with_characters(quotes: Sequence[_Quote], words: frozenset[str]) -> Sequence[_Quote]:
+    """The quotes, the words whose every character they hold among their terms."""
+    if not words:
+        return quotes
+    return [
+        replace(quote, terms=quote.terms.union(w for w in words if set(w) <= set(quote.text)))
+        for quote in quotes
+    ]
+
+
 # ── selection ───────────────────────────────────────────────────────────────────
+
+
+def _best(question: str, keywords: Keywords, context: Context) -> list[_Quote]:
+    """The best quotes of the chunks, or else of the facts, or else by the characters of keywords."""
+    low, high = keywords.low_level, keywords.high_level
+    lone = frozenset(filter(is_lone, (*low, *high)))
+    asked = _terms(question).union(lone, *map(_terms, low))
+    chunks = _chunk_quotes(context)
+    best = _select(asked, _with_characters(chunks, lone))
+    if best := best or _select(asked, _with_characters(_fact_quotes(context), lone)):
+        return best
+    spelled = frozenset({"".join(low)} if low and all(map(is_cjk, "".join(low))) else ())
+    return _select(spelled, _with_characters(chunks, spelled))
 
 
 def _select(asked: frozenset[str], quotes: Sequence[_Quote]) -> list[_Quote]:

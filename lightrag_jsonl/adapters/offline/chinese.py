@@ -15,18 +15,28 @@ from lightrag_jsonl.adapters.offline.reading import Phrase, Sentence, Sort
 from lightrag_jsonl.text import has_cjk, sentence_spans
 
 
-def read_chinese(text: str) -> tuple[Sentence, ...]:
-    """The sentences of a Chinese text with their phrases and content words."""
+def read_chinese(text: str, *, quick: bool = False) -> tuple[Sentence, ...]:
+    """The sentences of a Chinese text with their phrases and content words.
+
+    In a question (`quick`) nouns of one character tell too; a longer text has too many of them.
+    """
     dictionary = _dictionary()
     words = list(_set_right(text, _words(text, dictionary), dictionary))
     fixed = [*_heading(text), *_fixed_phrases(text)]
     names = [*_foreign_names(text, words), *_names(words)]
     phrases = _without_overlap([*fixed, *names])
     phrases = _without_overlap([*phrases, *_common_nouns(words, len(text))])
-    return tuple(_sentences(text, words, phrases))
+    content = [word for word in words if _telling(word)]
+    if quick:
+        lone = [noun for word in words for noun in _lone_nouns(word, dictionary)]
+        content = sorted([*content, *lone], key=lambda word: word.start)
+    return tuple(_sentences(text, words, phrases, content))
 
 
-def _sentences(text: str, words: Sequence[_Word], phrases: Sequence[Phrase]) -> Iterator[Sentence]:
+def _sentences(
+    text: str, words: Sequence[_Word], phrases: Sequence[Phrase], content: Sequence[_Word]
+) -> Iterator[Sentence]:
+    content_starts = [word.start for word in content]
     word_starts = [word.start for word in words]
     phrase_starts = [phrase.start for phrase in phrases]
     topic = ""
@@ -36,8 +46,10 @@ def _sentences(text: str, words: Sequence[_Word], phrases: Sequence[Phrase]) -> 
         about = topic if own and own[0].text in tables.PRONOUNS else ""
         first = next((p.name for p in inside if p.proper and p.sort not in _PLAIN), topic)
         topic = about or first
-        content = tuple((word.start, word.text) for word in own if _telling(word))
-        yield Sentence(start, end, tuple(inside), content, about)
+        told = content[bisect_left(content_starts, start) : bisect_left(content_starts, end)]
+        yield Sentence(
+            start, end, tuple(inside), tuple((word.start, word.text) for word in told), about
+        )
 
 
 _PLAIN = ("date", "quantity")
@@ -50,6 +62,18 @@ def _telling(word: _Word) -> bool:
     return (word.tag in ("n", "v", "vn", "l") and word.known) and not _generic(word.text)
 
 
+def _lone_nouns(word: _Word, dictionary: _Dictionary) -> Iterator[_Word]:
+    """The nouns of one character: the word, or those of two that the segmenter only guesses."""
+    if len(word.text) > (1 if word.known else 2):
+        return
+    for at, char in enumerate(word.text):
+        if has_cjk(char) and not _generic(char):
+            tag = dictionary.tag_of(char)
+            if tag.startswith(_NOUN_TAGS):
+                yield _Word(word.start + at, char, tag, True)
+
+
+_NOUN_TAGS = ("n", "j", "zg")  # names of dynasties are "j"; some nouns of one character are "zg"
 _COUNTING = frozenset("一二三四五六七八九十两几各每某此其")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lightrag_jsonl.adapters.offline import chinese_words, english_words
 from lightrag_jsonl.adapters.offline.reading import Phrase, read, written_in
-from lightrag_jsonl.text import has_cjk, name_key, sanitize
+from lightrag_jsonl.text import has_cjk, is_lone, name_key, sanitize
 from lightrag_jsonl.types import Keywords, Language, Message
 
 
@@ -90,6 +90,6 @@ def _leftovers(question: str) -> Iterator[str]:
     """What remains of a question that names nothing, function and question words taken out."""
     for piece in re.findall(r"[^\W_]+(?:['’-][^\W_]+)*", question):
         if has_cjk(piece) and written_in(piece, "zh") == "zh":
-            yield from (part for part in _EDGES.split(piece) if len(part) > 1)
+            yield from (part for part in _EDGES.split(piece) if len(part) > 1 or is_lone(part))
         elif piece.casefold() not in _QUESTION_WORDS and len(piece) > 1:
             yield piece.casefold()

@@ -68,7 +68,7 @@ def read(text: str, language: Language, *, quick: bool = False) -> tuple[Sentenc
     if written_in(text, language) == "zh":
         from lightrag_jsonl.adapters.offline.chinese import read_chinese
 
-        return read_chinese(text)
+        return read_chinese(text, quick=quick)
     from lightrag_jsonl.adapters.offline.english import read_english
 
     return read_english(text, quick=quick)
