@@ -8,17 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from lightrag_jsonl.markers import MARKER, Marker, markers
 from lightrag_jsonl.text import is_cjk, search_terms, sentence_spans
 from lightrag_jsonl.types import Chunk, Citation, Kind
-
-
-@dataclass(frozen=True, slots=True)
-class Marker:
-    """One citation mark as it stands in the answer: `text[start:end]`, and what it names."""
-
-    start: int
-    end: int
-    numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +28,6 @@ class Cited:
 
     citations: tuple[Citation, ...] = ()
     invented: tuple[int, ...] = ()
-
-
-def markers(text: str) -> tuple[Marker, ...]:
-    """Every `[n]`, `[n, m]`, `[n-m]` of the text, in square, full-width or lenticular brackets."""
-    return tuple(
-        Marker(found.start(), found.end(), tuple(dict.fromkeys(_numbers(found["numbers"]))))
-        for found in _MARKER.finditer(text)
-    )
 
 
 def resolve_citations(
@@ -71,18 +55,7 @@ def resolve_citations(
     return Cited(tuple(citations), tuple(invented))
 
 
-_OPEN, _CLOSE = r"[\[［【]", r"[\]］】]"
-_DASH = r"[-‐-―−~～－]"
-_NUMBER = r"\d{1,6}"
-_ITEM = rf"{_NUMBER}(?:\s*{_DASH}\s*{_NUMBER})?"
-_MARKER = re.compile(
-    rf"{_OPEN}\s*(?P<numbers>{_ITEM}(?:\s*[,，、;；]\s*{_ITEM})*)\s*{_CLOSE}"
-    r"(?!\((?:https?:|#))"  # a link's text is no citation
-)
-_LEADING = re.compile(rf"(?:\s|{_MARKER.pattern})*")
-_RANGE = re.compile(rf"({_NUMBER})(?:\s*{_DASH}\s*({_NUMBER}))?")
-_LONGEST_RANGE = 100  # more was never shown; both ends are reported instead
-
+_LEADING = re.compile(rf"(?:\s|{MARKER.pattern})*")
 _ENOUGH_SHARE = 0.2
 _ENOUGH_TERMS = 2
 _FUNCTION_WORDS = frozenset(
@@ -96,16 +69,6 @@ _FUNCTION_WORDS = frozenset(
 )
 _BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-
-
-def _numbers(written: str) -> Iterator[int]:
-    for first, last in _RANGE.findall(written):
-        start = int(first)
-        end = int(last) if last else start
-        if 0 <= end - start < _LONGEST_RANGE:
-            yield from range(start, end + 1)
-        else:
-            yield from (start, end)
 
 
 def _claims(text: str) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -123,7 +86,7 @@ def _claims(text: str) -> Iterator[tuple[str, tuple[int, ...]]]:
 
     for (start, end), found in groupby(marks, key=home):
         numbers = dict.fromkeys(number for mark in found for number in mark.numbers)
-        yield _MARKER.sub(" ", text[start:end]), tuple(numbers)
+        yield MARKER.sub(" ", text[start:end]), tuple(numbers)
 
 
 def _handed_back(text: str, spans: Sequence[tuple[int, int]], index: int) -> int:

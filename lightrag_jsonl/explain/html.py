@@ -12,13 +12,13 @@ from html import escape
 from importlib import resources
 from itertools import pairwise
 
-from lightrag_jsonl.explain.citations import Marker, markers
 from lightrag_jsonl.explain.drawing import draw, drawn_edges
 from lightrag_jsonl.explain.edges import SelectedEdge
 from lightrag_jsonl.explain.events import Shown
 from lightrag_jsonl.explain.prov import session_uri, xsd_time
 from lightrag_jsonl.explain.sources import Sources
 from lightrag_jsonl.explain.trace import Trace
+from lightrag_jsonl.markers import Marker, markers
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Citation, Language
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import mimetypes
 import sqlite3
 
-from lightrag_jsonl.explain.citations import Citable, Cited, markers, resolve_citations
+from lightrag_jsonl.explain.citations import Citable, Cited, resolve_citations
 from lightrag_jsonl.explain.sources import SourceDocument
+from lightrag_jsonl.markers import markers
 from lightrag_jsonl.storage import documents
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.types import Chunk, Context, Entity, Page, Relation

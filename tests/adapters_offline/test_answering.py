@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from lightrag_jsonl.adapters.offline import ExtractiveAnswerer
+from lightrag_jsonl.markers import markers
 from lightrag_jsonl.types import Chunk, Context, Entity, Keywords, Language, Relation
 
 MARLEY = "Marley was dead. Old Marley was as dead as a door-nail [3]. The weather was foggy."
@@ -40,6 +41,32 @@ def test_reference_marks_of_a_source_are_no_citations() -> None:
     text = answer("How dead was old Marley?", context(MARLEY, facts=False))
 
     assert "door-nail. [1]" in text and "[3]" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("Marley died [1-2]. He was old [1;2].", "Marley died."),
+        ("Marley【1】死于［１２］伦敦【3，4】。", "Marley死于伦敦。"),
+        ("Marley<sup>[<a>3</a>]</sup> was [[4]5] dead.", "Marley was [\u20605] dead."),
+        ("In `Marley[1]` or Marley[0] is 👻.", "In `Marley[\u20601]` or Marley[\u20600] is 👻."),
+        ("Marley依国发【2024】5号文。", "Marley依国发【\u20602024】5号文。"),
+        ("Marley: [1](https://example.org/a).", "Marley: [1](https://example.org/a)."),
+    ],
+)
+def test_no_bracket_of_a_source_reads_as_a_citation(text: str, quoted: str) -> None:
+    """Footnote marks go; code and years keep their look, but no number is looked up for them."""
+    said = answer("Marley", context(text, facts=False)).split("\n")[0]
+
+    assert said.startswith(f"{quoted} [1]")
+    assert {number for mark in markers(said) for number in mark.numbers} == {1}
+
+
+def test_a_cut_quote_reads_as_no_citation_either() -> None:
+    """Where a link is cut off after its text, the text alone would be a mark."""
+    said = answer("Marley", context("Marley " + "x" * 388 + " [7](https://a.org) y", facts=False))
+
+    assert [mark.numbers for mark in markers(said)] == [(1,)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.explain import citations
-from lightrag_jsonl.explain.citations import Citable, markers, resolve_citations
+from lightrag_jsonl.explain.citations import Citable, resolve_citations
+from lightrag_jsonl.markers import markers
 from lightrag_jsonl.text import search_terms
 from lightrag_jsonl.types import Chunk
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from lightrag_jsonl.adapters.offline import chinese_words, english_words
 from lightrag_jsonl.adapters.offline.keywords import find_keywords
 from lightrag_jsonl.adapters.offline.reading import written_in
+from lightrag_jsonl.markers import MARKER
 from lightrag_jsonl.text import has_cjk, is_cjk, is_lone, search_terms, sentence_spans
 from lightrag_jsonl.types import Context, Keywords, Language
 
@@ -107,13 +108,25 @@ def _quotes(number: int, rank: int, text: str, *, about: str = "") -> Iterable[_
 
 
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")
-_REFERENCE = re.compile(r"\s*\[[\d,\s]+\]")
+_CODE_OR_MARK = re.compile(rf"`[^`]*`| ?{MARKER.pattern}")
+_NOTE_NUMBERS = range(1, 1000)  # beyond are places counted from 0, years and the like
+_WORD_JOINER = "\u2060"  # has no width
 
 
 def _on_one_line(sentence: str) -> str:
-    """The sentence without tags and without reference marks that would read as citations."""
-    line = " ".join(_TAG.sub(" ", _REFERENCE.sub("", sentence)).split())
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"
+    """The sentence without tags and footnote marks; nothing in it reads as a citation."""
+    line = " ".join(_TAG.sub(" ", sentence).split())
+    line = _CODE_OR_MARK.sub(_without_note, line).strip()
+    line = line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"
+    return MARKER.sub(lambda mark: mark[0][0] + _WORD_JOINER + mark[0][1:], line)
+
+
+def _without_note(found: re.Match[str]) -> str:
+    """Nothing in place of a footnote mark; code, and what else stands in brackets, as it is."""
+    if found["numbers"] is None:
+        return found[0]
+    numbers = map(int, re.findall(r"\d+", found["numbers"]))
+    return "" if all(number in _NOTE_NUMBERS for number in numbers) else found[0]
 
 
 def _distinct(quotes: Iterable[_Quote]) -> list[_Quote]:
