@@ -70,6 +70,36 @@ def test_a_cut_quote_reads_as_no_citation_either() -> None:
 
 
 @pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("die", "died"),
+        ("died", "dies"),
+        ("live", "lived"),
+        ("living", "lives"),
+        ("marry", "married"),
+        ("marries", "marry"),
+        ("vote", "voted"),
+        ("try", "tried"),
+        ("change", "changing"),
+        ("visits", "visited"),
+    ],
+)
+def test_the_forms_of_an_english_verb_meet(asked: str, said: str) -> None:
+    """A question in one form is answered by a sentence in another."""
+    given = context(f"He slept. Then she {said}. It was cold.", facts=False)
+
+    assert answer(f"When did they {asked}?", given).startswith(f"Then she {said}. [1]")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"), [("noted", "not"), ("hated", "hat"), ("need", "nee"), ("care", "car")]
+)
+def test_words_that_only_look_alike_stay_apart(asked: str, said: str) -> None:
+    """Never is so much left out that another word remains."""
+    assert "[" not in answer(asked, context(f"There was {said}.", facts=False))
+
+
+@pytest.mark.parametrize(
     ("question", "closing"),
     [("Is Marley dead?", "no model wrote them."), ("Marley死了吗？他怎么样", "并非由模型撰写。")],
 )

@@ -199,13 +199,26 @@ def _terms(text: str) -> frozenset[str]:
 
 
 def _stem(term: str) -> str:
-    """An English word without its commonest endings; enough to match "died" and "dies"."""
+    """An English word without its commonest endings; "died" meets "die", "married" meets "marry"."""
     if not term.isascii() or not term.isalpha():
         return term
-    for ending, stays in (("ing", 4), ("ies", 3), ("ied", 3), ("es", 4), ("ed", 3), ("s", 3)):
+    if short := _WITH_E.fullmatch(term):
+        return short[1] + "e"
+    for ending, stays, instead in _ENDINGS:
         if term.endswith(ending) and len(term) - len(ending) >= stays:
-            return term[: -len(ending)]
+            return term[: -len(ending)] + instead
     return term.removesuffix("e") if len(term) > 4 else term
+
+
+_WITH_E = re.compile(r"([^aeiou]?[aeiou][^aeiouwxy]|[^aeiou]i)(?:e[ds]?|ing)")  # live, use, die
+_ENDINGS = (
+    ("ing", 4, ""),
+    ("ies", 2, "y"),
+    ("ied", 2, "y"),
+    ("es", 4, ""),
+    ("ed", 3, ""),
+    ("s", 3, ""),
+)
 
 
 def _bigrams(words: Iterable[str]) -> Iterable[str]:
