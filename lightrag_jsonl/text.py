@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
+from lightrag_jsonl.markers import MARKER
+
 REPLACEMENT = "\ufffd"
 
 
@@ -105,9 +107,10 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     """The sentences as (start, end) in characters, English and Chinese.
 
     In order, without overlap, without white space around them; every other character of the
-    text is in one of them. Closing quotes stay with their sentence. Blank lines end a sentence,
-    and so do single line breaks beside CJK text, a very long line or a list item; those inside
-    hard-wrapped English do not.
+    text is in one of them. Closing quotes and footnote marks stay with their sentence. Blank lines
+    end a sentence, and so do single line breaks beside CJK text, a very long line or a list item;
+    those inside hard-wrapped English do not. The full-width point ends Chinese sentences only in a
+    text that has no 。, since elsewhere it parts names.
     """
     spans = []
     start = 0
@@ -274,12 +277,17 @@ def _terms_of_run(run: re.Match[str]) -> Iterator[str]:
 
 # ── sentences ───────────────────────────────────────────────────────────────────
 
-_STOP = re.compile(
+_STOPS = (
     r"(?P<blank>\n[^\S\n]*(?=\n)|[\f\x1c-\x1e\u2029])|(?P<line>\n)"
-    r"|(?P<wide>[。！？｡]+)|(?P<narrow>[.!?…]+)"
+    r"|(?P<wide>[。！？｡]+%s)|(?P<narrow>[.!?…]+)"
 )
-_CLOSERS = re.compile(r"(?:[”’」』）)\]】〕》〉»*_]|</?[A-Za-z][^<>]{0,80}>)*")
-_CLOSERS_STRAIGHT = re.compile(r"(?:[\"'”’」』）)\]】〕》〉»*_]|</?[A-Za-z][^<>]{0,80}>)*")
+_STOP = re.compile(_STOPS % "")
+_STOP_OR_POINT = re.compile(
+    _STOPS % rf"|(?<=[{_CJK_CLASS}”’）])(?<![〇零一二三四五六七八九十])．(?![0-9０-９])"
+)
+_TAG_OR_NOTE = rf"</?[A-Za-z][^<>]{{0,80}}>|{MARKER.pattern}"
+_CLOSERS = re.compile(rf"(?:[”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
+_CLOSERS_STRAIGHT = re.compile(rf"(?:[\"'”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
 
 
 def _words(listed: str) -> frozenset[str]:
@@ -311,7 +319,8 @@ def _sentence_ends(text: str) -> Iterator[int]:
     """The positions after each sentence, the end of the text included."""
     start = 0
     quotes = counted = 0
-    for stop in _STOP.finditer(text):
+    stops = _STOP if "。" in text or "．" not in text else _STOP_OR_POINT
+    for stop in stops.finditer(text):
         if stop.start() < start:
             continue
         quotes += text.count('"', counted, stop.start())

@@ -167,16 +167,27 @@ def test_sentences_cover_the_text_in_order(text: str) -> None:
         ("第一回 标题\n正文。</p><p>下一", ["第一回 标题", "正文。</p><p>", "下一"]),
         ("Seattle\nIt" + " rains" * 20 + ".", ["Seattle", "It" + " rains" * 20 + "."]),
         ("圆周率是3.14。👻！", ["圆周率是3.14。", "👻！"]),
+        (
+            "Born in 1867.[1] She left.[2][3] Gone.",
+            ["Born in 1867.[1]", "She left.[2][3]", "Gone."],
+        ),
+        ("By 1898.[1] or so. See a.[0]b.", ["By 1898.[1] or so.", "See a.[0]b."]),
+        ("发现了镭。[1]生于华沙。【２，3】后来", ["发现了镭。[1]", "生于华沙。【２，3】", "后来"]),
+        ("He left.<sup>[1]</sup> She too.", ["He left.<sup>[1]</sup>", "She too."]),
+        ("见下。[链接](https://a.org)", ["见下。", "[链接](https://a.org)"]),
+        ("重３．５克．他笑了．“好．”完", ["重３．５克．", "他笑了．", "“好．”", "完"]),
+        ("一．牛顿．他在１９．", ["一．牛顿．", "他在１９．"]),
+        ("皮埃尔．居里去世。", ["皮埃尔．居里去世。"]),
     ],
 )
 def test_sentences_end_where_a_reader_ends_them(text: str, expected: list[str]) -> None:
-    """Abbreviations, numbers and quotes do not cut a sentence in two."""
+    """Abbreviations, numbers and quotes do not cut a sentence in two; its notes go with it."""
     assert sentences(text) == expected
 
 
 def test_a_long_text_of_stops_is_read_in_linear_time() -> None:
     """Hostile runs of stops, quotes, spaces and line breaks do not stall the reader."""
-    for piece in (". ", "\n", "。", '"', "<a", "((", "' "):
+    for piece in (". ", "\n", "。", '"', "<a", "((", "' ", ".[1", "。[1]", "．", "中．"):
         assert sentence_spans("a" + piece * 100_000)
 
 
