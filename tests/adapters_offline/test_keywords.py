@@ -53,6 +53,22 @@ def test_beside_a_name_a_noun_of_one_character_is_a_theme() -> None:
     assert keywords("刘备的马在中国叫什么？", language="zh") == Keywords(("马",), ("刘备", "中国"))
 
 
+@pytest.mark.parametrize(
+    ("question", "low"),
+    [
+        ("3.14是什么？", "3.14"),
+        ("π≈3．1416吗？", "3．1416"),
+        ("What is 3.14?", "3.14"),
+        ("GB/T 19001-2016是什么？", "GB/T 19001-2016"),
+        ("GB/T1.1-2020是什么？", "GB/T1.1-2020"),
+        ("Windows/Linux是什么？", "Windows"),
+    ],
+)
+def test_a_number_is_not_cut(question: str, low: str) -> None:
+    """Decimals are asked for whole, and standards by all of their code."""
+    assert keywords(question, language="zh").low_level[0] == low
+
+
 @pytest.mark.parametrize("question", ["who is scrooge?", "谁是scrooge？", "Who is SCROOGE?"])
 def test_a_question_in_small_letters_still_names_something(question: str) -> None:
     """Without a recognized name, what remains of the question is searched for."""

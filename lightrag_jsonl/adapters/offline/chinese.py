@@ -211,7 +211,8 @@ _FORMS: tuple[tuple[re.Pattern[str], Sort], ...] = (
     ),
     (
         re.compile(
-            r"(?<![A-Za-z0-9])(?:[A-Z][A-Za-z0-9.+&'’-]*|[a-z]{1,4}[A-Z0-9-][A-Za-z0-9.-]*)"
+            r"(?<![A-Za-z0-9])(?:[A-Z][A-Z0-9]{0,4}/[A-Z]{1,3}(?= ?[0-9])[0-9.-]*"  # GB/T 19001
+            r"|[A-Z][A-Za-z0-9.+&'’-]*|[a-z]{1,4}[A-Z0-9-][A-Za-z0-9.-]*)"
             r"(?:(?: (?:of|the|de|del|and))* [A-Z0-9][A-Za-z0-9.+&'’-]*){0,5}"
         ),
         "concept",

@@ -86,9 +86,12 @@ _EDGES = re.compile(
 )
 
 
+_PIECE = re.compile(r"\d+(?:[.．]\d+)+|[^\W_]+(?:['’-][^\W_]+)*")  # a decimal stays whole
+
+
 def _leftovers(question: str) -> Iterator[str]:
     """What remains of a question that names nothing, function and question words taken out."""
-    for piece in re.findall(r"[^\W_]+(?:['’-][^\W_]+)*", question):
+    for piece in _PIECE.findall(question):
         if has_cjk(piece) and written_in(piece, "zh") == "zh":
             yield from (part for part in _EDGES.split(piece) if len(part) > 1 or is_lone(part))
         elif piece.casefold() not in _QUESTION_WORDS and len(piece) > 1:
