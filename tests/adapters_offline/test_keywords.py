@@ -40,11 +40,12 @@ def test_chinese_questions_give_chinese_keywords() -> None:
         ("煤是怎么形成的？", ("煤", "形成")),
         ("镭和钋有什么不同？", ("镭", "钋")),
         ("他为什么哭？", ("哭",)),
+        ("胸斑眶锯雀鲷的习性？", ("习性",)),
         ("X是什么？", ()),
     ],
 )
 def test_a_chinese_word_may_be_one_character(question: str, low: tuple[str, ...]) -> None:
-    """Nouns of one character are asked about as others are; one letter is no word."""
+    """Nouns of one character are asked about as others are; no letter is, nor a piece of a name."""
     assert keywords(question, language="zh") == Keywords((), low)
 
 

@@ -28,7 +28,7 @@ def read_chinese(text: str, *, quick: bool = False) -> tuple[Sentence, ...]:
     phrases = _without_overlap([*phrases, *_common_nouns(words, len(text))])
     content = [word for word in words if _telling(word)]
     if quick:
-        lone = [noun for word in words for noun in _lone_nouns(word, dictionary)]
+        lone = [noun for word in words for noun in _lone_nouns(text, word, dictionary)]
         content = sorted([*content, *lone], key=lambda word: word.start)
     return tuple(_sentences(text, words, phrases, content))
 
@@ -62,17 +62,22 @@ def _telling(word: _Word) -> bool:
     return (word.tag in ("n", "v", "vn", "l") and word.known) and not _generic(word.text)
 
 
-def _lone_nouns(word: _Word, dictionary: _Dictionary) -> Iterator[_Word]:
-    """The nouns of one character: the word, or those of two that the segmenter only guesses."""
+def _lone_nouns(text: str, word: _Word, dictionary: _Dictionary) -> Iterator[_Word]:
+    """The nouns of one character: the word, or those of two that the segmenter only guesses.
+
+    Beside other characters but those of function words they are pieces of a name that it cut.
+    """
     if len(word.text) > (1 if word.known else 2):
         return
-    for at, char in enumerate(word.text):
-        if has_cjk(char) and not _generic(char):
+    for at, char in enumerate(word.text, start=word.start):
+        around = text[max(at - 1, 0) : at] + text[at + 1 : at + 2]
+        if has_cjk(char) and not _generic(char) and not has_cjk(around.translate(_FUNCTION)):
             tag = dictionary.tag_of(char)
             if tag.startswith(_NOUN_TAGS):
-                yield _Word(word.start + at, char, tag, True)
+                yield _Word(at, char, tag, True)
 
 
+_FUNCTION = dict.fromkeys(map(ord, "".join(tables.STOP_WORDS | tables.QUESTION_WORDS)))
 _NOUN_TAGS = ("n", "j", "zg")  # names of dynasties are "j"; some nouns of one character are "zg"
 _COUNTING = frozenset("一二三四五六七八九十两几各每某此其")
 
