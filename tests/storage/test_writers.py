@@ -15,7 +15,7 @@ import pytest
 
 from lightrag_jsonl import AsyncLightRAG, IndexOptions, LightRAG, LLMError, QueryParam
 from lightrag_jsonl.adapters.offline import HashEmbedder
-from lightrag_jsonl.errors import ConfigError, SettingsError, StorageError
+from lightrag_jsonl.errors import ConfigError, EmbeddingError, SettingsError, StorageError
 from lightrag_jsonl.explain.events import End
 from lightrag_jsonl.indexing import repairing
 from lightrag_jsonl.protocols import Vectors
@@ -188,7 +188,7 @@ def test_a_repair_that_is_cut_short_leaves_the_index_as_it_was(
             embedder.passages.clear()
             embedder.first = fail
             monkeypatch.setattr(repairing, "BATCH", 1)
-            with pytest.raises(OSError, match="no network"):
+            with pytest.raises(EmbeddingError, match="no network"):
                 await rag.repair()
             assert view(tmp_path) == before and not lacking(tmp_path)
             embedder.first = lambda: None
@@ -273,7 +273,7 @@ def test_upkeep_takes_no_vector_of_a_move_that_was_interrupted(
         async with index(tmp_path, embedder=Embedder("old")) as rag:
             await rag.insert_records(Document("Ann, Bob.", id="a"), records("Ann", "Bob"))
             new.first = fail
-            with pytest.raises(OSError, match="no network"):
+            with pytest.raises(EmbeddingError, match="no network"):
                 await rag.reembed(new)
             assert (await rag.cache_stats()).unused_embeddings == 2
             await getattr(rag, upkeep)()
@@ -303,13 +303,13 @@ def test_a_deletion_that_fails_deletes_nothing(tmp_path: Path) -> None:
             for name in "ab":
                 await rag.insert(Document(f"Ann met Person {name}.", id=name))
             embedder.first = fail
-            with pytest.raises(OSError, match="no network"):
+            with pytest.raises(EmbeddingError, match="no network"):
                 await rag.insert(Document("Ann left Person c.", id="c"))
             before = state(await rag.documents())
             assert ("c", "pending") in before
             with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as other, other:
                 other.execute("UPDATE entity_mentions SET description = id || ' 中文'")
-            with pytest.raises(OSError, match="no network"):
+            with pytest.raises(EmbeddingError, match="no network"):
                 await rag.delete("a", "c")
             assert state(await rag.documents()) == before
             embedder.first = lambda: None
@@ -362,7 +362,7 @@ def test_an_embedder_that_fails_half_way_is_asked_for_the_rest(tmp_path: Path) -
     async def run() -> None:
         async with index(tmp_path, embedder=embedder, options=cut()) as rag:
             embedder.first = fail
-            with pytest.raises(OSError, match="no network"):
+            with pytest.raises(EmbeddingError, match="no network"):
                 await rag.insert(Document(LONG_TEXT, id="x"))
             embedder.first = lambda: None
             embedder.passages.clear()
