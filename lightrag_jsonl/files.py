@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from lightrag_jsonl.decoding import decoded
 from lightrag_jsonl.errors import ConfigError
-from lightrag_jsonl.indexfiles import check_not_of_index, is_of_index
+from lightrag_jsonl.indexfiles import DATABASE, check_not_of_index, is_of_index
 from lightrag_jsonl.types import Document, Failure, Json
 
 Given: TypeAlias = str | Path | Document
@@ -48,7 +48,8 @@ def read_all(given: Given | Iterable[Given]) -> Iterator[Document | Failure]:
         try:
             yield from read_one(one)
         except ConfigError as error:
-            yield Failure(str(one), None, str(error))
+            if not (isinstance(one, Path) and (one / DATABASE).is_file()):  # caught by a pattern
+                yield Failure(str(one), None, str(error))
 
 
 def read_one(given: Given) -> Iterator[Document | Failure]:

@@ -102,6 +102,18 @@ def test_nobody_reads_the_files_of_an_index(
     assert list(read_all(write(tmp_path / "中" / "index.sqlite" / "a.txt", "Ada")))
 
 
+def test_the_folder_of_an_index_is_passed_over_among_others(tmp_path: Path) -> None:
+    """`insert -w kb *` names it, too; one without an index that holds nothing readable is told."""
+    write(tmp_path / "a.txt", "Ada")
+    with LightRAG(tmp_path / "kb"):
+        (tmp_path / "empty").mkdir()
+        found = list(read_all(sorted(tmp_path.iterdir())))
+        assert [getattr(one, "text", None) for one in found] == ["Ada", None]
+        assert isinstance(found[1], Failure) and "empty" in found[1].reason
+        with pytest.raises(ConfigError, match="no readable file"):
+            list(read_all(tmp_path / "kb"))
+
+
 def test_a_missing_file_is_an_error_alone_and_a_failure_in_company(tmp_path: Path) -> None:
     """One of several does not keep the others from being read."""
     missing, there = tmp_path / "none.txt", write(tmp_path / "a.txt", "Ann")
