@@ -12,7 +12,7 @@ from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.extraction import LANGUAGES
 from lightrag_jsonl.indexing.hubs import Hubs
-from lightrag_jsonl.indexing.kept_summaries import keep_summaries, read_summaries
+from lightrag_jsonl.indexing.kept_summaries import keep_summaries
 from lightrag_jsonl.indexing.merging import (
     GRAPH_KINDS,
     NextIds,
@@ -41,6 +41,7 @@ from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.documents import StoredChunk, StoredDocument
 from lightrag_jsonl.storage.embeddings import embedding_ids, put_embeddings
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
+from lightrag_jsonl.storage.summarized import read_summaries
 from lightrag_jsonl.text import digest
 from lightrag_jsonl.types import Chunk, Document, Extraction, Page, Usage
 

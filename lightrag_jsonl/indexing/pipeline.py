@@ -21,7 +21,7 @@ from typing import Any
 from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.concurrency import both, to_the_end, together
 from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError, NotFoundError
-from lightrag_jsonl.indexing import repairing
+from lightrag_jsonl.indexing import renaming, repairing
 from lightrag_jsonl.indexing.committing import Committed, Committer, Ready
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.extraction import LLMExtractor, from_records
@@ -35,12 +35,11 @@ from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Extractor, Tokenizer, Vectors
 from lightrag_jsonl.schemas import Schema
-from lightrag_jsonl.storage import aliases, documents, pending, reading, settings
+from lightrag_jsonl.storage import documents, pending, settings
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.documents import StoredDocument
 from lightrag_jsonl.storage.lock import writing
 from lightrag_jsonl.storage.pending import PendingDocument
-from lightrag_jsonl.text import clean_name, name_key, sanitize
 from lightrag_jsonl.types import (
     Chunk,
     DeleteReport,
@@ -175,40 +174,21 @@ class IndexPipeline:
 
         The name is cleaned as those in texts are.
         """
-        into = clean_name(into)
-        keys, target = {name_key(sanitize(name)) for name in names}, name_key(into)
-        if not target:
-            raise ConfigError(
-                "say what they are to be called: the name they are merged into is empty"
-            )
+        into = renaming.cleaned(into)
         async with self.writing():
             with self._database.reading() as connection:
-                found = reading.entity_ids(connection, keys)
-                before = aliases.read(connection).targets
-            missing = [name for name in names if name_key(sanitize(name)) not in found]
-            if missing:
-                raise NotFoundError(f"no such entity: {', '.join(missing)}")
-            concerned = keys | {target}
-            concerned |= {before[key] for key in concerned if key in before}  # what they stood for
-            return await self._committer.rename(
-                lambda known: known.merged(keys, target, into), concerned
-            )
+                planned = renaming.merging(connection, names, into)
+            return await self._committer.rename(*planned)
 
     async def unmerge(self, names: Collection[str]) -> Committed:
         """Undo `merge` for these names: each is an entity of its own again.
 
         A name that others were merged into gives these back.
         """
-        keys = {name_key(name) for name in names}
         async with self.writing():
             with self._database.reading() as connection:
-                known = aliases.read(connection)
-            merged, targets = known.links.keys() | known.displays.keys(), known.targets
-            strangers = [name for name in names if name_key(name) not in merged]
-            if strangers:
-                raise NotFoundError(f"not merged into another entity: {', '.join(strangers)}")
-            concerned = keys | {targets.get(key, key) for key in keys}
-            return await self._committer.rename(lambda now: now.without(keys), concerned)
+                planned = renaming.unmerging(connection, names)
+            return await self._committer.rename(*planned)
 
     async def repair(self) -> list[str]:
         """Rebuild everything that is derived from the documents and their claims."""

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.indexing.embedding import Embeddings
-from lightrag_jsonl.indexing.kept_summaries import Summaries, keep_summaries, read_summaries
+from lightrag_jsonl.indexing.kept_summaries import keep_summaries
 from lightrag_jsonl.indexing.merging import (
     GRAPH_KINDS,
     NextIds,
@@ -36,6 +36,7 @@ from lightrag_jsonl.storage import (
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.embeddings import embedding_ids, put_embeddings
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
+from lightrag_jsonl.storage.summarized import Summaries, read_summaries
 from lightrag_jsonl.storage.vector_upkeep import mend_embeddings
 from lightrag_jsonl.types import Kind
 
