@@ -28,7 +28,7 @@ def keep_summaries(plan: Plan, before: Summaries, *, all_claims: bool = False) -
                 plan.fragments[kind, row.id] = [
                     fragment
                     for claim, fragment in told.items()
-                    if claim > known.covered and fragment[2]
+                    if claim > known.covered and fragment[1]
                 ]
 
 

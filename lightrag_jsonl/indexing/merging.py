@@ -63,7 +63,7 @@ class Said:
     relation_claims: Sequence[int] = ()
 
 
-Fragment = tuple[int, int, str]  # place, chunk, description
+Fragment = tuple[int, str]  # place, description
 
 
 @dataclass(slots=True)
@@ -227,7 +227,7 @@ def _add_entity_claims(
             _since(row, said.at)
             count_entity(row, mention, 1)
             place = _place(said, position)
-            fragment = place, said.chunk, mention.description
+            fragment = place, mention.description
             if said.entity_claims:
                 id = said.entity_claims[position]
                 plan.again.setdefault(("entity", row.id), {})[id] = fragment
@@ -279,7 +279,7 @@ def _add_relation_claims(
             relation_row(id, row.id, said.chunk, place, mention, forward=source < target)
         )
         plan.last_claims["relation", row.id] = id
-        fragment = place, said.chunk, mention.description
+        fragment = place, mention.description
         _note(plan, "relation", row.id, fragment)
         if said.relation_claims:
             plan.again.setdefault(("relation", row.id), {})[id] = fragment
@@ -294,7 +294,7 @@ def _place(said: Said, position: int) -> int:
 
 
 def _note(plan: Plan, kind: Kind, owner: int, fragment: Fragment) -> None:
-    if fragment[2]:
+    if fragment[1]:
         plan.fragments.setdefault((kind, owner), []).append(fragment)
 
 

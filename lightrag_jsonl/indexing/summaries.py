@@ -251,4 +251,4 @@ def _is_border(text: str, every: int) -> bool:
 
 def _distinct(fragments: Sequence[Fragment]) -> list[str]:
     """The texts, each once."""
-    return list(dict.fromkeys(text for _, _, text in fragments))
+    return list(dict.fromkeys(text for _, text in fragments))

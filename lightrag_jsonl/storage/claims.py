@@ -135,27 +135,27 @@ def fragments(
     *,
     without: Iterable[int],
     limit: int = -1,
-) -> dict[int, list[tuple[int, int, str]]]:
-    """(place, chunk, description) of the first described mentions of each owner, in order of place,
-    leaving out some chunks.
+) -> dict[int, list[tuple[int, str]]]:
+    """(place, description) of the first described mentions of each owner, in order of place, leaving
+    out some chunks.
 
     Only those past the row that `after` has for the owner; all of them if the limit is negative.
     They come as one row: Python's SQLite module lets go of the interpreter at each, and beside a
     busy thread waits until it is given back.
     """
     statement = (
-        "SELECT json_group_array(json((SELECT json_group_array(json_array(place, chunk, description)) "
-        f"FROM (SELECT place, chunk, description FROM {TABLES[kind]} WHERE {kind} = wanted.key "
+        "SELECT json_group_array(json((SELECT json_group_array(json_array(place, description)) "
+        f"FROM (SELECT place, description FROM {TABLES[kind]} WHERE {kind} = wanted.key "
         "AND id > wanted.value AND chunk NOT IN (SELECT value FROM json_each(?)) "
         "AND description <> '' ORDER BY place LIMIT ?)))) FROM json_each(?) AS wanted"
     )
     left_out = json.dumps(sorted(without))
-    found: dict[int, list[tuple[int, int, str]]] = {}
+    found: dict[int, list[tuple[int, str]]] = {}
     waiting = iter(after.items())
     while some := dict(islice(waiting, OWNERS_AT_ONCE)):
         (told,) = connection.execute(statement, (left_out, limit, json.dumps(some))).fetchone()
         for owner, texts in zip(some, orjson.loads(told), strict=True):
-            found[owner] = [(place, chunk, text) for place, chunk, text in texts]
+            found[owner] = [(place, text) for place, text in texts]
     return found
 
 

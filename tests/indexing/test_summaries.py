@@ -15,6 +15,7 @@ from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.summaries import groups
 from lightrag_jsonl.testing import Request, ScriptedLLM
+from lightrag_jsonl.text import digest
 from lightrag_jsonl.types import Document
 from tests.indexing.kit import entity, index, problems, read_names, relation, stored
 
@@ -210,6 +211,25 @@ def test_without_a_model_fragments_are_shown_in_the_order_of_places(tmp_path: Pa
     asyncio.run(tell(tmp_path, None, range(30)))
     description, summary = hub(tmp_path)
     assert summary is None and len(description.split("\n")) == 8
+
+
+def test_documents_whose_places_are_the_same_have_an_order_still(tmp_path: Path) -> None:
+    """A place holds 28 bits of a document's digest: among 20,000 documents two are likely alike."""
+    places: dict[str, str] = {}
+    for id in map(str, range(200_000)):
+        twin = places.setdefault(digest(id)[:7], id)
+        if twin != id:
+            break
+
+    async def insert(folder: Path, *ids: str) -> None:
+        async with index(folder, None) as rag:
+            for one in ids:
+                text = f"Hub is told of by {one}."
+                await rag.insert_records(Document(text, id=one), [entity("Hub", text)])
+
+    asyncio.run(insert(tmp_path / "one", twin, id))
+    asyncio.run(insert(tmp_path / "other", id, twin))
+    assert twin != id and hub(tmp_path / "one") == hub(tmp_path / "other")
 
 
 # ── many fragments: groups ──────────────────────────────────────────────────────
