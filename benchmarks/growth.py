@@ -1,28 +1,29 @@
 """How a chunk's cost grows with the index: python -m benchmarks.growth --small 1000 --large 20000
 
-Builds the large index of `benchmarks.index` on one core while the small one is built again and
-again on another, then with the cores changed over, and compares: two builds one after the other
-would compare a machine's moments, which may differ by half. Prints one JSON object: per round the
-CPU time a chunk of either, and their ratio, to the median of the small builds.
+Builds the large index of `benchmarks.index`, and every few seconds stops it to build the small one
+meanwhile. Two builds one after the other would compare a machine's moments, which may differ by
+half; two at the same time take each other's caches. Prints one JSON object: the CPU time a chunk of
+either (of the small builds their median), and the ratio.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+SLICE_SECONDS = 4.0  # of the large build between two small ones
+
 
 def main() -> None:
-    """Run both rounds and print the figures."""
+    """Run the builds and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", type=int, default=1_000)
     parser.add_argument("--large", type=int, default=20_000)
@@ -32,47 +33,46 @@ def main() -> None:
 
 def growth(small: int, large: int) -> dict[str, Any]:
     """CPU time a chunk of two sizes, and how many times that of the small one the large one takes."""
-    if not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2:
-        raise SystemExit("comparing two sizes at the same time needs Linux and two cores")
-    one, other = sorted(os.sched_getaffinity(0))[:2]
-    rounds = [_round(small, large, cores) for cores in ((one, other), (other, one))]
-    ratio = round(sum(found["ratio"] for found in rounds) / len(rounds), 3)
-    return {"benchmark": "growth", "sizes": [small, large], "rounds": rounds, "ratio": ratio}
-
-
-def _round(small: int, large: int, cores: tuple[int, int]) -> dict[str, Any]:
+    if not hasattr(signal, "SIGSTOP"):
+        raise SystemExit("a build cannot be stopped for a while on this system")
     with tempfile.TemporaryDirectory() as scratch:
-        building = _build(Path(scratch) / "large", large, cores[0])
+        building = _build(Path(scratch) / "large", large)
         try:
             small_ms = []
-            while building.poll() is None:
-                small_ms.append(_cpu(_build(Path(scratch) / "small", small, cores[1])))
+            while not _has_ended(building):
+                building.send_signal(signal.SIGSTOP)
+                small_ms.append(_cpu(_build(Path(scratch) / "small", small)))
                 shutil.rmtree(Path(scratch) / "small")
+                building.send_signal(signal.SIGCONT)
             large_ms = _cpu(building)
         finally:
             building.kill()
-    del small_ms[-1:]  # towards its end it had the machine to itself
     if not small_ms:
         raise SystemExit(f"{large} chunks are too few to be compared with {small}")
     usual = median(small_ms)
-    print(f"{large}: {large_ms} ms of CPU a chunk, {small}: {usual:.3f}", file=sys.stderr)
     return {
+        "benchmark": "growth",
+        "sizes": [small, large],
         "small_ms": round(usual, 3),
-        "small_builds": len(small_ms),
+        "small_builds": small_ms,
         "large_ms": large_ms,
         "ratio": round(large_ms / usual, 3),
     }
 
 
-def _build(folder: Path, size: int, core: int) -> subprocess.Popen[str]:
+def _build(folder: Path, size: int) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "benchmarks.index", "--part", "build"]
     command += ["--sizes", str(size), "--folder", str(folder)]
-    return subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        text=True,
-        preexec_fn=partial(os.sched_setaffinity, 0, {core}),
-    )
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def _has_ended(building: subprocess.Popen[str]) -> bool:
+    """Let it run for a while; tells whether it came to its end."""
+    try:
+        building.wait(SLICE_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _cpu(building: subprocess.Popen[str]) -> float:
