@@ -26,7 +26,7 @@ from lightrag_jsonl.jsonl import parse_jsonl
 from lightrag_jsonl.loops import PerLoop
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import LLM, ConstrainedLLM, StreamingLLM
-from lightrag_jsonl.reading.marks import without_opening_thought
+from lightrag_jsonl.reading.marks import ThoughtFilter, without_opening_thought, without_thought
 from lightrag_jsonl.slots import QUESTION, Slots
 from lightrag_jsonl.storage import cache
 from lightrag_jsonl.storage.database import Database
@@ -63,6 +63,11 @@ class Reply:
     def text(self) -> str:
         """What the model wrote."""
         return self.completion.text
+
+    @property
+    def said(self) -> str:
+        """The same without the thought that it begins with; "" where there is nothing else."""
+        return without_thought(self.text)
 
     @property
     def usage(self) -> Usage:
@@ -263,7 +268,7 @@ class Ask:
         teller = _Teller(pieces)
         reply = await self._reply(replace(request, teller=teller))
         if not teller.begun:
-            teller.tell(reply.text)
+            teller.tell(reply.said or reply.text)
         if usage is not None and not reply.cached:
             usage.append(reply.usage)
 
@@ -422,8 +427,12 @@ def _sound(done: object, model: str) -> Completion:
 
 
 async def _written(source: AsyncIterator[object], teller: _Teller) -> Completion:
-    """What a model writes, each piece told as it comes; nothing, as clients end with, is none."""
+    """What a model writes, each piece told as it comes, but for a thought at its beginning.
+
+    Nothing, as clients end with, is no piece.
+    """
     pieces: list[str] = []
+    thoughts = ThoughtFilter()
     try:
         async for piece in source:
             if piece is None or piece == "":
@@ -431,7 +440,8 @@ async def _written(source: AsyncIterator[object], teller: _Teller) -> Completion
             if not isinstance(piece, str):
                 raise TypeError(f"a piece of its answer is {type(piece).__name__}, not text")
             pieces.append(sanitize(piece))
-            teller.tell(pieces[-1])
+            if said := thoughts.take(pieces[-1]):
+                teller.tell(said)
     finally:
         await closed(source)
     usage = getattr(source, "usage", None)

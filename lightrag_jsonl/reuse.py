@@ -106,7 +106,7 @@ class Reuse:
         reply = await self._ask.text(
             "similarity-check", {"question_a": question, "question_b": other}
         )
-        found: Sequence[str] = NUMBER.findall(reply.text)
+        found: Sequence[str] = NUMBER.findall(reply.said)
         return bool(found) and float(found[0]) >= SURE
 
     def _signature(self, param: QueryParam) -> str:

@@ -124,7 +124,7 @@ class LLMExtractor:
             new=talk.paid,
         )
         talk.usage += reply.usage
-        return NO.match(reply.text) is not None
+        return NO.match(reply.said) is not None
 
     async def _turn(self, talk: _Talk) -> Records:
         drift = normalize_graph_record if self._options.extraction == "extract-graph" else None

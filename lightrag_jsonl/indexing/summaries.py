@@ -173,12 +173,12 @@ async def summarize(
             reply = await ask.text(
                 "summarize-descriptions", variables, spending=spending, turn=SUMMARY
             )
-            if not reply.text.strip():
+            if not reply.said.strip():
                 await ask.forget(reply)
                 raise LLMError(f"the model wrote an empty summary of {due.name!r}")
         except LLMError as error:  # the others may come to their end: they are paid for
             return error
-        return reply.text.strip(), reply.usage
+        return reply.said.strip(), reply.usage
 
     texts, usage = list(due.fragments), Usage()
     while len(texts) > 1:

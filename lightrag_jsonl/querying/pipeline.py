@@ -148,7 +148,7 @@ class QueryPipeline:
             if whole:
                 reply = await self._ask.text(recipe.prompt, variables)
                 usages.append(reply.usage)
-                yield reply.text
+                yield reply.said or reply.text
             else:
                 async with aclosing(self._ask.stream(recipe.prompt, variables, usages)) as written:
                     async for piece in written:
@@ -158,7 +158,7 @@ class QueryPipeline:
             if whole:
                 reply = await self._ask.chat(messages)
                 usages.append(reply.usage)
-                yield reply.text
+                yield reply.said or reply.text
             else:
                 async with aclosing(self._ask.stream_chat(messages, usages)) as written:
                     async for piece in written:

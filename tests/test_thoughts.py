@@ -1,0 +1,135 @@
+"""Thoughts that reasoning models write before their answers are no part of what they say."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl import Completion, Document, IndexOptions, LightRAG, QueryParam
+from lightrag_jsonl.reading.marks import ThoughtFilter, without_thought
+from lightrag_jsonl.testing import Request, ScriptedLLM
+from tests.indexing.kit import entity, prompts
+
+CHECK = prompts().render("glean-check", {})[-1].content
+TEXT = Document("Marie Curie discovered radium in Paris.", id="d1")
+RADIUM = [entity("Marie Curie", "She discovered radium.")]
+
+PIECES = (
+    "<think>",
+    "</think>",
+    "<thinking>",
+    "</THINK >",
+    "<th",
+    "ink>",
+    "<",
+    "</",
+    ">",
+    "\n",
+    " ",
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("<think>Is it [7]?</think>\n\nRadium [1].", "Radium [1]."),
+        ("\n<Thinking>\n居里夫人…\n</Thinking>镭 [1]。", "镭 [1]。"),
+        ("<think></think><think>again</think> Yes.", "Yes."),
+        ("The prompt began it: [7].\n\nSo.\n</think>\n\nRadium [1].", "Radium [1]."),
+        ("<think>It has no end", ""),
+        ("Models write <think> and then\n</think>\nthe answer.", None),
+        ("Its last word is </think>", None),
+        ("<thinker> is a tag", None),
+        ("  \n", None),
+        ("<thi", None),
+    ],
+)
+def test_what_is_said_comes_after_the_thought(answer: str, said: str | None) -> None:
+    """Only a thought at the very beginning is one; all else stays as it is."""
+    assert without_thought(answer) == (answer if said is None else said)
+
+
+@given(st.lists(st.sampled_from([*PIECES, "so", "🙂 "]), max_size=12), st.data())
+def test_the_way_an_answer_is_cut_does_not_matter(parts: list[str], data: st.DataObject) -> None:
+    """In one piece or in many, a stream tells the same."""
+    text = "".join(parts)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
+    whole, cut = ThoughtFilter(), ThoughtFilter()
+    edges = [0, *cuts, len(text)]
+    told = [cut.take(text[start:end]) for start, end in itertools.pairwise(edges)]
+    assert "".join(told) + cut.rest() == whole.take(text) + whole.rest()
+
+
+def thinking(request: Request) -> str:
+    """Answers with names, notes and numbers, each after a thought that holds others."""
+    thought = "<think>Number 1 or 2? Marie Curie [7]</think>\n"
+    if "high_level_keywords" in request.text:
+        return thought + '{"high_level_keywords": [], "low_level_keywords": ["Marie Curie"]}'
+    if "compare two questions" in request.text:
+        return thought + "0.1"
+    if "Notes:" in request.text:
+        return thought + "She discovered radium."
+    return thought + "Radium [1]."
+
+
+def test_an_answer_is_without_its_thought(tmp_path: Path) -> None:
+    """Asked at once or in pieces, kept or not: neither its words nor its numbers are the answer's."""
+    with LightRAG(tmp_path, llm=ScriptedLLM(thinking)) as rag:
+        rag.insert_records(TEXT, RADIUM)
+        for _ in range(2):
+            answer = rag.query("What did Marie Curie discover?")
+            assert (answer.text, answer.invented) == ("Radium [1].", ())
+            assert "".join(rag.stream("What was discovered?")) == "Radium [1]."
+        assert rag.query("And in Rome?", mode="bypass").text == "Radium [1]."
+
+
+def test_a_thought_without_an_end_is_better_than_nothing(tmp_path: Path) -> None:
+    """Where the token limit cut the answer off before it began, that can be seen."""
+
+    def cut(request: Request) -> str | Completion:
+        asks = "high_level_keywords" in request.text
+        return thinking(request) if asks else Completion("<think>Is it so", "length")
+
+    with LightRAG(tmp_path, llm=ScriptedLLM(cut)) as rag:
+        rag.insert_records(TEXT, RADIUM)
+        assert rag.query("What did she discover?").text == "<think>Is it so"
+        assert "".join(rag.stream("What was discovered?")) == "<think>Is it so"
+
+
+def test_no_question_is_taken_for_another_by_a_number_in_a_thought(tmp_path: Path) -> None:
+    """The model's judgment is the number that it says."""
+    param = QueryParam(similarity_reuse=0.0, similarity_check=True)
+    with LightRAG(tmp_path, llm=ScriptedLLM(thinking)) as rag:
+        rag.insert_records(TEXT, RADIUM)
+        rag.query("Who discovered radium?", param)
+        again = rag.query("Where was radium discovered?", param)
+        assert not rag.trace(str(again.trace_id)).reused
+
+
+def test_a_summary_is_without_its_thought(tmp_path: Path) -> None:
+    """What is told of an entity is no musing about it."""
+    options = IndexOptions(summarize_fragments=2)
+    with LightRAG(tmp_path, llm=ScriptedLLM(thinking), options=options) as rag:
+        rag.insert_records(TEXT, RADIUM)
+        rag.insert_records(Document("More.", id="d2"), [entity("Marie Curie", "She was Polish.")])
+        assert rag.graph.nodes["Marie Curie"]["description"] == "She discovered radium."
+
+
+def test_a_no_after_a_thought_ends_the_gleaning(tmp_path: Path) -> None:
+    """Nothing more is asked, and paid, for a text that the model finds nothing more in."""
+    records = [*RADIUM, {"type": "done", "entities": 1, "relationships": 0}]
+
+    def model(request: Request) -> str:
+        if request.question == CHECK:
+            return "<think>Did I miss any?</think>\n\nNO"
+        return "\n".join(json.dumps(record) for record in records)
+
+    llm = ScriptedLLM(model)
+    with LightRAG(tmp_path, llm=llm, options=IndexOptions(glean_min_tokens=1)) as rag:
+        rag.insert(TEXT)
+    assert [request.question for request in llm.requests][1:] == [CHECK]
