@@ -220,7 +220,6 @@ class Ask:
         variables: Mapping[str, object],
         *,
         then: Sequence[Message] = (),
-        schema_of: str | None = None,
         normalize: Callable[[Record], Iterable[Record]] | None = None,
         names: Sequence[str] | None = None,
         max_tokens: int | None = None,
@@ -228,13 +227,13 @@ class Ask:
         turn: int = QUESTION,
         new: bool = False,
     ) -> Records:
-        """The model's records. `schema_of` names the prompt whose schema holds, if another one.
+        """The model's records, held to the prompt's schema, or to the one that `variables` bring.
 
         `turn` and `new` are those of `text`. `normalize` runs on each record before the schema;
         `names` limits entity names where the model's server can be held to them.
         """
         messages = (*self.prompts.render(prompt, variables), *then)
-        schema = self.prompts.prompt(schema_of or prompt).schema
+        schema = self.prompts.schema(prompt, variables)
         source = None if schema is None else schema.source
         request = _Request(prompt, messages, "jsonl", max_tokens, source, names, turn, new)
         reply = await self._reply(request, spending)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.ask import Ask, Spending, request_key
-from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError, ResponseError
+from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError, PromptError, ResponseError
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.writer import Job, Result
 from lightrag_jsonl.testing import Request, Script, ScriptedLLM
@@ -372,6 +372,23 @@ def test_records_are_checked_and_cuts_are_told(tmp_path: Path) -> None:
                 assert asked.result.records == (entity("Ann"),) and asked.result.truncated
                 assert [one.reason for one in asked.result.rejections] == ["schema", "truncated"]
                 assert asked.reply.completion.finish == "length"
+
+    asyncio.run(run())
+
+
+def test_rows_are_held_to_the_table_that_comes_with_the_question(tmp_path: Path) -> None:
+    """Where a variable holds the schema it counts here too; one that is none costs no call."""
+    table = {"fields": [{"name": "item", "required": True}, {"name": "price", "type": "int"}]}
+    answer = '{"item":"chair","price":3}\n{"colour":"red"}\n{"item":"table","price":"dear"}'
+
+    async def run() -> None:
+        async with asking(tmp_path, [answer]) as (ask, llm):
+            result = (await ask.jsonl("extract-rows", {"text": "…", "schema": table})).result
+            assert result.records == ({"item": "chair", "price": 3},)
+            assert [one.reason for one in result.rejections] == ["schema", "schema"]
+            with pytest.raises(PromptError, match="schema"):
+                await ask.jsonl("extract-rows", {"text": "…", "schema": {}})
+            assert len(llm.requests) == 1
 
     asyncio.run(run())
 

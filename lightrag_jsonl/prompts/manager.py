@@ -22,6 +22,7 @@ from lightrag_jsonl.prompts.files import (
 from lightrag_jsonl.prompts.prompt import Prompt
 from lightrag_jsonl.prompts.replies import read_json
 from lightrag_jsonl.protocols import LLM
+from lightrag_jsonl.schemas import Schema
 from lightrag_jsonl.types import Json, Message, Record, ResponseType
 
 Ask: TypeAlias = Callable[[str, str], Awaitable[str]]
@@ -105,6 +106,10 @@ class PromptManager:
         """Defaults for the variables of a prompt: its own, and those of all."""
         return {**self._terms, **self.prompt(id).terms}
 
+    def schema(self, id: str, variables: Mapping[str, object]) -> Schema | None:
+        """What the answer is held to, where there is something: the prompt's, or a variable's."""
+        return self.prompt(id).schema_for({**self.terms(id), **variables})
+
     def render(self, id: str, variables: Mapping[str, object] | None = None) -> tuple[Message, ...]:
         """The messages of a prompt; `PromptError` names a variable that is missing."""
         return self.prompt(id).render(variables or {}, self._terms)
@@ -118,7 +123,7 @@ class PromptManager:
         that cannot be read is a `ResponseError`; for `jsonl` bad lines are left out.
         """
         prompt = self.prompt(id)
-        schema = prompt.schema_for({**self.terms(id), **variables})
+        schema = self.schema(id, variables)
         messages = prompt.render(variables, self._terms)
         text = await _asked(llm, messages, prompt.response_type)
         if prompt.response_type == "json":
