@@ -109,7 +109,8 @@ class QueryParam:
     `fusion` says how ranked lists become one. `selection` lets the score, a model ("llm") or nobody
     ("all") choose among relations. `lexical` adds full-text search, and `enable_rerank` uses the
     reranker, where there is one.
-    `where` filters documents by `id`, `title`, `source`, `date` or their metadata.
+    `where` filters documents by `id`, `title`, `source`, `date` or their metadata: each a value, a
+    list of them, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`, `$lt`, `$lte`, `$ne`).
     `similarity_reuse`: reuse the answer of a question at least this similar (cosine), `None` never;
     with `similarity_check` only if the model, too, takes the two for the same. `ConfigError`
     where a value makes no sense.

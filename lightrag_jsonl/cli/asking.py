@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION_COLUMNS = 100
 CONDITION = re.compile(r"(?P<key>[^=<>!]+?)\s*(?P<sign>>=|<=|!=|=|>|<)\s*(?P<value>.*)", re.DOTALL)
+EQUAL = "="
+LISTED = frozenset({EQUAL, "!="})  # given again, they name a further value
 SIGNS = {">=": "$gte", "<=": "$lte", "!=": "$ne", ">": "$gt", "<": "$lt"}
 PLAIN = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false")  # a database's numbers
 COLUMNS = frozenset({"id", "title", "source", "date"})  # these are texts, whatever they look like
@@ -56,19 +58,25 @@ def _history(
 def _where(
     context: click.Context, option: click.Parameter, value: tuple[str, ...]
 ) -> dict[str, Json]:
-    where: dict[str, Json] = {}
+    asked: dict[str, dict[str, list[Json]]] = {}
     for condition in value:
         match = CONDITION.fullmatch(condition)
         if match is None:
             raise click.BadParameter(f"{condition!r} is no KEY=VALUE")
-        key, choices = match["key"].strip(), _choices(match["key"].strip(), match["value"])
-        known = where.get(key)
-        if match["sign"] == "=":
-            where[key] = [*(known if isinstance(known, list) else ()), *choices]
-        else:
-            compared = {SIGNS[match["sign"]]: choices[0]}
-            where[key] = {**(known if isinstance(known, dict) else {}), **compared}
-    return where
+        key, sign = match["key"].strip(), match["sign"]
+        known = asked.setdefault(key, {})
+        repeated = sign in known and sign not in LISTED
+        if repeated or (known and (sign == EQUAL) != (EQUAL in known)):
+            raise click.BadParameter(
+                f"{condition!r} does not go with what {key!r} was to be before"
+            )
+        known.setdefault(sign, []).extend(_choices(key, match["value"]))
+    return {key: _wanted(known) for key, known in asked.items()}
+
+
+def _wanted(choices: Mapping[str, list[Json]]) -> Json:
+    """What `QueryParam.where` wants of a field, from the values by sign."""
+    return choices.get(EQUAL) or {SIGNS[sign]: values for sign, values in choices.items()}
 
 
 def _choices(key: str, text: str) -> list[Json]:
@@ -103,7 +111,7 @@ QUESTION_OPTIONS = (
         callback=_where,
         metavar="KEY=VALUE",
         help="Only documents with this id, title, source, date or other fact; repeat it for more. "
-        "Also KEY>=VALUE, <=, >, < and !=; the same KEY=… twice means either.",
+        "Also KEY>=VALUE, <=, >, < and !=; KEY=… twice means either, KEY!=… twice neither.",
     ),
     click.option(
         "--history",

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any
 
 from lightrag_jsonl.errors import ConfigError
@@ -182,14 +183,15 @@ COLUMNS = {"id": "d.name", "title": "d.title", "source": "d.source", "date": "d.
 ESCAPED = re.compile(r'["\\\x00-\x1f]')  # stands in JSON in another form than in a text
 LARGEST = 2**63 - 1
 FINITE = int(sys.float_info.max)
-COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$ne": "<>"}
+COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 
 
 def allowed_chunks(connection: sqlite3.Connection, where: dict[str, Json]) -> list[int]:
     """Row ids, ascending, of the chunks whose documents meet every condition.
 
-    A key is `id`, `title`, `source`, `date` or a metadata name. A value is equal to what is
-    wanted, a list of such values, or a mapping such as {"$gte": "2024-01-01"}.
+    A key is `id`, `title`, `source`, `date` or a metadata name. What is wanted is a value, a list of
+    such values, of which one will do, or a mapping such as {"$gte": "2024-01-01"}; {"$ne": […]} leaves
+    all of a list out. None stands for a field that is not there; such a field meets no comparison.
     """
     clauses, values = [], list[object]()
     for field, wanted in where.items():
@@ -215,22 +217,58 @@ def _column(field: str) -> tuple[str, list[object]]:
 
 
 def _condition(field: str, wanted: Json) -> tuple[str, list[object]]:
+    if not isinstance(wanted, dict):
+        return _among(field, _choices(field, wanted))
+    unknown = wanted.keys() - COMPARISONS.keys() - {"$ne"}
+    if unknown or not wanted:
+        raise ConfigError(
+            f"where[{field!r}]: unknown comparison {', '.join(sorted(unknown)) or '{}'}; "
+            f"known are {', '.join([*COMPARISONS, '$ne'])}"
+        )
+    parts = [_comparison(field, name, _choices(field, value)) for name, value in wanted.items()]
+    return _joined(" AND ", parts)
+
+
+def _comparison(field: str, name: str, choices: Sequence[Json]) -> tuple[str, list[object]]:
+    if name == "$ne":
+        is_one, values = _among(field, choices)
+        return f"NOT {is_one}", values
+    if not choices or None in choices:
+        raise ConfigError(f"where[{field!r}]: {name} needs a text or a number")
+    return _joined(" OR ", [_compared(field, name, choice) for choice in choices])
+
+
+def _compared(field: str, name: str, value: Json) -> tuple[str, list[object]]:
+    """Texts are compared with texts, numbers with numbers: to SQLite all texts are the greater."""
     column, path = _column(field)
-    if isinstance(wanted, dict):
-        unknown = wanted.keys() - COMPARISONS.keys()
-        if unknown or not wanted:
-            raise ConfigError(
-                f"where[{field!r}]: unknown comparison {', '.join(sorted(unknown)) or '{}'}; "
-                f"known are {', '.join(COMPARISONS)}"
-            )
-        parts = [f"{column} {COMPARISONS[name]} ?" for name in wanted]
-        values = [item for value in wanted.values() for item in [*path, _plain(value)]]
-        return " AND ".join(parts), values
+    clause, values = f"{column} {COMPARISONS[name]} ?", [*path, _plain(value)]
+    if field in COLUMNS:  # always texts, and a number is made one
+        return clause, values
+    kinds = "'text'" if isinstance(value, str) else "'integer', 'real'"
+    return f"(typeof({column}) IN ({kinds}) AND {clause})", [*path, *values]
+
+
+def _among(field: str, choices: Sequence[Json]) -> tuple[str, list[object]]:
+    """Whether a field has one of these values; None stands for a field that is not there."""
+    column, path = _column(field)
+    plain = [_plain(choice) for choice in choices if choice is not None]
+    parts = [(f"{column} IN ({', '.join('?' * len(plain))})", [*path, *plain])]
+    if None in choices:
+        parts.append((f"{column} IS NULL", path))
+    return _joined(" OR ", parts)
+
+
+def _choices(field: str, wanted: Json) -> Sequence[Json]:
     choices = wanted if isinstance(wanted, list) else [wanted]
     if any(isinstance(choice, dict | list) for choice in choices):
         raise ConfigError(f"where[{field!r}]: values must be texts or numbers")
-    marks = ", ".join("?" * len(choices))
-    return f"{column} IN ({marks})", [*path, *map(_plain, choices)]
+    return choices
+
+
+def _joined(word: str, parts: Sequence[tuple[str, list[object]]]) -> tuple[str, list[object]]:
+    """Conditions as one, in brackets, with the values of all."""
+    clauses, values = zip(*parts, strict=True)
+    return f"({word.join(clauses)})", list(chain.from_iterable(values))
 
 
 def _plain(value: Json) -> object:

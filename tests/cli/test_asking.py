@@ -107,6 +107,8 @@ def test_a_history_that_is_none_is_wrong_usage(
         (["year=1934", "year=100"], {"curie", "张骞"}),
         (["date>=1934-01-01", "date<1935-01-01"], {"curie"}),
         (["id!=curie"], {"张骞"}),
+        (["id!=curie", "id!=张骞"], set()),
+        (["year!=1934", "year!=7", "year>0"], {"张骞"}),
         (["id=nobody"], set()),
         (["year=１９３４"], set()),
         (["year=" + "9" * 5_000], set()),
@@ -124,9 +126,18 @@ def test_where_narrows_the_documents(
     assert {chunk["document_id"] for chunk in context["chunks"]} == found
 
 
-def test_a_condition_without_a_sign_is_wrong_usage(run: Run, kb: Path) -> None:
-    """A filter must say what it compares."""
-    assert run("retrieve", "-w", kb, "--where", "year", "Who?").exit_code == 2
+@pytest.mark.parametrize(
+    "conditions",
+    [["year"], ["year>1", "year>2"], ["year=1934", "year!=7"], ["year!=7", "year=1934"]],
+)
+def test_conditions_that_say_nothing_together_are_wrong_usage(
+    run: Run, kb: Path, conditions: list[str]
+) -> None:
+    """A filter must say what it compares, and none of several is passed over in silence."""
+    where = [word for condition in conditions for word in ("--where", condition)]
+    result = run("retrieve", "-w", kb, *where, "Who?")
+
+    assert result.exit_code == 2 and conditions[-1] in result.stderr
 
 
 def test_retrieve_shows_what_was_found(run: Run, kb: Path) -> None:

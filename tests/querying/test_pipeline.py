@@ -188,6 +188,43 @@ async def test_a_filter_that_no_database_can_hold_leaves_nothing(
 
 
 @pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ({"$gt": 2030}, set()),
+        ({"$lt": "1000"}, set()),
+        ({"$gte": 2020, "$lt": 2022.5}, {2020, 2022}),
+        ({"$gte": [2022, "2021"]}, {2022, "2021"}),
+        ({"$ne": 2020}, {"2021", 2022}),
+        ({"$ne": [2020, "2021"]}, {2022}),
+        ({"$ne": None}, {2020, "2021", 2022}),
+        ({"$ne": [None, 2022]}, {2020, "2021"}),
+        (None, {None}),
+        ([None, 2022], {None, 2022}),
+        ([], set()),
+    ],
+)
+def test_values_are_compared_with_those_of_their_kind(
+    tmp_path: Path, wanted: Json, found: set[Json]
+) -> None:
+    """No text is greater than any number; a fact that is not there is none, and meets no comparison."""
+    years: list[Json] = [2020, "2021", None, 2022]
+    with LightRAG(tmp_path) as rag:
+        rag.insert([Document(f"Ann met Bob {y}.", id=str(y), metadata={"year": y}) for y in years])
+        hits = rag.retrieve("Ann", QueryParam(mode="naive", where={"year": wanted}))
+
+    assert {chunk.document_id for chunk in hits.chunks} == set(map(str, found))
+
+
+@pytest.mark.parametrize("wanted", [{"$gt": None}, {"$gt": []}, {"$ne": {}}, {"$lt": [[1]]}, {}])
+def test_a_comparison_with_what_cannot_be_compared_is_refused(tmp_path: Path, wanted: Json) -> None:
+    """The error names the field, and not the database."""
+    with LightRAG(tmp_path) as rag:
+        rag.insert("Ann met Bob.")
+        with pytest.raises(ConfigError, match=r"^where\['year'\]"):
+            rag.retrieve("Ann", QueryParam(where={"year": wanted}))
+
+
+@pytest.mark.parametrize(
     "key", ["shelf", "a.b", "$", "", "a]b", "'", '"', 'a"b', "\\", "a\nb", "架"]
 )
 def test_any_metadata_can_be_asked_for(tmp_path: Path, key: str) -> None:
