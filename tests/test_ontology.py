@@ -196,12 +196,13 @@ def test_an_ontology_that_makes_no_sense_is_refused(content, words):
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
-    """Missing, binary, broken and empty files are `ConfigError`s with the path."""
-    for name, content in (("a", None), ("b", b"\xff\xfe\x00"), ("c", b"{: ["), ("d", b"")):
+    """Missing, binary, broken and empty files, and impossible values, are `ConfigError`s with the path."""
+    contents = (None, b"\xff\xfe\x00", b"{: [", b"", b"classes: {A: 2024-13-45}", b"a: !!int x")
+    for name, content in zip("abcdef", contents, strict=True):
         path = tmp_path / name
         if content is not None:
             path.write_bytes(content)
-        with pytest.raises(ConfigError, match=name):
+        with pytest.raises(ConfigError, match=f"/{name}: "):
             Ontology.load(path)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.indexfiles import check_not_of_index
+from lightrag_jsonl.prompts.files import BAD_VALUES
 from lightrag_jsonl.text import name_key
 from lightrag_jsonl.types import Json, Record
 
@@ -292,7 +293,7 @@ def _yaml(text: str, path: Path) -> object:
 
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, *BAD_VALUES) as error:
         raise ConfigError(f"ontology {path}: neither JSON nor YAML: {error}") from error
 
 

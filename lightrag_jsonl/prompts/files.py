@@ -20,7 +20,7 @@ _PARTS = ("system", "user")
 _LONG = (
     10_000  # characters; deep nesting in more makes libyaml run out of stack, and the process die
 )
-_BAD_VALUES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+BAD_VALUES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # PyYAML lets through what goes wrong when it makes values: of `2024-13-45`, of `!!int ""`, …
 
 
@@ -114,7 +114,7 @@ def _settings(text: str, origin: str) -> dict[str, Json]:
     loader = fast if len(text) <= _LONG else yaml.SafeLoader
     try:
         settings = yaml.load(text, Loader=loader)
-    except (yaml.YAMLError, *_BAD_VALUES) as error:
+    except (yaml.YAMLError, *BAD_VALUES) as error:
         raise PromptError(f"{origin}: front matter: {error}") from error
     if not isinstance(settings, dict):
         raise PromptError(f"{origin}: front matter: must hold `key: value` lines")
