@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -94,6 +94,15 @@ class IndexOptions:
         _require(self.max_resumes >= 0, "max_resumes must be at least 0")
         _require(self.max_concurrent_calls >= 1, "max_concurrent_calls must be at least 1")
         _require(self.embed_batch_size >= 1, "embed_batch_size must be at least 1")
+        _require(self.summarize_fragments >= 1, "summarize_fragments must be at least 1")
+        _require(self.summarize_tokens >= 1, "summarize_tokens must be at least 1")
+        _require(self.summarize_group_tokens >= 1, "summarize_group_tokens must be at least 1")
+        _require(self.lock_timeout >= 0, "lock_timeout must be at least 0")
+        most = self.max_extract_tokens
+        _require(most is None or most >= 1, "max_extract_tokens must be at least 1, or None")
+        for name in ("max_calls", "max_input_tokens", "max_output_tokens"):
+            limit = getattr(self, name)
+            _require(limit is None or limit >= 0, f"{name} must be at least 0, or None")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +158,24 @@ class QueryParam:
         _require(
             self.top_k >= 0 and self.chunk_top_k >= 0, "top_k and chunk_top_k must not be negative"
         )
+        _require(
+            self.max_entity_tokens >= 0 and self.max_relation_tokens >= 0,
+            "max_entity_tokens and max_relation_tokens must not be negative",
+        )
         _require(self.max_total_tokens >= 1, "max_total_tokens must be at least 1")
         _require(0.0 <= self.chunk_share <= 1.0, "chunk_share must be between 0 and 1")
+        _require(
+            self.similarity_reuse is None or -1.0 <= self.similarity_reuse <= 1.0,
+            "similarity_reuse must be a cosine, between -1 and 1, or None",
+        )
         if self.where:
             plain = {name: plain_json(self.where[name], f"where[{name!r}]") for name in self.where}
             _require(all(isinstance(name, str) for name in plain), "where: fields have names")
             object.__setattr__(self, "where", plain)
+        _require(
+            isinstance(self.conversation_history, Iterable),
+            f"conversation_history must be a tuple of turns, not {self.conversation_history!r}",
+        )
         object.__setattr__(self, "conversation_history", self.turns)
 
     @property

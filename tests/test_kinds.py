@@ -44,11 +44,35 @@ def test_another_kind_is_told(make: Callable[..., object], field: str, value: An
         make(**{**given, field: value})
 
 
+@pytest.mark.parametrize(
+    ("make", "field", "value"),
+    [
+        (IndexOptions, "summarize_fragments", 0),
+        (IndexOptions, "summarize_tokens", 0),
+        (IndexOptions, "summarize_group_tokens", -1),
+        (IndexOptions, "max_extract_tokens", 0),
+        (IndexOptions, "max_output_tokens", -1),
+        (IndexOptions, "lock_timeout", float("nan")),
+        (QueryParam, "max_relation_tokens", -1),
+        (QueryParam, "similarity_reuse", float("nan")),
+        (QueryParam, "similarity_reuse", 95),
+        (QueryParam, "conversation_history", None),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_told(
+    make: Callable[..., object], field: str, value: Any
+) -> None:
+    """Before anything is read with it: no fragment shown would be no description at all."""
+    with pytest.raises(ConfigError, match=field):
+        make(**{field: value})
+
+
 def test_what_will_do() -> None:
     """NumPy's numbers, a whole number for a broken one, a list for a tuple, None where it may be."""
     QueryParam(top_k=np.int64(3), chunk_share=np.float32(0.5), similarity_reuse=None)  # type: ignore[arg-type]
     QueryParam(chunk_share=1, ll_keywords=["Alice"])  # type: ignore[arg-type]
     IndexOptions(lock_timeout=3, max_calls=None)
+    IndexOptions(lock_timeout=0, max_calls=0, max_extract_tokens=None)
     Document("x", pages=["one", "two"])  # type: ignore[arg-type]
 
 
