@@ -199,14 +199,19 @@ class Ask:
         return await self._reply(request, spending)
 
     async def json(
-        self, prompt: str, variables: Mapping[str, object], *, spending: Spending | None = None
-    ) -> tuple[Json, Reply]:
-        """The model's JSON value, checked; an unreadable answer is asked for once more."""
+        self, prompt: str, variables: Mapping[str, object], usage: list[Usage] | None = None
+    ) -> Json:
+        """The model's JSON value, checked; an unreadable answer is asked for once more.
+
+        What each of them cost is added to `usage`, also where it is a `ResponseError` in the end.
+        """
         request = _Request(prompt, self.prompts.render(prompt, variables), "json")
         for last in (False, True):
-            reply = await self._reply(request, spending)
+            reply = await self._reply(request)
+            if usage is not None:
+                usage.append(reply.usage)
             try:
-                return self.prompts.parse_json(reply.text, prompt=prompt), reply
+                return self.prompts.parse_json(reply.text, prompt=prompt)
             except ResponseError:
                 with contextlib.suppress(StorageError):  # nor was it kept, then
                     await self.forget(reply)

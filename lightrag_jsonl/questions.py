@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ from lightrag_jsonl.storage import snapshot
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.telling import Told
 from lightrag_jsonl.text import sanitize
-from lightrag_jsonl.types import Answer
+from lightrag_jsonl.types import Answer, Usage
 
 Tell: TypeAlias = Callable[[str], Awaitable[None]]
 
@@ -65,22 +65,29 @@ class Questions:
     async def _answered(
         self, question: str, param: QueryParam, recorder: Recorder, tell: Tell | None
     ) -> Answer:
-        answer = await self._reuse.find(question, param)
+        usages: list[Usage] = []
+        answer = await self._reuse.find(question, param, usages)
         if answer is not None:
             await self._reuse.replay(answer, recorder)
             if tell is not None:
                 await tell(answer.text)
         else:
-            answer = await self._written(question, param, recorder, tell)
+            answer = await self._written(question, param, recorder, tell, usages)
             await self._reuse.keep(question, param, answer, recorder.generation)
         return answer
 
     async def _written(
-        self, question: str, param: QueryParam, recorder: Recorder, tell: Tell | None
+        self,
+        question: str,
+        param: QueryParam,
+        recorder: Recorder,
+        tell: Tell | None,
+        usages: Sequence[Usage],
     ) -> Answer:
         if tell is None:
-            return await self._querying.answer(question, param, observer=recorder)
-        async with aclosing(self._querying.stream(question, param, recorder)) as pieces:
+            return await self._querying.answer(question, param, observer=recorder, usages=usages)
+        stream = self._querying.stream(question, param, recorder, usages)
+        async with aclosing(stream) as pieces:
             async for piece in pieces:
                 await tell(piece)
         return pieces.answer

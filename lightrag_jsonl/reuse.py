@@ -48,8 +48,11 @@ class Reuse:
         self._embedder = embedder
         self._parts = [str(getattr(part, "name", type(part).__qualname__)) for part in parts]
 
-    async def find(self, question: str, param: QueryParam) -> Answer | None:
-        """The stored answer of the most similar question over the threshold, if there is one."""
+    async def find(self, question: str, param: QueryParam, usages: list[Usage]) -> Answer | None:
+        """The stored answer of the most similar question over the threshold, if there is one.
+
+        What asking a model about it cost is added to `usages`, and is what such an answer costs.
+        """
         threshold = param.similarity_reuse
         if threshold is None:
             return None
@@ -64,8 +67,8 @@ class Reuse:
             if scores[place] < threshold:
                 break
             other, answer = found[place]
-            if not param.similarity_check or await self._same(question, other):
-                return replace(from_json(Answer, answer), usage=Usage())
+            if not param.similarity_check or await self._same(question, other, usages):
+                return replace(from_json(Answer, answer), usage=sum(usages, Usage()))
         return None
 
     async def keep(self, question: str, param: QueryParam, answer: Answer, at: int) -> None:
@@ -99,13 +102,14 @@ class Reuse:
         (row,) = await embedded(self._embedder, [question], "query")
         return np.ascontiguousarray(row)
 
-    async def _same(self, question: str, other: str) -> bool:
+    async def _same(self, question: str, other: str, usages: list[Usage]) -> bool:
         """Whether the model takes two questions for the same; without a model nothing is."""
         if not self._ask.has_model:
             return False
         reply = await self._ask.text(
             "similarity-check", {"question_a": question, "question_b": other}
         )
+        usages.append(reply.usage)
         found: Sequence[str] = NUMBER.findall(reply.said)
         return bool(found) and float(found[0]) >= SURE
 

@@ -290,12 +290,13 @@ def test_an_unreadable_json_answer_is_asked_for_once_more(tmp_path: Path) -> Non
 
     async def run() -> None:
         async with asking(tmp_path, ["nonsense", good]) as (ask, _):
-            value, _ = await ask.json("keywords", variables)
+            value = await ask.json("keywords", variables, usage := [])
             assert value == {"high_level_keywords": ["a"], "low_level_keywords": ["b"]}
+            assert [one.calls for one in usage] == [1, 1]
         async with asking(tmp_path, ["bad", "worse"]) as (ask, _):
             with pytest.raises(ResponseError) as caught:
-                await ask.json("keywords", {"query": "what?", "history": ""})
-            assert caught.value.text == "worse"
+                await ask.json("keywords", {"query": "what?", "history": ""}, usage)
+            assert caught.value.text == "worse" and sum(one.calls for one in usage) == 4
         assert stored(tmp_path, "SELECT text FROM completions") == [(good,)]
 
     asyncio.run(run())

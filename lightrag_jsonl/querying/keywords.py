@@ -25,26 +25,28 @@ async def find_keywords(
     history: Sequence[Message],
     ask: Ask,
     extractor: KeywordExtractor | None,
-) -> tuple[Keywords, Usage]:
-    """The question's keywords and what asking for them cost.
+    usages: list[Usage],
+) -> Keywords:
+    """The question's keywords; what asking for them cost is added to `usages`.
 
     Keywords in `param` skip the call. A model's unreadable answer counts as no keywords: the
     search then goes by the question itself.
     """
     if param.hl_keywords or param.ll_keywords:
-        return Keywords(tidy(param.hl_keywords), tidy(param.ll_keywords)), Usage()
+        return Keywords(tidy(param.hl_keywords), tidy(param.ll_keywords))
     if extractor is not None:
         found = await extractor.keywords(question, history)
-        return Keywords(tidy(found.high_level), tidy(found.low_level)), Usage()
+        return Keywords(tidy(found.high_level), tidy(found.low_level))
+    variables = {"query": question, "history": tuple(history)}
     try:
-        value, reply = await ask.json("keywords", {"query": question, "history": tuple(history)})
+        value = await ask.json("keywords", variables, usages)
     except ResponseError as error:
         log.warning("no keywords (%s): searching by the question itself", error)
-        return Keywords(), Usage()
+        return Keywords()
     fields = value if isinstance(value, dict) else {}
     high = tidy(_texts(fields.get("high_level_keywords")))
     low = tidy(_texts(fields.get("low_level_keywords")))
-    return Keywords(high, low), reply.usage
+    return Keywords(high, low)
 
 
 def tidy(texts: Iterable[str]) -> tuple[str, ...]:

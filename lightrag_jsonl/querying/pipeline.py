@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing
 from typing import Any
 
@@ -90,18 +90,30 @@ class QueryPipeline:
         param: QueryParam,
         context: Context | None = None,
         observer: Observer | None = None,
+        usages: Iterable[Usage] = (),
     ) -> Answer:
-        """An answer with its citations; a given `context` is answered from as it is."""
-        stream = AnswerStream(self._run(question, param, observer or Silent(), context, whole=True))
+        """An answer with its citations; a given `context` is answered from as it is.
+
+        `usages` are what was paid for it before.
+        """
+        spent = list(usages)
+        run = self._run(question, param, observer or Silent(), context, spent, whole=True)
+        stream = AnswerStream(run)
         async for _ in stream:
             pass
         return stream.answer
 
     def stream(
-        self, question: str, param: QueryParam, observer: Observer | None = None
+        self,
+        question: str,
+        param: QueryParam,
+        observer: Observer | None = None,
+        usages: Iterable[Usage] = (),
     ) -> AnswerStream:
         """The answer in pieces as they are written; `.answer` once they are exhausted."""
-        return AnswerStream(self._run(question, param, observer or Silent(), None, whole=False))
+        spent = list(usages)
+        run = self._run(question, param, observer or Silent(), None, spent, whole=False)
+        return AnswerStream(run)
 
     async def _run(
         self,
@@ -109,12 +121,12 @@ class QueryPipeline:
         param: QueryParam,
         observer: Observer,
         context: Context | None,
+        usages: list[Usage],
         *,
         whole: bool,
     ) -> AsyncGenerator[str | Answer]:
         """The pieces of the answer as text, then the answer itself."""
         started = time.monotonic()
-        usages: list[Usage] = []
         pieces: list[str] = []
         try:
             if context is None:

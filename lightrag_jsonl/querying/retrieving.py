@@ -139,15 +139,14 @@ class Retriever:
         return _cut(question, limit, self._tokenizer) or question[:1]
 
     async def _keywords(self, question: str, param: QueryParam, usages: list[Usage]) -> Keywords:
-        keywords, usage = await find_keywords(
+        return await find_keywords(
             question,
             param=param,
             history=recent_turns(param, self._tokenizer),
             ask=self._ask,
             extractor=self._keyword_extractor,
+            usages=usages,
         )
-        usages.append(usage)
-        return keywords
 
     async def _probe(self, question: str, low: tuple[str, ...], high: tuple[str, ...]) -> Probe:
         """The texts to search with, each embedded on its own, all in one call."""
