@@ -136,6 +136,14 @@ def test_values_that_are_no_text_are_written_readably():
     assert message.content == '{"城市": ["北京"]}\n人物、地点\nuser: 你好\nassistant: 🌍\n|plain'
 
 
+@pytest.mark.parametrize("values", [(1, True, 1.0), (0, False, 0.0, -0.0)])
+def test_equal_values_are_written_as_they_are(values):
+    """One after the other, though each is equal to the one before."""
+    prompt = Prompt("{{ n }}")
+    written = [prompt.render({"n": value})[-1].content for value in values]
+    assert written == [str(value) for value in values]
+
+
 # ── configuration ───────────────────────────────────────────────────────────────
 
 

@@ -26,8 +26,8 @@ _USER_TEMPLATE_ERRORS = (
 class Template:
     """A Jinja template, compiled when it is first needed; `origin` names it in errors.
 
-    Values are data: template syntax inside them is written out as it stands. A value that is
-    no string is written as JSON, a conversation (`Message`s) as one "role: content" line a turn.
+    Values are data: template syntax inside them is written out as it stands. A list or
+    mapping is written as JSON, a conversation (`Message`s) as one "role: content" line a turn.
     `{{ values | joined(", ") }}` joins a list and leaves a string alone.
     """
 
@@ -84,14 +84,19 @@ class Template:
 
 
 _MISSING = object()
-_CONSTANT = (str, int, float)
+_NUMBER = (int, float)
 _LIST = (list, tuple)
 
 
 def _plain(value: object) -> object:
-    """The value, if it cannot change; a list of strings as a tuple; else something equal to nothing."""
-    if value is None or isinstance(value, _CONSTANT):
+    """The value, if it cannot change; a list of strings as a tuple; else something equal to nothing.
+
+    Equal numbers are written in several ways: 1, 1.0 and True, 0.0 and -0.0.
+    """
+    if value is None or isinstance(value, str):
         return value
+    if isinstance(value, _NUMBER):
+        return type(value), repr(value)
     if isinstance(value, _LIST) and set(map(type, value)) <= {str}:
         return tuple(value)
     return _MISSING
