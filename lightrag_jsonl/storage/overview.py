@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from lightrag_jsonl.indexfiles import NAMES
 from lightrag_jsonl.storage import documents, pending, reports
 from lightrag_jsonl.storage.rows import dump
 from lightrag_jsonl.types import DocumentStatus, ExtractionReport, Failure, Rejection, Usage
@@ -143,5 +145,9 @@ def rejections(
 
 
 def bytes_on_disk(working_dir: Path) -> int:
-    """The size of every file of the index."""
-    return sum(path.stat().st_size for path in working_dir.iterdir() if path.is_file())
+    """The size of every file of the index; what else stands in its folder is not its own."""
+    size = 0
+    for name in NAMES:
+        with contextlib.suppress(FileNotFoundError):  # SQLite makes and removes some as it likes
+            size += (working_dir / name).stat().st_size
+    return size

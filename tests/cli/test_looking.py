@@ -25,6 +25,15 @@ def test_status_for_people_and_programs(run: Run, run_json: Callable[..., Any], 
     assert "2 (2 done)" in shown and "hash" in shown
 
 
+def test_the_size_is_that_of_the_index(kb: Path) -> None:
+    """Somebody's own files beside it are none of it."""
+    with LightRAG(kb) as rag:
+        rag.status()
+        before = rag.status().bytes_on_disk
+        (kb / "book.txt").write_bytes(bytes(1_000_000))
+        assert rag.status().bytes_on_disk == before > 0
+
+
 def test_documents_stand_in_columns(run: Run, kb: Path) -> None:
     """Columns begin at the same place on screen, Chinese names or not."""
     header, *rows = run("documents", "-w", kb).stdout.rstrip("\n").split("\n")
