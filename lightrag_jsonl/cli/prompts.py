@@ -62,7 +62,8 @@ def show(id: str, language: str, prompts: Path | None, as_json: bool) -> None:
     prompt = manager.prompt(id)
     real = next(name for name in manager.ids if manager.prompt(name) is prompt)
     folders = [*([prompts] if prompts else []), prompt_folder(language)]
-    path = next(path for folder in folders if (path := folder / f"{real}.md").is_file())
+    name = Path(prompt.origin).name  # an alias, it may be
+    path = next(path for folder in folders if (path := folder / name).is_file())
     if not as_json:
         click.echo(path.read_text(encoding="utf-8-sig"), nl=False)
         return

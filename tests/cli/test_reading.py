@@ -191,6 +191,14 @@ def test_prompts_show_follows_aliases(run: Run, run_json: Callable[..., Any]) ->
     assert unknown.exit_code == 1 and "extract-graph" in unknown.stderr
 
 
+@pytest.mark.parametrize("id", ["extract-with-ontologies", "ontology-extract"])
+def test_prompts_show_finds_the_file_of_an_alias(run: Run, tmp_path: Path, id: str) -> None:
+    """A prompt of one's own that is named so is in use, and so it is shown."""
+    text = run("prompts", "show", "ontology-extract").stdout + "\nMine.\n"
+    (tmp_path / "ontology-extract.md").write_text(text, encoding="utf-8")
+    assert run("prompts", "show", id, "--prompts", tmp_path).stdout == text
+
+
 def test_prompts_of_ones_own(run: Run, tmp_path: Path) -> None:
     """A changed prompt is shown and checked in its folder; a broken one is told with file and key."""
     text = run("prompts", "show", "no-context").stdout
