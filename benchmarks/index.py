@@ -124,7 +124,8 @@ def one_more(given: argparse.Namespace) -> dict[str, Any]:
                 before = Usage()
                 await rag.insert(Document(text, id=f"one-more-{number}"))
                 added.append(before.until_now())
-            target = f"document-{size // 2 // CHUNKS_PER_DOCUMENT * CHUNKS_PER_DOCUMENT:06d}"
+            first = size // 2 // given.chunks_per_document * given.chunks_per_document
+            target = f"document-{first:06d}"
             before = Usage()
             report = await rag.delete(target)
             gone = before.until_now()
