@@ -34,6 +34,7 @@ from lightrag_jsonl.evaluation.running import FOUND, GRAPH_MODES
 from lightrag_jsonl.types import Chunk
 
 DEFAULT_EMBEDDER = {"en": "minilm", "zh": "hash"}  # all-MiniLM-L6-v2 knows no Chinese
+BUDGET = 1_000  # tokens that the answer is looked for in: a passage is a chunk, and short
 
 
 def main() -> None:
@@ -69,7 +70,7 @@ def _measured(dataset: Dataset, root: Path, given: argparse.Namespace) -> dict[s
             systems |= retrievers(rag, given.modes, lexical=False)
         if not given.no_reference and name == "minilm":
             systems |= _references(dataset)
-        rows = evaluate(systems, questions)
+        rows = evaluate(systems, questions, budget=BUDGET)
         health = graph_health(lookup, questions)
     print(f"{dataset.name}, {len(questions)} questions, {name}", file=sys.stderr)
     print(table(report.cells(rows), report.header(rows)), file=sys.stderr)

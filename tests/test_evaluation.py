@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl import ConfigError, Document, LightRAG
+from lightrag_jsonl import ConfigError, Document, IndexOptions, LightRAG
 from lightrag_jsonl.evaluation import (
     EvalQuestion,
     Lookup,
@@ -174,6 +174,13 @@ def test_every_retriever_gets_its_row(folder: Path, lookup: Lookup) -> None:
     assert rows[-1].metrics["recall@2"].value == 1.0
     assert not rows[0].gains and set(rows[1].gains) == set(rows[1].metrics)
     assert len(report.cells(rows)[0]) == len(report.header(rows))
+
+
+def test_the_answer_is_looked_for_in_more_than_one_chunk() -> None:
+    """The budget is the command line's, unless told otherwise: it holds chunks of the default size."""
+    found = [_chunk("a", "Lydos", IndexOptions().chunk_tokens), _chunk("b", "It is 42.", 1_000)]
+    (row,) = evaluate({"dense": lambda question: found}, [EvalQuestion("q", ("b",), "42")])
+    assert row.metrics["answer"].value == 1.0
 
 
 def test_words_alone_need_no_embedder(lookup: Lookup) -> None:

@@ -58,7 +58,7 @@ def evaluate(
     systems: Mapping[str, Retriever],
     questions: Sequence[EvalQuestion],
     *,
-    budget: int = 1_000,
+    budget: int = 4_000,
     seed: int = 0,
     warm: bool = True,
 ) -> tuple[Row, ...]:
