@@ -100,13 +100,6 @@ def resolve_selection(result: JsonlResult, candidates: Iterable[Edge]) -> Resolu
     return Resolution(tuple(chosen.values()), tuple(refused))
 
 
-def best_edges(candidates: Iterable[Edge], count: int) -> tuple[SelectedEdge, ...]:
-    """The first `count` candidates by rank, chosen by their score: no model, so no reason."""
-    return tuple(
-        SelectedEdge(edge, score=edge.score) for edge in tuple(candidates)[: max(count, 0)]
-    )
-
-
 def _hex(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

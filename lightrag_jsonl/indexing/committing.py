@@ -345,10 +345,9 @@ def _number(
     said = []
     for number, chunk, extraction in zip(numbers, ready.chunks, ready.extractions, strict=True):
         known = before.get(number, documents.Reading())
-        claims = len(extraction.entities) + len(extraction.relations)
-        if extraction.unfinished and (
-            claims < known.claims or extraction.state == "failed" != known.state
-        ):
+        found = len(extraction.entities) + len(extraction.relations)
+        failed_now = extraction.state == "failed" and known.state != "failed"
+        if extraction.unfinished and (found < known.claims or failed_now):
             continue  # what was read before is more
         told = replace(extraction, usage=known.usage + extraction.usage)
         listed.append(StoredChunk(number, row, chunk, ready.created_at, None, told))

@@ -11,9 +11,8 @@ from lightrag_jsonl.migration.folder import ForeignEdge, ForeignIndex, ForeignNo
 from lightrag_jsonl.migration.placing import Placed, Unmapped, place
 from lightrag_jsonl.storage.pending import PendingDocument
 from lightrag_jsonl.text import clean_name, digest, name_key, search_terms
-from lightrag_jsonl.types import Document, Json, Record
+from lightrag_jsonl.types import UNKNOWN_TYPE, Document, Json, Record
 
-UNKNOWN_TYPE = "unknown"
 NO_SOURCE_TITLE = "imported without a source"
 STRENGTHS = (1.0, 10.0)  # what one claim may weigh
 
