@@ -295,6 +295,7 @@ def _words(listed: str) -> frozenset[str]:
 
 
 _NEXT = re.compile(r"\s*([\"'“‘«(\[「『《_*]*)(\w*)")
+_HEADING = re.compile(r"[^\S\n]*#{1,6}\s")
 _LIST_ITEM = re.compile(
     r"[^\S\n]*(?:[-*•·●▪]\s|\d{1,3}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{1,6}\s)"
 )
@@ -355,7 +356,8 @@ def _line_ends(text: str, stop: re.Match[str]) -> bool:
     behind = text[max(0, stop.start() - _UNWRAPPED) : stop.start()]
     if any(len(line) == _UNWRAPPED and "\n" not in line for line in (ahead, behind)):
         return True
-    return _LIST_ITEM.match(text, stop.end()) is not None
+    heading = _HEADING.match(behind, behind.rfind("\n") + 1)
+    return heading is not None or _LIST_ITEM.match(text, stop.end()) is not None
 
 
 def _narrow_end(text: str, start: int, stop: re.Match[str]) -> int | None:

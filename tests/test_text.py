@@ -162,6 +162,11 @@ def test_sentences_cover_the_text_in_order(text: str) -> None:
         ("Apple Inc. The U.S. Army left.", ["Apple Inc.", "The U.S. Army left."]),
         ("A title\n\nText that\nwraps. Ｙes.", ["A title", "Text that\nwraps.", "Ｙes."]),
         ("1. First\n2. Second", ["1. First", "2. Second"]),
+        (
+            "# Notes\nText that\nwraps.\n## On\n_It_",
+            ["# Notes", "Text that\nwraps.", "## On", "_It_"],
+        ),
+        ("See\n#1 and\nC# by\nhand.", ["See\n#1 and\nC# by\nhand."]),
         ("玄德曰：“汝是何人？”操大笑。", ["玄德曰：“汝是何人？”", "操大笑。"]),
         ('他说："你好。我很好。"走了……又来', ['他说："你好。', '我很好。"', "走了……又来"]),
         ("第一回 标题\n正文。</p><p>下一", ["第一回 标题", "正文。</p><p>", "下一"]),
