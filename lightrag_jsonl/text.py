@@ -32,6 +32,15 @@ def is_unicode(text: str) -> bool:
     return True
 
 
+def is_utf8(data: bytes) -> bool:
+    """Whether the bytes are a text in UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def digest(*parts: str) -> str:
     """16 hex digits of SHA-256 over the parts, each prefixed by its length in bytes."""
     sha = hashlib.sha256()

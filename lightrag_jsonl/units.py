@@ -46,6 +46,13 @@ def unit_rows(
     return unit.astype(np.float32)
 
 
+def are_units(rows: Vectors) -> bool:
+    """Whether each row is as `unit_rows` leaves it: of unit length, or nothing but zeros."""
+    with np.errstate(all="ignore"):
+        lengths = np.linalg.norm(rows, axis=1)
+        return bool(((np.abs(lengths - 1.0) <= 2 * UNIT_TOLERANCE) | (lengths == 0)).all())
+
+
 def _are_unit_rows(rows: object, shape: tuple[int, int | None]) -> bool:
     if not (isinstance(rows, np.ndarray) and rows.dtype == np.float32 and rows.shape == shape):
         return False

@@ -103,6 +103,7 @@ def diagnose(setup: Setup, *, repair: bool = False) -> Diagnosis:
     repaired: list[str] = []
     known: dict[str, str] = {}
     try:
+        check_sources(setup.working_dir)
         known = recorded(setup.working_dir)
         if repair and has_index(setup.working_dir):
             with going_on(setup, {}) as rag:
@@ -132,9 +133,19 @@ def diagnose(setup: Setup, *, repair: bool = False) -> Diagnosis:
     )
 
 
+def check_sources(working_dir: Path) -> None:
+    """`CorruptError` where the folder's index has lost what nothing else tells."""
+    from lightrag_jsonl.storage import values
+    from lightrag_jsonl.storage.database import Database
+
+    if has_index(working_dir):
+        with contextlib.closing(Database(working_dir)) as database, database.reading() as reading:
+            values.check_sources(reading, database.path)
+
+
 def check_index(working_dir: Path) -> list[str]:
     """All problems of a folder's index; none where there is no index."""
-    from lightrag_jsonl.indexing.checking import fold_problems
+    from lightrag_jsonl.indexing.checking import fold_problems, id_problems
     from lightrag_jsonl.storage.checks import derived_problems, problems
     from lightrag_jsonl.storage.database import Database
     from lightrag_jsonl.storage.snapshot import SnapshotKeeper
@@ -145,7 +156,7 @@ def check_index(working_dir: Path) -> list[str]:
         with database.reading() as connection:
             found = problems(connection)
             if not found:
-                found += fold_problems(connection)
+                found += id_problems(connection) + fold_problems(connection)
         if not found:
             with SnapshotKeeper(database).snapshot() as snapshot:
                 found += derived_problems(snapshot)

@@ -1,4 +1,4 @@
-"""Is the stored graph the fold of its claims: every row counted anew and compared."""
+"""Is what is stored what it was made from: the ids of chunks, and every row of the graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from lightrag_jsonl.indexing.merging import (
     settle_entity,
     settle_relation,
 )
-from lightrag_jsonl.storage import aliases, rows
+from lightrag_jsonl.indexing.spans import chunk_id
+from lightrag_jsonl.storage import aliases, documents, rows
 from lightrag_jsonl.storage.aliases import Aliases
 from lightrag_jsonl.storage.claims import EntityClaim, RelationClaim, entity_claims, relation_claims
 from lightrag_jsonl.storage.documents import chunk_times
@@ -45,6 +46,15 @@ class _Fold:
     entities: dict[int, EntityRow]
     relations: dict[int, RelationRow]
     strays: int = 0
+
+
+def id_problems(connection: sqlite3.Connection) -> list[str]:
+    """Where chunks have other ids than their documents and places give; empty where nowhere."""
+    wrong = 0
+    for document in documents.documents(connection):
+        for chunk in documents.chunks_of(connection, [document.row]).values():
+            wrong += chunk.id != chunk_id(document.id, chunk.page, chunk.start, chunk.text)
+    return [f"{wrong} chunks have another id than their document and place give"] if wrong else []
 
 
 def fold_problems(connection: sqlite3.Connection) -> list[str]:

@@ -7,8 +7,8 @@ same row: the graph is a function of the set of claims (laws *fold* and *undo*).
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from lightrag_jsonl.storage import claims, rows
 from lightrag_jsonl.storage.aliases import Aliases
@@ -156,6 +156,27 @@ def said_again(connection: sqlite3.Connection, chunks: Collection[int]) -> list[
         )
         for chunk, found in entities.items()
     ]
+
+
+def with_both_ends(said: Iterable[Said], aliases: Aliases) -> tuple[list[Said], int]:
+    """What was said without the relations whose ends the same chunk does not name, and how many.
+
+    There are none unless claims of entities are lost: a relation has nothing to lead to then.
+    """
+    keys, kept, loose = _Keys(aliases.targets), [], 0
+    for one in said:
+        named = {keys[mention.name] for mention in one.extraction.entities}
+        whole = [
+            number
+            for number, mention in enumerate(one.extraction.relations)
+            if {keys[mention.source], keys[mention.target]} <= named
+        ]
+        loose += len(one.extraction.relations) - len(whole)
+        relations = tuple(one.extraction.relations[number] for number in whole)
+        extraction = replace(one.extraction, relations=relations)
+        ids = [one.relation_claims[number] for number in whole]
+        kept.append(replace(one, extraction=extraction, relation_claims=ids))
+    return kept, loose
 
 
 # ── taking out ──────────────────────────────────────────────────────────────────

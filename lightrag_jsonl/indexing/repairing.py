@@ -21,17 +21,21 @@ from lightrag_jsonl.indexing.merging import (
     fold,
     relation_text,
     said_again,
+    with_both_ends,
 )
 from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.storage import (
     aliases,
+    checks,
     claims,
     documents,
     maintenance,
     rows,
     settings,
     snapshot,
+    tables,
+    values,
 )
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.embeddings import embedding_ids, put_embeddings
@@ -63,9 +67,9 @@ async def repair(database: Database, embeddings: Embeddings, describer: Describe
 
     Answers with a line a step, for people. The documents and what was said about them stay as
     they are; no model is asked. Rows and vectors change in one transaction: cut short, it leaves
-    the index as it was.
+    the index as it was. `CorruptError` where something is lost that nothing else tells.
     """
-    await database.committed(_mend)
+    mended = await database.committed(partial(_mend, database.path))
     plan, chunks, generation = await database.committed(
         lambda connection: _planned(connection, describer), flush=False
     )
@@ -73,12 +77,24 @@ async def repair(database: Database, embeddings: Embeddings, describer: Describe
     count = await _embed(database, embeddings, dict(embeddings.keyed(texts)))
     write = partial(_write, database.working_dir, embeddings, plan, chunks, generation)
     told = await database.committed(write)
-    return [*told, f"{count} vectors made anew"]
+    return [*mended, *told, f"{count} vectors made anew"]
 
 
-def _mend(connection: sqlite3.Connection) -> None:
-    if mend_embeddings(connection, snapshot.dimension(connection)):
+def _mend(path: Path, connection: sqlite3.Connection) -> list[str]:
+    """Have the tables, and in them values, that all else needs; what there is to tell."""
+    values.check_sources(connection, path)
+    if checks.is_damaged(connection):
+        connection.execute("REINDEX")  # other damage is told when the repair is done
+    names = {
+        "dropped: no trigger is ours": tables.drop_triggers(connection),
+        "made anew": tables.make_anew(connection),
+    }
+    told = [f"{', '.join(found)} {done}" for done, found in names.items() if found]
+    if dropped := values.drop_wrong(connection):
+        told.append(f"{dropped} rows that could not be read dropped")
+    if mend_embeddings(connection, snapshot.dimension(connection)) or told:
         snapshot.note_rebuilt(connection)
+    return told
 
 
 def _planned(
@@ -102,14 +118,15 @@ def _planned(
 def _cleared(connection: sqlite3.Connection) -> _Cleared:
     """Drop what belongs to nothing, the claims and the rows folded from them."""
     orphans, chunks = maintenance.drop_orphans(connection), rows.all_ids(connection, "chunk")
-    said, summaries = said_again(connection, chunks), read_summaries(connection, chunks)
+    said, loose = with_both_ends(said_again(connection, chunks), aliases.read(connection))
+    summaries = read_summaries(connection, chunks)
     claims.drop_claims(connection, chunks)
     counts: dict[Kind, int] = {}
     for kind in GRAPH_KINDS:
         old = rows.all_ids(connection, kind)
         counts[kind] = len(old)
         rows.drop_rows(connection, kind, old)
-    return _Cleared(orphans, chunks, said, summaries, counts)
+    return _Cleared(orphans + loose, chunks, said, summaries, counts)
 
 
 def _write(

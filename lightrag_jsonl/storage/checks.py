@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lightrag_jsonl.storage import documents, fulltext, schema, vector_upkeep
+from lightrag_jsonl.storage import documents, fulltext, schema, tables, values, vector_upkeep
 from lightrag_jsonl.storage.claims import TABLES
 from lightrag_jsonl.storage.embeddings import has_vector, load_vectors
 from lightrag_jsonl.storage.rows import OWNERS, all_ids
@@ -101,14 +101,21 @@ COUNTS: tuple[tuple[str, str], ...] = (
 
 
 def problems(connection: sqlite3.Connection) -> list[str]:
-    """Everything that is wrong with the stored rows, in words; empty where all is sound."""
-    return [
-        *_damage(connection),
+    """Everything that is wrong with the stored rows, in words; empty where all is sound.
+
+    Where tables are missing or values cannot be read, it is not looked any further.
+    """
+    return [*_damage(connection), *_unreadable(connection)] or [
         *_missing_settings(connection),
         *_dangling(connection),
         *_embeddings(connection),
         *_fulltext(connection),
     ]
+
+
+def is_damaged(connection: sqlite3.Connection) -> bool:
+    """Whether SQLite finds the file itself, or an index of its tables, at fault."""
+    return next(_damage(connection), None) is not None
 
 
 def derived_problems(snapshot: Snapshot) -> list[str]:
@@ -129,6 +136,14 @@ def _damage(connection: sqlite3.Connection) -> Iterator[str]:
     for (line,) in connection.execute("PRAGMA integrity_check(20)"):
         if line != "ok":
             yield f"SQLite: {line}"
+
+
+def _unreadable(connection: sqlite3.Connection) -> Iterator[str]:
+    for name in tables.missing(connection):
+        yield f"the {tables.ours()[name].kind} {name} is missing or another"
+    for name in tables.triggers(connection):
+        yield f"the trigger {name} is none of ours"
+    yield from map(str, values.wrong_values(connection))
 
 
 def _missing_settings(connection: sqlite3.Connection) -> Iterator[str]:
@@ -164,6 +179,13 @@ def _embeddings(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _fulltext(connection: sqlite3.Connection) -> Iterator[str]:
+    try:
+        yield from _wrong_terms(connection)
+    except sqlite3.DatabaseError as error:  # its own tables are damaged, not the database
+        yield f"the full text cannot be read: {error}"
+
+
+def _wrong_terms(connection: sqlite3.Connection) -> Iterator[str]:
     """The full-text index against one made anew from the chunks."""
     chunks = all_ids(connection, "chunk")
     indexed = [

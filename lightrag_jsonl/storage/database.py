@@ -286,7 +286,7 @@ class Database:
                 f"{schema.FORMAT}: upgrade lightrag-jsonl",
                 path=self.path,
             )
-        if found == 0 and _value(connection, "SELECT count(*) FROM sqlite_schema"):
+        if found < 0 or (found == 0 and _value(connection, "SELECT count(*) FROM sqlite_schema")):
             raise CorruptError(
                 f"{self.path} is a database of another program; name another folder",
                 path=self.path,

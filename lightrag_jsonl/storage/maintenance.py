@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lightrag_jsonl.storage import fulltext
+from lightrag_jsonl.storage import fulltext, tables
 from lightrag_jsonl.storage.embeddings import has_vector
 from lightrag_jsonl.storage.rows import OWNERS
 from lightrag_jsonl.storage.vector_upkeep import count_embeddings
@@ -45,7 +45,7 @@ def clear_completions(connection: sqlite3.Connection) -> int:
 
 def rebuild_terms(connection: sqlite3.Connection) -> int:
     """Write the full-text index anew from the chunks; tells how many there are."""
-    connection.execute("INSERT INTO chunk_terms (chunk_terms) VALUES ('delete-all')")
+    tables.empty_fulltext(connection)
     count = 0
     rows = connection.execute("SELECT id, text FROM chunks ORDER BY id")
     while batch := rows.fetchmany(BATCH):

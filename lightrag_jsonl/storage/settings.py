@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
-from lightrag_jsonl.errors import SettingsError
+from lightrag_jsonl.errors import CorruptError, SettingsError
 
 ADVICE = {
     "embedder": "open it with that embedder, or move it to the new one with reembed",
@@ -19,8 +19,17 @@ MOVING = "moving_to"  # the embedder of a move that has begun and is not done
 
 
 def read(connection: sqlite3.Connection) -> dict[str, str]:
-    """All recorded settings."""
-    return dict(connection.execute("SELECT key, value FROM settings").fetchall())
+    """All recorded settings; `CorruptError` where they cannot be what was recorded."""
+    found: dict[str, str] = dict(connection.execute("SELECT key, value FROM settings").fetchall())
+    readable = all(isinstance(value, str) for value in found.values())
+    if not (readable and found.get("dim", "0").isdecimal()):
+        path = connection.execute("PRAGMA database_list").fetchone()[2]
+        raise CorruptError(
+            f"{path} is damaged: its settings cannot be read; restore the folder from a copy, or "
+            "insert the documents into a new one",
+            path=path,
+        )
+    return found
 
 
 def record(connection: sqlite3.Connection, settings: Mapping[str, str]) -> None:

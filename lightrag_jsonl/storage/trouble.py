@@ -39,9 +39,10 @@ def translated(path: Path, who: Callable[[], str] = lambda: SOMEBODY) -> Iterato
             ) from error
         if "not a database" in text or "malformed" in text or "no such table" in text:
             raise CorruptError(
-                f"{path} is damaged or no database ({text}): delete it, {path.name}-wal and "
-                f"{path.name}-shm, then restore it from a copy or insert again; beside the -wal of "
-                "before a sound copy looks damaged, too",
+                f"{path} is damaged or no database ({text}): see what `lightrag-jsonl doctor "
+                f"--repair` mends, or delete it, {path.name}-wal and {path.name}-shm, then restore "
+                "it from a copy or insert again; beside the -wal of before a sound copy looks "
+                "damaged, too",
                 path=path,
             ) from error
         raise StorageError(f"{path}: {text}", path=path) from error

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
+import numpy as np
+
 from lightrag_jsonl.storage.embeddings import (
     BLOCK,
     KEY_BYTES,
@@ -16,6 +18,7 @@ from lightrag_jsonl.storage.embeddings import (
 )
 from lightrag_jsonl.storage.rows import OWNERS, dump
 from lightrag_jsonl.storage.settings import MOVING
+from lightrag_jsonl.units import are_units
 
 IN_USE = (
     "SELECT embedding FROM chunks UNION SELECT embedding FROM entities "
@@ -102,15 +105,16 @@ def mend_embeddings(connection: sqlite3.Connection, dim: int) -> int:
 
 
 def damaged_blocks(connection: sqlite3.Connection) -> list[int]:
-    """The rows of vectors whose columns do not fit together."""
-    rows = connection.execute("SELECT block, places, length(digests), length(data) FROM vectors")
+    """The rows of vectors whose columns do not fit together, or whose numbers no embedder gave."""
+    rows = connection.execute("SELECT block, places, length(digests), data FROM vectors")
     return [
         block
         for block, places, digests, data in rows
         if not places
         or places >> BLOCK
         or digests != KEY_BYTES * places.bit_count()
-        or data % (4 * places.bit_count())
+        or len(data) % (4 * places.bit_count())
+        or not are_units(np.frombuffer(data, np.float32).reshape(places.bit_count(), -1))
     ]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.adapters.offline import HashEmbedder
-from lightrag_jsonl.indexing.checking import fold_problems
+from lightrag_jsonl.indexing.checking import fold_problems, id_problems
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import LLM
 from lightrag_jsonl.storage import checks, fulltext, reading
@@ -199,7 +199,8 @@ def problems(folder: Path | str, keeper: SnapshotKeeper | None = None) -> list[s
     """Every invariant that does not hold; `keeper` is one that has seen earlier states."""
     with contextlib.closing(Database(folder)) as database:
         with database.reading() as connection:
-            found = checks.problems(connection) + fold_problems(connection)
+            found = checks.problems(connection)
+            found += id_problems(connection) + fold_problems(connection)
         with (keeper or SnapshotKeeper(database)).snapshot() as snapshot:
             return found + checks.derived_problems(snapshot)
 
