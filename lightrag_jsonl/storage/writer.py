@@ -64,6 +64,7 @@ class Writer:
         self._flushes: bool | None = None  # commits on the connection
         self._waiting: float | None = None  # since when something is committed but not flushed
         self._doubtful = False  # the disk refused something: the log on it may have a hole
+        self._is_told = False  # that what waits is not flushed
 
     def put(self, job: Job[Result], future: Waiting[Result], how: Manner) -> None:
         """Hand in a job, and what is to be told of its end; not from two threads at once."""
@@ -139,12 +140,17 @@ class Writer:
             flush = any(work.how.flush for work in batch) or self._left() == 0
             self._prepare(self._connection, flush=flush)
             written = _commit_together(self._connection, batch)
-            if written:  # an empty transaction is not flushed, nor what was committed before it
-                self._waiting = None if flush else self._waiting or time.monotonic()
+            if written and flush:
+                self._note_flushed()
+            elif written:  # an empty transaction is not flushed, nor what was committed before it
+                self._waiting = self._waiting or time.monotonic()
         elif self._waiting is not None:
             with self._log_file() as log_file:
                 os.fsync(log_file.fileno())
-            self._waiting = None
+            self._note_flushed()
+
+    def _note_flushed(self) -> None:
+        self._waiting, self._is_told = None, False
 
     def _prepare(self, connection: sqlite3.Connection, *, flush: bool) -> None:
         """Have commits flushed or not; where it is so already, nothing is said again."""
@@ -158,8 +164,9 @@ class Writer:
 
     def _after_trouble(self, error: BaseException) -> None:
         if self._waiting is not None:
-            if not self._doubtful:
+            if not self._is_told:
                 log.warning("what was written last is not flushed yet: %s", error)
+            self._is_told = True
             self._waiting = time.monotonic()  # the next try is not at once
         self._doubtful = self._doubtful or not isinstance(error, LockedError)
         if self._connection is not None:

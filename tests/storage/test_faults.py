@@ -374,6 +374,28 @@ def test_what_need_not_be_flushed_at_once_is_flushed_soon(
     assert stored(tmp_path, "SELECT key FROM settings") == [("a",)]
 
 
+def test_of_a_disk_that_stays_full_is_warned_once(
+    tmp_path: Path, faults: Faults, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However much is refused meanwhile; and again once it has been written in between."""
+    database = Database(tmp_path)
+
+    def fill() -> None:
+        database.submit(put_setting("a"), flush=False).result(30)
+        faults.word = "COMMIT"
+        for key in "bcd":
+            with pytest.raises(StorageError, match="free some disk space"):
+                database.submit(put_setting(key), flush=False).result(30)
+        faults.word = ""
+        database.write(lambda connection: connection.execute("DELETE FROM settings"))
+
+    for times in (1, 2):
+        fill()
+        told = [one for one in caplog.records if "not flushed" in one.msg]
+        assert len(told) == times
+    database.close()
+
+
 def _fails(connection: sqlite3.Connection) -> None:
     put_setting("b")(connection)
     raise ValueError("mine")
