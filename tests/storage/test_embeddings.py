@@ -52,8 +52,9 @@ def database(*, format: int = schema.FORMAT) -> Iterator[sqlite3.Connection]:
 
 
 def vector(key: bytes, dim: int = DIM) -> Vectors:
-    """The vector that belongs to a key."""
-    return np.random.default_rng(list(key)).standard_normal(dim).astype(np.float32)
+    """The vector that belongs to a key, of unit length as all that are stored."""
+    numbers = np.random.default_rng(list(key)).standard_normal(dim)
+    return (numbers / np.linalg.norm(numbers)).astype(np.float32)
 
 
 def own(connection: sqlite3.Connection, number: int, embedding: int | None) -> None:
