@@ -13,7 +13,7 @@ from lightrag_jsonl.storage.tables import FULL_TEXT, SOURCES, Column
 from lightrag_jsonl.text import is_utf8
 
 KINDS = {"TEXT": "text", "INTEGER": "integer", "REAL": "real", "BLOB": "blob"}
-ROW_IDS = ("id", "document", "chunk", "entity", "relation", "low", "high")
+ROW_IDS = ("id", "block", "document", "chunk", "entity", "relation", "low", "high")
 LAST_ROW = 2**31 - 1  # the graph and the vectors in memory number rows by 32 bits
 LARGEST = 1e12  # of a weight or strength: in millionths it still is an integer of 64 bits
 TIMES = ("created_at", "started_at")
@@ -119,7 +119,8 @@ def _wrong(table: str, column: Column) -> str:
     elif column.type == "REAL":
         cases.append(f"WHEN abs({name}) > {LARGEST} THEN 1")
     if column.type == "INTEGER" and name in ROW_IDS:
-        first = int(name == "id")  # `relation` is 0 where an alias has made both ends one
+        # `relation` is 0 where an alias has made both ends one; vectors of old formats are in row 0
+        first = int(name == "id" and table != "vector_keys")
         cases.append(f"WHEN NOT {name} BETWEEN {first} AND {LAST_ROW} THEN 1")
     if (table, name) == ("chunks", "state"):
         cases.append(f"WHEN {name} NOT IN ({CHUNK_STATES}) THEN 1")
