@@ -153,8 +153,10 @@ def _citation_fault(citation: Citation, chunk: Chunk | None) -> str:
 
 
 def _answer(trace: Trace, library: Library) -> Iterator[str]:
-    """A query that says it was answered has its answer's text."""
-    if "answer" in trace.stages and not (trace.answer or "").strip():
+    """A query that says it was answered has its answer's text; who had nothing to say cites nothing."""
+    empty = not (trace.answer or "").strip()
+    lost = trace.answer is None or (empty and (trace.citations or trace.invented))
+    if "answer" in trace.stages and lost:
         yield "the text is not stored"
 
 

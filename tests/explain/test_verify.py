@@ -34,6 +34,11 @@ def test_a_deleted_source_is_no_fault(trace: Trace, shelf: Shelf) -> None:
     assert gather(trace, shelf).deleted(trace) == ("d1-0",)
 
 
+def test_an_empty_answer_is_an_answer(trace: Trace, shelf: Shelf) -> None:
+    """An answerer, or `fail_response=""`, may have nothing to say."""
+    assert verify(replace(trace, answer="", citations=()), shelf) == ()
+
+
 def test_every_prefix_of_a_query_is_sound(told: Told, shelf: Shelf) -> None:
     """A query that was killed or failed anywhere is no fault."""
     events = told()
@@ -94,7 +99,7 @@ FAULTS: dict[str, tuple[str, Callable[[Trace], Trace]]] = {
         "citations",
         lambda t: replace(t, citations=(replace(t.citations[0], text="Marie discovered gold."),)),
     ),
-    "a lost answer": ("answer", lambda t: replace(t, answer="")),
+    "a lost answer": ("answer", lambda t: replace(t, answer=None)),
 }
 
 
