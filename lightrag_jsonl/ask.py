@@ -98,7 +98,10 @@ class _Teller:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What the model is asked; `prompt` names what led to it, `teller` hears it being written."""
+    """What the model is asked; `prompt` names what led to it, `teller` hears it being written.
+
+    Who is `spoken` to is to get a text: an empty one is no answer.
+    """
 
     prompt: str
     messages: tuple[Message, ...]
@@ -108,6 +111,7 @@ class _Request:
     names: Sequence[str] | None = None
     turn: int = QUESTION
     new: bool = False
+    spoken: bool = False
     teller: _Teller | None = None
 
     def __post_init__(self) -> None:
@@ -188,14 +192,16 @@ class Ask:
         spending: Spending | None = None,
         turn: int = QUESTION,
         new: bool = False,
+        spoken: bool = False,
     ) -> Reply:
         """The model's text; `then` are further messages after the rendered prompt.
 
         `turn` says who goes first where all `slots` are taken. What is `new`, since `then` holds
-        an answer that was only just paid for, is not looked for in the cache.
+        an answer that was only just paid for, is not looked for in the cache. Where somebody is
+        `spoken` to, an empty text is an `LLMError`.
         """
         messages = (*self.prompts.render(prompt, variables), *then)
-        request = _Request(prompt, messages, "text", max_tokens, turn=turn, new=new)
+        request = _Request(prompt, messages, "text", max_tokens, turn=turn, new=new, spoken=spoken)
         return await self._reply(request, spending)
 
     async def json(
@@ -252,18 +258,19 @@ class Ask:
 
         The model writes on while they wait to be read; leaving them before the end stops it.
         """
-        request = _Request(prompt, self.prompts.render(prompt, variables))
+        request = _Request(prompt, self.prompts.render(prompt, variables), spoken=True)
         return Told(partial(self._tell, request, usage))
 
     async def chat(self, messages: Sequence[Message]) -> Reply:
         """The model's text for a conversation that no prompt of ours leads."""
-        return await self._reply(_Request("chat", tuple(messages)))
+        return await self._reply(_Request("chat", tuple(messages), spoken=True))
 
     def stream_chat(
         self, messages: Sequence[Message], usage: list[Usage] | None = None
     ) -> Told[str]:
         """Like `chat`, in pieces."""
-        return Told(partial(self._tell, _Request("chat", tuple(messages)), usage))
+        request = _Request("chat", tuple(messages), spoken=True)
+        return Told(partial(self._tell, request, usage))
 
     async def _tell(
         self, request: _Request, usage: list[Usage] | None, pieces: asyncio.Queue[str | None]
@@ -285,7 +292,7 @@ class Ask:
     async def _reply(self, request: _Request, spending: Spending | None = None) -> Reply:
         key = self._key(request)
         found = None if request.new else await self._cached(key)
-        if found is not None:
+        if found is not None and not _wanting(request, found):
             log.debug("%s: from the cache", request.prompt)
             return Reply(request.messages, found, key, True)
         in_flight = self._in_flight.here
@@ -365,7 +372,11 @@ class Ask:
             passing = isinstance(error, OSError | TimeoutError)
             told = f"{name} failed: {type(error).__name__}: {error}"
             raise LLMError(told, transient=passing) from error
-        return _sound(done, name)
+        done = _sound(done, name)
+        if _wanting(request, done):
+            limit = " before its token limit" if done.finish == "length" else ""
+            raise LLMError(f"{name} wrote nothing{limit}", transient=not limit)
+        return done
 
     async def _completed(self, request: _Request) -> Completion:
         messages, limit = request.messages, request.max_tokens
@@ -411,6 +422,11 @@ class Ask:
     async def _write(self, job: Callable[..., object], *, urgent: bool = False) -> None:
         if self._keeps:
             await self._database.committed(job, flush=False, urgent=urgent, single=True)
+
+
+def _wanting(request: _Request, done: Completion) -> bool:
+    """Whether who asked is left without a word."""
+    return request.spoken and not done.text.strip()
 
 
 def _sound(done: object, model: str) -> Completion:

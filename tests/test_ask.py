@@ -348,6 +348,32 @@ def test_a_stream_is_kept_whole_and_read_from_the_cache(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_who_is_spoken_to_gets_a_text(tmp_path: Path) -> None:
+    """An empty answer is asked for again, and not kept; where the limit left none, it is told."""
+
+    async def run() -> None:
+        script = ["", " \n", "She."]
+        async with asking(tmp_path, script) as (ask, llm):
+            hello = [Message("user", "Who discovered radium?")]
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("lightrag_jsonl.ask.FIRST_PAUSE", 0.0)
+                assert (await ask.chat(hello)).text == "She."
+            assert len(llm.requests) == 3
+            assert [piece async for piece in ask.stream_chat(hello)] == ["She."]
+
+    async def cut() -> None:
+        async with asking(tmp_path, lambda request: Completion("", "length")) as (ask, llm):
+            with pytest.raises(LLMError, match="nothing before its token limit"):
+                await ask.chat([Message("user", "What?")])
+            assert len(llm.requests) == 1
+            assert (await ask.text("extract-graph", TEXT)).text == ""
+            with pytest.raises(LLMError, match="nothing"):
+                await ask.text("extract-graph", TEXT, spoken=True)
+
+    asyncio.run(run())
+    asyncio.run(cut())
+
+
 def test_an_answer_cut_inside_a_character_is_kept(tmp_path: Path) -> None:
     """Half a surrogate pair, as a cut emoji leaves it, is replaced, and the answer is not lost."""
 

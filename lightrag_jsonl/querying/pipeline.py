@@ -158,7 +158,7 @@ class QueryPipeline:
                 context, param=param, tokenizer=self._tokenizer, terms=terms
             )
             if whole:
-                reply = await self._ask.text(recipe.prompt, variables)
+                reply = await self._ask.text(recipe.prompt, variables, spoken=True)
                 usages.append(reply.usage)
                 yield reply.said or reply.text
             else:
