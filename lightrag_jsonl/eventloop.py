@@ -10,7 +10,7 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Generator
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -88,7 +88,7 @@ class LoopThread:
             self._turn.release()
         return self.run(work)
 
-    def iterate(self, source: AsyncIterator[Item]) -> Iterator[Item]:
+    def iterate(self, source: AsyncIterator[Item]) -> Generator[Item]:
         """Pull the items of an async iterator, each when it is asked for.
 
         Left before the end, the iterator is closed soon; nobody waits for that.

@@ -8,7 +8,6 @@ import sqlite3
 import time
 import uuid
 from collections.abc import (
-    AsyncIterator,
     Awaitable,
     Callable,
     Iterable,
@@ -38,7 +37,7 @@ from lightrag_jsonl.explain.verify import Problem
 from lightrag_jsonl.files import Given, read_all
 from lightrag_jsonl.importing import ImportReport, import_folder
 from lightrag_jsonl.indexing.embedding import Embeddings
-from lightrag_jsonl.indexing.repairing import Told
+from lightrag_jsonl.indexing.repairing import Progress
 from lightrag_jsonl.indexing.runs import Watcher
 from lightrag_jsonl.options import IndexOptions, QueryParam, Turn
 from lightrag_jsonl.prompts import PromptManager
@@ -66,6 +65,7 @@ from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.maintenance import CacheStats
 from lightrag_jsonl.storage.pending import PendingDocument
 from lightrag_jsonl.storage.vector_upkeep import clear_unused_embeddings
+from lightrag_jsonl.telling import Told
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import (
     Answer,
@@ -329,11 +329,12 @@ class AsyncLightRAG:
         mode: Mode | None = None,
         history: Sequence[Turn] = (),
         explain: bool = True,
-    ) -> AsyncIterator[Event]:
+    ) -> Told[Event]:
         """The typed events of a query as they happen, each stored before it is yielded.
 
         The last one is always `End`; where the query failed, it carries the error. Asked again
         of another embedder's vectors, since `reembed` brought them just then, it has two sessions.
+        `aclose()` ends the query before its end.
         """
         asked = self._param(param, mode, history, explain)
 
@@ -478,7 +479,7 @@ class AsyncLightRAG:
         return (await self._steadily(lambda on: on.indexing.summarize())).usage
 
     async def reembed(
-        self, embedder: Embedder | Callable[..., object], *, watcher: Told | None = None
+        self, embedder: Embedder | Callable[..., object], *, watcher: Progress | None = None
     ) -> int:
         """Move the index to another embedder, without asking a model; tells the number of texts.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from lightrag_jsonl.explain.trace import Trace
 from lightrag_jsonl.explain.verify import Problem
 from lightrag_jsonl.files import Given
 from lightrag_jsonl.importing import ImportReport
-from lightrag_jsonl.indexing.repairing import Told
+from lightrag_jsonl.indexing.repairing import Progress
 from lightrag_jsonl.indexing.runs import Watcher
 from lightrag_jsonl.options import IndexOptions, QueryParam, Turn
 from lightrag_jsonl.prompts import PromptManager
@@ -216,8 +216,11 @@ class LightRAG:
         mode: Mode | None = None,
         history: Sequence[Turn] = (),
         explain: bool = True,
-    ) -> Iterator[Event]:
-        """The typed events of a query as they happen, each stored before it is yielded."""
+    ) -> Generator[Event]:
+        """The typed events of a query as they happen, each stored before it is yielded.
+
+        `close()` ends the query before its end.
+        """
         return self._loop.iterate(
             self._rag.events(question, param, mode=mode, history=history, explain=explain)
         )
@@ -292,7 +295,7 @@ class LightRAG:
         return self._loop.run(self._rag.summarize())
 
     def reembed(
-        self, embedder: Embedder | Callable[..., object], *, watcher: Told | None = None
+        self, embedder: Embedder | Callable[..., object], *, watcher: Progress | None = None
     ) -> int:
         """Move the index to another embedder, without asking a model."""
         return self._loop.run(self._rag.reembed(embedder, watcher=watcher))
@@ -367,6 +370,10 @@ class Stream:
 
     def __next__(self) -> str:
         return next(self._pieces)
+
+    def close(self) -> None:
+        """Stop before the end: the model writes no further. Web servers call it when a reader left."""
+        self._pieces.close()
 
     @property
     def answer(self) -> Answer:

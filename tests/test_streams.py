@@ -126,7 +126,7 @@ def test_leaving_stops_the_model(tmp_path: Path) -> None:
             events = rag.events("Who else?", NAIVE)
             while (await anext(events)).stage != "chunk":
                 pass
-            await events.aclose()  # type: ignore[attr-defined]
+            await events.aclose()
             assert llm.begun == llm.ended and len(llm.ended) == 2
             assert rag._engine.ask.slots.in_use == 0
 
@@ -141,6 +141,24 @@ def test_breaking_off_stops_the_model(tmp_path: Path) -> None:
             break
         assert llm.left.wait(60)
         assert llm.begun == llm.ended
+
+
+def test_closing_stops_the_model(tmp_path: Path) -> None:
+    """As a web server does (PEP 3333), while the stream is still held; no further piece comes."""
+    llm = Writer(stops=True)
+    with plain_index(tmp_path, llm) as rag:
+        stream = rag.stream("Who?", NAIVE)
+        assert next(stream) == "She "
+        stream.close()
+        assert llm.left.wait(60)
+        assert list(stream) == []
+        llm.left.clear()
+        events = rag.events("Who else?", NAIVE)
+        while next(events).stage != "chunk":
+            pass
+        events.close()
+        assert llm.left.wait(60)
+        rag.stream("Who?", NAIVE).close()
 
 
 class Page:

@@ -29,7 +29,7 @@ from lightrag_jsonl.indexing.foreign import extracted
 from lightrag_jsonl.indexing.given import given_records
 from lightrag_jsonl.indexing.grouping import in_groups
 from lightrag_jsonl.indexing.intake import UNDONE, Intake, as_stored, content_of, identified
-from lightrag_jsonl.indexing.repairing import Told
+from lightrag_jsonl.indexing.repairing import Progress
 from lightrag_jsonl.indexing.runs import Budget, Contents, Run, Watcher
 from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.options import IndexOptions
@@ -197,7 +197,7 @@ class IndexPipeline:
             return await repairing.repair(self._database, self._embeddings, describer)
 
     async def reembed(
-        self, embeddings: Embeddings, recorded: Mapping[str, str], watcher: Told | None = None
+        self, embeddings: Embeddings, recorded: Mapping[str, str], watcher: Progress | None = None
     ) -> int:
         """Move the index to another embedder."""
         async with self.writing():

@@ -48,7 +48,7 @@ BATCH = 512  # texts embedded and stored at a time
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 Texts = dict[Kind, list[tuple[int, str]]]
-Told = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ async def reembed(
     embeddings: Embeddings,
     recorded: Mapping[str, str],
     *,
-    watcher: Told | None = None,
+    watcher: Progress | None = None,
 ) -> int:
     """Move the index to another embedder; the old vectors serve until all new ones are stored.
 
@@ -209,7 +209,7 @@ async def _embed(
     embeddings: Embeddings,
     keyed: Mapping[bytes, str],
     *,
-    watcher: Told | None = None,
+    watcher: Progress | None = None,
     noted: Mapping[str, str] = NOTHING,
 ) -> int:
     """Embed those of the texts that have no vector, each batch stored as it comes; how many.
