@@ -11,7 +11,15 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
-from lightrag_jsonl.adapters.faults import EndpointError, cause, detail, explain, failures, redact
+from lightrag_jsonl.adapters.faults import (
+    NO_UTF8,
+    EndpointError,
+    cause,
+    detail,
+    explain,
+    failures,
+    redact,
+)
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.types import Json
 
@@ -179,6 +187,8 @@ class Endpoint:
             raise self.unusable("it answered with an empty body", transient=True)
         try:
             value = json.loads(content)
+        except UnicodeDecodeError as error:
+            raise self.unusable(NO_UTF8, transient=True) from error
         except (ValueError, RecursionError) as error:
             kind = "an HTML page" if content.lstrip().startswith(b"<") else "no JSON"
             raise self.unusable(

@@ -36,6 +36,7 @@ NO_KEY_SENT = (
     "no key was sent, as to any server of your own; set OPENAI_BASE_URL to its address, and it "
     "gets OPENAI_API_KEY"
 )
+NO_UTF8 = "its answer is no UTF-8; if it stays so, the server cuts characters in two"
 KEY_LIKE = re.compile(r"\b(?:(?:sk|Bearer)[-_ ]|key[-_])[\w*.\-]{6,}", re.IGNORECASE)
 
 
@@ -90,6 +91,8 @@ def explain(
         words = f"the server reported an error: {detail(error.body) or error.message}"
     elif isinstance(error, json.JSONDecodeError):
         words = "the answer is no JSON; check the base URL (it usually ends in /v1)"
+    elif isinstance(error, UnicodeDecodeError):
+        words = NO_UTF8
     elif isinstance(error, ValueError):
         return EndpointError(f"{host}: {redact(str(error), secrets)}")
     else:

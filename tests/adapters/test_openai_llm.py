@@ -205,6 +205,7 @@ def test_an_empty_purse_is_not_transient() -> None:
         (Reply({"detail": [{"loc": "body"}]}, status=422), False, ["422", "loc"]),
         (Reply("<!DOCTYPE html><p>hi"), False, ["HTML", "base URL"]),
         (Reply("hello", headers={"Content-Type": "application/json"}), False, ["no JSON"]),
+        (Reply(b'{"choices":[{"message":{"content":"\xe4\xb8"}}]}'), True, ["no UTF-8"]),
         (Reply(b""), True, ["empty body"]),
         (Reply([1]), False, ["no object"]),
         (Reply({"id": "x"}), True, ["no choices"]),
@@ -339,6 +340,18 @@ def test_a_broken_stream_is_an_error_that_counts(cut: bool) -> None:
         run(collect(model(server)))
 
     assert "after 7 characters" in str(caught.value) and caught.value.transient
+
+
+@pytest.mark.parametrize("told", [b"", b'data: {"choices":[{"delta":{"content":"so"}}]}\n\n'])
+def test_half_a_character_in_a_stream(told: bytes) -> None:
+    """Some servers cut characters of several bytes: the stream breaks off there, in passing."""
+    half = b'data: {"choices":[{"delta":{"content":"\xe4\xb8"}}]}\n\n'
+    reply = Reply(told + half, headers={"Content-Type": "text/event-stream"})
+    with ScriptedServer([reply]) as server, pytest.raises(LLMError, match="no UTF-8") as caught:
+        run(collect(model(server)))
+
+    assert caught.value.transient
+    assert ("after 2 characters" in str(caught.value)) == bool(told)
 
 
 def test_an_error_inside_a_stream() -> None:
