@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from lightrag_jsonl.errors import StorageError
 
@@ -27,3 +28,11 @@ class Home:
                 "this LightRAG was opened before the process was forked, and its threads and"
                 " connections stayed behind: open the folder anew here"
             )
+
+
+def not_copied(working_dir: Path) -> TypeError:
+    """The error for who pickles or copies what has threads and connections."""
+    return TypeError(
+        f"a LightRAG cannot be pickled or copied: open its folder, {working_dir}, anew where it is"
+        " needed, once a process"
+    )

@@ -18,7 +18,7 @@ from collections.abc import (
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from lightrag_jsonl.assembly import Engine, Setup, connect, rehearsal
 from lightrag_jsonl.batching import Batch, BatchExport, BatchImport
@@ -35,6 +35,7 @@ from lightrag_jsonl.explain.sources import Sources
 from lightrag_jsonl.explain.trace import Trace
 from lightrag_jsonl.explain.verify import Problem
 from lightrag_jsonl.files import Given, read_all
+from lightrag_jsonl.forks import not_copied
 from lightrag_jsonl.importing import ImportReport, import_folder
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.repairing import Progress
@@ -141,6 +142,12 @@ class AsyncLightRAG:
         except BaseException:
             self._database.close()
             raise
+
+    def __repr__(self) -> str:
+        return f"AsyncLightRAG({str(self.working_dir)!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise not_copied(self.working_dir)
 
     @property
     def working_dir(self) -> Path:

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from lightrag_jsonl.batching import BatchExport, BatchImport
 from lightrag_jsonl.duplicates import Duplicate
@@ -21,6 +21,7 @@ from lightrag_jsonl.explain.sources import Sources
 from lightrag_jsonl.explain.trace import Trace
 from lightrag_jsonl.explain.verify import Problem
 from lightrag_jsonl.files import Given
+from lightrag_jsonl.forks import not_copied
 from lightrag_jsonl.importing import ImportReport
 from lightrag_jsonl.indexing.repairing import Progress
 from lightrag_jsonl.indexing.runs import Watcher
@@ -100,6 +101,12 @@ class LightRAG:
             new_id=new_id,
         )
         self._loop = LoopThread()
+
+    def __repr__(self) -> str:
+        return f"LightRAG({str(self.working_dir)!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise not_copied(self.working_dir)
 
     @property
     def working_dir(self) -> Path:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import re
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -104,6 +107,22 @@ def test_a_closed_one_says_so(tmp_path: Path) -> None:
     rag.close()
     with pytest.raises(StorageError, match="closed"):
         rag.status()
+
+
+@pytest.mark.parametrize("send", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_another_process_opens_the_folder_itself(
+    send: Callable[[object], object], tmp_path: Path
+) -> None:
+    """Who would send an index, or its methods (`Pool.map(rag.query, …)`), is told what to do."""
+    asynchronous = AsyncLightRAG(tmp_path / "other")
+    with LightRAG(tmp_path / "kb") as rag:
+        for one in (rag, [rag.query], asynchronous):
+            if not isinstance(one, list) or send is not copy.copy:  # which leaves what is in it
+                with pytest.raises(TypeError, match=r"cannot be pickled.*open its folder, "):
+                    send(one)
+        assert repr(rag) == f"LightRAG({str(tmp_path / 'kb')!r})"
+    asyncio.run(asynchronous.close())
+    assert repr(asynchronous) == f"AsyncLightRAG({str(tmp_path / 'other')!r})"
 
 
 def test_streaming_gives_the_same_answer(tmp_path: Path) -> None:
