@@ -376,6 +376,8 @@ class Ask:
         if _wanting(request, done):
             limit = " before its token limit" if done.finish == "length" else ""
             raise LLMError(f"{name} wrote nothing{limit}", transient=not limit)
+        if request.spoken and done.finish == "length":
+            log.warning("%s: the answer was cut at the token limit of %s", request.prompt, name)
         return done
 
     async def _completed(self, request: _Request) -> Completion:
@@ -465,7 +467,11 @@ async def _written(source: AsyncIterator[object], teller: _Teller) -> Completion
     finally:
         await closed(source)
     usage = getattr(source, "usage", None)
-    return Completion("".join(pieces), usage=usage if isinstance(usage, Usage) else Usage())
+    return Completion(
+        "".join(pieces),
+        "length" if getattr(source, "finish", None) == "length" else "stop",
+        usage if isinstance(usage, Usage) else Usage(),
+    )
 
 
 def request_key(

@@ -51,7 +51,8 @@ class StreamingLLM(LLM, Protocol):
         """The answer in pieces as they are written; raise `LLMError` where that cannot be done.
 
         Where it is transient, and no piece was given yet, `stream` is called again. An attribute
-        of the iterator is optional: `usage`, a `Usage`, what the answer cost, known at its end.
+        of the iterator is optional: `usage`, a `Usage`, what the answer cost, known at its end; so is
+        `finish`, that of a `Completion`.
         """
         ...
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightrag_jsonl import OpenAILLM
 from lightrag_jsonl.ask import Ask, Spending, request_key
 from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError, PromptError, ResponseError
 from lightrag_jsonl.storage.database import Database
@@ -22,6 +23,7 @@ from lightrag_jsonl.storage.writer import Job, Result
 from lightrag_jsonl.testing import Request, Script, ScriptedLLM
 from lightrag_jsonl.types import Completion, Message, Usage
 from tests.indexing.kit import entity, jsonl, prompts, stored
+from tests.servers import ScriptedServer, chat_reply, stream_reply
 
 TEXT = {"text": "Ann met Bob."}
 
@@ -372,6 +374,32 @@ def test_who_is_spoken_to_gets_a_text(tmp_path: Path) -> None:
 
     asyncio.run(run())
     asyncio.run(cut())
+
+
+@pytest.mark.parametrize("reason", ["stop", "length"])
+def test_a_cut_answer_is_known_as_cut(
+    reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Streamed or whole, it is kept as what it is, and the log tells who could ask for more."""
+    spoken = stream_reply(["She ", "dis"], finish=reason)
+    whole = chat_reply("She dis", finish=reason)
+
+    async def run(address: str) -> None:
+        llm = OpenAILLM("m", base_url=address, api_key="k")
+        with contextlib.closing(Database(tmp_path)) as database:
+            ask = Ask(llm, prompts(), database, max_concurrent_calls=1)
+            for number in ("1", "2"):
+                messages = [Message("user", number)]
+                if number == "1":
+                    assert "".join([piece async for piece in ask.stream_chat(messages)])
+                reply = await ask.chat(messages)
+                assert reply.cached == (number == "1") and reply.text == "She dis"
+                assert reply.completion.finish == reason
+
+    with ScriptedServer([spoken, whole]) as server:
+        asyncio.run(run(server.base_url))
+    told = [record for record in caplog.records if "cut at the token limit of m" in record.message]
+    assert len(told) == (2 if reason == "length" else 0)
 
 
 def test_an_answer_cut_inside_a_character_is_kept(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ class OpenAILLM:
         asked: JsonObject = {"stream_options": {"include_usage": True}}
         return Pieces(self._stream({**asked, **self._body(messages, max_tokens)}))
 
-    async def _stream(self, body: JsonObject) -> AsyncGenerator[str | Usage]:
+    async def _stream(self, body: JsonObject) -> AsyncGenerator[str | Completion]:
         while True:
             sent, characters = self._accepted(body), 0
             try:
@@ -233,8 +233,9 @@ class OpenAILLM:
         except LLMError as error:
             raise self._endpoint.unusable(str(error), transient=error.transient) from error
 
-    async def _pieces(self, body: JsonObject) -> AsyncGenerator[str | Usage]:
-        ended = False
+    async def _pieces(self, body: JsonObject) -> AsyncGenerator[str | Completion]:
+        reason: Json = None
+        usage = Usage(calls=1)
         async with aclosing(self._endpoint.stream(CHAT, body)) as events:
             async for event in events:
                 choice = _first(event.get("choices")) or {}
@@ -243,25 +244,29 @@ class OpenAILLM:
                 if piece:
                     yield piece
                 if isinstance(event.get("usage"), dict):
-                    yield _usage(event["usage"])
-                ended = ended or choice.get("finish_reason") is not None
-        if not ended:
+                    usage = _usage(event["usage"])
+                reason = reason or choice.get("finish_reason")
+        if reason is None:
             raise self._endpoint.unusable("the stream ended before the answer", transient=True)
+        yield Completion("", _finish(reason), usage)
 
 
 class Pieces:
-    """An answer as it is written; `usage` is what its server says that it cost, known at its end."""
+    """An answer as it is written; `usage`, what its server says that it cost, and `finish`, how it
+    ended, are known at its end.
+    """
 
-    def __init__(self, written: AsyncGenerator[str | Usage]) -> None:
+    def __init__(self, written: AsyncGenerator[str | Completion]) -> None:
         self._written = written
         self.usage = Usage(calls=1)
+        self.finish: Literal["stop", "length"] = "stop"
 
     def __aiter__(self) -> Pieces:
         return self
 
     async def __anext__(self) -> str:
-        while isinstance(piece := await anext(self._written), Usage):
-            self.usage = piece
+        while isinstance(piece := await anext(self._written), Completion):
+            self.usage, self.finish = piece.usage, piece.finish
         return piece
 
     async def aclose(self) -> None:
@@ -276,14 +281,16 @@ def read_completion(answer: JsonObject) -> Completion:
         raise LLMError("the answer has no choices", transient=True)
     message, reason = choice.get("message"), choice.get("finish_reason")
     content = _text(message.get("content")) if isinstance(message, dict) else None
-    cut = isinstance(reason, str) and reason in LENGTH
-    if content is None and not cut:
+    finish = _finish(reason)
+    if content is None and finish != "length":
         refusal = message.get("refusal") if isinstance(message, dict) else None
         why = f": {refusal}" if refusal else f" (finish reason {reason!r})"
         raise LLMError(f"the model gave no text{why}")
-    return Completion(
-        sanitize(content or ""), "length" if cut else "stop", _usage(answer.get("usage"))
-    )
+    return Completion(sanitize(content or ""), finish, _usage(answer.get("usage")))
+
+
+def _finish(reason: Json) -> Literal["stop", "length"]:
+    return "length" if isinstance(reason, str) and reason in LENGTH else "stop"
 
 
 def _first(items: Json) -> JsonObject | None:
