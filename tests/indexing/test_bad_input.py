@@ -146,7 +146,7 @@ def test_files_of_one_name_in_two_folders_are_both_kept(tmp_path: Path) -> None:
     for _ in range(2):
         report = insert(tmp_path / "kb", *files)
     assert len(report.unchanged) == 3 and report.documents == ()
-    sources = stored(tmp_path / "kb", "SELECT source FROM documents ORDER BY id")
+    sources = stored(tmp_path / "kb", "SELECT source FROM documents ORDER BY source")
     assert sources == [(str(files[0]),), (str(files[1]),)]
 
 
