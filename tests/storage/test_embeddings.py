@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.errors import CorruptError
 from lightrag_jsonl.protocols import Vectors
-from lightrag_jsonl.storage import checks, schema
+from lightrag_jsonl.storage import checks, embeddings, schema
 from lightrag_jsonl.storage.embeddings import (
     BLOCK,
     PREFIX_BYTES,
@@ -152,6 +152,20 @@ def test_a_vector_that_is_gone_is_left_out() -> None:
         assert len(gone) == BLOCK
         anew = put_embeddings(connection, {key: vector(key) for key in gone})
         assert embedding_ids(connection, KEYS) == ids | anew
+
+
+def test_rows_of_vectors_that_are_read_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Owners need not stand in the order of their vectors: each has its own, however many are read."""
+    monkeypatch.setattr(embeddings, "READ", 1)
+    with database() as connection:
+        ids = put_embeddings(connection, {key: vector(key) for key in KEYS})
+        keys = [*reversed(KEYS), *KEYS[::7]]
+        for number, key in enumerate(keys):
+            own(connection, number, ids[key])
+
+        rows, matrix = load_vectors(connection, "entity", DIM)
+        assert rows.tolist() == list(range(len(keys)))
+        assert np.array_equal(matrix, np.array([vector(key) for key in keys]))
 
 
 def test_damaged_vectors_are_an_error_that_says_what_to_do() -> None:
