@@ -99,6 +99,15 @@ def test_the_name_of_a_merge_is_cleaned(rag: LightRAG, into: str, name: str) -> 
     assert "It is old." in rag.graph.nodes[name]["description"]
 
 
+def test_a_relation_between_names_that_are_merged_comes_back(rag: LightRAG) -> None:
+    """What a text says of the two stays on record while they are one."""
+    before = shape(rag)
+    rag.merge_entities(["PKU"], into="Beijing")
+    assert not rag.graph.edges
+    rag.unmerge("PKU")
+    assert shape(rag) == before and len(rag.graph.edges) == 1
+
+
 def test_nothing_is_merged_into_nothing(rag: LightRAG) -> None:
     """A name of which nothing is left is a mistake."""
     for into in ("", "  ", "\x1b\n", "<b></b>"):
