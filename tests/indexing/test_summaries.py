@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.summaries import groups
+from lightrag_jsonl.storage import claims
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.text import digest
 from lightrag_jsonl.types import Document
@@ -164,6 +165,64 @@ def test_a_deletion_frees_row_ids_that_no_summary_covers(tmp_path: Path) -> None
     asyncio.run(run())
     description, summary = hub(tmp_path)
     assert summary and description == summary + "\n" + fact(8)
+
+
+@pytest.mark.parametrize("gone", [0, 7])
+def test_no_summary_outlives_a_claim_that_it_covers(tmp_path: Path, gone: int) -> None:
+    """The first as well as the last: nothing that a deleted text said stands in one."""
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            for n in range(8):
+                said = [entity("Hub", fact(n)), entity("Far", "x"), relation("Hub", "Far", fact(n))]
+                await rag.insert_records(Document(fact(n), id=f"d{n}"), said)
+            assert summaries() == {"A summary of 8 notes."}
+            await rag.delete(f"d{gone}")
+            assert summaries() == {None}
+
+    def summaries() -> set[object]:
+        entities = "SELECT summary FROM entities WHERE name = 'Hub'"
+        return {
+            row[0] for row in stored(tmp_path, f"{entities} UNION SELECT summary FROM relations")
+        }
+
+    asyncio.run(run())
+    left = {fact(n) for n in range(8) if n != gone}
+    assert set(hub(tmp_path)[0].split("\n")) == left
+
+
+def test_a_summary_beside_a_deletion_covers_what_is_left_only(tmp_path: Path) -> None:
+    """A text that says no more of the hub takes its claims along; their row ids are another's next."""
+
+    async def run() -> None:
+        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+            for id, facts in (("a", range(8)), ("b", range(8, 16))):
+                said = [entity("Hub", fact(n)) for n in facts]
+                await rag.insert_records(Document(id, id=id), said)
+            await rag.insert_records(Document("b, otherwise", id="b"), [])
+            assert hub(tmp_path) == ("A summary of 8 notes.",) * 2
+            for n in (16, 17):
+                await rag.insert_records(Document(fact(n), id=f"c{n}"), [entity("Hub", fact(n))])
+
+    asyncio.run(run())
+    assert set(hub(tmp_path)[0].split("\n")) == {"A summary of 8 notes.", fact(16), fact(17)}
+
+
+def test_many_entities_told_of_again_keep_what_was_said_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few of them are read at once."""
+    monkeypatch.setattr(claims, "OWNERS_AT_ONCE", 2)
+    names = [f"Name{n}" for n in range(5)]
+
+    async def run() -> None:
+        for number in range(2):
+            async with index(tmp_path) as rag:
+                said = [entity(name, fact(number)) for name in names]
+                await rag.insert_records(Document(fact(number), id=f"d{number}"), said)
+
+    asyncio.run(run())
+    assert {hub(tmp_path, name)[0] for name in names} == {fact(0) + "\n" + fact(1)}
 
 
 @pytest.mark.parametrize("answer", ["", "  \n", LLMError("ill")])
