@@ -11,6 +11,7 @@ import pytest
 
 from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.errors import ConfigError, LLMError, NotFoundError
+from lightrag_jsonl.indexing.merging import PLACE_BITS
 from lightrag_jsonl.indexing.runs import Progress
 from lightrag_jsonl.storage.lock import writing
 from lightrag_jsonl.testing import Request, ScriptedLLM
@@ -407,6 +408,51 @@ def test_records_that_are_refused_are_kept_with_their_reason(tmp_path: Path) -> 
             ((_, _, rejection),) = await rag.rejections()
             assert (rejection.line, rejection.reason) == (2, "schema")
             assert "entity_type" in rejection.detail
+
+    asyncio.run(run())
+
+
+def test_what_is_left_was_first_seen_where_it_is_left(tmp_path: Path) -> None:
+    """Entities and relations of the first text date from the second, once that is the first."""
+
+    async def run() -> None:
+        async with index(tmp_path) as rag:
+            for id in ("first", "second", "third"):
+                said = [entity("Ann"), entity("Bob"), relation("Ann", "Bob")]
+                await rag.insert_records(Document(id, id=id), said)
+            await rag.delete("first")
+
+    asyncio.run(run())
+    ((second,),) = stored(tmp_path, "SELECT min(created_at) FROM chunks")
+    times = "SELECT created_at FROM entities UNION SELECT created_at FROM relations"
+    assert stored(tmp_path, times) == [(second,)]
+
+
+def test_nothing_refused_is_kept_of_a_document_that_is_gone(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with index(tmp_path) as rag:
+            bad: Record = {"type": "entity", "name": "Bob"}
+            await rag.insert_records(Document("Ann met Bob.", id="a"), [entity("Ann"), bad])
+            assert len(await rag.rejections()) == 1
+            await rag.delete("a")
+
+    asyncio.run(run())
+    assert stored(tmp_path, "SELECT * FROM rejections") == [] and problems(tmp_path) == []
+
+
+def test_more_claims_than_fit_into_a_place_stay_in_it(tmp_path: Path) -> None:
+    """Those of one chunk never stand among the next one's, nor after they were folded again."""
+
+    async def run() -> None:
+        async with index(tmp_path) as rag:
+            said = [entity(f"Name{n}", "x") for n in range(1_100)]
+            await rag.insert_records(Document("Names.", id="a"), said)
+            before = places()
+            await rag.merge_entities(["Name0"], into="Name1099")
+            assert len({place >> PLACE_BITS for place in before}) == 1 and places() == before
+
+    def places() -> list[int]:
+        return [row[0] for row in stored(tmp_path, "SELECT place FROM entity_mentions ORDER BY id")]
 
     asyncio.run(run())
 
