@@ -187,6 +187,19 @@ def test_a_similar_question_is_answered_again_only_where_that_was_asked_for(tmp_
         assert len(llm.requests) > asked > calls
 
 
+def test_no_answer_is_given_again_once_the_cache_is_cleared(tmp_path: Path) -> None:
+    """Neither to the same question nor to one like it."""
+    llm = ScriptedLLM(model)
+    with LightRAG(tmp_path / "kb", llm=llm) as rag:
+        rag.insert(RADIUM)
+        param = QueryParam(similarity_reuse=0.5)
+        rag.query("What did Marie Curie discover?", param)
+        rag.clear_cache()
+        calls = len(llm.requests)
+        rag.query("What did Marie Curie discover?!", param)
+        assert len(llm.requests) > calls
+
+
 def test_two_working_directories_share_nothing(tmp_path: Path) -> None:
     """Two instances in one process never see each other's documents."""
     with LightRAG(tmp_path / "a") as one, LightRAG(tmp_path / "b") as other:
