@@ -17,6 +17,7 @@ from lightrag_jsonl.storage.checks import derived_problems
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 from tests.cli.conftest import CHECKOUT, Run
+from tests.indexing.kit import view
 
 SECRET = "sk-never-shown"
 
@@ -77,6 +78,35 @@ def test_doctor_finds_damage(kb: Path, statement: str, problem: str) -> None:
     found = " | ".join(check_index(kb))
 
     assert all(part in found for part in problem.rstrip(")").split(" ("))
+
+
+DERIVED = [
+    "UPDATE documents SET state = 'failed'",
+    "DELETE FROM entities WHERE id = 1",
+    "DELETE FROM relations WHERE id = 1",
+    "UPDATE entities SET embedding = NULL WHERE id = 1",
+    "UPDATE vectors SET data = x'00000000' WHERE block = 1",
+    "UPDATE vectors SET digests = x'00' WHERE block = 1",
+    "UPDATE vectors SET places = places & ~1 WHERE block = 1",
+    "UPDATE vector_keys SET id = id + 1 WHERE id = 17",
+    "INSERT INTO chunk_terms (rowid, terms) VALUES (77, 'x')",
+    "INSERT INTO chunks SELECT 99, 'stray', 99, position, page, start, stop, text, tokens, "
+    "created_at, NULL, state, report FROM chunks WHERE id = 1",
+    "UPDATE entities SET created_at = 5 WHERE id = 1",
+]
+
+
+@pytest.mark.parametrize("statement", DERIVED)
+def test_a_repair_leaves_the_index_as_it_was_before_the_damage(
+    run: Run, kb: Path, statement: str
+) -> None:
+    """To the last term that is counted, where the documents and their claims are there."""
+    before = view(kb, times=True)
+    damage(kb, statement)
+    healed = run("doctor", "-w", kb, "--repair")
+
+    assert healed.exit_code == 0, healed.output
+    assert check_index(kb) == [] and view(kb, times=True) == before
 
 
 def test_doctor_tells_and_repairs(run: Run, kb: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,6 +55,21 @@ def test_a_warm_index_answers_as_a_fresh_one(tmp_path: Path) -> None:
             with LightRAG(tmp_path) as fresh:
                 assert _contexts(warm) == _contexts(fresh), name
             assert name == "all rebuilt" or _contexts(warm) != before, name
+
+
+def test_what_another_repairs_is_not_remembered_as_it_was(tmp_path: Path) -> None:
+    """Who looked at damaged rows tells, after a repair by somebody else, what a fresh look tells."""
+    with LightRAG(tmp_path) as warm, LightRAG(tmp_path) as other:
+        warm.insert(_document("a"))
+        sound = _contexts(warm)
+        with contextlib.closing(sqlite3.connect(tmp_path / "index.sqlite")) as connection:
+            connection.execute("UPDATE entities SET description = 'Damaged.'")
+            connection.execute("UPDATE relations SET description = 'Damaged.'")
+            connection.commit()
+        with LightRAG(tmp_path) as looked:
+            assert _contexts(looked) != sound
+            other.repair()
+            assert _contexts(looked) == sound
 
 
 def test_a_look_that_fails_half_way_is_taken_anew(
