@@ -17,7 +17,7 @@ import pytest
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.errors import ConfigError, LightRAGError, LockedError
 from lightrag_jsonl.storage import database as storage_database
-from lightrag_jsonl.storage import schema
+from lightrag_jsonl.storage import schema, snapshot
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.lock import writing
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
@@ -337,3 +337,23 @@ def test_a_snapshot_shows_one_moment_while_documents_come_and_go(tmp_path: Path)
             for reader in readers:
                 reader.join(30)
     assert torn == [] and problems(tmp_path) == []
+
+
+def test_who_missed_more_than_is_kept_of_the_changes_sees_them_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What each commit touched is kept for the last ones only, so that the list does not grow."""
+    monkeypatch.setattr(snapshot, "COMMITS_KEPT", 3)
+
+    async def run() -> None:
+        async with index(tmp_path) as writer:
+            with contextlib.closing(Database(tmp_path)) as database:
+                keeper = SnapshotKeeper(database)
+                for n in range(6):
+                    await writer.insert_records(f"Text {n}.", [entity(f"Name{n}")])
+                    if n in (0, 5):
+                        with keeper.snapshot() as now:
+                            assert now.graph.entity_count == n + 1
+
+    asyncio.run(run())
+    assert stored(tmp_path, "SELECT count(*) FROM commits") == [(3,)]
