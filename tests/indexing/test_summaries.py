@@ -340,6 +340,20 @@ def test_a_hub_of_many_fragments_is_summarized_in_groups(tmp_path: Path) -> None
     assert problems(tmp_path) == []
 
 
+def test_a_report_counts_every_call_for_a_summary(tmp_path: Path) -> None:
+    """Those of each level of groups, too."""
+    llm = ScriptedLLM(read_names)
+
+    async def run() -> None:
+        options = IndexOptions(summarize_group_tokens=200)
+        async with index(tmp_path, llm, options=options) as rag:
+            said = [entity("Hub", fact(n)) for n in range(60)]
+            report = await rag.insert_records(Document("a", id="a"), said)
+            assert report.usage.calls == len(llm.requests) > 4
+
+    asyncio.run(run())
+
+
 def test_groups_are_written_at_the_same_time_and_one_that_fails_costs_no_other(
     tmp_path: Path,
 ) -> None:
