@@ -12,7 +12,7 @@ from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.extraction import LANGUAGES
 from lightrag_jsonl.indexing.hubs import Hubs
-from lightrag_jsonl.indexing.kept_summaries import keep_summaries
+from lightrag_jsonl.indexing.kept_summaries import keep_summaries, restore_summaries
 from lightrag_jsonl.indexing.merging import (
     GRAPH_KINDS,
     NextIds,
@@ -35,13 +35,14 @@ from lightrag_jsonl.storage import (
     rows,
     settings,
     snapshot,
+    summarized,
 )
 from lightrag_jsonl.storage.aliases import Aliases
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.documents import StoredChunk, StoredDocument
 from lightrag_jsonl.storage.embeddings import embedding_ids, put_embeddings
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
-from lightrag_jsonl.storage.summarized import read_summaries
+from lightrag_jsonl.storage.summarized import Earlier, read_summaries
 from lightrag_jsonl.text import digest
 from lightrag_jsonl.types import Chunk, Document, Extraction, Page, Usage
 
@@ -96,6 +97,7 @@ class _Change:
     old_documents: list[int] = field(default_factory=list)
     old_chunks: dict[int, Chunk] = field(default_factory=dict)
     aliases: Aliases | None = None
+    replaced: list[Earlier] = field(default_factory=list)
     generation: int = -1
     keys: list[bytes] = field(default_factory=list)
 
@@ -191,7 +193,7 @@ class Committer:
         self, change: _Change, describer: Describer, spending: Spending | None = None
     ) -> Committed:
         """Have written what is due, have embedded what is new, and make it all visible at once."""
-        usage = await self._summarize(change.due, describer, spending)
+        usage = await self._summarize(change, describer, spending)
         keyed = self._embeddings.keyed(_texts(change.plan))
         change.keys = [key for key, _ in keyed]
         vectors = await self._embeddings.missing(keyed)
@@ -221,11 +223,12 @@ class Committer:
         said = [part for one in ready for part in _number(connection, change, one, ids)]
         removed = [*change.old_chunks, *(again.row for again in change.renewed)]
         change.plan = fold(connection, said, removed, ids, aliases.read(connection))
+        restore_summaries(connection, change.plan)
         change.due = describer.describe(connection, change.plan)
         return change
 
     async def _summarize(
-        self, due: Sequence[Due], describer: Describer, spending: Spending | None
+        self, change: _Change, describer: Describer, spending: Spending | None
     ) -> Usage:
         async def write(one: Due) -> Usage:
             try:
@@ -239,13 +242,17 @@ class Committer:
                 )
             except LLMError:  # the fragments stand in; the next insert tries again
                 return Usage()
-            one.row.summary, one.row.covered = text, one.covered
-            one.row.covered_mentions = one.row.mentions
-            describer.set_description(one.row, ())
+            row = one.row
+            if row.summary is not None:
+                covers = row.covered, row.covered_mentions
+                change.replaced.append(Earlier(one.kind, row.id, *covers, row.summary))
+            row.summary, row.covered = text, one.covered
+            row.covered_mentions = row.mentions
+            describer.set_description(row, ())
             return usage
 
         total = Usage()
-        for usage in await together(write(one) for one in due):
+        for usage in await together(write(one) for one in change.due):
             total += usage
         return total
 
@@ -291,6 +298,10 @@ class Committer:
             row.embedding = stored.get(key)
         for kind in GRAPH_KINDS:
             rows.drop_rows(connection, kind, plan.gone(kind))
+        for (kind, owner), claim in plan.uncovered.items():
+            since = min(claim, plan.row(kind, owner).covered)
+            summarized.drop_earlier(connection, kind, owner, from_claim=since)
+        summarized.put_earlier(connection, change.replaced)
         rows.put_entities(connection, entities)
         rows.put_relations(connection, relations)
         claims.put_claims(connection, plan.entity_claims, plan.relation_claims)

@@ -1,12 +1,23 @@
-"""Summaries that outlive a folding anew: a row whose summarized claims are all there, and no others."""
+"""Summaries that outlive a change: those whose claims are all there, and no others."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Hashable
 
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, Plan
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
-from lightrag_jsonl.storage.summarized import Summaries
+from lightrag_jsonl.storage.summarized import Summaries, earlier_summary
+
+
+def restore_summaries(connection: sqlite3.Connection, plan: Plan) -> None:
+    """Give rows whose summary covered what is taken out the one they had before that came in."""
+    for (kind, owner), claim in plan.uncovered.items():
+        earlier = earlier_summary(connection, kind, owner, before=claim)
+        if earlier is not None:
+            row = plan.row(kind, owner)
+            row.summary, row.covered = earlier.summary, earlier.covered
+            row.covered_mentions = earlier.covered_mentions
 
 
 def keep_summaries(plan: Plan, before: Summaries, *, all_claims: bool = False) -> None:
@@ -25,6 +36,7 @@ def keep_summaries(plan: Plan, before: Summaries, *, all_claims: bool = False) -
             if same and not (all_claims and known.covered_mentions != len(known.claims)):
                 row.summary, row.covered = known.summary, known.covered
                 row.covered_mentions = known.covered_mentions
+                plan.uncovered.pop((kind, row.id), None)
                 plan.fragments[kind, row.id] = [
                     fragment
                     for claim, fragment in told.items()

@@ -72,7 +72,8 @@ class Plan:
 
     The claims are rows of their tables. `last_claims` holds the row id of the last new claim about
     each entity or relation, `fragments` their new descriptions. `again` holds, by their row ids, the
-    claims about each that were folded again.
+    claims about each that were folded again. `uncovered` holds the first claim that was taken out of
+    each whose summary covered it.
     """
 
     entities: dict[int, EntityRow] = field(default_factory=dict)
@@ -83,6 +84,11 @@ class Plan:
     last_claims: dict[tuple[Kind, int], int] = field(default_factory=dict)
     fragments: dict[tuple[Kind, int], list[Fragment]] = field(default_factory=dict)
     again: dict[tuple[Kind, int], dict[int, Fragment]] = field(default_factory=dict)
+    uncovered: dict[tuple[Kind, int], int] = field(default_factory=dict)
+
+    def row(self, kind: Kind, id: int) -> EntityRow | RelationRow:
+        """A touched row; KeyError where it is none."""
+        return self.entities[id] if kind == "entity" else self.relations[id]
 
     def touched(self, kind: Kind) -> Sequence[EntityRow | RelationRow]:
         """All touched rows of a kind."""
@@ -195,11 +201,11 @@ def _take_out(connection: sqlite3.Connection, plan: Plan) -> None:
     plan.relations = rows.relations_by_id(connection, {c.relation for c in gone_relations})
     for claim in gone_entities:
         count_entity(plan.entities[claim.entity], claim.mention, -1)
-        _uncover(plan.entities[claim.entity], claim.id)
+        _uncover(plan, "entity", claim.entity, claim.id)
     for relation_claim in gone_relations:
         row = plan.relations[relation_claim.relation]
         count_relation(row, relation_claim.mention, -1, forward=relation_claim.forward)
-        _uncover(row, relation_claim.id)
+        _uncover(plan, "relation", row.id, relation_claim.id)
     times = set(chunk_times(connection, plan.removed).values())
     for kind in GRAPH_KINDS:
         for touched in plan.alive(kind):
@@ -208,9 +214,11 @@ def _take_out(connection: sqlite3.Connection, plan: Plan) -> None:
                 touched.created_at = touched.created_at if since is None else since
 
 
-def _uncover(row: EntityRow | RelationRow, claim: int) -> None:
-    """A summary whose inputs are gone is dropped."""
+def _uncover(plan: Plan, kind: Kind, owner: int, claim: int) -> None:
+    """A summary whose inputs are gone is dropped; the claims come in order of their row ids."""
+    row = plan.row(kind, owner)
     if claim <= row.covered:
+        plan.uncovered[kind, owner] = claim
         row.summary, row.covered, row.covered_mentions = None, 0, 0
 
 

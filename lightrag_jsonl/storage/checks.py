@@ -81,6 +81,17 @@ COUNTS: tuple[tuple[str, str], ...] = (
         for kind, claims in TABLES.items()
     ),
     (
+        "earlier summaries are of nothing, or of other claims than they cover",
+        "earlier_summaries s WHERE NOT ("
+        + " OR ".join(
+            f"(s.kind = '{kind}' AND EXISTS (SELECT 1 FROM {OWNERS[kind]} o WHERE o.id = s.owner "
+            "AND s.covered < o.covered AND s.covered_mentions = "
+            f"(SELECT count(*) FROM {claims} m WHERE m.{kind} = o.id AND m.id <= s.covered)))"
+            for kind, claims in TABLES.items()
+        )
+        + ")",
+    ),
+    (
         "relations lack an end",
         "relations r WHERE r.low >= r.high "
         "OR NOT EXISTS (SELECT 1 FROM entities e WHERE e.id = r.low) "

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lightrag_jsonl.storage import fulltext, tables
+from lightrag_jsonl.storage.claims import TABLES
 from lightrag_jsonl.storage.embeddings import has_vector
 from lightrag_jsonl.storage.rows import OWNERS
 from lightrag_jsonl.storage.vector_upkeep import count_embeddings
@@ -56,7 +57,7 @@ def rebuild_terms(connection: sqlite3.Connection) -> int:
 
 def drop_orphans(connection: sqlite3.Connection) -> int:
     """Delete rows that belong to nothing: claims of missing chunks, pages of missing documents,
-    events of forgotten queries.
+    summaries of missing entities and relations, events of forgotten queries.
     """
     count = 0
     for table, column, owner in (
@@ -70,6 +71,10 @@ def drop_orphans(connection: sqlite3.Connection) -> int:
         count += connection.execute(
             f"DELETE FROM {table} WHERE {column} NOT IN (SELECT id FROM {owner})"
         ).rowcount
+    owners = " UNION ALL ".join(f"SELECT '{kind}', id FROM {OWNERS[kind]}" for kind in TABLES)
+    count += connection.execute(
+        f"DELETE FROM earlier_summaries WHERE (kind, owner) NOT IN ({owners})"
+    ).rowcount
     return count
 
 

@@ -195,10 +195,14 @@ def put_relations(connection: sqlite3.Connection, rows: Iterable[RelationRow]) -
 
 
 def drop_rows(connection: sqlite3.Connection, kind: Kind, ids: Iterable[int]) -> None:
-    """Delete entities or relations; their claims and vectors stay."""
+    """Delete entities or relations, and what they were described by; their claims and vectors stay."""
+    wanted = json.dumps(sorted(ids))
     connection.execute(
-        f"DELETE FROM {OWNERS[kind]} WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(sorted(ids)),),
+        f"DELETE FROM {OWNERS[kind]} WHERE id IN (SELECT value FROM json_each(?))", (wanted,)
+    )
+    connection.execute(
+        "DELETE FROM earlier_summaries WHERE kind = ? AND owner IN (SELECT value FROM json_each(?))",
+        (kind, wanted),
     )
 
 

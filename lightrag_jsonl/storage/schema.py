@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from itertools import groupby
 
-FORMAT = 3
+FORMAT = 4
 MOVED = 512  # vectors at a time, where a migration rewrites them
 
 TABLES = """
@@ -72,6 +72,11 @@ CREATE TABLE relations (
     covered_mentions INTEGER NOT NULL DEFAULT 0, created_at REAL NOT NULL, embedding INTEGER,
     UNIQUE (low, high)
 );
+-- Summaries that a later one took the place of: they come back where what that one covers goes.
+CREATE TABLE earlier_summaries (
+    kind TEXT NOT NULL, owner INTEGER NOT NULL, covered INTEGER NOT NULL,
+    covered_mentions INTEGER NOT NULL, summary TEXT NOT NULL, PRIMARY KEY (kind, owner, covered)
+) WITHOUT ROWID;
 -- Names that stand for another entity; `display` is how that one is to be called.
 CREATE TABLE aliases (
     key TEXT PRIMARY KEY, target TEXT NOT NULL, display TEXT NOT NULL
@@ -164,6 +169,15 @@ def _from_2(connection: sqlite3.Connection) -> None:
     connection.execute("DROP TABLE embeddings")
 
 
+def _from_3(connection: sqlite3.Connection) -> None:
+    """Summaries that are replaced from now on are kept."""
+    connection.execute(
+        "CREATE TABLE earlier_summaries (kind TEXT NOT NULL, owner INTEGER NOT NULL, "
+        "covered INTEGER NOT NULL, covered_mentions INTEGER NOT NULL, summary TEXT NOT NULL, "
+        "PRIMARY KEY (kind, owner, covered)) WITHOUT ROWID"
+    )
+
+
 def _put_together(
     connection: sqlite3.Connection, vectors: Iterable[tuple[int, bytes, bytes]]
 ) -> None:
@@ -183,7 +197,7 @@ def _put_together(
 
 
 # MIGRATIONS[n] leads from format n to format n + 1.
-MIGRATIONS: dict[int, Migration] = {1: _from_1, 2: _from_2}
+MIGRATIONS: dict[int, Migration] = {1: _from_1, 2: _from_2, 3: _from_3}
 
 
 def create(connection: sqlite3.Connection) -> None:

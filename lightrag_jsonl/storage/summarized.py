@@ -1,12 +1,14 @@
-"""Which summaries there are, and which claims each was written from."""
+"""Which summaries there are and were, and which claims each was written from."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from lightrag_jsonl.storage.bulk import put_rows
 from lightrag_jsonl.storage.claims import TABLES
 from lightrag_jsonl.types import Kind
 
@@ -26,6 +28,16 @@ class Summarized:
     covered: int
     covered_mentions: int
     claims: frozenset[int]
+
+
+class Earlier(NamedTuple):
+    """A summary that another one took the place of; its owner is an entity or relation (row id)."""
+
+    kind: Kind
+    owner: int
+    covered: int
+    covered_mentions: int
+    summary: str
 
 
 Summaries = Mapping[tuple[Kind, Hashable], Summarized]
@@ -51,3 +63,30 @@ def read_summaries(connection: sqlite3.Connection, chunks: Collection[int]) -> S
             of = frozenset(claim for claim in covers[owner] if claim <= covered)
             found[kind, frozenset((low, high))] = Summarized(summary, covered, count, of)
     return found
+
+
+def earlier_summary(
+    connection: sqlite3.Connection, kind: Kind, owner: int, *, before: int
+) -> Earlier | None:
+    """The last one that an entity or relation had before there was the claim with this row id."""
+    row = connection.execute(
+        "SELECT kind, owner, covered, covered_mentions, summary FROM earlier_summaries "
+        "WHERE kind = ? AND owner = ? AND covered < ? ORDER BY covered DESC LIMIT 1",
+        (kind, owner, before),
+    ).fetchone()
+    return None if row is None else Earlier(*row)
+
+
+def put_earlier(connection: sqlite3.Connection, replaced: Iterable[Earlier]) -> None:
+    """Keep summaries that others take the place of."""
+    put_rows(connection, "INSERT OR REPLACE INTO earlier_summaries", replaced)
+
+
+def drop_earlier(
+    connection: sqlite3.Connection, kind: Kind, owner: int, *, from_claim: int
+) -> None:
+    """Forget those of an entity or relation that reach up to the claim with this row id, or further."""
+    connection.execute(
+        "DELETE FROM earlier_summaries WHERE kind = ? AND owner = ? AND covered >= ?",
+        (kind, owner, from_claim),
+    )

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import tempfile
+from hashlib import sha256
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lightrag_jsonl import IndexOptions
+from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.types import Document, Record
-from tests.indexing.kit import entity, index, problems, read_names, stored, view
+from tests.indexing.kit import entity, index, problems, read_names, relation, stored, view
 from tests.indexing.libraries import libraries, slow, waiting
 
 
@@ -65,6 +67,57 @@ def test_derived_indexes_follow_any_series_of_changes(
 
     with tempfile.TemporaryDirectory() as folder, contextlib.closing(Database(folder)) as database:
         asyncio.run(run(folder, database))
+
+
+batches = st.lists(st.integers(1, 12), min_size=1, max_size=3)
+
+
+@slow
+@given(batches, batches, st.booleans(), st.booleans())
+@example([9], [12], False, False)
+@example([8, 3], [8, 8], True, True)
+def test_summaries_are_as_they_were_before(
+    kept: list[int], passing: list[int], one_by_one: bool, merged: bool
+) -> None:
+    """One that was renewed for what is deleted makes room for the one before, and nobody is asked."""
+    llm = ScriptedLLM(lambda request: sha256(request.question.encode()).hexdigest())
+    numbers = itertools.count()
+
+    async def insert(rag: AsyncLightRAG, count: int) -> list[str]:
+        """Insert documents that speak of one hub, and of its relation to another, at once."""
+        documents = [
+            waiting(
+                number,
+                [
+                    entity("Hub", f"Fact {number}."),
+                    entity("Bob", f"Bob has {number}."),
+                    entity("Zoe"),
+                    relation("Hub", "Bob", f"Met in year {number}."),
+                ],
+            )
+            for number in itertools.islice(numbers, count)
+        ]
+        await rag._engine.indexing.insert(documents)
+        return [one.document.id or "" for one in documents]
+
+    async def run(folder: str) -> None:
+        async with index(folder, llm) as rag:
+            for count in kept:
+                await insert(rag, count)
+            before = view(folder)
+            gone = [id for count in passing for id in await insert(rag, count)]
+            if merged:  # Hub is folded again, and stays as it was
+                await rag.merge_entities(["Zoe"], into="Zed")
+                await rag.unmerge("Zoe")
+            asked = len(llm.requests)
+            for group in [[id] for id in gone] if one_by_one else [gone]:
+                await rag.delete(*group)
+            assert len(llm.requests) == asked
+            assert view(folder) == before
+            assert problems(folder) == []
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(run(folder))
 
 
 def test_deletion_asks_no_model_and_drops_summaries_with_their_inputs(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def database(*, format: int = schema.FORMAT) -> Iterator[sqlite3.Connection]:
         if format == 2:
             connection.execute("DROP TABLE vectors")
             connection.execute("DROP TABLE vector_keys")
+            connection.execute("DROP TABLE earlier_summaries")
             connection.execute(
                 "CREATE TABLE embeddings (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, "
                 "vector BLOB NOT NULL)"

@@ -201,6 +201,7 @@ def test_a_summary_of_format_1_is_renewed_when_it_is_due(tmp_path: Path) -> None
         )
         old.execute("DROP TABLE vectors")
         old.execute("DROP TABLE vector_keys")
+        old.execute("DROP TABLE earlier_summaries")
         old.execute("PRAGMA user_version = 1")
         old.commit()
     for number in range(10, 15):
