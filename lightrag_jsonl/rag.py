@@ -16,6 +16,7 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, TypeVar
@@ -212,9 +213,9 @@ class AsyncLightRAG:
         """
         if document.id is None:
             raise ConfigError("update needs a document with the id of the one it replaces")
-        with self._database.reading() as connection:
-            if not documents.is_known(connection, sanitize(document.id)):
-                raise NotFoundError(f"no such document: {sanitize(document.id)}")
+        id = sanitize(document.id)
+        if not await self._database.read(lambda connection: documents.is_known(connection, id)):
+            raise NotFoundError(f"no such document: {id}")
         return await self.insert(document)
 
     async def resume(self, *, watcher: Watcher | None = None) -> InsertReport:
@@ -233,8 +234,7 @@ class AsyncLightRAG:
     async def estimate(self, documents: Given | Iterable[Given]) -> Estimate:
         """What `insert` would cost with a model: calls and tokens; nothing is asked or stored."""
         setup, tokenizer = self._engine.setup, self._engine.tokenizer
-        with self._database.reading() as connection:
-            scale = scale_of(*overview.measured(connection))
+        scale = scale_of(*await self._database.read(overview.measured))
         foreseen = Foreseen(
             self._engine.model_name, self.options.extraction, tokenizer.count, scale=scale
         )
@@ -386,40 +386,45 @@ class AsyncLightRAG:
 
     async def traces(self, *, limit: int = 100) -> tuple[TraceSummary, ...]:
         """The newest queries, each with its status; a negative limit means all."""
-        with self._database.reading() as connection:
-            return tuple(TraceSummary(*row) for row in traces.listed(connection, limit=limit))  # type: ignore[arg-type]
+        rows = await self._database.read(partial(traces.listed, limit=limit))
+        return tuple(TraceSummary(*row) for row in rows)  # type: ignore[arg-type]
 
     async def trace(self, trace_id: str) -> Trace:
         """How an answer came about; the id may be shortened while it stays unambiguous.
 
         `NotFoundError` where no trace, or more than one, has an id that begins so.
         """
-        with self._database.reading() as connection:
-            return archive.load(connection, archive.find(connection, trace_id))
+        return await self._database.read(
+            lambda connection: archive.load(connection, archive.find(connection, trace_id))
+        )
 
     async def trace_html(self, trace_id: str, *, language: Language | None = None) -> str:
         """A trace as one self-contained web page, in the index's language if none is named."""
         spoken = language or rules_language(self.language)
-        with self._database.reading() as connection:
-            return archive.page(connection, archive.find(connection, trace_id), language=spoken)
+        return await self._database.read(
+            lambda connection: archive.page(
+                connection, archive.find(connection, trace_id), language=spoken
+            )
+        )
 
     async def sources(self, trace: Trace) -> Sources:
         """The stored texts behind a trace."""
-        with self._database.reading() as connection:
-            return archive.sources(connection, trace)
+        return await self._database.read(lambda connection: archive.sources(connection, trace))
 
     async def edge_origins(self, source: str, predicate: str, target: str) -> EdgeOrigins:
         """Where an edge was read: every chunk, page and document, and the queries that chose it.
 
         `NotFoundError` names what there is not: an entity, or the edge.
         """
-        with self._database.reading() as connection:
-            return origins.edge_origins(connection, source, predicate, target)
+        return await self._database.read(
+            lambda connection: origins.edge_origins(connection, source, predicate, target)
+        )
 
     async def document_origins(self, document_id: str) -> DocumentOrigins:
         """A document's pages and chunks with the edges they state, and the queries that used it."""
-        with self._database.reading() as connection:
-            return origins.document_origins(connection, sanitize(document_id))
+        return await self._database.read(
+            lambda connection: origins.document_origins(connection, sanitize(document_id))
+        )
 
     async def export_trace(
         self,
@@ -430,23 +435,25 @@ class AsyncLightRAG:
         with_source: bool = False,
     ) -> str:
         """A trace as RDF, with the chain from its edges to their documents if asked."""
-        with self._database.reading() as connection:
+
+        def exported(connection: sqlite3.Connection) -> str:
             found = archive.find(connection, trace_id)
             return archive.exported(
                 connection, found, format=format, rdf=rdf, with_source=with_source
             )
 
+        return await self._database.read(exported)
+
     async def verify(self, *trace_ids: str) -> tuple[Problem, ...]:
         """What is wrong with the named traces, or with all of them and the texts they rest on."""
 
-        def audited() -> tuple[Problem, ...]:
-            with self._database.reading() as connection:
-                if not trace_ids:
-                    return tuple(auditing.audit(connection))
-                ids = [archive.find(connection, one) for one in trace_ids]
-                return tuple(auditing.audit_traces(connection, ids))
+        def audited(connection: sqlite3.Connection) -> tuple[Problem, ...]:
+            if not trace_ids:
+                return tuple(auditing.audit(connection))
+            ids = [archive.find(connection, one) for one in trace_ids]
+            return tuple(auditing.audit_traces(connection, ids))
 
-        return await asyncio.to_thread(audited)
+        return await self._database.read(audited)
 
     async def forget_traces(self, *, keep: int) -> int:
         """Delete all but the newest traces; tells how many went."""
@@ -547,8 +554,7 @@ class AsyncLightRAG:
 
     async def cache_stats(self) -> CacheStats:
         """What the caches of completions and embeddings hold."""
-        with self._database.reading() as connection:
-            return maintenance.cache_stats(connection)
+        return await self._database.read(maintenance.cache_stats)
 
     async def clear_cache(self) -> int:
         """Forget model answers and unused vectors; tells how many."""
@@ -568,7 +574,8 @@ class AsyncLightRAG:
     async def status(self) -> Status:
         """The index as a whole."""
         self._database.check_place()
-        with self._database.reading() as connection:
+
+        def told(connection: sqlite3.Connection) -> Status:
             recorded = settings.read(connection)
             return Status(
                 working_dir=str(self.working_dir),
@@ -584,29 +591,29 @@ class AsyncLightRAG:
                 extraction=overview.extraction(connection),
             )
 
+        return await self._database.read(told)
+
     async def documents(self) -> tuple[DocumentStatus, ...]:
         """Every document, with how its extraction went."""
         self._database.check_place()
-        with self._database.reading() as connection:
-            return overview.document_statuses(connection)
+        return await self._database.read(overview.document_statuses)
 
     async def pages(self, document_id: str) -> tuple[Page, ...]:
         """A document's pages, as they were indexed."""
-        with self._database.reading() as connection:
-            found = documents.pages(connection, sanitize(document_id))
+        id = sanitize(document_id)
+        found = await self._database.read(lambda connection: documents.pages(connection, id))
         if not found:
-            raise NotFoundError(f"no such document: {sanitize(document_id)}")
+            raise NotFoundError(f"no such document: {id}")
         return found
 
     async def rejections(self, *ids: str) -> list[tuple[str, str, Rejection]]:
         """(document id, chunk id, rejection) of what was refused, of all or the named documents."""
-        with self._database.reading() as connection:
-            return overview.rejections(connection, [sanitize(id) for id in ids] or None)
+        wanted = [sanitize(id) for id in ids] or None
+        return await self._database.read(lambda connection: overview.rejections(connection, wanted))
 
     async def records(self) -> list[Record]:
         """Every stored claim as an `extract-graph` record with its document and chunk index."""
-        with self._database.reading() as connection:
-            return list(views.records(connection))
+        return await self._database.read(lambda connection: list(views.records(connection)))
 
     @property
     def graph(self) -> nx.Graph:

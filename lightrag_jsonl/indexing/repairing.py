@@ -180,15 +180,13 @@ async def reembed(
     told (done, all). Tells how many texts have a vector now. `ConfigError` where it is called as
     the embedder before, but makes vectors of another length: they are told apart by the name.
     """
-    with database.reading() as connection:
-        known = settings.read(connection)
+    known = await database.read(settings.read)
     if known.get("embedder") == recorded["embedder"] and known.get("dim") != recorded["dim"]:
         raise ConfigError(
             f"the index has vectors of {known.get('dim')} dimensions by {recorded['embedder']!r}; "
             f"give the embedder of {recorded['dim']} another name"
         )
-    with database.reading() as connection:
-        wanted = _texts(connection)
+    wanted = await database.read(_texts)
     texts = dict(embeddings.keyed(text for found in wanted.values() for _, text in found))
     moving = {settings.MOVING: recorded["embedder"]}
     await _embed(database, embeddings, texts, watcher=watcher, noted=moving)

@@ -78,6 +78,17 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 self._free.put(connection)
+                if self._closed:  # meanwhile, by somebody else
+                    self._close_free()
+
+    async def read(self, look: Job[Result]) -> Result:
+        """What `look` finds, in a thread of its own: it may take seconds, which no loop should wait."""
+
+        def found() -> Result:
+            with self.reading() as connection:
+                return look(connection)
+
+        return await asyncio.to_thread(found)
 
     # ── writing ─────────────────────────────────────────────────────────────────
 
@@ -191,9 +202,13 @@ class Database:
                 return
             self._closed = True
         self._writer.finish()
-        while not self._free.empty():
-            self._free.get_nowait().close()
+        self._close_free()
         self._let_go()
+
+    def _close_free(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._free.get_nowait().close()
 
     # ── opening ─────────────────────────────────────────────────────────────────
 
