@@ -194,7 +194,8 @@ class IndexPipeline:
         """Rebuild everything that is derived from the documents and their claims."""
         describer = Describer(self._options, self._tokenizer, summarize=False)
         async with self.writing():
-            return await repairing.repair(self._database, self._embeddings, describer)
+            built_with = self._built_with()
+            return await repairing.repair(self._database, self._embeddings, describer, built_with)
 
     async def reembed(
         self, embeddings: Embeddings, recorded: Mapping[str, str], watcher: Progress | None = None

@@ -62,14 +62,17 @@ class _Cleared:
     rows: Mapping[Kind, int]
 
 
-async def repair(database: Database, embeddings: Embeddings, describer: Describer) -> list[str]:
+async def repair(
+    database: Database, embeddings: Embeddings, describer: Describer, built_with: Mapping[str, str]
+) -> list[str]:
     """Fold the whole graph anew from its claims, and rebuild full text and missing vectors.
 
+    What the index was `built_with` is recorded where that is lost.
     Answers with a line a step, for people. The documents and what was said about them stay as
     they are; no model is asked. Rows and vectors change in one transaction: cut short, it leaves
     the index as it was. `CorruptError` where something is lost that nothing else tells.
     """
-    mended = await database.committed(partial(_mend, database.path))
+    mended = await database.committed(partial(_mend, database.path, built_with))
     plan, chunks, generation = await database.committed(
         lambda connection: _planned(connection, describer), flush=False
     )
@@ -80,7 +83,7 @@ async def repair(database: Database, embeddings: Embeddings, describer: Describe
     return [*mended, *told, f"{count} vectors made anew"]
 
 
-def _mend(path: Path, connection: sqlite3.Connection) -> list[str]:
+def _mend(path: Path, built_with: Mapping[str, str], connection: sqlite3.Connection) -> list[str]:
     """Have the tables, and in them values, that all else needs; what there is to tell."""
     values.check_sources(connection, path)
     if checks.is_damaged(connection):
@@ -92,6 +95,9 @@ def _mend(path: Path, connection: sqlite3.Connection) -> list[str]:
     told = [f"{', '.join(found)} {done}" for done, found in names.items() if found]
     if dropped := values.drop_wrong(connection):
         told.append(f"{dropped} rows that could not be read dropped")
+    if lost := checks.missing_settings(connection):
+        settings.record(connection, {key: built_with[key] for key in lost})
+        told.append(f"{', '.join(lost)} recorded as this index is opened with")
     if mend_embeddings(connection, snapshot.dimension(connection)) or told:
         snapshot.note_rebuilt(connection)
     return told

@@ -117,7 +117,7 @@ def problems(connection: sqlite3.Connection) -> list[str]:
     Where tables are missing or values cannot be read, it is not looked any further.
     """
     return [*_damage(connection), *_unreadable(connection)] or [
-        *_missing_settings(connection),
+        *(f"the setting {key} is not recorded" for key in missing_settings(connection)),
         *_dangling(connection),
         *_embeddings(connection),
         *_fulltext(connection),
@@ -157,13 +157,12 @@ def _unreadable(connection: sqlite3.Connection) -> Iterator[str]:
     yield from map(str, values.wrong_values(connection))
 
 
-def _missing_settings(connection: sqlite3.Connection) -> Iterator[str]:
+def missing_settings(connection: sqlite3.Connection) -> list[str]:
+    """The settings that are not recorded, though there is a document."""
     if connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None:
-        return
+        return []
     recorded = {row[0] for row in connection.execute("SELECT key FROM settings")}
-    for key in SETTINGS:
-        if key not in recorded:
-            yield f"the setting {key} is not recorded"
+    return [key for key in SETTINGS if key not in recorded]
 
 
 def _dangling(connection: sqlite3.Connection) -> Iterator[str]:

@@ -55,6 +55,7 @@ DERIVED = [
     "ALTER TABLE traces RENAME COLUMN mode TO way",
     "CREATE TRIGGER strange AFTER INSERT ON chunks BEGIN DELETE FROM entities; END",
     SWAPPED,
+    "DELETE FROM settings WHERE key IN ('dim', 'embedder', 'language', 'tokenizer')",
     "UPDATE entities SET name = x'00ff' WHERE id = 1",
     "UPDATE entities SET type = CAST(x'ff41' AS TEXT)",
     "UPDATE entities SET tally = 'garbage'",
@@ -185,3 +186,11 @@ def test_settings_that_cannot_be_read_are_an_error(run: Run, kb: Path) -> None:
     for command in (["status"], ["documents"], ["query", "What?"]):
         result = run(command[0], "-w", kb, *command[1:])
         assert result.exit_code == 1 and "its settings cannot be read" in result.stderr
+
+
+def test_vectors_are_kept_where_their_length_is_not_recorded(run: Run, kb: Path) -> None:
+    """They were paid for: a repair records what the index is opened with, and makes none anew."""
+    damage(kb, "DELETE FROM settings WHERE key = 'dim'")
+    healed = run("doctor", "-w", kb, "--repair")
+    assert healed.exit_code == 0 and "dim recorded" in healed.stdout
+    assert "0 vectors made anew" in healed.stdout
