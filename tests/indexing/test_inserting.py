@@ -428,6 +428,22 @@ def test_what_is_left_was_first_seen_where_it_is_left(tmp_path: Path) -> None:
     assert stored(tmp_path, times) == [(second,)]
 
 
+def test_what_a_retry_refuses_is_on_record(tmp_path: Path) -> None:
+    """In place of what the reading before it refused, which was nothing."""
+    answers = iter((LLMError("model is ill"), jsonl(entity("Ann"), {"type": "entity"})))
+    llm = ScriptedLLM(lambda request: next(answers))
+
+    async def run() -> None:
+        async with index(tmp_path, llm, options=IndexOptions(max_gleanings=0)) as rag:
+            await rag.insert(Document("Ann sang.", id="x"))
+            assert await rag.rejections() == []
+            await rag.retry()
+            ((document, _, rejection),) = await rag.rejections()
+            assert (document, rejection.line, rejection.reason) == ("x", 2, "schema")
+
+    asyncio.run(run())
+
+
 def test_nothing_refused_is_kept_of_a_document_that_is_gone(tmp_path: Path) -> None:
     async def run() -> None:
         async with index(tmp_path) as rag:

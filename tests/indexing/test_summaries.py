@@ -304,6 +304,14 @@ def test_groups_keep_every_text_in_order_within_the_limit(found: list[str], limi
     assert all(len(group) == 1 or sum(map(len, group)) <= limit for group in cut)
 
 
+def test_fragments_too_long_for_any_group_stand_as_they_are(tmp_path: Path) -> None:
+    """Each is a group of its own: nobody is asked, over and over, to make them fewer."""
+    llm = ScriptedLLM(read_names)
+    asyncio.run(tell(tmp_path, llm, range(9), summarize_group_tokens=3))
+    description, _ = hub(tmp_path)
+    assert sorted(description.split("\n")) == [fact(n) for n in range(9)] and llm.requests == []
+
+
 def test_a_new_fragment_changes_one_group_and_the_path_above(tmp_path: Path) -> None:
     """Groups are cut where the content says so: the others are answered from the cache."""
     many = [fact(n) for n in range(3_000)]
