@@ -540,8 +540,9 @@ class AsyncLightRAG:
     async def vacuum(self) -> int:
         """Give unused space back to the disk; tells how many bytes that was.
 
-        Beside somebody who reads for long there are none yet; the log says so. Cancelled, it still
-        comes to its end.
+        The whole database is written anew, and answers wait until that is done, since each leaves a
+        trace. Beside somebody who reads for long there is no space yet; the log says so. Cancelled,
+        it still comes to its end.
         """
         return await self._steadily(self._vacuum)
 

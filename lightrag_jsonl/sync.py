@@ -312,7 +312,10 @@ class LightRAG:
         return self._loop.run(self._rag.repair())
 
     def vacuum(self) -> int:
-        """Give unused space back to the disk; tells how many bytes that was."""
+        """Give unused space back to the disk; tells how many bytes that was.
+
+        The whole database is written anew, and answers wait until that is done.
+        """
         return self._loop.run(self._rag.vacuum())
 
     def cache_stats(self) -> CacheStats:

@@ -75,7 +75,11 @@ def clear(setup: Setup, as_json: bool) -> None:
 @folder
 @as_json
 def vacuum(setup: Setup, as_json: bool) -> None:
-    """Give unused space back to the disk."""
+    """Give unused space back to the disk.
+
+    The whole database is written anew. Answers wait until that is done, since each leaves a trace:
+    some ten seconds for a gigabyte, so better not in busy hours.
+    """
     with looking(setup) as rag:
         freed = rag.vacuum()
     if as_json:
