@@ -234,13 +234,18 @@ class Lists(Flat):
         self._lost.add(rotated - kept)
 
     def decode(self, rows: Ids) -> Floats:
-        if not len(rows):
-            return np.empty((0, self._rotation.dim), dtype=np.float32)
-        lost = np.asarray(self._lost.reconstruct_batch(rows), dtype=np.float32)
-        return self._rotation.back(super().decode(rows) + lost)
+        return self._rotation.back(self._stored(rows))
 
     def scores(self, queries: Floats, rows: Ids) -> Floats:
-        return _products(self.decode, queries, rows)
+        """In the rotated space, each query turned alone: a matrix product sums as its size suits it."""
+        turned = [self._rotation(query) for query in queries]
+        return _products(self._stored, np.concatenate(turned or [queries]), rows)
+
+    def _stored(self, rows: Ids) -> Floats:
+        if not len(rows):
+            return np.empty((0, self._rotation.width), dtype=np.float32)
+        lost = np.asarray(self._lost.reconstruct_batch(rows), dtype=np.float32)
+        return super().decode(rows) + lost
 
     def likely(self, queries: Floats, k: int, mask: Mask | None, available: int) -> Likely | None:
         """Nothing is guessed: the lists are read."""
