@@ -15,6 +15,7 @@ from functools import partial
 import orjson
 
 from lightrag_jsonl.calls import answered, is_cancelled
+from lightrag_jsonl.concurrency import uncut
 from lightrag_jsonl.errors import (
     ConfigError,
     LightRAGError,
@@ -291,14 +292,16 @@ class Ask:
 
     async def _reply(self, request: _Request, spending: Spending | None = None) -> Reply:
         key = self._key(request)
-        found = None if request.new else await self._cached(key)
-        if found is not None and not _wanting(request, found):
-            log.debug("%s: from the cache", request.prompt)
-            return Reply(request.messages, found, key, True)
         in_flight = self._in_flight.here
-        while key in in_flight:  # the same request is being paid for: share its answer
-            shared = in_flight[key]
-            try:
+        while True:
+            found = None if request.new else await self._cached(key)
+            if found is not None and not _wanting(request, found):
+                log.debug("%s: from the cache", request.prompt)
+                return Reply(request.messages, found, key, True)
+            shared = in_flight.get(key)
+            if shared is None:
+                break
+            try:  # the same request is being paid for: share its answer
                 return Reply(request.messages, await asyncio.shield(shared), key, True)
             except asyncio.CancelledError:
                 if is_cancelled() or not shared.cancelled():
@@ -341,7 +344,11 @@ class Ask:
             if spending is not None:
                 spending.add(replace(done.usage, calls=1))
             needed = request.turn != QUESTION
-            await self._keep(request.prompt, key, done, needed=needed)  # so few can be lost
+            keeping = self._keep(request.prompt, key, done, needed=needed)  # so few can be lost
+            if request.teller is None:
+                await keeping
+            else:  # who leaves at the last piece may ask the same at once
+                await uncut(keeping)
         return done
 
     async def _call(self, request: _Request) -> Completion:

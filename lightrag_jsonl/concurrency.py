@@ -41,6 +41,18 @@ async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
             await asyncio.wait([task])
 
 
+async def uncut(work: Coroutine[Any, Any, None]) -> None:
+    """Await something to its end; who is cancelled meanwhile is so when it is done."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
+        raise
+
+
 def first(error: BaseException) -> BaseException:
     """The first error inside nested groups."""
     while isinstance(error, BaseExceptionGroup):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
+import sqlite3
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +17,7 @@ import pytest
 from lightrag_jsonl import AsyncLightRAG, Document, IndexOptions, LightRAG, QueryParam
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.explain.events import End
+from lightrag_jsonl.storage.database import FILE_NAME
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.types import Completion, Message, ResponseType, Usage
 
@@ -219,6 +222,30 @@ def test_who_leaves_at_the_last_piece_does_not_pay_again(tmp_path: Path) -> None
                 if piece == WORDS[-1]:
                     break
             assert (await rag.query("Who?", NAIVE)).usage.calls == 0
+        assert len(llm.begun) == 1 and llm.requests == []
+
+    asyncio.run(run())
+
+
+def test_who_leaves_before_the_answer_is_kept_does_not_pay_again(tmp_path: Path) -> None:
+    """Somebody else writes into the folder just then: the next question waits for what is paid."""
+
+    async def run() -> None:
+        llm = Writer()
+        async with index(tmp_path, llm) as rag:
+            await rag.insert_records(TEXT, [])
+            with contextlib.closing(
+                sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
+            ) as other:
+                async for piece in rag.stream("Who?", NAIVE):
+                    if piece == WORDS[0]:
+                        other.execute("BEGIN IMMEDIATE")
+                    if piece == WORDS[-1]:
+                        break
+                again = asyncio.create_task(rag.query("Who?", NAIVE))
+                await asyncio.wait([again], timeout=0.3)
+                other.execute("ROLLBACK")
+            assert (await again).usage.calls == 0
         assert len(llm.begun) == 1 and llm.requests == []
 
     asyncio.run(run())
