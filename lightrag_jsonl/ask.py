@@ -8,13 +8,14 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import orjson
 
 from lightrag_jsonl.calls import answered, is_cancelled
+from lightrag_jsonl.completions import Teller, sound, written
 from lightrag_jsonl.concurrency import uncut
 from lightrag_jsonl.errors import (
     ConfigError,
@@ -27,11 +28,11 @@ from lightrag_jsonl.jsonl import parse_jsonl
 from lightrag_jsonl.loops import PerLoop
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import LLM, ConstrainedLLM, StreamingLLM
-from lightrag_jsonl.reading.marks import ThoughtFilter, without_opening_thought, without_thought
+from lightrag_jsonl.reading.marks import without_opening_thought, without_thought
 from lightrag_jsonl.slots import QUESTION, Slots
 from lightrag_jsonl.storage import cache
 from lightrag_jsonl.storage.database import Database
-from lightrag_jsonl.telling import Told, closed
+from lightrag_jsonl.telling import Told
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import (
     Completion,
@@ -46,7 +47,6 @@ from lightrag_jsonl.types import (
 TRIES = 3  # of a call that failed in passing, beside the retries an adapter makes on its own
 FIRST_PAUSE = 0.5  # seconds; doubled at each further try, unless the server says otherwise
 LONGEST_PAUSE = 60.0
-FINISHED = ("stop", "length")
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +71,11 @@ class Reply:
         return without_thought(self.text)
 
     @property
+    def shown(self) -> str:
+        """What a reader gets: what is said, or the thought where there is nothing else."""
+        return self.said or self.text
+
+    @property
     def usage(self) -> Usage:
         """Tokens, and one call, that were paid for."""
         return Usage() if self.cached else replace(self.completion.usage, calls=1)
@@ -82,19 +87,6 @@ class Records:
 
     reply: Reply
     result: JsonlResult
-
-
-class _Teller:
-    """Tells an answer while it is written; what has `begun` cannot be begun anew."""
-
-    def __init__(self, pieces: asyncio.Queue[str | None]) -> None:
-        self._pieces = pieces
-        self.begun = False
-
-    def tell(self, piece: str) -> None:
-        """One more piece."""
-        self.begun = True
-        self._pieces.put_nowait(piece)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +105,7 @@ class _Request:
     turn: int = QUESTION
     new: bool = False
     spoken: bool = False
-    teller: _Teller | None = None
+    teller: Teller | None = None
 
     def __post_init__(self) -> None:
         """What UTF-8 cannot hold may have come in with a question's wishes; no model could read it."""
@@ -277,10 +269,10 @@ class Ask:
         self, request: _Request, usage: list[Usage] | None, pieces: asyncio.Queue[str | None]
     ) -> None:
         """Have an answer told: as it is written, or whole where it was written before."""
-        teller = _Teller(pieces)
+        teller = Teller(pieces)
         reply = await self._reply(replace(request, teller=teller))
         if not teller.begun:
-            teller.tell(reply.said or reply.text)
+            teller.tell(reply.shown)
         if usage is not None and not reply.cached:
             usage.append(reply.usage)
 
@@ -379,7 +371,7 @@ class Ask:
             passing = isinstance(error, OSError | TimeoutError)
             told = f"{name} failed: {type(error).__name__}: {error}"
             raise LLMError(told, transient=passing) from error
-        done = _sound(done, name)
+        done = sound(done, name)
         if _wanting(request, done):
             limit = " before its token limit" if done.finish == "length" else ""
             raise LLMError(f"{name} wrote nothing{limit}", transient=not limit)
@@ -394,7 +386,7 @@ class Ask:
                 messages, schema=request.schema, names=request.names, max_tokens=limit
             )
         if request.teller is not None and self._streaming is not None:
-            return await _written(self._streaming.stream(messages), request.teller)
+            return await written(self._streaming.stream(messages), request.teller)
         return await self.llm.complete(
             messages, response_type=request.response_type, max_tokens=limit
         )
@@ -436,49 +428,6 @@ class Ask:
 def _wanting(request: _Request, done: Completion) -> bool:
     """Whether who asked is left without a word."""
     return request.spoken and not done.text.strip()
-
-
-def _sound(done: object, model: str) -> Completion:
-    """A completion of plain values, as the database takes them; `LLMError` where it has no text."""
-    if not isinstance(done, Completion):
-        raise LLMError(f"{model} answered with {type(done).__name__}, not with a Completion")
-    if not isinstance(done.text, str):
-        raise LLMError(f"{model} answered without a text: {done.text!r}")
-    usage = done.usage or Usage()
-    counts = usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.calls
-    finish = done.finish if done.finish in FINISHED else "stop"
-    if usage is done.usage and finish is done.finish and set(map(type, counts)) == {int}:
-        return done
-    try:
-        return Completion(done.text, finish, Usage(*(int(count or 0) for count in counts)))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise LLMError(f"{model} counts its tokens in no numbers: {done.usage!r}") from error
-
-
-async def _written(source: AsyncIterator[object], teller: _Teller) -> Completion:
-    """What a model writes, each piece told as it comes, but for a thought at its beginning.
-
-    Nothing, as clients end with, is no piece.
-    """
-    pieces: list[str] = []
-    thoughts = ThoughtFilter()
-    try:
-        async for piece in source:
-            if piece is None or piece == "":
-                continue
-            if not isinstance(piece, str):
-                raise TypeError(f"a piece of its answer is {type(piece).__name__}, not text")
-            pieces.append(sanitize(piece))
-            if said := thoughts.take(pieces[-1]):
-                teller.tell(said)
-    finally:
-        await closed(source)
-    usage = getattr(source, "usage", None)
-    return Completion(
-        "".join(pieces),
-        "length" if getattr(source, "finish", None) == "length" else "stop",
-        usage if isinstance(usage, Usage) else Usage(),
-    )
 
 
 def request_key(

@@ -6,14 +6,14 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from lightrag_jsonl.indexing.merging import (
-    NO_RELATION,
+from lightrag_jsonl.indexing.merging import NO_RELATION
+from lightrag_jsonl.indexing.spans import chunk_id
+from lightrag_jsonl.indexing.tallies import (
     count_entity,
     count_relation,
     settle_entity,
     settle_relation,
 )
-from lightrag_jsonl.indexing.spans import chunk_id
 from lightrag_jsonl.storage import aliases, documents, rows
 from lightrag_jsonl.storage.aliases import Aliases
 from lightrag_jsonl.storage.claims import EntityClaim, RelationClaim, entity_claims, relation_claims

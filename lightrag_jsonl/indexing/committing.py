@@ -13,17 +13,9 @@ from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.extraction import LANGUAGES
 from lightrag_jsonl.indexing.hubs import Hubs
 from lightrag_jsonl.indexing.kept_summaries import keep_summaries, restore_summaries
-from lightrag_jsonl.indexing.merging import (
-    GRAPH_KINDS,
-    NextIds,
-    Plan,
-    Said,
-    entity_text,
-    fold,
-    relation_text,
-    said_again,
-)
+from lightrag_jsonl.indexing.merging import GRAPH_KINDS, NextIds, Plan, Said, fold, said_again
 from lightrag_jsonl.indexing.summaries import Describer, Due, summarize
+from lightrag_jsonl.indexing.tallies import entity_text, relation_text
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Tokenizer, Vectors
 from lightrag_jsonl.storage import (

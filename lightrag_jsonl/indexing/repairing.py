@@ -17,13 +17,12 @@ from lightrag_jsonl.indexing.merging import (
     NextIds,
     Plan,
     Said,
-    entity_text,
     fold,
-    relation_text,
     said_again,
     with_both_ends,
 )
 from lightrag_jsonl.indexing.summaries import Describer
+from lightrag_jsonl.indexing.tallies import entity_text, relation_text
 from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.storage import (
     aliases,

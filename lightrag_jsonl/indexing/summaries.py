@@ -11,7 +11,8 @@ from lightrag_jsonl.ask import Ask, Spending
 from lightrag_jsonl.concurrency import together
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.hubs import Hubs, Owner
-from lightrag_jsonl.indexing.merging import GRAPH_KINDS, Fragment, Plan, winner
+from lightrag_jsonl.indexing.merging import GRAPH_KINDS, Fragment, Plan
+from lightrag_jsonl.indexing.tallies import winner
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.slots import SUMMARY

@@ -160,7 +160,7 @@ class QueryPipeline:
             if whole:
                 reply = await self._ask.text(recipe.prompt, variables, spoken=True)
                 usages.append(reply.usage)
-                yield reply.said or reply.text
+                yield reply.shown
             else:
                 async with aclosing(self._ask.stream(recipe.prompt, variables, usages)) as written:
                     async for piece in written:
@@ -170,7 +170,7 @@ class QueryPipeline:
             if whole:
                 reply = await self._ask.chat(messages)
                 usages.append(reply.usage)
-                yield reply.said or reply.text
+                yield reply.shown
             else:
                 async with aclosing(self._ask.stream_chat(messages, usages)) as written:
                     async for piece in written:

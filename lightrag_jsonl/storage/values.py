@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,12 +58,14 @@ class Wrong:
         return f"the {self.column} of {self.rows} rows of {self.table} cannot be read"
 
 
-def wrong_values(connection: sqlite3.Connection) -> list[Wrong]:
-    """All there are, in the tables that are there."""
+def wrong_values(
+    connection: sqlite3.Connection, *, of: Container[str] | None = None
+) -> list[Wrong]:
+    """All there are, in the tables that are there, or in those among them that are named."""
     lacking = tables.missing(connection)
     found = []
     for table, column, condition in _conditions(connection):
-        if table not in lacking:
+        if table not in lacking and (of is None or table in of):
             query = f"SELECT count(*) FROM {table} WHERE {condition}"
             (rows,) = connection.execute(query).fetchone()
             if rows:
@@ -76,7 +78,7 @@ def check_sources(connection: sqlite3.Connection, path: Path) -> None:
     lost = [
         f"the table {name} is missing" for name in tables.missing(connection) if name in SOURCES
     ]
-    lost += [str(wrong) for wrong in wrong_values(connection) if wrong.table in SOURCES]
+    lost += map(str, wrong_values(connection, of=SOURCES))
     if lost:
         raise CorruptError(
             f"{path} is damaged, and nothing tells what was there ({'; '.join(lost)}): restore the "
