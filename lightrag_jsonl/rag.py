@@ -22,22 +22,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from lightrag_jsonl.assembly import Engine, Setup, connect, rehearsal
-from lightrag_jsonl.batching import Batch, BatchExport, BatchImport
 from lightrag_jsonl.defaults import complete, rules_language, wrapped_embedder
-from lightrag_jsonl.duplicates import Duplicate, find_duplicates
 from lightrag_jsonl.errors import ConfigError, NotFoundError, SettingsError, StorageError
-from lightrag_jsonl.estimating import Estimate, Foreseen, estimate, scale_of
-from lightrag_jsonl.explain import archive, auditing, origins
+from lightrag_jsonl.explain import archive
 from lightrag_jsonl.explain.events import Event
-from lightrag_jsonl.explain.origins import DocumentOrigins, EdgeOrigins
-from lightrag_jsonl.explain.rdf import Format, Version
 from lightrag_jsonl.explain.recorder import Listener
-from lightrag_jsonl.explain.sources import Sources
-from lightrag_jsonl.explain.trace import Trace
-from lightrag_jsonl.explain.verify import Problem
 from lightrag_jsonl.files import Given, read_all
 from lightrag_jsonl.forks import not_copied
-from lightrag_jsonl.importing import ImportReport, import_folder
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.repairing import Progress
 from lightrag_jsonl.indexing.runs import Watcher
@@ -90,6 +81,18 @@ from lightrag_jsonl.types import (
 if TYPE_CHECKING:
     import networkx as nx
 
+    from lightrag_jsonl.batching import BatchExport, BatchImport
+    from lightrag_jsonl.duplicates import Duplicate
+    from lightrag_jsonl.estimating import Estimate
+    from lightrag_jsonl.explain.origins import DocumentOrigins, EdgeOrigins
+    from lightrag_jsonl.explain.rdf import Format, Version
+    from lightrag_jsonl.explain.sources import Sources
+    from lightrag_jsonl.explain.trace import Trace
+    from lightrag_jsonl.explain.verify import Problem
+    from lightrag_jsonl.importing import ImportReport
+
+# What few programs use (estimates, batches, imports, origins, audits) is imported where it is used:
+# it would be an eighth of the time from a program's start to its first answer.
 
 PAUSE_SECONDS = 0.01
 
@@ -233,6 +236,8 @@ class AsyncLightRAG:
 
     async def estimate(self, documents: Given | Iterable[Given]) -> Estimate:
         """What `insert` would cost with a model: calls and tokens; nothing is asked or stored."""
+        from lightrag_jsonl.estimating import Foreseen, estimate, scale_of
+
         setup, tokenizer = self._engine.setup, self._engine.tokenizer
         scale = scale_of(*await self._database.read(overview.measured))
         foreseen = Foreseen(
@@ -250,6 +255,8 @@ class AsyncLightRAG:
         import, for the next round. `reasoning`: the model takes no temperature. `ConfigError` where
         there is no model to be asked.
         """
+        from lightrag_jsonl.batching import Batch
+
         given, unreadable = self._pending(documents)
         done = await Batch(self._database, self._engine.setup).export(
             given, Path(path), reasoning=reasoning
@@ -262,6 +269,8 @@ class AsyncLightRAG:
         With `finish` chunks without an answer count as failed, and nothing waits any longer.
         `ConfigError` where there is no model, or a file cannot be read.
         """
+        from lightrag_jsonl.batching import Batch
+
         batch = Batch(self._database, self._engine.setup)
         return await batch.take_back([Path(path) for path in paths], finish=finish)
 
@@ -273,6 +282,8 @@ class AsyncLightRAG:
         Its documents, chunks, entities and relations become ours, embedded anew. `ConfigError`
         where the folder holds no such index.
         """
+        from lightrag_jsonl.importing import import_folder
+
         return await import_folder(
             Path(folder), self._engine.indexing, self._database, clock=self._clock, watcher=watcher
         )
@@ -416,12 +427,16 @@ class AsyncLightRAG:
 
         `NotFoundError` names what there is not: an entity, or the edge.
         """
+        from lightrag_jsonl.explain import origins
+
         return await self._database.read(
             lambda connection: origins.edge_origins(connection, source, predicate, target)
         )
 
     async def document_origins(self, document_id: str) -> DocumentOrigins:
         """A document's pages and chunks with the edges they state, and the queries that used it."""
+        from lightrag_jsonl.explain import origins
+
         return await self._database.read(
             lambda connection: origins.document_origins(connection, sanitize(document_id))
         )
@@ -446,6 +461,7 @@ class AsyncLightRAG:
 
     async def verify(self, *trace_ids: str) -> tuple[Problem, ...]:
         """What is wrong with the named traces, or with all of them and the texts they rest on."""
+        from lightrag_jsonl.explain import auditing
 
         def audited(connection: sqlite3.Connection) -> tuple[Problem, ...]:
             if not trace_ids:
@@ -465,6 +481,7 @@ class AsyncLightRAG:
 
     async def duplicates(self, *, limit: int = 100) -> tuple[Duplicate, ...]:
         """Pairs of entities that may be one, likeliest first, with what speaks for it; none is merged."""
+        from lightrag_jsonl.duplicates import find_duplicates
 
         def search() -> tuple[Duplicate, ...]:  # with a keeper of its own, so that no query waits
             with snapshot.SnapshotKeeper(self._database).snapshot() as moment:

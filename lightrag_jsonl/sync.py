@@ -9,20 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn
 
-from lightrag_jsonl.batching import BatchExport, BatchImport
-from lightrag_jsonl.duplicates import Duplicate
-from lightrag_jsonl.estimating import Estimate
 from lightrag_jsonl.eventloop import LoopThread
 from lightrag_jsonl.explain.events import Event
-from lightrag_jsonl.explain.origins import DocumentOrigins, EdgeOrigins
-from lightrag_jsonl.explain.rdf import Format, Version
 from lightrag_jsonl.explain.recorder import Listener
-from lightrag_jsonl.explain.sources import Sources
-from lightrag_jsonl.explain.trace import Trace
-from lightrag_jsonl.explain.verify import Problem
 from lightrag_jsonl.files import Given
 from lightrag_jsonl.forks import not_copied
-from lightrag_jsonl.importing import ImportReport
 from lightrag_jsonl.indexing.repairing import Progress
 from lightrag_jsonl.indexing.runs import Watcher
 from lightrag_jsonl.options import IndexOptions, QueryParam, Turn
@@ -56,8 +47,18 @@ from lightrag_jsonl.types import (
     Usage,
 )
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the rest as in `rag`
     import networkx as nx
+
+    from lightrag_jsonl.batching import BatchExport, BatchImport
+    from lightrag_jsonl.duplicates import Duplicate
+    from lightrag_jsonl.estimating import Estimate
+    from lightrag_jsonl.explain.origins import DocumentOrigins, EdgeOrigins
+    from lightrag_jsonl.explain.rdf import Format, Version
+    from lightrag_jsonl.explain.sources import Sources
+    from lightrag_jsonl.explain.trace import Trace
+    from lightrag_jsonl.explain.verify import Problem
+    from lightrag_jsonl.importing import ImportReport
 
 
 class LightRAG:

@@ -60,6 +60,40 @@ def test_importing_loads_no_heavy_package() -> None:
     assert done.stdout.strip() == "[]"
 
 
+RARE = (
+    "networkx",
+    "numpy.ma",
+    "openai",
+    "scipy",
+    "torch",
+    "lightrag_jsonl.adapters.openai",
+    "lightrag_jsonl.adapters.sentence_transformers",
+    "lightrag_jsonl.batching",
+    "lightrag_jsonl.duplicates",
+    "lightrag_jsonl.estimating",
+    "lightrag_jsonl.explain.html",
+    "lightrag_jsonl.migration",
+)
+
+
+def test_a_question_loads_only_what_questions_need(tmp_path: Path) -> None:
+    """What few programs use does not delay the first answer of all others."""
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert(RADIUM)
+    code = (
+        "import sys; from lightrag_jsonl import LightRAG\n"
+        "with LightRAG(sys.argv[1]) as rag: assert rag.query('Who discovered radium?').text\n"
+        "print([name for name in sys.argv[2:] if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "kb"), *RARE],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"
+
+
 def test_every_public_name_can_be_had() -> None:
     """All of `__all__` resolves, late names too; an unknown one is an AttributeError."""
     for name in lightrag_jsonl.__all__:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sqlite3
 
 from lightrag_jsonl.errors import CorruptError, NotFoundError
-from lightrag_jsonl.explain.export import export
-from lightrag_jsonl.explain.html import trace_page
 from lightrag_jsonl.explain.library import StoredLibrary
 from lightrag_jsonl.explain.rdf import Format, Version
 from lightrag_jsonl.explain.sources import Sources, gather
@@ -51,6 +49,8 @@ def exported(
     with_source: bool = False,
 ) -> str:
     """A trace as RDF; see `export`."""
+    from lightrag_jsonl.explain.export import export
+
     trace = load(connection, trace_id)
     behind = sources(connection, trace) if with_source else None
     return export(trace, format=format, rdf=rdf, with_source=with_source, sources=behind)
@@ -58,5 +58,7 @@ def exported(
 
 def page(connection: sqlite3.Connection, trace_id: str, *, language: Language = "en") -> str:
     """A trace as one self-contained web page."""
+    from lightrag_jsonl.explain.html import trace_page
+
     trace = load(connection, trace_id)
     return trace_page(trace, sources(connection, trace), language=language)

@@ -15,6 +15,7 @@ import numpy as np
 
 from lightrag_jsonl.errors import CorruptError
 from lightrag_jsonl.protocols import Vectors
+from lightrag_jsonl.sorting import firsts
 from lightrag_jsonl.storage.bulk import put_rows
 from lightrag_jsonl.storage.rows import OWNERS, dump
 from lightrag_jsonl.types import Kind
@@ -162,7 +163,8 @@ def load_vectors(
     wanted = vectors[order]
     matrix = np.empty((len(rows), dim), np.float32)
     there = np.zeros(len(rows), np.bool_)
-    for found, members in _members(connection, np.unique(wanted // BLOCK).tolist(), dim):
+    blocks = wanted // BLOCK
+    for found, members in _members(connection, blocks[firsts(blocks)].tolist(), dim):
         start, stop = np.searchsorted(wanted, (found[0], found[-1] + 1))
         at = np.searchsorted(found, wanted[start:stop])
         good = found[at] == wanted[start:stop]
