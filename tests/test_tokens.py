@@ -76,7 +76,7 @@ def samples(data: Path) -> dict[str, str]:
     passages = read(data / "zh-cmrc2018" / "passages.jsonl.gz").split("\n")
     english = read(data / "musique-a" / "passages_openie.jsonl.gz").split("\n")
     library = Path(sysconfig.get_paths()["stdlib"])
-    names = ("argparse", "typing", "ast", "inspect", "pathlib", "tarfile")
+    names = ("argparse", "typing", "ast", "inspect", "shutil", "tarfile")
     return {
         "novel": read(data / "text" / "christmas_carol.txt.gz"),
         "classical Chinese": read(data / "text" / "sanguo_yanyi.txt.gz")[:200_000],
