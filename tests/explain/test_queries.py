@@ -285,7 +285,7 @@ def test_a_listener_that_calls_back_does_not_hang(tmp_path: Path) -> None:
 
 def test_events_left_early_stop_the_query(tmp_path: Path) -> None:
     """Who stops listening pays for no answer; the trace stays incomplete, and sound."""
-    model = ENGLISH.model()
+    model = ScriptedLLM(ENGLISH.script({}), seconds=5.0)
     with opened(tmp_path, ENGLISH, model) as rag:
         rag.insert_records(ENGLISH.document(), ENGLISH.records)
         for event in rag.events(ENGLISH.question, mode="hybrid"):
