@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal, TypeVar
 
-from lightrag_jsonl.errors import EmbeddingError, LightRAGError
-from lightrag_jsonl.protocols import Embedder, Vectors
+import numpy as np
+
+from lightrag_jsonl.errors import EmbeddingError, LightRAGError, LLMError
+from lightrag_jsonl.protocols import Answerer, Embedder, KeywordExtractor, Reranker, Vectors
+from lightrag_jsonl.text import sanitize
+from lightrag_jsonl.types import Context, Keywords, Message
 from lightrag_jsonl.units import unit_rows
 
 Result = TypeVar("Result")
@@ -37,14 +42,70 @@ async def embedded(embedder: Embedder, texts: Sequence[str], kind: EmbeddingKind
 
     Whatever it does instead, an `EmbeddingError` tells.
     """
-    name = embedder.name
-    cancelled = EmbeddingError(f"embedder {name!r} cancelled its own call")
+    name = f"embedder {embedder.name!r}"
+    with _told_of(name, EmbeddingError):
+        rows = await embedder.embed(texts, kind=kind)
+    return unit_rows(rows, count=len(texts), dim=embedder.dim, source=name)
+
+
+async def keywords_of(
+    extractor: KeywordExtractor, question: str, history: Sequence[Message]
+) -> Keywords:
+    """What a keyword extractor gives for a question; whatever it does instead, an `LLMError` tells."""
+    with _told_of(f"keyword extractor {_name(extractor)}", LLMError):
+        found = await extractor.keywords(question, history)
+        return Keywords(_texts(found.high_level), _texts(found.low_level))
+
+
+async def answer_of(answerer: Answerer, question: str, context: Context) -> str:
+    """What an answerer writes; whatever it does instead, an `LLMError` tells."""
+    with _told_of(f"answerer {_name(answerer)}", LLMError):
+        return sanitize(_text(await answerer.answer(question, context)))
+
+
+class SoundReranker:
+    """A reranker of whom an `LLMError` tells, whatever it does instead of giving numbers."""
+
+    def __init__(self, reranker: Reranker) -> None:
+        self._reranker = reranker
+
+    async def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """A number a text."""
+        with _told_of(f"reranker {_name(self._reranker)}", LLMError):
+            scores = np.asarray(await self._reranker.score(query, texts), np.float64)
+            if scores.ndim != 1:
+                raise TypeError(f"it gave numbers of shape {scores.shape}, not one a text")
+            numbers: list[float] = scores.tolist()
+            return numbers
+
+
+@contextmanager
+def _told_of(part: str, kind: type[LLMError] | type[EmbeddingError]) -> Iterator[None]:
+    """Whatever goes wrong within is the fault of a user's part: an error of the package names it."""
     try:
-        rows = await answered(embedder.embed(texts, kind=kind), cancelled)
+        yield
     except LightRAGError:
         raise
-    except Exception as error:  # the user's own embedder may raise anything
-        raise EmbeddingError(
-            f"embedder {name!r} failed: {type(error).__name__}: {error}"
-        ) from error
-    return unit_rows(rows, count=len(texts), dim=embedder.dim, source=f"embedder {name!r}")
+    except asyncio.CancelledError as error:
+        if is_cancelled():
+            raise
+        raise kind(f"{part} cancelled its own call") from error
+    except Exception as error:  # the user's own code may raise anything
+        words = f": {error}" if str(error) else ""
+        raise kind(f"{part} failed: {type(error).__name__}{words}") from error
+
+
+def _name(part: object) -> str:
+    return repr(getattr(part, "name", type(part).__qualname__))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"it gave {type(value).__name__}, not a text")
+    return value
+
+
+def _texts(values: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise TypeError("it gave one text, not several")
+    return tuple(map(_text, values))

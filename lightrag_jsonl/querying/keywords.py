@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.calls import keywords_of
 from lightrag_jsonl.errors import ResponseError
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.protocols import KeywordExtractor
@@ -35,7 +36,7 @@ async def find_keywords(
     if param.hl_keywords or param.ll_keywords:
         return Keywords(tidy(param.hl_keywords), tidy(param.ll_keywords))
     if extractor is not None:
-        found = await extractor.keywords(question, history)
+        found = await keywords_of(extractor, question, history)
         return Keywords(tidy(found.high_level), tidy(found.low_level))
     variables = {"query": question, "history": tuple(history)}
     try:

@@ -10,6 +10,7 @@ from contextlib import aclosing
 from typing import Any
 
 from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.calls import answer_of
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.protocols import (
     Answerer,
@@ -151,7 +152,7 @@ class QueryPipeline:
         if recipe.searches and context.empty:
             yield nothing_found(self._ask.prompts, param)
         elif recipe.searches and self._answerer is not None:
-            yield await self._answerer.answer(context.question, context)
+            yield await answer_of(self._answerer, context.question, context)
         elif recipe.searches:
             terms = self._ask.prompts.terms(recipe.prompt)
             variables = answer_variables(
