@@ -53,12 +53,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's answer; `usage` is what it cost now (nothing where it came from the cache)."""
+    """A model's answer; `usage` is what it cost now: nothing where it came from the cache, and with
+    it any empty ones before it.
+    """
 
     messages: tuple[Message, ...]
     completion: Completion
     key: bytes
     cached: bool
+    usage: Usage = Usage()
 
     @property
     def text(self) -> str:
@@ -76,9 +79,9 @@ class Reply:
         return self.said or self.text
 
     @property
-    def usage(self) -> Usage:
-        """Tokens, and one call, that were paid for."""
-        return Usage() if self.cached else replace(self.completion.usage, calls=1)
+    def cut(self) -> bool:
+        """Whether the model stopped at its token limit."""
+        return self.completion.finish == "length"
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,36 +248,37 @@ class Ask:
         return Records(reply, parse_jsonl(answer, schema=schema, normalize=normalize))
 
     def stream(
-        self, prompt: str, variables: Mapping[str, object], usage: list[Usage] | None = None
+        self, prompt: str, variables: Mapping[str, object], replies: list[Reply] | None = None
     ) -> Told[str]:
         """The model's text in pieces; a cached answer, or one of a model that cannot stream, is one piece.
 
-        The model writes on while they wait to be read; leaving them before the end stops it.
+        The model writes on while they wait to be read; leaving them before the end stops it. The
+        whole answer is added to `replies` at the end.
         """
         request = _Request(prompt, self.prompts.render(prompt, variables), spoken=True)
-        return Told(partial(self._tell, request, usage))
+        return Told(partial(self._tell, request, replies))
 
     async def chat(self, messages: Sequence[Message]) -> Reply:
         """The model's text for a conversation that no prompt of ours leads."""
         return await self._reply(_Request("chat", tuple(messages), spoken=True))
 
     def stream_chat(
-        self, messages: Sequence[Message], usage: list[Usage] | None = None
+        self, messages: Sequence[Message], replies: list[Reply] | None = None
     ) -> Told[str]:
         """Like `chat`, in pieces."""
         request = _Request("chat", tuple(messages), spoken=True)
-        return Told(partial(self._tell, request, usage))
+        return Told(partial(self._tell, request, replies))
 
     async def _tell(
-        self, request: _Request, usage: list[Usage] | None, pieces: asyncio.Queue[str | None]
+        self, request: _Request, replies: list[Reply] | None, pieces: asyncio.Queue[str | None]
     ) -> None:
         """Have an answer told: as it is written, or whole where it was written before."""
         teller = Teller(pieces)
         reply = await self._reply(replace(request, teller=teller))
         if not teller.begun:
             teller.tell(reply.shown)
-        if usage is not None and not reply.cached:
-            usage.append(reply.usage)
+        if replies is not None:
+            replies.append(reply)
 
     async def forget(self, reply: Reply) -> None:
         """Take an unusable answer out of the cache, so that the next call asks anew."""
@@ -301,7 +305,7 @@ class Ask:
         future = asyncio.get_running_loop().create_future()
         in_flight[key] = future
         try:
-            done = await self._pay(request, key, spending)
+            done, spent = await self._pay(request, key, spending)
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError):
                 future.cancel()
@@ -311,12 +315,14 @@ class Ask:
             raise
         else:
             future.set_result(done)
-            return Reply(request.messages, done, key, False)
+            return Reply(request.messages, done, key, False, spent)
         finally:
             del in_flight[key]
 
-    async def _pay(self, request: _Request, key: bytes, spending: Spending | None) -> Completion:
-        """Call the model and commit its answer before anyone sees it.
+    async def _pay(
+        self, request: _Request, key: bytes, spending: Spending | None
+    ) -> tuple[Completion, Usage]:
+        """Call the model and commit its answer before anyone sees it; with it goes what was paid.
 
         What a chunk says has to be kept, or the insert ends; who asks a question is answered anyway.
         """
@@ -324,7 +330,7 @@ class Ask:
             if spending is not None:
                 spending.check()
             started = time.monotonic()
-            done = await self._call(request)
+            done, spent = await self._call(request)
             done = replace(done, text=sanitize(done.text))  # half an emoji could not be kept
             log.debug(
                 "%s: %d in, %d out, %.2f s",
@@ -334,21 +340,24 @@ class Ask:
                 time.monotonic() - started,
             )
             if spending is not None:
-                spending.add(replace(done.usage, calls=1))
+                spending.add(spent)
             needed = request.turn != QUESTION
             keeping = self._keep(request.prompt, key, done, needed=needed)  # so few can be lost
             if request.teller is None:
                 await keeping
             else:  # who leaves at the last piece may ask the same at once
                 await uncut(keeping)
-        return done
+        return done, spent
 
-    async def _call(self, request: _Request) -> Completion:
-        """The model's answer, after a few tries where it failed in passing."""
-        pause = FIRST_PAUSE
+    async def _call(self, request: _Request) -> tuple[Completion, Usage]:
+        """The model's answer, after a few tries where it failed in passing, and what all of them cost."""
+        pause, spent = FIRST_PAUSE, Usage()
         for attempt in range(1, TRIES + 1):
             try:
-                return await self._once(request)
+                done = await self._once(request)
+                spent += replace(done.usage, calls=1)
+                self._check(request, done)
+                return done, spent
             except LLMError as error:
                 begun = request.teller is not None and request.teller.begun
                 if not error.transient or begun or attempt == TRIES:
@@ -371,13 +380,16 @@ class Ask:
             passing = isinstance(error, OSError | TimeoutError)
             told = f"{name} failed: {type(error).__name__}: {error}"
             raise LLMError(told, transient=passing) from error
-        done = sound(done, name)
+        return sound(done, name)
+
+    def _check(self, request: _Request, done: Completion) -> None:
+        """`LLMError` where who is spoken to is left without a word; the log tells of a cut answer."""
+        name, cut = self.llm.name, done.finish == "length"
         if _wanting(request, done):
-            limit = " before its token limit" if done.finish == "length" else ""
-            raise LLMError(f"{name} wrote nothing{limit}", transient=not limit)
-        if request.spoken and done.finish == "length":
+            limit = " before its token limit" if cut else ""
+            raise LLMError(f"{name} wrote nothing{limit}", transient=not cut)
+        if request.spoken and cut:
             log.warning("%s: the answer was cut at the token limit of %s", request.prompt, name)
-        return done
 
     async def _completed(self, request: _Request) -> Completion:
         messages, limit = request.messages, request.max_tokens

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl import OpenAILLM
-from lightrag_jsonl.ask import Ask, Spending, request_key
+from lightrag_jsonl.ask import Ask, Reply, Spending, request_key
 from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError, PromptError, ResponseError
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.writer import Job, Result
@@ -343,9 +343,10 @@ def test_a_stream_is_kept_whole_and_read_from_the_cache(tmp_path: Path) -> None:
     async def run() -> None:
         async with asking(tmp_path, ["one two three"]) as (ask, _):
             for pieces in (["one", " two", " three"], ["one two three"]):
-                usage: list[Usage] = []
-                assert [piece async for piece in ask.stream("answer", needed, usage)] == pieces
-                assert len(usage) == (len(pieces) > 1)
+                replies: list[Reply] = []
+                stream = ask.stream("answer", needed, replies)
+                assert [piece async for piece in stream] == pieces
+                assert [reply.usage.calls for reply in replies] == [int(len(pieces) > 1)]
 
     asyncio.run(run())
 

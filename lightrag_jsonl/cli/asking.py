@@ -175,7 +175,7 @@ def query(
             else:
                 say(answer)
         if not as_json:
-            _tell_invented(answer)
+            _tell_faults(answer)
         _tell_why_nothing(rag, answer.context, param)
 
 
@@ -236,8 +236,10 @@ def _stream(pieces: Stream) -> Answer:
     return pieces.answer
 
 
-def _tell_invented(answer: Answer) -> None:
-    """Numbers in an answer that lead nowhere look like sources, too."""
+def _tell_faults(answer: Answer) -> None:
+    """Numbers that lead nowhere look like sources, too, and the part of an answer like the whole."""
+    if answer.truncated:
+        say("note: the answer is not whole: the model reached its token limit", err=True)
     if answer.invented:
         numbers = ", ".join(f"[{number}]" for number in answer.invented)
         say(f"note: {numbers} in the answer: no such source was shown to the model", err=True)

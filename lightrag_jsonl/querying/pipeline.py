@@ -7,9 +7,10 @@ import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
-from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.ask import Ask, Reply
 from lightrag_jsonl.calls import answer_of
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.protocols import (
@@ -129,15 +130,21 @@ class QueryPipeline:
         """The pieces of the answer as text, then the answer itself."""
         started = time.monotonic()
         pieces: list[str] = []
+        replies: list[Reply] = []
         try:
             if context is None:
                 context = await self._retriever.context(question, param, observer, usages)
-            async with aclosing(self._pieces(context, param, usages, whole=whole)) as written:
+            async with aclosing(self._pieces(context, param, replies, whole=whole)) as written:
                 async for piece in written:
                     pieces.append(piece)
                     await observer.piece(piece)
                     yield piece
-            answer = await self._cited("".join(pieces), context, sum(usages, Usage()))
+            answer = await self._cited("".join(pieces), context)
+            answer = replace(
+                answer,
+                usage=sum((reply.usage for reply in replies), sum(usages, Usage())),
+                truncated=any(reply.cut for reply in replies),
+            )
             await observer.answered(answer)
         except BaseException as error:
             await observer.failed(error)
@@ -146,8 +153,9 @@ class QueryPipeline:
         yield answer
 
     async def _pieces(
-        self, context: Context, param: QueryParam, usages: list[Usage], *, whole: bool
+        self, context: Context, param: QueryParam, replies: list[Reply], *, whole: bool
     ) -> AsyncGenerator[str]:
+        """The answer as it is written; what the model wrote of it is added to `replies`."""
         recipe = RECIPES[context.mode]
         if recipe.searches and context.empty:
             yield nothing_found(self._ask.prompts, param)
@@ -160,28 +168,28 @@ class QueryPipeline:
             )
             if whole:
                 reply = await self._ask.text(recipe.prompt, variables, spoken=True)
-                usages.append(reply.usage)
+                replies.append(reply)
                 yield reply.shown
             else:
-                async with aclosing(self._ask.stream(recipe.prompt, variables, usages)) as written:
+                async with aclosing(self._ask.stream(recipe.prompt, variables, replies)) as written:
                     async for piece in written:
                         yield piece
         else:
             messages = chat_messages(context.question, param=param, tokenizer=self._tokenizer)
             if whole:
                 reply = await self._ask.chat(messages)
-                usages.append(reply.usage)
+                replies.append(reply)
                 yield reply.shown
             else:
-                async with aclosing(self._ask.stream_chat(messages, usages)) as written:
+                async with aclosing(self._ask.stream_chat(messages, replies)) as written:
                     async for piece in written:
                         yield piece
 
-    async def _cited(self, text: str, context: Context, usage: Usage) -> Answer:
+    async def _cited(self, text: str, context: Context) -> Answer:
         if self._cite is None:
-            return Answer(text, context=context, usage=usage)
+            return Answer(text, context=context)
         citations, invented = await asyncio.to_thread(self._cite, text, context)
-        return Answer(text, citations, context, usage=usage, invented=invented)
+        return Answer(text, citations, context, invented=invented)
 
 
 class AnswerStream:

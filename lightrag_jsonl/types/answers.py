@@ -83,6 +83,7 @@ class Citation:
 class Answer:
     """An answer and where it came from; `invented` are cited numbers that were not shown.
 
+    `truncated` tells that the model stopped at its token limit, before the answer's end.
     Printed, it is the text with a line a source below; documents of one title are told apart by
     their ids.
     """
@@ -93,6 +94,7 @@ class Answer:
     trace_id: str | None = None
     usage: Usage = Usage()
     invented: tuple[int, ...] = ()
+    truncated: bool = False
 
     def __str__(self) -> str:
         names = told_apart((one.document_id, one.document) for one in self.citations)

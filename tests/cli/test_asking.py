@@ -68,6 +68,27 @@ def test_streaming_with_a_model(run: Run, kb: Path) -> None:
     assert bodies[-1]["stream"] is True
 
 
+@pytest.mark.parametrize("how", ["--stream", "--no-stream"])
+def test_a_cut_answer_is_told_as_cut(
+    run: Run, run_json: Callable[..., Any], kb: Path, how: str
+) -> None:
+    """On stderr, also where it comes from the cache, and in the JSON."""
+    streamed, whole = (
+        stream_reply(["In War"], finish="length"),
+        chat_reply("In War", finish="length"),
+    )
+    with ScriptedServer([streamed if how == "--stream" else whole]) as server:
+        words = ("-w", kb, "--llm", "m", "--base-url", server.base_url, "--mode", "naive", "Where?")
+        results = [run("query", how, *words) for _ in range(2)]
+        told = run_json("query", *words)
+        assert len(server.bodies) == 1
+
+    for result in results:
+        assert result.stdout.startswith("In War")
+        assert "note: the answer is not whole" in result.stderr
+    assert told["truncated"] is True
+
+
 def test_history_and_instructions_reach_the_model(run: Run, kb: Path, tmp_path: Path) -> None:
     """The conversation, the form and the further instruction are part of what the model reads."""
     history = tmp_path / "before.json"
