@@ -94,6 +94,21 @@ class _Change:
     keys: list[bytes] = field(default_factory=list)
 
 
+class _Paid(Spending):
+    """What is spent of something else, added up."""
+
+    def __init__(self, of: Spending | None) -> None:
+        self._of = of or Spending()
+        self.spent = Usage()
+
+    def check(self) -> None:
+        self._of.check()
+
+    def add(self, usage: Usage) -> None:
+        self._of.add(usage)
+        self.spent += usage
+
+
 class Committer:
     """The one place that changes what queries see; used by one writer at a time."""
 
@@ -222,18 +237,21 @@ class Committer:
     async def _summarize(
         self, change: _Change, describer: Describer, spending: Spending | None
     ) -> Usage:
-        async def write(one: Due) -> Usage:
+        """Have written what is due; what that cost, also where nothing came of it."""
+        paid = _Paid(spending)
+
+        async def write(one: Due) -> None:
             try:
-                text, usage = await summarize(
+                text = await summarize(
                     self._ask,
                     one,
                     language=self._language,
                     group_tokens=self._options.summarize_group_tokens,
                     count=self._tokenizer.count,
-                    spending=spending,
+                    spending=paid,
                 )
             except LLMError:  # the fragments stand in; the next insert tries again
-                return Usage()
+                return
             row = one.row
             if row.summary is not None:
                 covers = row.covered, row.covered_mentions
@@ -241,12 +259,9 @@ class Committer:
             row.summary, row.covered = text, one.covered
             row.covered_mentions = row.mentions
             describer.set_description(row, ())
-            return usage
 
-        total = Usage()
-        for usage in await together(write(one) for one in change.due):
-            total += usage
-        return total
+        await together(write(one) for one in change.due)
+        return paid.spent
 
     # ── the transaction ─────────────────────────────────────────────────────────
 

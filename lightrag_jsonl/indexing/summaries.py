@@ -18,7 +18,7 @@ from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.slots import SUMMARY
 from lightrag_jsonl.storage import claims, snapshot
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
-from lightrag_jsonl.types import Kind, Usage
+from lightrag_jsonl.types import Kind
 
 LOOK_AHEAD = 4  # fragments read for each one that is shown: the same text may stand many times
 SEVERAL = 4  # fragments that are worth remembering
@@ -158,17 +158,17 @@ async def summarize(
     language: str,
     group_tokens: int,
     count: Callable[[str], int],
-    spending: Spending | None = None,
-) -> tuple[str, Usage]:
+    spending: Spending,
+) -> str:
     """One description from all fragments, map-reduce; never from an earlier summary.
 
     The groups are content-defined: a new fragment changes its own group and the levels above,
     the other groups are answered from the cache. Those of one level are written at the same time.
     """
 
-    async def write(group: Sequence[str]) -> tuple[str, Usage] | LLMError:
+    async def write(group: Sequence[str]) -> str | LLMError:
         if len(group) == 1:
-            return group[0], Usage()
+            return group[0]
         variables = {"name": due.name, "descriptions": group, "language": language}
         try:
             reply = await ask.text(
@@ -179,20 +179,19 @@ async def summarize(
                 raise LLMError(f"the model wrote an empty summary of {due.name!r}")
         except LLMError as error:  # the others may come to their end: they are paid for
             return error
-        return reply.said.strip(), reply.usage
+        return reply.said.strip()
 
-    texts, usage = list(due.fragments), Usage()
+    texts = list(due.fragments)
     while len(texts) > 1:
         cut = groups(texts, limit=group_tokens, count=count)
         written = [_or_raised(done) for done in await together(write(group) for group in cut)]
-        usage = sum((spent for _, spent in written), usage)
         if len(written) >= len(texts):  # fragments too long to be grouped
-            return "\n".join(text for text, _ in written), usage
-        texts = [text for text, _ in written]
-    return texts[0], usage
+            return "\n".join(written)
+        texts = written
+    return texts[0]
 
 
-def _or_raised(done: tuple[str, Usage] | LLMError) -> tuple[str, Usage]:
+def _or_raised(done: str | LLMError) -> str:
     if isinstance(done, LLMError):
         raise done
     return done

@@ -348,9 +348,12 @@ def test_a_hub_of_many_fragments_is_summarized_in_groups(tmp_path: Path) -> None
     assert problems(tmp_path) == []
 
 
-def test_a_report_counts_every_call_for_a_summary(tmp_path: Path) -> None:
-    """Those of each level of groups, too."""
-    llm = ScriptedLLM(read_names)
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_report_counts_every_call_for_a_summary(fails: bool, tmp_path: Path) -> None:
+    """Those of each level of groups, too, and of one that is empty, so that nothing comes of all."""
+    llm = ScriptedLLM(
+        lambda request: "" if fails and fact(0) in notes(request) else read_names(request)
+    )
 
     async def run() -> None:
         options = IndexOptions(summarize_group_tokens=200)
@@ -358,6 +361,7 @@ def test_a_report_counts_every_call_for_a_summary(tmp_path: Path) -> None:
             said = [entity("Hub", fact(n)) for n in range(60)]
             report = await rag.insert_records(Document("a", id="a"), said)
             assert report.usage.calls == len(llm.requests) > 4
+            assert (hub(tmp_path)[1] is None) == fails
 
     asyncio.run(run())
 
