@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from lightrag_jsonl.languages import known_language
 from lightrag_jsonl.protocols import (
     LLM,
     Answerer,
@@ -16,7 +17,6 @@ from lightrag_jsonl.protocols import (
     Tokenizer,
 )
 from lightrag_jsonl.tokens import FittedTokenizer, default_tokenizer
-from lightrag_jsonl.types import Language
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ def complete(
     from lightrag_jsonl.adapters.functions import as_embedder, as_llm
 
     if llm is None:
-        rules = rules_language(language)
+        rules = known_language(language)
         extractor = extractor or offline.OfflineExtractor(rules)
         keyword_extractor = keyword_extractor or offline.OfflineKeywords(rules)
         answerer = answerer or offline.ExtractiveAnswerer(rules)
@@ -71,13 +71,8 @@ def candidate_names(llm: LLM | None, language: str) -> Callable[[str], Sequence[
         return None
     from lightrag_jsonl.adapters.offline.extraction import extract_text
 
-    chosen = rules_language(language)
+    chosen = known_language(language)
     return lambda text: [one.name for one in extract_text(text, language=chosen).entities]
-
-
-def rules_language(language: str) -> Language:
-    """The language whose rules the offline parts follow: Chinese for zh, else English."""
-    return "zh" if language.startswith("zh") else "en"
 
 
 def tokenizer_for(recorded: str | None) -> Tokenizer:

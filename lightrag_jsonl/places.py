@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-_PLACES: Mapping[str, str] = {
+from lightrag_jsonl.languages import Language, known_language
+
+_PLACES: Mapping[Language, str] = {
     "en": "{}, page {}, characters {}–{}",
     "zh": "{}，第 {} 页，第 {}–{} 字",
 }
@@ -13,7 +15,7 @@ _PLACES: Mapping[str, str] = {
 
 def told_place(document: str, page: int, start: int, end: int, language: str) -> str:
     """One place in words, in English where the language is not known."""
-    return _PLACES.get(language, _PLACES["en"]).format(document, page, start, end)
+    return _PLACES[known_language(language)].format(document, page, start, end)
 
 
 def told_apart(labels: Iterable[tuple[str, str]]) -> dict[str, str]:

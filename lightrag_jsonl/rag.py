@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from lightrag_jsonl.assembly import Engine, Setup, connect, rehearsal
-from lightrag_jsonl.defaults import complete, rules_language, wrapped_embedder
+from lightrag_jsonl.defaults import complete, wrapped_embedder
 from lightrag_jsonl.errors import ConfigError, NotFoundError, SettingsError, StorageError
 from lightrag_jsonl.explain import archive
 from lightrag_jsonl.explain.events import Event
@@ -411,10 +411,11 @@ class AsyncLightRAG:
 
     async def trace_html(self, trace_id: str, *, language: Language | None = None) -> str:
         """A trace as one self-contained web page, in the index's language if none is named."""
-        spoken = language or rules_language(self.language)
         return await self._database.read(
             lambda connection: archive.page(
-                connection, archive.find(connection, trace_id), language=spoken
+                connection,
+                archive.find(connection, trace_id),
+                language=language or self.language,
             )
         )
 

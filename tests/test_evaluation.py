@@ -217,7 +217,8 @@ def test_generated_questions_are_the_same_each_time(lookup: Lookup) -> None:
 
 def test_generated_questions_speak_the_language_of_the_index(lookup: Lookup) -> None:
     """A Chinese index is asked in Chinese."""
-    assert generate_questions(lookup, 1, language="zh")[0].text.endswith("？")
+    for language in ("zh", "zh-CN"):
+        assert generate_questions(lookup, 1, language=language)[0].text.endswith("？")
 
 
 # ── health ──────────────────────────────────────────────────────────────────────

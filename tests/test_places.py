@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import Document, LightRAG
+from lightrag_jsonl import Document, LightRAG, PromptManager
 from lightrag_jsonl.places import told_apart, told_place
+from lightrag_jsonl.testing import ScriptedLLM
 
 
 @pytest.mark.parametrize(
@@ -15,6 +16,9 @@ from lightrag_jsonl.places import told_apart, told_place
     [
         ("en", "年报, page 2, characters 0–12"),
         ("zh", "年报，第 2 页，第 0–12 字"),
+        ("zh-CN", "年报，第 2 页，第 0–12 字"),
+        ("zh_Hans", "年报，第 2 页，第 0–12 字"),
+        ("ZH", "年报，第 2 页，第 0–12 字"),
         ("prompts_fr", "年报, page 2, characters 0–12"),
     ],
 )
@@ -37,6 +41,19 @@ def test_sources_follow_the_language_of_the_index(tmp_path: Path) -> None:
         answer = rag.query("居里夫人发现了什么？")
 
     assert str(answer).endswith("居里夫人，第 1 页，第 0–12 字")
+
+
+def test_an_index_of_any_kind_of_chinese_is_chinese(tmp_path: Path) -> None:
+    """Its model is told Chinese types, and its sources are told in Chinese."""
+    model = ScriptedLLM(lambda request: "镭 [1]。")
+    prompts = PromptManager.load("zh")
+    with LightRAG(tmp_path, llm=model, language="zh-CN", prompts=prompts) as rag:
+        rag.insert_records(Document("居里夫人在巴黎发现了镭。", id="curie", title="居里夫人"), [])
+        answer = rag.query("居里夫人发现了什么？", mode="naive")
+        rag.insert("皮埃尔在巴黎。")
+
+    assert str(answer).endswith("居里夫人，第 1 页，第 0–12 字")
+    assert "人物" in model.requests[-1].text
 
 
 def test_sources_of_one_title_are_told_apart(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from lightrag_jsonl.evaluation.lookup import Lookup
 from lightrag_jsonl.evaluation.questions import EvalQuestion
+from lightrag_jsonl.languages import known_language
 from lightrag_jsonl.storage import reading
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.text import digest, name_key
@@ -29,7 +30,7 @@ def generate_questions(
     Each goes from an entity over one that is not named to the answer, and neither chunk alone
     mentions both of the ends. The same index and seed give the same questions.
     """
-    template = TEMPLATES.get(language, TEMPLATES["en"])
+    template = TEMPLATES[known_language(language)]
     mentions = lookup.mentions()
     bridges = [row for row, chunks in mentions.items() if len(chunks) in BRIDGE_CHUNKS]
     bridges.sort(key=lambda row: (digest(str(seed), str(row)), row))

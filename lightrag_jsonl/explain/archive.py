@@ -11,7 +11,6 @@ from lightrag_jsonl.explain.sources import Sources, gather
 from lightrag_jsonl.explain.trace import Trace, event_from_json, fold
 from lightrag_jsonl.storage import traces
 from lightrag_jsonl.text import sanitize
-from lightrag_jsonl.types import Language
 
 
 def find(connection: sqlite3.Connection, prefix: str) -> str:
@@ -56,7 +55,7 @@ def exported(
     return export(trace, format=format, rdf=rdf, with_source=with_source, sources=behind)
 
 
-def page(connection: sqlite3.Connection, trace_id: str, *, language: Language = "en") -> str:
+def page(connection: sqlite3.Connection, trace_id: str, *, language: str = "en") -> str:
     """A trace as one self-contained web page."""
     from lightrag_jsonl.explain.html import trace_page
 

@@ -18,9 +18,10 @@ from lightrag_jsonl.explain.events import Shown
 from lightrag_jsonl.explain.prov import session_uri, xsd_time
 from lightrag_jsonl.explain.sources import Sources
 from lightrag_jsonl.explain.trace import Trace
+from lightrag_jsonl.languages import Language, known_language
 from lightrag_jsonl.markers import Marker, markers
 from lightrag_jsonl.text import sanitize
-from lightrag_jsonl.types import Citation, Language
+from lightrag_jsonl.types import Citation
 
 PHRASES: Mapping[Language, Mapping[str, str]] = {
     "en": {
@@ -74,9 +75,9 @@ PHRASES: Mapping[Language, Mapping[str, str]] = {
 _LONG = 600  # characters; a longer chunk that is cited whole is tinted, not marked
 
 
-def trace_page(trace: Trace, sources: Sources, *, language: Language = "en") -> str:
+def trace_page(trace: Trace, sources: Sources, *, language: str = "en") -> str:
     """The page; it fetches nothing, and runs no script but its own."""
-    return sanitize(_Page(trace, sources, PHRASES[language]).render())
+    return sanitize(_Page(trace, sources, PHRASES[known_language(language)]).render())
 
 
 class _Page:

@@ -11,6 +11,7 @@ from lightrag_jsonl.ask import Ask, Records, Spending
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.drift import normalize_graph_record
 from lightrag_jsonl.indexing.records import ADAPTERS, MentionCollector, OntologyCheck
+from lightrag_jsonl.languages import known_language
 from lightrag_jsonl.options import ENTITY_TYPES, IndexOptions
 from lightrag_jsonl.types import (
     Chunk,
@@ -43,7 +44,7 @@ class LLMExtractor:
         self._options = options
         self._ontology = ontology
         self._candidates = candidates
-        types = options.entity_types or ENTITY_TYPES.get(language, ENTITY_TYPES["en"])
+        types = options.entity_types or ENTITY_TYPES[known_language(language)]
         fixed = {"entity_types": list(types), "language": LANGUAGES.get(language, language)}
         declared = ask.prompts.prompt(options.extraction).inputs
         known = {**fixed, **(ontology_variables or {})}

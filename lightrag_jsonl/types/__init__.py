@@ -1,5 +1,6 @@
 """The nouns: frozen values that the steps take and return."""
 
+from lightrag_jsonl.languages import Language
 from lightrag_jsonl.types.answers import Answer, Citation, Context, Dropped, Keywords, Mode
 from lightrag_jsonl.types.graph import (
     UNKNOWN_TYPE,
@@ -32,7 +33,7 @@ from lightrag_jsonl.types.reports import (
     Status,
     TraceSummary,
 )
-from lightrag_jsonl.types.texts import Chunk, Document, Language, Page
+from lightrag_jsonl.types.texts import Chunk, Document, Page
 
 __all__ = [
     "UNKNOWN_TYPE",

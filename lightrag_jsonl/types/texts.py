@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from lightrag_jsonl.kinds import check_fields
-
-Language: TypeAlias = Literal["en", "zh"]
 
 
 @dataclass(frozen=True, slots=True)

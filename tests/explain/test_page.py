@@ -81,8 +81,9 @@ def test_equal_traces_give_equal_pages(told: Told, shelf: Shelf) -> None:
 def test_both_languages(trace: Trace, shelf: Shelf) -> None:
     """The page speaks the language of the index."""
     assert '<html lang="en">' in trace_page(trace, shelf.sources())
-    chinese = trace_page(trace, shelf.sources(), language="zh")
-    assert '<html lang="zh-CN">' in chinese and "模型看到的内容" in chinese
+    for language in ("zh", "zh-CN"):
+        chinese = trace_page(trace, shelf.sources(), language=language)
+        assert '<html lang="zh-CN">' in chinese and "模型看到的内容" in chinese
 
 
 def test_a_deleted_source_is_said(trace: Trace, shelf: Shelf) -> None:
