@@ -114,7 +114,7 @@ def _chain(chunk_id: str, facts: list[Triple], sources: Sources) -> Iterator[Tri
     chunk = sources.chunks.get(chunk_id)
     if chunk is None:
         return
-    page = sources.pages.get((chunk.document_id, chunk.page))
+    page = sources.pages.get(chunk.document_id, {}).get(chunk.page)
     document = sources.documents.get(chunk.document_id)
     if page is None or document is None:
         return

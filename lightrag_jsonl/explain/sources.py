@@ -44,10 +44,13 @@ class Library(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The chunks, pages and documents behind a trace, by id; a deleted one is absent."""
+    """The chunks, pages and documents behind a trace, by id; a deleted one is absent.
+
+    A page is found by its document's id, then by its number.
+    """
 
     chunks: Mapping[str, Chunk] = field(default_factory=dict)
-    pages: Mapping[tuple[str, int], Page] = field(default_factory=dict)
+    pages: Mapping[str, Mapping[int, Page]] = field(default_factory=dict)
     documents: Mapping[str, SourceDocument] = field(default_factory=dict)
 
     def deleted(self, trace: Trace) -> tuple[str, ...]:
@@ -73,10 +76,11 @@ def look_up(chunk_ids: Iterable[str], library: Library) -> Sources:
     """Look up chunks with their pages and documents."""
     found = [library.chunk(name) for name in chunk_ids]
     chunks = {chunk.id: chunk for chunk in found if chunk is not None}
-    pages, documents = {}, {}
+    pages: dict[str, dict[int, Page]] = {}
+    documents: dict[str, SourceDocument] = {}
     for document_id, number in dict.fromkeys((c.document_id, c.page) for c in chunks.values()):
         if (page := library.page(document_id, number)) is not None:
-            pages[document_id, number] = page
+            pages.setdefault(document_id, {})[number] = page
         if document_id not in documents and (known := library.document(document_id)) is not None:
             documents[document_id] = known
     return Sources(chunks, pages, documents)

@@ -20,7 +20,7 @@ from lightrag_jsonl.explain.events import (
     Shown,
     new_session,
 )
-from lightrag_jsonl.explain.sources import SourceDocument, Sources
+from lightrag_jsonl.explain.sources import SourceDocument, Sources, look_up
 from lightrag_jsonl.explain.trace import Trace, fold
 from lightrag_jsonl.types import Chunk, Page, Relation
 
@@ -70,7 +70,7 @@ class Shelf:
         return self.documents.get(document_id)
 
     def sources(self) -> Sources:
-        return Sources(self.chunks, self.pages, self.documents)
+        return look_up(self.chunks, self)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -271,6 +272,21 @@ def test_a_short_id_will_do_while_it_is_the_only_one(tmp_path: Path) -> None:
         for wrong in ("ab", "c", ""):
             with pytest.raises(NotFoundError):
                 rag.trace(wrong)
+
+
+def test_what_is_behind_a_trace_can_be_written_as_json(asked: Path, tmp_path: Path) -> None:
+    """By the standard library, as plain values: each page under its document and number."""
+    copy(asked, tmp_path)
+    with LightRAG(tmp_path) as rag:
+        trace = rag.trace(rag.traces()[0].id)
+        sources = rag.sources(trace)
+    written = json.loads(json.dumps(asdict(sources), default=str))
+    (document,) = sources.documents
+    for chunk in written["chunks"].values():
+        page = written["pages"][document][str(chunk["page"])]
+        assert page["text"][chunk["start"] : chunk["end"]] == chunk["text"]
+        assert page["text"] == sources.pages[document][chunk["page"]].text
+    assert written["chunks"]
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────
