@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.defaults import Parts, candidate_names, tokenizer_for
 from lightrag_jsonl.errors import ConfigError
-from lightrag_jsonl.explain.edges import candidate_edges, resolve_selection
 from lightrag_jsonl.explain.library import cite
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.extraction import LLMExtractor
@@ -17,7 +16,6 @@ from lightrag_jsonl.indexing.pipeline import IndexPipeline
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import LLM, Reranker, Tokenizer
-from lightrag_jsonl.querying.edges import EdgeBook
 from lightrag_jsonl.querying.pipeline import QueryPipeline
 from lightrag_jsonl.questions import Questions
 from lightrag_jsonl.reuse import Reuse
@@ -92,7 +90,6 @@ def connect(database: Database, setup: Setup) -> Engine:
         answerer=parts.answerer,
         language=setup.language,
         cite=cited,
-        book=EdgeBook(candidate_edges, resolve_selection),
     )
     others = (parts.answerer, parts.keyword_extractor, setup.reranker, tokenizer)
     reuse = Reuse(database, ask, parts.embedder, others)

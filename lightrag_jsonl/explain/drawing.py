@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from lightrag_jsonl.explain.edges import Edge
+from lightrag_jsonl.candidates import Edge
 
 Points = npt.NDArray[np.float64]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import ClassVar, Literal, TypeAlias
 
+from lightrag_jsonl.candidates import Edge, SelectedEdge
 from lightrag_jsonl.explain import prov
-from lightrag_jsonl.explain.edges import Edge, SelectedEdge
 from lightrag_jsonl.explain.prov import Bases
 from lightrag_jsonl.explain.rdf import Iri, Triple
 from lightrag_jsonl.options import Selection as Method

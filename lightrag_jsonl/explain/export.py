@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lightrag_jsonl.candidates import SelectedEdge
 from lightrag_jsonl.explain import prov
-from lightrag_jsonl.explain.edges import SelectedEdge
 from lightrag_jsonl.explain.prov import DCT, DERIVED, LABEL, RETRIEVAL_GRAPH, SOURCE_GRAPH, tg
 from lightrag_jsonl.explain.rdf import (
     TYPE,

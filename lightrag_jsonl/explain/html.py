@@ -12,8 +12,8 @@ from html import escape
 from importlib import resources
 from itertools import pairwise
 
+from lightrag_jsonl.candidates import SelectedEdge
 from lightrag_jsonl.explain.drawing import draw, drawn_edges
-from lightrag_jsonl.explain.edges import SelectedEdge
 from lightrag_jsonl.explain.events import Shown
 from lightrag_jsonl.explain.prov import session_uri, xsd_time
 from lightrag_jsonl.explain.sources import Sources

@@ -7,8 +7,8 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lightrag_jsonl.candidates import ID_LENGTH, Edge, edge_id
 from lightrag_jsonl.errors import CorruptError, NotFoundError
-from lightrag_jsonl.explain.edges import ID_LENGTH, Edge, edge_id
 from lightrag_jsonl.explain.events import Selection
 from lightrag_jsonl.explain.library import StoredLibrary, described
 from lightrag_jsonl.explain.sources import SourceDocument, Sources, look_up

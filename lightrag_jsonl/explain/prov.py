@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import quote
 
+from lightrag_jsonl.candidates import Edge, SelectedEdge
 from lightrag_jsonl.errors import ConfigError
-from lightrag_jsonl.explain.edges import Edge, SelectedEdge
 from lightrag_jsonl.explain.rdf import RDFS, TYPE, XSD, Iri, Literal, Triple
 from lightrag_jsonl.text import name_key
 from lightrag_jsonl.types import Mode

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from datetime import UTC, datetime
 
+from lightrag_jsonl.candidates import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.errors import StorageError
-from lightrag_jsonl.explain.edges import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.explain.events import (
     AnswerChunk,
     Answered,

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from lightrag_jsonl.candidates import Edge, SelectedEdge
 from lightrag_jsonl.explain.codec import from_json, to_json
-from lightrag_jsonl.explain.edges import Edge, SelectedEdge
 from lightrag_jsonl.explain.events import (
     AnswerChunk,
     Answered,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from lightrag_jsonl.explain.edges import edge_id
+from lightrag_jsonl.candidates import edge_id
 from lightrag_jsonl.explain.events import Stage
 from lightrag_jsonl.explain.sources import Library
 from lightrag_jsonl.explain.trace import Trace

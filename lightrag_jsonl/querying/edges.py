@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
 
 from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.candidates import candidate_edges, resolve_selection
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.options import Selection
-from lightrag_jsonl.types import JsonlResult, Rejection, Relation, Usage
+from lightrag_jsonl.types import Rejection, Relation, Usage
 
 CANDIDATES = 3  # times `top_k` relations are looked at where they are chosen from
 
@@ -33,44 +33,6 @@ class EdgeSelection:
     fallback: bool = False
     usage: Usage = Usage()
     error: str | None = None
-
-
-class Edge(Protocol):
-    """A candidate under its short id."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def labels(self) -> tuple[str, str, str]: ...
-
-
-class Chosen(Protocol):
-    """A candidate that was chosen."""
-
-    @property
-    def edge(self) -> Edge: ...
-    @property
-    def reasoning(self) -> str | None: ...
-
-
-class Resolution(Protocol):
-    """A selection answer, resolved."""
-
-    @property
-    def selected(self) -> Sequence[Chosen]: ...
-    @property
-    def rejections(self) -> Sequence[Rejection]: ...
-
-
-E = TypeVar("E", bound=Edge)
-
-
-@dataclass(frozen=True, slots=True)
-class EdgeBook(Generic[E]):
-    """How candidates get their ids, and how an answer is read by them."""
-
-    candidates: Callable[[Iterable[Relation]], Sequence[E]]
-    resolve: Callable[[JsonlResult, Iterable[E]], Resolution]
 
 
 def ranked(method: Selection, relations: Sequence[Relation], count: int) -> EdgeSelection:
@@ -98,7 +60,7 @@ def kept(selection: EdgeSelection, shown: Iterable[Relation]) -> EdgeSelection:
 
 
 async def chosen(
-    question: str, relations: Sequence[Relation], *, ask: Ask, book: EdgeBook[E], count: int
+    question: str, relations: Sequence[Relation], *, ask: Ask, count: int
 ) -> EdgeSelection:
     """The relations that the model chose, in its order; the first `count` where it chose none.
 
@@ -106,10 +68,11 @@ async def chosen(
     """
     if not relations:
         return EdgeSelection("score")
-    edges = book.candidates(relations)
+    edges = candidate_edges(relations)
     lines = [
         json.dumps(
-            dict(zip(("id", *"spo"), (edge.id, *edge.labels), strict=True)), ensure_ascii=False
+            {"id": edge.id, "s": edge.source, "p": edge.predicate, "o": edge.target},
+            ensure_ascii=False,
         )
         for edge in edges
     ]
@@ -119,7 +82,7 @@ async def chosen(
         log.warning("no edges were chosen, rank decides: %s", error)
         by_rank = ranked("llm", relations, count)
         return replace(by_rank, fallback=True, error=str(error) or type(error).__name__)
-    found = book.resolve(records.result, edges)
+    found = resolve_selection(records.result, edges)
     table = _by_labels(relations)
     picked = [(table[item.edge.labels], item.reasoning) for item in found.selected]
     fallback = not picked
@@ -130,7 +93,7 @@ async def chosen(
         "llm",
         tuple(relation for relation, _ in picked),
         tuple(reason for _, reason in picked),
-        tuple(found.rejections),
+        found.rejections,
         fallback,
         records.reply.usage,
     )

@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
 
 from lightrag_jsonl.ask import Ask, Reply
 from lightrag_jsonl.calls import answer_of
@@ -25,7 +24,6 @@ from lightrag_jsonl.querying.answering import (
     chat_messages,
     nothing_found,
 )
-from lightrag_jsonl.querying.edges import EdgeBook
 from lightrag_jsonl.querying.observing import Observer, Silent
 from lightrag_jsonl.querying.recipes import RECIPES
 from lightrag_jsonl.querying.retrieving import Retriever
@@ -43,8 +41,7 @@ class QueryPipeline:
     """Answers questions from one index.
 
     `keyword_extractor` and `answerer`, where given, stand in for the model. `cite` finds the
-    citations of an answer. `book` tells relations by short ids for `selection="llm"`; without
-    it, or without a model, rank selects.
+    citations of an answer.
     """
 
     def __init__(
@@ -59,7 +56,6 @@ class QueryPipeline:
         answerer: Answerer | None,
         language: str,
         cite: Cite | None = None,
-        book: EdgeBook[Any] | None = None,
     ) -> None:
         self._ask = ask
         self._tokenizer = RememberingTokenizer(tokenizer)
@@ -73,7 +69,6 @@ class QueryPipeline:
             reranker=reranker,
             keyword_extractor=keyword_extractor,
             language=language,
-            book=book,
         )
 
     def close(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.calls import SoundReranker, embedded
@@ -23,7 +22,7 @@ from lightrag_jsonl.querying.answering import (
     recent_turns,
 )
 from lightrag_jsonl.querying.context import build_context
-from lightrag_jsonl.querying.edges import EdgeBook, EdgeSelection
+from lightrag_jsonl.querying.edges import EdgeSelection
 from lightrag_jsonl.querying.ground import WholeGround
 from lightrag_jsonl.querying.hits import Probe
 from lightrag_jsonl.querying.keywords import find_keywords
@@ -55,7 +54,6 @@ class Retriever:
         reranker: Reranker | None,
         keyword_extractor: KeywordExtractor | None,
         language: str,
-        book: EdgeBook[Any] | None,
     ) -> None:
         self._ask = ask
         self._keeper = keeper
@@ -64,7 +62,6 @@ class Retriever:
         self._reranker = None if reranker is None else SoundReranker(reranker)
         self._keyword_extractor = keyword_extractor
         self._language = language
-        self._book = book
         self._whole = WholeGround()
         self._thread = SearchThread()
 
@@ -181,7 +178,7 @@ class Retriever:
         return self._reranker is not None and param.enable_rerank
 
     def _model_selects(self, param: QueryParam) -> bool:
-        return param.selection == "llm" and self._book is not None and self._ask.has_model
+        return param.selection == "llm" and self._ask.has_model
 
     async def _reranked(self, question: str, findings: Findings, param: QueryParam) -> Findings:
         """The best `chunk_top_k` chunks, judged by the reranker where there is one."""
@@ -203,10 +200,10 @@ class Retriever:
         """The relations to answer from; where a model chose them, only what belongs to them
         (specification 2, section 1: from the selected edges and chunks only).
         """
-        if self._book is None or not self._model_selects(param):
+        if not self._model_selects(param):
             return _by_rank(findings, param), findings
         selection = await edges.chosen(
-            question, findings.relations, ask=self._ask, book=self._book, count=param.top_k
+            question, findings.relations, ask=self._ask, count=param.top_k
         )
         if selection.fallback or not selection.relations:
             return selection, findings

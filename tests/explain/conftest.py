@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from lightrag_jsonl.candidates import SelectedEdge, candidate_edges
 from lightrag_jsonl.explain.citations import Citable, resolve_citations
-from lightrag_jsonl.explain.edges import SelectedEdge, candidate_edges
 from lightrag_jsonl.explain.events import (
     AnswerChunk,
     Answered,

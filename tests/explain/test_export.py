@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightrag_jsonl.candidates import SelectedEdge
 from lightrag_jsonl.errors import ConfigError
-from lightrag_jsonl.explain.edges import SelectedEdge
 from lightrag_jsonl.explain.events import Event
 from lightrag_jsonl.explain.export import export
 from lightrag_jsonl.explain.prov import Bases

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lightrag_jsonl.candidates import Edge, SelectedEdge
 from lightrag_jsonl.explain.drawing import LARGE, drawn_edges, layout
-from lightrag_jsonl.explain.edges import Edge, SelectedEdge
 from lightrag_jsonl.explain.events import Event, Shown
 from lightrag_jsonl.explain.html import trace_page
 from lightrag_jsonl.explain.sources import Sources

@@ -11,10 +11,8 @@ import pytest
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.adapters.offline import ExtractiveAnswerer, HashEmbedder, OfflineKeywords
 from lightrag_jsonl.ask import Ask
-from lightrag_jsonl.explain.edges import candidate_edges, resolve_selection
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import LLM, Embedder, Reranker, Tokenizer
-from lightrag_jsonl.querying.edges import EdgeBook
 from lightrag_jsonl.querying.pipeline import QueryPipeline
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
@@ -149,7 +147,6 @@ def pipelines() -> Iterator[Pipelines]:
             keyword_extractor=None if llm else OfflineKeywords("en"),
             answerer=None if llm else ExtractiveAnswerer("en"),
             language=language,
-            book=EdgeBook(candidate_edges, resolve_selection),
         )
 
     yield make

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl.explain.edges import edge_id
+from lightrag_jsonl.candidates import edge_id
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.querying.edges import EdgeSelection
 from lightrag_jsonl.querying.observing import Silent

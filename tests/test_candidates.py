@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.explain.edges import (
+from lightrag_jsonl.candidates import (
     candidate_edges,
     edge_id,
     edge_ids,
