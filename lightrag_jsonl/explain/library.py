@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import mimetypes
 import sqlite3
+from collections.abc import Mapping
+from typing import TypeAlias
 
 from lightrag_jsonl.explain.citations import Citable, Cited, resolve_citations
 from lightrag_jsonl.explain.sources import SourceDocument
@@ -15,6 +17,8 @@ from lightrag_jsonl.types import Chunk, Context, Entity, Page, Relation
 CITED_CHUNKS = 5  # of an entity or relation: where it was first read
 REMEMBERED = 2_000  # chunks and documents that are kept at hand
 REMEMBERED_CHARACTERS = 50_000_000  # of pages
+
+Item: TypeAlias = Entity | Relation | Chunk
 
 
 class StoredLibrary:
@@ -67,29 +71,26 @@ def described(stored: documents.StoredDocument) -> SourceDocument:
 
 def cite(database: Database, text: str, context: Context) -> Cited:
     """The citations of an answer written from `context`; only what it cites is looked up."""
+    items: list[Item] = [*context.entities, *context.relations, *context.chunks]
+    shown = dict(enumerate(items, 1))
     wanted = {number for mark in markers(text) for number in mark.numbers}
-    chunk_ids: dict[int, tuple[str, ...]] = {}
-    own: dict[int, Citable] = {}
-    facts: list[Entity | Relation] = [*context.entities, *context.relations]
-    for number, item in enumerate(facts, 1):
-        if number in wanted:
-            chunk_ids[number] = item.chunk_ids[:CITED_CHUNKS]
-    first = len(context.entities) + len(context.relations) + 1
-    for number, chunk in enumerate(context.chunks, first):
-        if number in wanted:
-            own[number] = Citable("chunk", chunk.id, (chunk,))
+    cited = {number: shown[number] for number in sorted(wanted & shown.keys())}
+    names = [name for item in cited.values() for name in _read_in(item)]
     with database.reading() as connection:
-        every = [name for names in chunk_ids.values() for name in names]
-        found = documents.chunks_by_id(connection, dict.fromkeys(every))
-    for number, names in chunk_ids.items():
-        chunks = tuple(found[name] for name in names if name in found)
-        own[number] = _fact(number, context, chunks)
+        found = documents.chunks_by_id(connection, dict.fromkeys(names))
+    own = {number: _citable(item, found) for number, item in cited.items()}
     return resolve_citations(text, own, context.documents)
 
 
-def _fact(number: int, context: Context, chunks: tuple[Chunk, ...]) -> Citable:
-    if number <= len(context.entities):
-        return Citable("entity", context.entities[number - 1].name, chunks)
-    relation = context.relations[number - len(context.entities) - 1]
-    label = f"{relation.source} — {relation.predicate} → {relation.target}"
-    return Citable("relation", label, chunks)
+def _read_in(item: Item) -> tuple[str, ...]:
+    """The first chunks that a fact was read in."""
+    return () if isinstance(item, Chunk) else item.chunk_ids[:CITED_CHUNKS]
+
+
+def _citable(item: Item, found: Mapping[str, Chunk]) -> Citable:
+    if isinstance(item, Chunk):
+        return Citable("chunk", item.id, (item,))
+    chunks = tuple(found[name] for name in _read_in(item) if name in found)
+    if isinstance(item, Entity):
+        return Citable("entity", item.name, chunks)
+    return Citable("relation", f"{item.source} — {item.predicate} → {item.target}", chunks)

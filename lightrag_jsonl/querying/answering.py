@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.prompts import PromptManager
@@ -51,8 +51,4 @@ def nothing_found(prompts: PromptManager, param: QueryParam) -> str:
     """What is said without asking a model."""
     if param.fail_response is not None:
         return param.fail_response
-    return _text(prompts.render("no-context"))
-
-
-def _text(messages: Sequence[Message]) -> str:
-    return messages[-1].content.strip()
+    return prompts.render("no-context")[-1].content.strip()

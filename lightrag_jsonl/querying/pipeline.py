@@ -93,9 +93,7 @@ class QueryPipeline:
 
         `usages` are what was paid for it before.
         """
-        spent = list(usages)
-        run = self._run(question, param, observer or Silent(), context, spent, whole=True)
-        stream = AnswerStream(run)
+        stream = AnswerStream(self._run(question, param, context, observer, usages, whole=True))
         async for _ in stream:
             pass
         return stream.answer
@@ -108,27 +106,27 @@ class QueryPipeline:
         usages: Iterable[Usage] = (),
     ) -> AnswerStream:
         """The answer in pieces as they are written; `.answer` once they are exhausted."""
-        spent = list(usages)
-        run = self._run(question, param, observer or Silent(), None, spent, whole=False)
-        return AnswerStream(run)
+        return AnswerStream(self._run(question, param, None, observer, usages, whole=False))
 
     async def _run(
         self,
         question: str,
         param: QueryParam,
-        observer: Observer,
         context: Context | None,
-        usages: list[Usage],
+        observer: Observer | None,
+        usages: Iterable[Usage],
         *,
         whole: bool,
     ) -> AsyncGenerator[str | Answer]:
         """The pieces of the answer as text, then the answer itself."""
         started = time.monotonic()
+        observer = observer or Silent()
+        spent = list(usages)
         pieces: list[str] = []
         replies: list[Reply] = []
         try:
             if context is None:
-                context = await self._retriever.context(question, param, observer, usages)
+                context = await self._retriever.context(question, param, observer, spent)
             async with aclosing(self._pieces(context, param, replies, whole=whole)) as written:
                 async for piece in written:
                     pieces.append(piece)
@@ -137,7 +135,7 @@ class QueryPipeline:
             answer = await self._cited("".join(pieces), context)
             answer = replace(
                 answer,
-                usage=sum((reply.usage for reply in replies), sum(usages, Usage())),
+                usage=sum((reply.usage for reply in replies), sum(spent, Usage())),
                 truncated=any(reply.cut for reply in replies),
             )
             await observer.answered(answer)
