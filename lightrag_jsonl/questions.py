@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TypeAlias
 
-from lightrag_jsonl.explain.events import End, Event, new_session
+from lightrag_jsonl.explain.events import End, Event, Session
 from lightrag_jsonl.explain.recorder import Listener, Recorder
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.querying.pipeline import AnswerStream, QueryPipeline
@@ -99,9 +99,7 @@ class Questions:
         self._database.check_place()  # before anything is paid for, and kept where nobody finds it
         with self._database.reading() as connection:
             generation = snapshot.generation(connection)
-        session = new_session(
-            sanitize(question), param.mode, generation=generation, new_id=self._new_id, clock=now
-        )
+        session = Session(self._new_id(), sanitize(question), param.mode, now(), generation)
         return Recorder(self._database, session, listener=listener, clock=now)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import ClassVar, Literal, TypeAlias
 
 from lightrag_jsonl.candidates import Edge, SelectedEdge
@@ -195,18 +193,6 @@ class End(_Event):
 
 
 Event: TypeAlias = Session | KeywordsFound | Retrieval | Selection | AnswerChunk | Answered | End
-
-
-def new_session(
-    question: str,
-    mode: Mode,
-    *,
-    generation: int = 0,
-    new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Session:
-    """The first event of a query; its `trace_id` goes into all others."""
-    return Session(new_id(), question, mode, clock(), generation)
 
 
 def _message(

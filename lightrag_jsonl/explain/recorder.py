@@ -7,7 +7,7 @@ import logging
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from datetime import UTC, datetime
+from datetime import datetime
 
 from lightrag_jsonl.candidates import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.errors import StorageError
@@ -48,8 +48,8 @@ class Recorder:
         database: Database,
         session: Session,
         *,
-        listener: Listener | None = None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        listener: Listener | None,
+        clock: Callable[[], datetime],
     ) -> None:
         self._database = database
         self._session = session

@@ -85,22 +85,18 @@ def apply(trace: Trace, event: Event) -> Trace:
     """The trace after one more event."""
     if event.trace_id != trace.id:
         raise ValueError(f"event of query {event.trace_id!r} in the trace of {trace.id!r}")
-    stages = (
-        trace.stages if event.stage in (*trace.stages, "chunk") else (*trace.stages, event.stage)
-    )
+    if event.stage not in (*trace.stages, "chunk"):
+        trace = replace(trace, stages=(*trace.stages, event.stage))
     match event:
         case KeywordsFound():
-            return replace(trace, stages=stages, keywords=event.keywords)
+            return replace(trace, keywords=event.keywords)
         case Retrieval():
-            return replace(
-                trace, stages=stages, candidates=event.edges, retrieved_chunks=event.chunk_ids
-            )
+            return replace(trace, candidates=event.edges, retrieved_chunks=event.chunk_ids)
         case Selection():
-            return _selected(replace(trace, stages=stages), event)
+            return _selected(trace, event)
         case Answered():
             return replace(
                 trace,
-                stages=stages,
                 answer=event.text,
                 citations=event.citations,
                 invented=event.invented,
@@ -110,7 +106,6 @@ def apply(trace: Trace, event: Event) -> Trace:
         case End():
             return replace(
                 trace,
-                stages=stages,
                 status=event.status,
                 error=event.error,
                 sources=event.sources,

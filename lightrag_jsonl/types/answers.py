@@ -97,6 +97,8 @@ class Answer:
     truncated: bool = False
 
     def __str__(self) -> str:
+        if not self.citations:
+            return self.text
         names = told_apart((one.document_id, one.document) for one in self.citations)
         sources = []
         for one in self.citations:
@@ -104,4 +106,4 @@ class Answer:
                 names[one.document_id], one.page, one.start, one.end, self.context.language
             )
             sources.append(f"[{one.number}] {place}")
-        return "\n".join([self.text, *(["", *dict.fromkeys(sources)] if sources else [])])
+        return "\n".join([self.text, "", *dict.fromkeys(sources)])

@@ -17,8 +17,8 @@ from lightrag_jsonl.explain.events import (
     Event,
     Retrieval,
     Selection,
+    Session,
     Shown,
-    new_session,
 )
 from lightrag_jsonl.explain.sources import SourceDocument, Sources, look_up
 from lightrag_jsonl.explain.trace import Trace, fold
@@ -103,9 +103,8 @@ def told(shelf: Shelf) -> Callable[..., tuple[Event, ...]]:
         shown = Shown(1, "relation", edges[0].id, label, chunk_ids, "She found it.")
         chunks = tuple(shelf.chunks[name] for name in chunk_ids if name in shelf.chunks)
         cited = resolve_citations(answer, {1: Citable("relation", label, chunks)})
-        session = new_session(QUESTION, "hybrid", new_id=lambda: trace_id, clock=lambda: NOON)
         return (
-            session,
+            Session(trace_id, QUESTION, "hybrid", NOON),
             Retrieval(trace_id, "hybrid", edges),
             Selection(trace_id, "llm", (chosen,), shown=(shown,)),
             AnswerChunk(trace_id, answer),

@@ -16,7 +16,6 @@ from lightrag_jsonl.explain.events import (
     Event,
     KeywordsFound,
     Session,
-    new_session,
 )
 from lightrag_jsonl.explain.export import trace_triples
 from lightrag_jsonl.explain.trace import (
@@ -120,20 +119,13 @@ def test_a_trace_begins_with_its_session(told: Told) -> None:
         fold(told()[1:])
 
 
-def test_id_and_clock_are_injected() -> None:
-    """A session takes its id and its time from outside."""
-    session = new_session("q", "mix", new_id=lambda: "fixed", clock=lambda: NOON)
-
-    assert session == Session("fixed", "q", "mix", NOON)
-
-
 awkward = st.text(st.characters(codec=None), max_size=12)
 
 
 @given(question=awkward, piece=awkward, reason=awkward, error=st.none() | awkward)
 def test_json_round_trip(question: str, piece: str, reason: str, error: str | None) -> None:
     """A trace and its events come back from JSON as they were, whatever their texts."""
-    session = new_session(question, "naive", new_id=lambda: "1", clock=lambda: NOON)
+    session = Session("1", question, "naive", NOON)
     events: list[Event] = [
         session,
         KeywordsFound("1", Keywords((piece,), (reason,))),
