@@ -307,6 +307,8 @@ def _told(trace: Trace, sources: Sources) -> Iterator[str]:
         if trace.reused:
             yield "    (written for an earlier, similar question)"
         yield from (f"    {line}" for line in trace.answer.split("\n"))
+        if trace.truncated:
+            yield "    (not whole: the model reached its token limit)"
         yield from (f"    {line}" for line in _citations(trace, sources))
     if trace.error:
         yield f"[failed] {one_line(trace.error)}"

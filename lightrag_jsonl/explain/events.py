@@ -155,7 +155,8 @@ class AnswerChunk(_Event):
 class Answered(_Event):
     """The whole answer, its citations resolved; `invented` are cited numbers that were not shown.
 
-    `reused` tells that it was written for an earlier question, from what is shown here.
+    `reused` tells that it was written for an earlier question, from what is shown here, `truncated`
+    that the model stopped at its token limit.
     """
 
     stage: ClassVar[Stage] = "answer"
@@ -164,6 +165,7 @@ class Answered(_Event):
     invented: tuple[int, ...] = ()
     usage: Usage = field(default_factory=Usage)
     reused: bool = False
+    truncated: bool = False
 
     @property
     def triples(self) -> tuple[Triple, ...]:

@@ -39,6 +39,7 @@ PHRASES: Mapping[Language, Mapping[str, str]] = {
         "none": "No answer is on record.",
         "invented": "Cited, but never shown: {numbers}",
         "fallback": "The model chose no edge; the best by rank were taken.",
+        "truncated": "The answer is not whole: the model reached its token limit.",
         "reused": "This answer was written for an earlier, similar question.",
         "unchosen": "The model could not be asked to choose ({error}); the best by rank were taken.",
         "rejected": "Refused lines of the selection: {reasons}",
@@ -62,6 +63,7 @@ PHRASES: Mapping[Language, Mapping[str, str]] = {
         "none": "没有记录到回答。",
         "invented": "引用了但从未展示过：{numbers}",
         "fallback": "模型没有选出任何边，改用排名最高的边。",
+        "truncated": "回答不完整：模型达到了 token 上限。",
         "reused": "这个回答原是为先前一个相似的问题写的。",
         "unchosen": "无法请模型选边（{error}），改用排名最高的边。",
         "rejected": "选择结果中被拒绝的行：{reasons}",
@@ -139,6 +141,8 @@ class _Page:
             yield self.words["incomplete"]
         if trace.invented:
             yield self._say("invented", numbers=", ".join(f"[{n}]" for n in trace.invented))
+        if trace.truncated:
+            yield self.words["truncated"]
         if trace.reused:
             yield self.words["reused"]
         if trace.selection_error:

@@ -136,7 +136,7 @@ class Recorder:
         """The whole answer, and the end."""
         await self._tell(AnswerChunk(self.trace_id, "", end_of_stream=True))
         told = answer.text, answer.citations, answer.invented, answer.usage
-        await self._add(Answered(self.trace_id, *told, reused))
+        await self._add(Answered(self.trace_id, *told, reused, answer.truncated))
         cited = tuple(dict.fromkeys(citation.document for citation in answer.citations))
         await self._end(End(self.trace_id, self._clock(), cited or self._sources))
 

@@ -34,7 +34,7 @@ class Trace:
     `candidates` and `retrieved_chunks` are what was found, `selected` and `selected_chunks`
     what was chosen, `shown` what the answer's prompt held. `selection_error` is why the model
     could not choose. `answer` is None until it is whole; `reused`, it was written for an earlier
-    question.
+    question; `truncated`, the model stopped at its token limit.
     """
 
     id: str
@@ -61,6 +61,7 @@ class Trace:
     invented: tuple[int, ...] = ()
     usage: Usage = field(default_factory=Usage)
     reused: bool = False
+    truncated: bool = False
     sources: tuple[str, ...] = ()
     ended_at: datetime | None = None
 
@@ -102,6 +103,7 @@ def apply(trace: Trace, event: Event) -> Trace:
                 invented=event.invented,
                 usage=event.usage,
                 reused=event.reused,
+                truncated=event.truncated,
             )
         case End():
             return replace(

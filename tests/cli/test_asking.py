@@ -86,7 +86,8 @@ def test_a_cut_answer_is_told_as_cut(
     for result in results:
         assert result.stdout.startswith("In War")
         assert "note: the answer is not whole" in result.stderr
-    assert told["truncated"] is True
+    shown = run("explain", "show", "-w", kb, told["trace_id"]).stdout
+    assert told["truncated"] is True and "not whole" in shown
 
 
 def test_history_and_instructions_reach_the_model(run: Run, kb: Path, tmp_path: Path) -> None:

@@ -119,4 +119,8 @@ def test_an_answer_says_that_it_is_cut(
         rag.query("Who?", reused)
         again = [rag.query("Where?", reused), streamed("When?", reused)]
         assert all(rag.trace(str(answer.trace_id)).reused for answer in again)
-    assert {one.truncated for one in (*new, *known, *again)} == {finish == "length"}
+        every = [*new, *known, *again]
+        told = {rag.trace(str(answer.trace_id)).truncated for answer in every}
+        pages = [rag.trace_html(str(answer.trace_id)) for answer in every]
+    assert told == {one.truncated for one in every} == {finish == "length"}
+    assert all(("reached its token limit" in page) == (finish == "length") for page in pages)
