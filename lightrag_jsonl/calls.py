@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Literal, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from lightrag_jsonl.errors import EmbeddingError, LightRAGError, LLMError
 from lightrag_jsonl.protocols import Answerer, Embedder, KeywordExtractor, Reranker, Vectors
@@ -15,6 +16,7 @@ from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Context, Keywords, Message
 from lightrag_jsonl.units import unit_rows
 
+Scores = npt.NDArray[np.float64]
 Result = TypeVar("Result")
 EmbeddingKind = Literal["query", "passage"]
 
@@ -63,20 +65,15 @@ async def answer_of(answerer: Answerer, question: str, context: Context) -> str:
         return sanitize(_text(await answerer.answer(question, context)))
 
 
-class SoundReranker:
-    """A reranker of whom an `LLMError` tells, whatever it does instead of giving numbers."""
-
-    def __init__(self, reranker: Reranker) -> None:
-        self._reranker = reranker
-
-    async def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """A number a text."""
-        with _told_of(f"reranker {_name(self._reranker)}", LLMError):
-            scores = np.asarray(await self._reranker.score(query, texts), np.float64)
-            if scores.ndim != 1:
-                raise TypeError(f"it gave numbers of shape {scores.shape}, not one a text")
-            numbers: list[float] = scores.tolist()
-            return numbers
+async def scores_of(reranker: Reranker, question: str, texts: Sequence[str]) -> Scores:
+    """What a reranker gives for texts: float64 of shape (len(texts),); whatever it does instead, an
+    `LLMError` tells.
+    """
+    with _told_of(f"reranker {_name(reranker)}", LLMError):
+        scores = np.array(await reranker.score(question, texts), np.float64)
+        if scores.shape != (len(texts),):
+            raise TypeError(f"it gave numbers of shape {scores.shape} for {len(texts)} texts")
+    return scores
 
 
 @contextmanager

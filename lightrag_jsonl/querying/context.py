@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, TypeVar
 
+from lightrag_jsonl.languages import known_language
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.querying.writing import WORDS, Found, Item, Writer
@@ -35,7 +36,7 @@ def build_context(
     Items are numbered in the order entities, relations, chunks, from 1. A description or a
     passage that alone would break its budget is shown, and returned, from its beginning only.
     """
-    writer = Writer(WORDS.get(language, WORDS["en"]), found.documents)
+    writer = Writer(WORDS[known_language(language)], found.documents)
     room = _Room.of(param, tokenizer)
     kept, prompt, tokens = _fitted(found, writer, room, tokenizer)
     return Context(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from lightrag_jsonl.ask import Ask
-from lightrag_jsonl.calls import SoundReranker, embedded
+from lightrag_jsonl.calls import embedded
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.options import QueryParam, Selection
 from lightrag_jsonl.protocols import (
@@ -59,7 +59,7 @@ class Retriever:
         self._keeper = keeper
         self._embedder = embedder
         self._tokenizer = tokenizer
-        self._reranker = None if reranker is None else SoundReranker(reranker)
+        self._reranker = reranker
         self._keyword_extractor = keyword_extractor
         self._language = language
         self._whole = WholeGround()

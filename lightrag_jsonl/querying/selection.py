@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.calls import scores_of
 from lightrag_jsonl.options import Fusion
 from lightrag_jsonl.protocols import Reranker
 from lightrag_jsonl.querying import walk
@@ -82,10 +82,7 @@ async def reranked(
     was reached through facts keeps its own rank beside it.
     """
     judged = [place for place, chunk in enumerate(chunks) if not direct or chunk.id in direct]
-    scores = await reranker.score(question, [chunks[place].text for place in judged])
-    if len(scores) != len(judged):
-        raise ConfigError(f"the reranker gave {len(scores)} scores for {len(judged)} texts")
-    found = np.array(scores, np.float64)
+    found = await scores_of(reranker, question, [chunks[place].text for place in judged])
     found[np.isnan(found)] = -np.inf
     hits = Hits.of(judged, found)[foremost(found, np.array(judged, np.int64), len(judged))]
     before = Hits.of(range(len(chunks)), np.zeros(len(chunks))) if facts else NO_HITS

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TypeVar
 
+from lightrag_jsonl.languages import Language
 from lightrag_jsonl.types import Chunk, Entity, Relation
 
 LABEL_LENGTH = 200  # characters of a title that are shown
@@ -28,7 +29,7 @@ class Words:
     separator: str
 
 
-WORDS: Mapping[str, Words] = {
+WORDS: Mapping[Language, Words] = {
     "en": Words("Entities", "Relations", "Passages", "Sources", ", page {}", "weight {:g}", ", "),
     "zh": Words("实体", "关系", "原文", "来源", "，第 {} 页", "权重 {:g}", "，"),
 }

@@ -79,9 +79,10 @@ def test_the_prompt_numbers_entities_then_relations_then_chunks() -> None:
     assert lines[-2:] == ["Sources:", "- The title: [5][6]"]
 
 
-def test_headings_are_in_the_language_of_the_index() -> None:
+@pytest.mark.parametrize("language", ["zh", "zh-CN"])
+def test_headings_are_in_the_language_of_the_index(language: str) -> None:
     """A Chinese index shows Chinese headings."""
-    prompt = built(found(), language="zh").prompt
+    prompt = built(found(), language=language).prompt
     assert prompt.startswith("实体:") and "The title，第 1 页:" in prompt and "权重 2" in prompt
 
 
