@@ -433,7 +433,7 @@ class Ask:
             self._keeping -= 1
 
     async def _write(self, job: Callable[..., object], *, urgent: bool = False) -> None:
-        if self._keeps:
+        if self._keeps and self._database.takes_notes():
             await self._database.committed(job, flush=False, urgent=urgent, single=True)
 
 

@@ -60,7 +60,8 @@ class Questions:
         except BaseException as error:  # what the pipeline has told already is told once
             await recorder.failed(error)
             raise
-        return replace(answer, trace_id=recorder.trace_id)
+        stored = self._database.takes_notes()
+        return replace(answer, trace_id=recorder.trace_id if stored else None)
 
     async def _answered(
         self, question: str, param: QueryParam, recorder: Recorder, tell: Tell | None

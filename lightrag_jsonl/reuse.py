@@ -73,7 +73,7 @@ class Reuse:
 
     async def keep(self, question: str, param: QueryParam, answer: Answer, at: int) -> None:
         """Store an answer for reuse, written over generation `at` of the index."""
-        if param.similarity_reuse is None:
+        if param.similarity_reuse is None or not self._database.takes_notes():
             return
         write = partial(
             answers.keep,

@@ -211,6 +211,9 @@ class Recorder:
         wait: bool = False,
         single: bool = False,
     ) -> None:
+        if not self._database.takes_notes():
+            await self._tell(event)
+            return
         written = self._database.submit(self._unless_lost(job), flush=False, single=single)
         written.add_done_callback(self._note_loss)
         if wait or self._listener is not None:

@@ -413,6 +413,7 @@ class IndexPipeline:
         is cancelled lets go of the directory only when what was handed in is written: the next
         writer would plan its changes on rows that are about to be others.
         """
+        self._database.check_writable()
         folder, patience = self._database.path.parent, self._options.lock_timeout
         async with self._database.turn, writing(folder, patience):
             try:

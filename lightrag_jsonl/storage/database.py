@@ -18,7 +18,7 @@ from lightrag_jsonl.errors import CorruptError, LockedError, StorageError, Versi
 from lightrag_jsonl.forks import Home
 from lightrag_jsonl.indexfiles import DATABASE, LOCK, note_open
 from lightrag_jsonl.loops import PerLoop
-from lightrag_jsonl.storage import schema
+from lightrag_jsonl.storage import readonly, schema
 from lightrag_jsonl.storage.bulk import STATEMENTS
 from lightrag_jsonl.storage.trouble import translated
 from lightrag_jsonl.storage.writer import CHECKPOINT_PAGES, Job, Manner, Result, Waiting, Writer
@@ -36,7 +36,8 @@ class Database:
 
     Reads go through `reading()`, which lends a connection with a stable snapshot. Writes are
     functions handed to `submit()` or `committed()`: one thread runs each in a transaction, which a
-    failure undoes. Single statements that have gathered share one.
+    failure undoes. Single statements that have gathered share one. Where it is `read_only` there is
+    no writing: each is a `StorageError`.
     """
 
     def __init__(self, working_dir: Path | str) -> None:
@@ -45,6 +46,8 @@ class Database:
         ).resolve()  # it stays there, whatever a link leads to later
         self._make_directory()
         self.path = (self.working_dir / FILE_NAME).resolve()
+        self.read_only = readonly.is_read_only(self.path)
+        self._is_told = False  # that nothing is noted in it
         self._turns = PerLoop(asyncio.Lock)
         self._free: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._writer = Writer(self.path, self._connect)
@@ -64,12 +67,8 @@ class Database:
         For a `single` statement, which needs none, there is no transaction.
         """
         self._check_usable()
-        with translated(self.path):
-            try:
-                connection = self._free.get_nowait()
-            except queue.Empty:
-                connection = self._connect()
-                connection.execute("PRAGMA query_only = 1")
+        lent = readonly.connected(self.path) if self.read_only else self._lent()
+        with translated(self.path), lent as connection:
             try:
                 if not single:
                     connection.execute("BEGIN")
@@ -77,9 +76,20 @@ class Database:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-                self._free.put(connection)
-                if self._closed:  # meanwhile, by somebody else
-                    self._close_free()
+
+    @contextlib.contextmanager
+    def _lent(self) -> Iterator[sqlite3.Connection]:
+        try:
+            connection = self._free.get_nowait()
+        except queue.Empty:
+            connection = self._connect()
+            connection.execute("PRAGMA query_only = 1")
+        try:
+            yield connection
+        finally:
+            self._free.put(connection)
+            if self._closed:  # meanwhile, by somebody else
+                self._close_free()
 
     async def read(self, look: Job[Result]) -> Result:
         """What `look` finds, in a thread of its own: it may take seconds, which no loop should wait."""
@@ -91,6 +101,26 @@ class Database:
         return await asyncio.to_thread(found)
 
     # ── writing ─────────────────────────────────────────────────────────────────
+
+    def check_writable(self) -> None:
+        """`StorageError` where the index can only be read."""
+        if self.read_only:
+            raise StorageError(
+                f"{self.path.parent} cannot be written to, and the index there only be asked and "
+                "looked at; copy the folder to change it",
+                path=self.path.parent,
+            )
+
+    def takes_notes(self) -> bool:
+        """Whether traces and answers can be kept; where not, a warning says so, once."""
+        if self.read_only and not self._is_told:
+            self._is_told = True
+            log.warning(
+                "%s cannot be written to: questions leave no trace, and what a model answers is not "
+                "kept",
+                self.path.parent,
+            )
+        return not self.read_only
 
     @property
     def turn(self) -> asyncio.Lock:
@@ -141,6 +171,7 @@ class Database:
 
     def _hand_in(self, job: Job[Result], future: Waiting[Result], how: Manner) -> None:
         self._check_usable()  # in a forked process the lock may be held by nobody who comes back
+        self.check_writable()
         with self._guard:
             self._check_usable()
             self._writer.put(job, future, how)
@@ -251,6 +282,9 @@ class Database:
                 time.sleep(PAUSE_SECONDS)
 
     def _prepare(self) -> None:
+        if self.read_only:
+            self._check_readable()
+            return
         with translated(self.path):
             connection = self._connect()
             try:
@@ -267,6 +301,17 @@ class Database:
                 connection.execute("SELECT count(*) FROM settings").fetchone()
             finally:
                 connection.close()
+
+    def _check_readable(self) -> None:
+        with self.reading() as connection:
+            found = self._check_format(connection)
+            connection.execute("SELECT count(*) FROM settings").fetchone()
+        if found != schema.FORMAT:
+            raise VersionError(
+                f"{self.path} has format {found} and cannot be written to, this version of "
+                f"lightrag-jsonl reads {schema.FORMAT}: open it once where it can be written to",
+                path=self.path,
+            )
 
     def _begin_log(self, connection: sqlite3.Connection) -> None:
         """Switch to a write-ahead log; SQLite says nothing where it cannot, but stays as it was."""
