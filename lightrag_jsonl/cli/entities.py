@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lightrag_jsonl.cli.opening import asking, looking
+from lightrag_jsonl.cli.opening import asking, known_aliases, looking
 from lightrag_jsonl.cli.options import Setup, as_json, folder
 from lightrag_jsonl.cli.output import counted, emit_json, say, table
 from lightrag_jsonl.text import clean_name, name_key
 
 if TYPE_CHECKING:
     from lightrag_jsonl.duplicates import Duplicate
+    from lightrag_jsonl.indexing.renaming import Step
 
 
 @click.group()
@@ -53,7 +54,10 @@ def duplicates(setup: Setup, limit: int, as_json: bool) -> None:
 @as_json
 def merge(setup: Setup, names: tuple[str, ...], into: str, as_json: bool) -> None:
     """Make the entities NAMES one. What the texts say stays as it is, so this can be undone."""
+    from lightrag_jsonl.indexing.renaming import undoing
+
     into = clean_name(into)
+    before = known_aliases(setup.working_dir)
     with asking(setup) as rag:
         rag.merge_entities(names, into=into)
     if as_json:
@@ -61,9 +65,8 @@ def merge(setup: Setup, names: tuple[str, ...], into: str, as_json: bool) -> Non
         return
     others = [name for name in names if name_key(name) != name_key(into)]
     say(f"{counted(len(others), 'name')} now mean{'s' * (len(others) == 1)} {into}")
-    if others:
-        undo = " ".join(f'"{name}"' for name in others)
-        say(f"to undo: lightrag-jsonl entities unmerge -w {setup.working_dir} {undo}")
+    for number, step in enumerate(undoing(before, names, into)):
+        say(f"{' ' * 8 if number else 'to undo:'} {_undo(setup, step)}")
 
 
 @entities.command()
@@ -81,6 +84,13 @@ def unmerge(setup: Setup, names: tuple[str, ...], as_json: bool) -> None:
         emit_json({"unmerged": names})
         return
     say(f"{counted(len(names), 'name')} on {'its' if len(names) == 1 else 'their'} own again")
+
+
+def _undo(setup: Setup, step: Step) -> str:
+    names = " ".join(f'"{name}"' for name in step.names)
+    if step.into is None:
+        return f"lightrag-jsonl entities unmerge -w {setup.working_dir} {names}"
+    return f'lightrag-jsonl entities merge -w {setup.working_dir} {names} --into "{step.into}"'
 
 
 def _row(one: Duplicate) -> tuple[object, ...]:

@@ -16,6 +16,7 @@ from lightrag_jsonl.errors import ConfigError, EmbeddingError, StorageError
 if TYPE_CHECKING:
     from lightrag_jsonl.options import IndexOptions
     from lightrag_jsonl.protocols import LLM, Embedder, Vectors
+    from lightrag_jsonl.storage.aliases import Aliases
     from lightrag_jsonl.sync import LightRAG
 
 NO_MODEL = "none"
@@ -121,6 +122,17 @@ def older_documents(working_dir: Path, ids: Sequence[str]) -> list[str]:
 
     with contextlib.closing(Database(working_dir)) as database, database.reading() as connection:
         return overview.namesakes(connection, ids)
+
+
+def known_aliases(working_dir: Path) -> Aliases:
+    """Which names stand for which entity; none where there is no index."""
+    from lightrag_jsonl.storage import aliases
+    from lightrag_jsonl.storage.database import Database
+
+    if not has_index(working_dir):
+        return aliases.Aliases()
+    with contextlib.closing(Database(working_dir)) as database, database.reading() as connection:
+        return aliases.read(connection)
 
 
 def remember(working_dir: Path, known: Mapping[str, str], values: Mapping[str, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from lightrag_jsonl.errors import ConfigError, NotFoundError
@@ -17,6 +17,13 @@ class Renaming(NamedTuple):
 
     change: Callable[[Aliases], Aliases]
     concerned: Collection[str]
+
+
+class Step(NamedTuple):
+    """Names to be merged `into` another, or to be set free where there is none."""
+
+    names: tuple[str, ...]
+    into: str | None = None
 
 
 def cleaned(into: str) -> str:
@@ -49,3 +56,40 @@ def unmerging(connection: sqlite3.Connection, names: Collection[str]) -> Renamin
         raise NotFoundError(f"not merged into another entity: {', '.join(strangers)}")
     concerned = keys | {targets.get(key, key) for key in keys}
     return Renaming(lambda now: now.without(keys), concerned)
+
+
+def undoing(before: Aliases, names: Collection[str], into: str) -> Iterator[Step]:
+    """What brings the aliases back that were there `before`, once `names` are merged into `into`.
+
+    The names are set free; then each is called and merged as it was, with all that it led to.
+    """
+    called, target = {name_key(sanitize(name)): name for name in names}, name_key(into)
+    after = before.merged(called, target, into)
+    free = {key: name for key, name in called.items() if key != target}
+    if not free and target not in before.displays:  # it was only spelt anew
+        free = {target: into}
+    if free:
+        yield Step(tuple(free.values()))
+        after = after.without(free)
+    back = _led_on(before, [*called, target])
+    for key in (*called, target):
+        display = before.displays.get(key, "")
+        if display and key not in back.values() and display != after.displays.get(key):
+            yield Step((display,), display)
+            after = after.merged([key], key, display)
+    for key, end in back.items():
+        name = before.displays.get(key) or called.get(key, key)
+        yield Step((name,), before.displays[end])
+
+
+def _led_on(known: Aliases, keys: Collection[str]) -> dict[str, str]:
+    """The links from these keys on to their ends; each after all those that lead to it."""
+    found: dict[str, str] = {}
+    for start in keys:
+        key = start
+        while key in known.links:
+            end = known.links[key]
+            found.pop(key, None)
+            found[key] = end
+            key = end
+    return found

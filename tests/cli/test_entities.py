@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from lightrag_jsonl.storage import aliases
+from lightrag_jsonl.storage.aliases import Aliases
+from lightrag_jsonl.storage.database import Database
 from tests.cli.conftest import Run
 
 
@@ -28,3 +32,34 @@ def test_a_merge_tells_the_name_as_it_is_kept(
     assert told.stdout.startswith("1 name now means The Curies\n")
     merged = run_json("entities", "merge", "-w", kb, "Marie Curie", "--into", "《The Curies》")
     assert merged["into"] == "The Curies"
+
+
+def test_the_commands_to_undo_a_merge_bring_back_the_merges_before(
+    run: Run, run_json: Callable[..., Any], kb: Path
+) -> None:
+    """Who is merged into a name that was merged elsewhere takes it out of there; so does the other way."""
+
+    def merge(name: str, into: str) -> str:
+        return str(run("entities", "merge", "-w", kb, name, "--into", into).stdout)
+
+    def known() -> Aliases:
+        with contextlib.closing(Database(kb)) as database, database.reading() as connection:
+            return aliases.read(connection)
+
+    merge("radium", "Warsaw")
+    merge("Warsaw", "The Ends")
+    merge("Paris", "PARIS")
+    before = known()
+    for name, into in (
+        ("Pierre Curie", "Warsaw"),
+        ("The Ends", "radium"),
+        ("Paris", "warsaw"),
+        ("Paris", "paris"),
+        ("Warsaw", "Marie Curie"),
+    ):
+        told = merge(name, into)
+        assert known() != before
+        for undo in told.split("lightrag-jsonl ")[1:]:
+            result = run(*shlex.split(undo))
+            assert result.exit_code == 0, result.output
+        assert known() == before, told

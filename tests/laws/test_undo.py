@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import tempfile
+from collections.abc import Collection
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,9 +14,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lightrag_jsonl import AsyncLightRAG, IndexOptions
+from lightrag_jsonl.indexing.renaming import undoing
+from lightrag_jsonl.storage.aliases import Aliases
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.text import name_key
 from lightrag_jsonl.types import Document, Record
 from tests.indexing.kit import entity, index, problems, read_names, relation, stored, view
 from tests.indexing.libraries import libraries, slow, waiting
@@ -140,3 +144,29 @@ def test_deletion_asks_no_model_and_drops_summaries_with_their_inputs(tmp_path: 
 
     asyncio.run(run())
     assert problems(tmp_path) == []
+
+
+NAMES = st.sampled_from(["a", "A", "b", "B", "c", "C", "d", "D", "e"])
+RENAMINGS = st.lists(st.tuples(st.lists(NAMES, min_size=1, max_size=3), st.none() | NAMES))
+
+
+def renamed(known: Aliases, names: Collection[str], into: str | None) -> Aliases:
+    """What `merge`, or without a name to merge them into `unmerge`, makes of the aliases."""
+    keys = {name_key(name) for name in names}
+    return known.without(keys) if into is None else known.merged(keys, name_key(into), into)
+
+
+@given(RENAMINGS, st.lists(NAMES, min_size=1, max_size=3), NAMES)
+def test_what_undoes_a_merge_brings_all_names_back(
+    earlier: list[tuple[list[str], str | None]], names: list[str], into: str
+) -> None:
+    """Whatever was merged before, into whatever: each name stands for what it stood for, called so."""
+    before = Aliases()
+    for some, end in earlier:
+        before = renamed(before, some, end)
+
+    after = renamed(before, names, into)
+    for step in undoing(before, names, into):
+        after = renamed(after, *step)
+
+    assert after == before
