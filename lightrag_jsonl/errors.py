@@ -70,7 +70,7 @@ class CorruptError(StorageError):
 
 
 class VersionError(StorageError):
-    """The database was written by a newer version of this package."""
+    """The database has a format that this version of the package cannot read as it is."""
 
 
 class SettingsError(StorageError, ConfigError):
@@ -82,3 +82,7 @@ class NotFoundError(LightRAGError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+# What Python raises over a value of another kind than was expected: a damaged database has some.
+MISREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

@@ -84,6 +84,18 @@ def going_on(setup: Setup, given: Mapping[str, Any]) -> Iterator[LightRAG]:
         yield rag
 
 
+@contextlib.contextmanager
+def explained(working_dir: Path) -> Iterator[None]:
+    """`CorruptError` in place of an error that nobody expected, where the index is not sound."""
+    from lightrag_jsonl.storage.database import Database
+
+    if not has_index(working_dir):
+        yield
+        return
+    with contextlib.closing(Database(working_dir)) as database, database.explained():
+        yield
+
+
 # ── what the folder knows ───────────────────────────────────────────────────────
 
 

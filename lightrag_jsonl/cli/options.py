@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from lightrag_jsonl.errors import MISREAD, LightRAGError
 from lightrag_jsonl.options import MODES
 
 Command = Callable[..., None]
@@ -146,6 +147,15 @@ def with_options(*groups: Sequence[Option]) -> Option:
 def _with_setup(function: Command, options: Sequence[Option], names: Sequence[str]) -> Command:
     @functools.wraps(function)
     def with_setup(**given: Any) -> None:
-        function(Setup(**{name: given.pop(name) for name in names}), **given)
+        setup = Setup(**{name: given.pop(name) for name in names})
+        try:
+            function(setup, **given)
+        except LightRAGError:
+            raise
+        except MISREAD:
+            from lightrag_jsonl.cli.opening import explained
+
+            with explained(setup.working_dir):
+                raise
 
     return with_options(options)(with_setup)

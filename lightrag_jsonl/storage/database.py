@@ -14,7 +14,14 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from lightrag_jsonl.errors import CorruptError, LockedError, StorageError, VersionError
+from lightrag_jsonl.errors import (
+    MISREAD,
+    CorruptError,
+    LightRAGError,
+    LockedError,
+    StorageError,
+    VersionError,
+)
 from lightrag_jsonl.forks import Home
 from lightrag_jsonl.indexfiles import DATABASE, LOCK, note_open
 from lightrag_jsonl.loops import PerLoop
@@ -27,6 +34,7 @@ FILE_NAME = DATABASE
 BUSY_SECONDS = 30.0
 READERS_SECONDS = 5.0  # that a vacuum waits for those who still read the file as it was
 PAUSE_SECONDS = 0.02
+SHOWN = 3  # problems of a damaged index
 
 log = logging.getLogger(__name__)
 
@@ -67,8 +75,7 @@ class Database:
         For a `single` statement, which needs none, there is no transaction.
         """
         self._check_usable()
-        lent = readonly.connected(self.path) if self.read_only else self._lent()
-        with translated(self.path), lent as connection:
+        with translated(self.path), self._lent() as connection, self.explained():
             try:
                 if not single:
                     connection.execute("BEGIN")
@@ -78,7 +85,31 @@ class Database:
                     connection.execute("ROLLBACK")
 
     @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """`CorruptError` in place of an error that nobody expected, where the index is not sound."""
+        try:
+            yield
+        except LightRAGError:
+            raise
+        except MISREAD as error:
+            from lightrag_jsonl.storage import checks  # with much that an index opens without
+
+            with translated(self.path), self._lent() as connection:
+                found = checks.problems(connection)
+            if not found:
+                raise
+            raise CorruptError(
+                f"{self.path} is damaged ({'; '.join(found[:SHOWN])}): see what `lightrag-jsonl "
+                "doctor --repair` mends, or restore the folder from a copy",
+                path=self.path,
+            ) from error
+
+    @contextlib.contextmanager
     def _lent(self) -> Iterator[sqlite3.Connection]:
+        if self.read_only:
+            with readonly.connected(self.path) as connection:
+                yield connection
+            return
         try:
             connection = self._free.get_nowait()
         except queue.Empty:

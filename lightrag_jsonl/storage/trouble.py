@@ -10,6 +10,7 @@ from pathlib import Path
 from lightrag_jsonl.errors import CorruptError, LockedError, StorageError
 
 SOMEBODY = "another process"
+DAMAGE = ("not a database", "malformed", "no such table", "decode to UTF-8", "JSON cannot hold")
 
 
 @contextlib.contextmanager
@@ -37,7 +38,7 @@ def translated(path: Path, who: Callable[[], str] = lambda: SOMEBODY) -> Iterato
                 f"cannot open {path}: check that its folder exists and can be written to",
                 path=path,
             ) from error
-        if "not a database" in text or "malformed" in text or "no such table" in text:
+        if any(sign in text for sign in DAMAGE):
             raise CorruptError(
                 f"{path} is damaged or no database ({text}): see what `lightrag-jsonl doctor "
                 f"--repair` mends, or delete it, {path.name}-wal and {path.name}-shm, then restore "

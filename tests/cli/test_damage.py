@@ -179,6 +179,63 @@ def test_a_format_of_somebody_else_is_refused(run: Run, kb: Path) -> None:
     assert "another program" in run("doctor", "-w", kb).stdout
 
 
+UNREADABLE = [
+    "UPDATE documents SET title = x'00ff' WHERE id = 1",
+    "UPDATE documents SET metadata = 'garbage'",
+    "UPDATE documents SET created_at = 'yesterday'",
+    "UPDATE pages SET text = x'00ff'",
+    "UPDATE chunks SET report = ''",
+    "UPDATE chunks SET text = NULL",
+    "UPDATE chunks SET tokens = 'garbage'",
+    "UPDATE chunks SET position = 'garbage'",
+    "UPDATE chunks SET embedding = 'garbage'",
+    "UPDATE entity_mentions SET name = CAST(x'ff41' AS TEXT)",
+    "UPDATE entity_mentions SET chunk = -1 WHERE id = 1",
+    "UPDATE relation_mentions SET strength = 9e999",
+    "UPDATE relation_mentions SET source = x'00ff'",
+    "UPDATE relation_mentions SET keywords = 'garbage'",
+]
+COMMANDS = (  # what changes the index comes last
+    "status",
+    "documents",
+    "query What?",
+    "retrieve --mode naive radium",
+    "explain show",
+    "explain documents curie",
+    "export --format json",
+    "export --format jsonl",
+    "entities duplicates",
+    "retry",
+    "resume",
+    "vacuum",
+    "reembed --embedder hash",
+    "insert new.txt",
+    "delete curie",
+)
+
+
+@pytest.mark.parametrize("script", UNREADABLE)
+def test_no_command_fails_over_it_without_a_word(
+    run: Run, kb: Path, script: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command either does not need what is damaged, or says that it is and what to do."""
+    monkeypatch.chdir(kb.parent)
+    Path("new.txt").write_text("Marie Curie met Lise Meitner in Berlin.", encoding="utf-8")
+    run("query", "-w", kb, "What did Marie Curie discover?")
+    nullable = "UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '') WHERE name = 'chunks'"
+    damage(kb, f"PRAGMA writable_schema = 1; {nullable}")
+    damage(kb, script)
+
+    failed = 0
+    for command in COMMANDS:
+        result = run(*command.split(), "-w", kb)
+        if result.exit_code:
+            failed += 1
+            assert "lightrag-jsonl doctor" in result.stderr, f"{command}: {result.output}"
+            assert result.exit_code == 1
+    assert failed
+
+
 def test_settings_that_cannot_be_read_are_an_error(run: Run, kb: Path) -> None:
     """Whoever opens the index is told, and gets no traceback."""
     damage(kb, "UPDATE settings SET value = 'garbage' WHERE key = 'dim'")
