@@ -68,12 +68,9 @@ class Embeddings:
 
     async def _made(self, number: int, batches: Sequence[Batch], made: dict[int, Vectors]) -> None:
         batch = batches[number]
-        made[number] = await self._embed([text for _, text in batch])
+        made[number] = await embedded(self._embedder, [text for _, text in batch], "passage")
         if self._remote:
             self.keep(_by_key(batches, {number: made[number]}))
-
-    async def _embed(self, texts: list[str]) -> Vectors:
-        return await embedded(self._embedder, texts, "passage")
 
 
 def _by_key(batches: Sequence[Batch], made: Mapping[int, Vectors]) -> dict[bytes, Vectors]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.indexing.embedding import Embeddings
@@ -44,7 +43,6 @@ from lightrag_jsonl.storage.vector_upkeep import mend_embeddings
 from lightrag_jsonl.types import Kind
 
 BATCH = 512  # texts embedded and stored at a time
-NOTHING: Mapping[str, str] = MappingProxyType({})
 
 Texts = dict[Kind, list[tuple[int, str]]]
 Progress = Callable[[int, int], None]
@@ -76,7 +74,7 @@ async def repair(
         lambda connection: _planned(connection, describer), flush=False
     )
     texts = [*_plan_texts(plan), *(text for _, text in chunks)]
-    count = await _embed(database, embeddings, dict(embeddings.keyed(texts)))
+    count = await _embed(database, embeddings, dict(embeddings.keyed(texts)), noted={})
     write = partial(_write, database.working_dir, embeddings, plan, chunks, generation)
     told = await database.committed(write)
     return [*mended, *told, f"{count} vectors made anew"]
@@ -194,7 +192,7 @@ async def reembed(
     wanted = await database.read(_texts)
     texts = dict(embeddings.keyed(text for found in wanted.values() for _, text in found))
     moving = {settings.MOVING: recorded["embedder"]}
-    await _embed(database, embeddings, texts, watcher=watcher, noted=moving)
+    await _embed(database, embeddings, texts, noted=moving, watcher=watcher)
 
     def switch(connection: sqlite3.Connection) -> None:
         for kind, found in wanted.items():
@@ -212,8 +210,8 @@ async def _embed(
     embeddings: Embeddings,
     keyed: Mapping[bytes, str],
     *,
+    noted: Mapping[str, str],
     watcher: Progress | None = None,
-    noted: Mapping[str, str] = NOTHING,
 ) -> int:
     """Embed those of the texts that have no vector, each batch stored as it comes; how many.
 

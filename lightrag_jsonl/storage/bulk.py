@@ -6,6 +6,7 @@ are busy waits milliseconds until it is given back: a row at a time, a thousand 
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -32,6 +33,16 @@ def put_rows(
     for some in _pieces(waiting, min(AT_ONCE, VARIABLES // width)):
         values = ", ".join([marks] * len(some))
         connection.execute(f"{into} VALUES {values} {then}", list(chain.from_iterable(some)))
+
+
+def delete_rows(
+    connection: sqlite3.Connection, table: str, column: str, values: Iterable[int | str]
+) -> int:
+    """Delete the rows of a table whose `column` has one of these values; tells how many."""
+    wanted = json.dumps(sorted(values), ensure_ascii=False)
+    return connection.execute(
+        f"DELETE FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))", (wanted,)
+    ).rowcount
 
 
 def _pieces(rows: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lightrag_jsonl.storage import documents, fulltext, schema, tables, values, vector_upkeep
+from lightrag_jsonl.storage import documents, fulltext, tables, values, vector_upkeep
 from lightrag_jsonl.storage.claims import TABLES
 from lightrag_jsonl.storage.embeddings import has_vector, load_vectors
 from lightrag_jsonl.storage.rows import OWNERS, all_ids
@@ -204,15 +204,11 @@ def _wrong_terms(connection: sqlite3.Connection) -> Iterator[str]:
     if chunks != indexed:
         yield f"the full text has {len(indexed)} chunks, the database {len(chunks)}, or others"
         return
-    fresh = sqlite3.connect(":memory:", isolation_level=None)
-    try:
-        schema.create(fresh)
+    with tables.new() as fresh:
         fulltext.put_terms(fresh, connection.execute("SELECT id, text FROM chunks ORDER BY id"))
         query = "SELECT term, doc, cnt FROM chunk_vocabulary ORDER BY term"
         if fresh.execute(query).fetchall() != connection.execute(query).fetchall():
             yield "the full text has other terms than the chunks"
-    finally:
-        fresh.close()
 
 
 def _vectors(snapshot: Snapshot, kind: Kind) -> Iterator[str]:

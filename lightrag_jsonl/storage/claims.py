@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
 import orjson
 
-from lightrag_jsonl.storage.bulk import put_rows
+from lightrag_jsonl.storage.bulk import delete_rows, put_rows
 from lightrag_jsonl.storage.rows import OWNERS, dump, packed
 from lightrag_jsonl.types import EntityMention, Kind, RelationMention
 
@@ -119,13 +119,10 @@ def owners(connection: sqlite3.Connection, kind: Kind, *, at_least: int = 2) -> 
     return [row[0] for row in rows]
 
 
-def drop_claims(connection: sqlite3.Connection, chunks: Iterable[int]) -> None:
+def drop_claims(connection: sqlite3.Connection, chunks: Collection[int]) -> None:
     """Forget what these chunks said."""
-    wanted = json.dumps(sorted(chunks))
     for table in TABLES.values():
-        connection.execute(
-            f"DELETE FROM {table} WHERE chunk IN (SELECT value FROM json_each(?))", (wanted,)
-        )
+        delete_rows(connection, table, "chunk", chunks)
 
 
 def fragments(

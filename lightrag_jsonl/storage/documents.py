@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from lightrag_jsonl.storage import reports
-from lightrag_jsonl.storage.bulk import put_rows
+from lightrag_jsonl.storage.bulk import delete_rows, put_rows
 from lightrag_jsonl.storage.rows import dump
 from lightrag_jsonl.types import (
     Chunk,
@@ -124,15 +124,10 @@ def state_after(extractions: Sequence[Extraction]) -> DocumentState:
     return "failed" if failed else "partial"
 
 
-def drop_documents(connection: sqlite3.Connection, rows: Iterable[int]) -> None:
+def drop_documents(connection: sqlite3.Connection, rows: Collection[int]) -> None:
     """Delete documents with their pages; their chunks are dropped by `drop_chunks`."""
-    wanted = dump(sorted(rows))
-    connection.execute(
-        "DELETE FROM pages WHERE document IN (SELECT value FROM json_each(?))", (wanted,)
-    )
-    connection.execute(
-        "DELETE FROM documents WHERE id IN (SELECT value FROM json_each(?))", (wanted,)
-    )
+    delete_rows(connection, "pages", "document", rows)
+    delete_rows(connection, "documents", "id", rows)
 
 
 def pages(connection: sqlite3.Connection, document: str) -> tuple[Page, ...]:
@@ -223,10 +218,7 @@ def put_rejections(connection: sqlite3.Connection, chunks: Iterable[StoredChunk]
 
 def renew_chunks(connection: sqlite3.Connection, chunks: Sequence[StoredChunk]) -> None:
     """Replace how the extraction of stored chunks went (after a retry)."""
-    rows = dump([stored.row for stored in chunks])
-    connection.execute(
-        "DELETE FROM rejections WHERE chunk IN (SELECT value FROM json_each(?))", (rows,)
-    )
+    delete_rows(connection, "rejections", "chunk", [stored.row for stored in chunks])
     connection.executemany(
         "UPDATE chunks SET state = ?, report = ? WHERE id = ?",
         [(s.extraction.state, reports.as_json(s.extraction), s.row) for s in chunks],
@@ -298,13 +290,10 @@ def chunk_times(connection: sqlite3.Connection, rows: Iterable[int]) -> dict[int
     return dict(found.fetchall())
 
 
-def drop_chunks(connection: sqlite3.Connection, rows: Iterable[int]) -> None:
+def drop_chunks(connection: sqlite3.Connection, rows: Collection[int]) -> None:
     """Delete chunks and their rejections; their mentions and terms are dropped elsewhere."""
-    wanted = dump(sorted(rows))
-    connection.execute(
-        "DELETE FROM rejections WHERE chunk IN (SELECT value FROM json_each(?))", (wanted,)
-    )
-    connection.execute("DELETE FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
+    delete_rows(connection, "rejections", "chunk", rows)
+    delete_rows(connection, "chunks", "id", rows)
 
 
 def chunk_from(row: tuple[Any, ...]) -> Chunk:

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
+from lightrag_jsonl.storage.bulk import delete_rows
 from lightrag_jsonl.storage.rows import dump
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Document, Record
@@ -48,10 +49,7 @@ def listed(connection: sqlite3.Connection) -> list[PendingDocument]:
 
 def drop(connection: sqlite3.Connection, ids: Iterable[str]) -> int:
     """Forget waiting documents; tells how many there were."""
-    cursor = connection.execute(
-        "DELETE FROM pending WHERE id IN (SELECT value FROM json_each(?))", (dump(sorted(ids)),)
-    )
-    return cursor.rowcount
+    return delete_rows(connection, "pending", "id", ids)
 
 
 def _plain(document: Document) -> dict[str, object]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from lightrag_jsonl.storage.bulk import put_rows
+from lightrag_jsonl.storage.bulk import delete_rows, put_rows
 from lightrag_jsonl.types import Kind
 
 # The table of each kind whose rows have a vector.
@@ -153,11 +153,7 @@ def put_entities(connection: sqlite3.Connection, rows: Iterable[EntityRow]) -> N
             )
             for row in rows
         ],
-        then="ON CONFLICT (id) DO UPDATE SET tally = excluded.tally, mentions = excluded.mentions, "
-        "description = excluded.description, summary = excluded.summary, "
-        "covered = excluded.covered, covered_mentions = excluded.covered_mentions, "
-        "created_at = excluded.created_at, "
-        "embedding = excluded.embedding, name = excluded.name, type = excluded.type",
+        then=_replacing(f"{_MERGED}, name, type"),
     )
 
 
@@ -185,24 +181,23 @@ def put_relations(connection: sqlite3.Connection, rows: Iterable[RelationRow]) -
             )
             for row in rows
         ],
-        then="ON CONFLICT (id) DO UPDATE SET tally = excluded.tally, mentions = excluded.mentions, "
-        "description = excluded.description, summary = excluded.summary, "
-        "covered = excluded.covered, covered_mentions = excluded.covered_mentions, "
-        "created_at = excluded.created_at, "
-        "embedding = excluded.embedding, reversed = excluded.reversed, "
-        "keywords = excluded.keywords, weight = excluded.weight",
+        then=_replacing(f"{_MERGED}, reversed, keywords, weight"),
     )
 
 
-def drop_rows(connection: sqlite3.Connection, kind: Kind, ids: Iterable[int]) -> None:
+def _replacing(columns: str) -> str:
+    """What follows the values of rows whose ids may be there: these columns become the new ones."""
+    return "ON CONFLICT (id) DO UPDATE SET " + ", ".join(
+        f"{column} = excluded.{column}" for column in columns.split(", ")
+    )
+
+
+def drop_rows(connection: sqlite3.Connection, kind: Kind, ids: Collection[int]) -> None:
     """Delete entities or relations, and what they were described by; their claims and vectors stay."""
-    wanted = json.dumps(sorted(ids))
-    connection.execute(
-        f"DELETE FROM {OWNERS[kind]} WHERE id IN (SELECT value FROM json_each(?))", (wanted,)
-    )
+    delete_rows(connection, OWNERS[kind], "id", ids)
     connection.execute(
         "DELETE FROM earlier_summaries WHERE kind = ? AND owner IN (SELECT value FROM json_each(?))",
-        (kind, wanted),
+        (kind, json.dumps(sorted(ids))),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -51,7 +51,7 @@ class Part:
 @cache
 def ours() -> Mapping[str, Part]:
     """All tables and indexes of a new database by name, in an order in which they can be made."""
-    with _new() as fresh:
+    with new() as fresh:
         rows = fresh.execute(
             "SELECT name, type, sql FROM sqlite_schema WHERE sql IS NOT NULL "
             "AND name NOT LIKE 'sqlite!_%' ESCAPE '!'"
@@ -102,7 +102,7 @@ def empty_fulltext(connection: sqlite3.Connection) -> None:
     SQLite drops one only where it can read it, so its own tables get the rows of an empty one first.
     """
     parts = [name for name in ours() if name.startswith(f"{FULL_TEXT}_")]
-    with _new() as fresh:
+    with new() as fresh:
         for name in parts:
             if not _is_there(connection, name):
                 connection.execute(ours()[name].statement)
@@ -124,7 +124,10 @@ def _count_on(connection: sqlite3.Connection) -> None:
 def _is_missing(connection: sqlite3.Connection, name: str, part: Part) -> bool:
     if not _is_there(connection, name):
         return True
-    return part.is_plain and {*_names(part.columns)} != {*_names(_columns(connection, name))}
+    if not part.is_plain:  # SQLite cannot tell the columns of a damaged full text
+        return False
+    found = {column.name for column in _columns(connection, name)}
+    return found != {column.name for column in part.columns}
 
 
 def _is_there(connection: sqlite3.Connection, name: str) -> bool:
@@ -137,16 +140,13 @@ def _columns(connection: sqlite3.Connection, table: str) -> Iterator[Column]:
         yield Column(name, kind, not filled and not key)
 
 
-def _names(columns: Iterable[Column]) -> Iterator[str]:
-    return (column.name for column in columns)
-
-
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
 @contextlib.contextmanager
-def _new() -> Iterator[sqlite3.Connection]:
+def new() -> Iterator[sqlite3.Connection]:
+    """A new database in memory, with all tables and no row."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
         schema.create(fresh)
         yield fresh

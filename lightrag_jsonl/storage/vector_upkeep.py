@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from lightrag_jsonl.storage.bulk import delete_rows
 from lightrag_jsonl.storage.embeddings import (
     BLOCK,
     KEY_BYTES,
@@ -16,7 +17,7 @@ from lightrag_jsonl.storage.embeddings import (
     stored_keys,
     write_keys,
 )
-from lightrag_jsonl.storage.rows import OWNERS, dump
+from lightrag_jsonl.storage.rows import OWNERS
 from lightrag_jsonl.storage.settings import MOVING
 from lightrag_jsonl.units import are_units
 
@@ -91,9 +92,7 @@ def mend_embeddings(connection: sqlite3.Connection, dim: int) -> int:
     Tells how many those are.
     """
     damaged = damaged_blocks(connection) + other_lengths(connection, dim)
-    connection.execute(
-        "DELETE FROM vectors WHERE block IN (SELECT value FROM json_each(?))", (dump(damaged),)
-    )
+    delete_rows(connection, "vectors", "block", damaged)
     write_keys(connection)
     return sum(
         connection.execute(
