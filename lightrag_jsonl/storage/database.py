@@ -76,13 +76,9 @@ class Database:
         """
         self._check_usable()
         with translated(self.path), self._lent() as connection, self.explained():
-            try:
-                if not single:
-                    connection.execute("BEGIN")
-                yield connection
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+            if not single:
+                connection.execute("BEGIN")
+            yield connection
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
@@ -118,6 +114,8 @@ class Database:
         try:
             yield connection
         finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             self._free.put(connection)
             if self._closed:  # meanwhile, by somebody else
                 self._close_free()
