@@ -161,7 +161,7 @@ class VectorIndex:
         self._ids[start : self._used] = keys
         self._alive[start : self._used] = True
         layout = self._layout
-        if layout is None or layout.kind != self._wanted() or layout.outgrown(self._used):
+        if layout is None or self._has_outgrown(layout):
             self._rebuild(rows)
         else:
             with OneThread() if len(rows) < _DIRECT else nullcontext():
@@ -178,6 +178,13 @@ class VectorIndex:
     def _compact_if_due(self) -> None:
         if self._used - len(self) > max(_SPARE_DEAD, len(self) // 4):
             self._rebuild(np.empty((0, self.dim), dtype=np.float32))
+
+    def _has_outgrown(self, layout: Layout) -> bool:
+        """Whether there are too many for a layout. One for more stays until its dead rows go: else
+        who adds and removes a few around a limit has all built anew each time.
+        """
+        kinds = list(LAYOUTS)
+        return kinds.index(layout.kind) < kinds.index(self._wanted()) or layout.outgrown(self._used)
 
     def _wanted(self) -> LayoutKind:
         flat, half = self._limits

@@ -193,6 +193,20 @@ def test_layout_follows_size_up_and_down() -> None:
     assert index.search(vectors[42], 1)[0].tolist() == [[42]]
 
 
+def test_a_few_around_a_limit_change_no_layout() -> None:
+    """Who adds and removes near a limit does not have the index built anew each time."""
+    index = VectorIndex(DIM, flat_limit=2_000, half_limit=4_000)
+    vectors = clustered(2_100)
+    index.update(range(2_100), vectors)
+    for _ in range(3):
+        index.remove(range(150))
+        index.update(range(10), vectors[:10])
+        assert (len(index), index.kind) == (1_960, "fp16")
+        index.update(range(150), vectors[:150])
+        assert (len(index), index.kind) == (2_100, "fp16")
+    assert index.search(vectors[42], 1)[0].tolist() == [[42]]
+
+
 @each_layout
 def test_update_replaces(make: Callable[[], VectorIndex]) -> None:
     """An id is there once: its old vector is not found again, and a repeated id keeps the last."""
