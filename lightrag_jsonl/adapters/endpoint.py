@@ -55,7 +55,7 @@ class Endpoint:
         extra_headers: Mapping[str, str] | None,
         client: openai.AsyncOpenAI | None,
     ) -> None:
-        _check_url(base_url)
+        check_url(base_url)
         self._base_url = base_url
         self._api_key = NO_KEY if api_key is None and is_own(base_url) else api_key
         self._timeout = timeout
@@ -229,7 +229,8 @@ async def _closing(client: openai.AsyncOpenAI) -> AsyncGenerator[None, None]:
         await client.close()
 
 
-def _check_url(base_url: str | None) -> None:
+def check_url(base_url: str | None) -> None:
+    """`ConfigError` for a URL that is none."""
     try:
         parts = urlsplit(base_url or f"https://{OPENAI_HOST}")
         problem = "" if parts.hostname and parts.port != 0 else "it names no server"

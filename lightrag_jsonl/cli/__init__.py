@@ -42,9 +42,9 @@ Examples:
   lightrag-jsonl status -w kb --json
 
 \b
-Exit status: 0 done; 1 an error; 2 wrong usage; 3 some of the texts could not
-be read (the others were); 130 ended by Ctrl-C. Keys come from the environment
-(OPENAI_API_KEY), never from an option.
+Exit status: 0 done; 1 an error; 2 wrong usage, as the command line alone shows
+it; 3 some of the texts could not be read (the others were); 130 ended by
+Ctrl-C. Keys come from the environment (OPENAI_API_KEY), never from an option.
 """
 
 

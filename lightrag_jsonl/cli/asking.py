@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lightrag_jsonl.cli.explaining import Live
-from lightrag_jsonl.cli.opening import asking
+from lightrag_jsonl.cli.opening import NO_MODEL, asking
 from lightrag_jsonl.cli.options import FILE, Setup, as_json, mode, models, with_options
 from lightrag_jsonl.cli.output import emit_json, one_line, printable, say
 from lightrag_jsonl.cli.sources import read_stdin
+from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.places import told_apart, told_place
 from lightrag_jsonl.types import Json, Message
 
@@ -43,13 +44,13 @@ def _history(
     try:
         turns = json.loads(value.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise click.BadParameter(f"{value} is no JSON: {error}") from error
+        raise ConfigError(f"{value} is no JSON: {error}") from error
     try:
         messages = tuple(Message(turn["role"], turn["content"]) for turn in turns)
     except (TypeError, KeyError):
         messages = (Message("", ""),)
     if not all(m.role in ROLES and isinstance(m.content, str) for m in messages):
-        raise click.BadParameter(
+        raise ConfigError(
             f'{value} must hold a list of {{"role": {" | ".join(ROLES)}, "content": text}}'
         )
     return messages
@@ -161,6 +162,12 @@ def query(
       lightrag-jsonl query -w kb --where source=minutes.txt --where 'date>=2024-01-01' "Who came?"
       echo "乔峰的身世是什么？" | lightrag-jsonl query -w kb
     """
+    if given["mode"] == "bypass" and setup.llm in (None, NO_MODEL):
+        raise click.UsageError("--mode bypass asks a model alone: name one with --llm")
+    if stream and as_json:
+        raise click.UsageError(
+            "--json prints the answer once it is whole: it goes with no --stream"
+        )
     text, param = _question(question), _param(given)
     if stream is None:
         stream = sys.stdout.isatty()

@@ -14,7 +14,7 @@ from lightrag_jsonl.cli.indexing import (
     gleaning_options,
     tell_failures,
 )
-from lightrag_jsonl.cli.opening import going_on, inserting
+from lightrag_jsonl.cli.opening import NO_MODEL, going_on, inserting
 from lightrag_jsonl.cli.options import FILE, Setup, as_json, models, with_options
 from lightrag_jsonl.cli.output import counted, emit_json, one_line, say
 from lightrag_jsonl.cli.sources import find_sources
@@ -72,6 +72,8 @@ def export_requests(
 
     FILES are as for `insert`. Documents become visible once all their answers are there.
     """
+    if files and setup.llm in (None, NO_MODEL):
+        raise click.UsageError("batch files ask a model: name one with --llm")
     options = given_options(given)
     sources = find_sources(files) if files else []
     with inserting(setup, options) if files else going_on(setup, options) as rag:

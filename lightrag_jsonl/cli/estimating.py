@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,19 +29,25 @@ if TYPE_CHECKING:
     from lightrag_jsonl.estimating import Estimate
     from lightrag_jsonl.sync import LightRAG
 
-PRICE = click.FloatRange(min=0)
 HALF = 0.5  # what providers take for a batch
+
+
+def _price(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not 0 <= value < math.inf:
+        raise click.BadParameter(f"{value} is no price")
+    return value
+
+
+price = partial(click.option, type=float, metavar="P", callback=_price)
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True)
 @models
 @with_options(cutting_options, gleaning_options)
-@click.option("--price-input", type=PRICE, metavar="P", help="Price of a million tokens read.")
-@click.option(
-    "--price-cached", type=PRICE, metavar="P", help="Of those that the provider has cached."
-)
-@click.option("--price-output", type=PRICE, metavar="P", help="Of a million tokens written.")
+@price("--price-input", help="Price of a million tokens read.")
+@price("--price-cached", help="Of those that the provider has cached.")
+@price("--price-output", help="Of a million tokens written.")
 @as_json
 def estimate(
     setup: Setup,
@@ -64,6 +72,8 @@ def estimate(
     """
     if (price_input is None) != (price_output is None):
         raise click.UsageError("--price-input and --price-output go together")
+    if price_input is None and price_cached is not None:
+        raise click.UsageError("--price-cached needs --price-input and --price-output")
     sources = find_sources(files)
     with _opened(setup, given_options(given)) as rag:
         found = rag.estimate(sources)

@@ -153,6 +153,8 @@ def export(
     form = next(one for one in get_args(Format) if one == format_)
     wanted = rdf or ("1.1" if form == "jsonld" else "1.2")
     version = next(one for one in get_args(Version) if one == wanted)
+    if form == "jsonld" and version != "1.1":
+        raise click.UsageError("JSON-LD cannot carry triple terms: it goes with --rdf 1.1 alone")
     with looking(setup) as rag:
         if output:
             check_not_of_index(output)

@@ -51,6 +51,8 @@ def export(setup: Setup, file: str, format_: str | None, as_json: bool) -> None:
     if file != STDOUT:
         check_target(file)
     if as_json and file == STDOUT:
+        if format_ not in (None, "json"):
+            raise click.UsageError(f"--json on stdout means --format json, not {format_}")
         format_ = "json"
     if format_ is None:
         ending = Path(file).suffix.lower().removeprefix(".")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lightrag_jsonl.cli.opening import going_on, inserting, older_documents
-from lightrag_jsonl.cli.options import FILE, Setup, as_json, models, with_options
+from lightrag_jsonl.cli.options import FILE, Setup, as_json, models, visible, with_options
 from lightrag_jsonl.cli.output import counted, emit_json, one_line, say
 from lightrag_jsonl.cli.progress import interruptible, progress_bar
-from lightrag_jsonl.cli.sources import find_sources, visible, with_id
+from lightrag_jsonl.cli.sources import find_sources, with_id
 from lightrag_jsonl.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 INCOMPLETE = 3
 SHOWN_FAILURES = 20
 COUNT = click.IntRange(min=1)
+
+
+def _all_visible(
+    context: click.Context, option: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    for name in value:
+        visible(context, option, name)
+    return value
+
 
 cutting_options = (
     click.option(
@@ -46,6 +55,7 @@ cutting_options = (
         "--entity-type",
         "entity_types",
         multiple=True,
+        callback=_all_visible,
         metavar="NAME",
         help="A kind of thing to look for; may be repeated.",
     ),
@@ -107,9 +117,9 @@ def insert(
       lightrag-jsonl insert -w kb --llm gpt-4o-mini --embedder st:BAAI/bge-m3 book.txt
     """
     sources = find_sources(files)
+    documents = sources if id is None else with_id(sources, id)
     options = given_options(given)
     with _patiently(setup.working_dir), inserting(setup, options) as rag, progress_bar() as watcher:
-        documents = sources if id is None else with_id(sources, id)
         report = rag.insert(documents, watcher=watcher)
     _tell_older(setup.working_dir, report)
     _tell(setup.working_dir, report, as_json=as_json)

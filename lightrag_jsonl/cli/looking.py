@@ -10,6 +10,7 @@ import click
 from lightrag_jsonl.cli.opening import looking, recorded
 from lightrag_jsonl.cli.options import Setup, as_json, folder
 from lightrag_jsonl.cli.output import counted, emit_json, one_line, say, table, to_json
+from lightrag_jsonl.errors import NotFoundError
 
 if TYPE_CHECKING:
     from lightrag_jsonl.types import DocumentStatus, ExtractionReport, Status
@@ -62,7 +63,7 @@ def rejections(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
         known = {one.id for one in rag.documents()}
         unknown = [id for id in ids if id not in known]
         if unknown:
-            raise click.UsageError(f"no such document: {', '.join(unknown)}")
+            raise NotFoundError(f"no such document: {', '.join(unknown)}")
         found = rag.rejections(*ids)
     if as_json:
         named = [{"document_id": d, "chunk_id": c, "rejection": r} for d, c, r in found]

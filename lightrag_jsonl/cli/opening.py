@@ -9,6 +9,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import click
+
 from lightrag_jsonl.cli import trust
 from lightrag_jsonl.cli.options import Setup
 from lightrag_jsonl.errors import ConfigError, EmbeddingError, StorageError
@@ -63,6 +65,8 @@ def inserting(setup: Setup, given: Mapping[str, Any]) -> Iterator[LightRAG]:
             f"{setup.working_dir} was read with the model {known['cli.llm']}: name a model with "
             "--llm, or say --llm none for the language rules"
         )
+    if given.get("extraction") == "extract-with-ontologies" and "ontology" not in given:
+        raise click.UsageError("--extraction extract-with-ontologies needs an --ontology")
     llm = make_llm(setup.llm, setup.base_url)
     with _open(setup, known, llm, index_options(given)) as rag:
         remember(setup.working_dir, known, _memories(setup, known, given))
@@ -243,13 +247,16 @@ def _open(
 
 
 def index_options(given: Mapping[str, Any]) -> IndexOptions:
-    """`IndexOptions` with those fields that were given."""
+    """`IndexOptions` with those fields that were given; wrong usage where they contradict each other."""
     from lightrag_jsonl.options import IndexOptions
 
     values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if "entity_types" in values:
         values["entity_types"] = tuple(values["entity_types"])
-    return IndexOptions(**values)
+    try:
+        return IndexOptions(**values)
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def make_llm(model: str | None, base_url: str | None) -> LLM | None:

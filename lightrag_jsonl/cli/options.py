@@ -10,14 +10,32 @@ from typing import Any
 
 import click
 
-from lightrag_jsonl.errors import MISREAD, LightRAGError
+from lightrag_jsonl.errors import MISREAD, ConfigError, LightRAGError, PromptError
 from lightrag_jsonl.options import MODES
+from lightrag_jsonl.text import name_key
 
 Command = Callable[..., None]
 Option = Callable[[Command], Command]
-FOLDER = click.Path(path_type=Path)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 EMBEDDERS = "hash, st:NAME_OR_FOLDER or openai:NAME"
+
+
+class _Folder(click.Path):
+    """A folder that may still have to be made; an empty name, which is this one to Python, is none."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+
+    def convert(
+        self, value: Any, option: click.Parameter | None, context: click.Context | None
+    ) -> Any:
+        """The path."""
+        if not str(value).strip():  # as of a variable that is not set
+            self.fail("the name of a folder is empty", option, context)
+        return super().convert(value, option, context)
+
+
+FOLDER = _Folder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +65,33 @@ def _url(context: click.Context, option: click.Parameter, value: str | None) -> 
         raise click.BadParameter(f"{value!r} must begin with http:// or https://")
     if "@" in value.split("//", 1)[1].split("/", 1)[0]:
         raise click.BadParameter("no passwords here; put the key into OPENAI_API_KEY")
+    from lightrag_jsonl.adapters.endpoint import check_url
+
+    try:
+        check_url(value)
+    except ConfigError as error:
+        raise click.BadParameter(str(error)) from error
+    return value
+
+
+def visible(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """The value of an option that names something, as it is."""
+    if value is not None and not name_key(value):  # as of a variable that is not set
+        raise click.BadParameter(f"{value!r} has no character that can be seen")
+    return value
+
+
+def known_language(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> str | None:
+    """The code of a language, or a folder, for which there are prompts."""
+    from lightrag_jsonl.prompts.files import prompt_folder
+
+    try:
+        if value is not None:
+            prompt_folder(value)
+    except PromptError as error:
+        raise click.BadParameter(str(error)) from error
     return value
 
 
@@ -74,6 +119,7 @@ working_dir = click.option(
 llm = click.option(
     "--llm",
     metavar="MODEL",
+    callback=visible,
     help="A model behind an OpenAI-compatible endpoint; its key comes from OPENAI_API_KEY. "
     "Without one (or with `none`) language rules do the work.",
 )
@@ -93,6 +139,7 @@ language = click.option(
     "-l",
     "--language",
     metavar="CODE",
+    callback=known_language,
     help="en, zh, or a folder of prompts: the language of prompts and rules (default en). "
     "The index remembers it.",
 )

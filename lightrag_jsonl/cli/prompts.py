@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lightrag_jsonl.cli.options import as_json
+from lightrag_jsonl.cli.options import as_json, known_language
 from lightrag_jsonl.cli.options import prompts as overrides
 from lightrag_jsonl.cli.output import counted, emit_json, say, table
 
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 PACKAGED = ("en", "zh")
 language = click.option(
-    "-l", "--language", default="en", show_default=True, help="en, zh, or a folder of prompts."
+    "-l",
+    "--language",
+    default="en",
+    show_default=True,
+    callback=known_language,
+    help="en, zh, or a folder of prompts.",
 )
 
 

@@ -56,7 +56,11 @@ def parse(file: BinaryIO, schema: Path | None, strict: bool, as_json: bool) -> N
 
 @click.command()
 @click.argument("id")
-@click.argument("file", type=click.Path(path_type=Path, allow_dash=True), default="-")
+@click.argument(
+    "file",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    default="-",
+)
 @llm
 @base_url
 @language
@@ -131,6 +135,8 @@ def _variable(given: str) -> tuple[str, object]:
     if not (name and sign):
         raise click.UsageError(f"--set {given}: expected NAME=VALUE")
     if value.startswith("@"):
+        if not Path(value[1:]).is_file():
+            raise click.UsageError(f"--set {given}: no such file")
         value = read_text(Path(value[1:]))
     with contextlib.suppress(ValueError, RecursionError):
         return name, json.loads(value)

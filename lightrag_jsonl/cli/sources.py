@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from lightrag_jsonl.errors import ConfigError
-from lightrag_jsonl.text import name_key
 
 if TYPE_CHECKING:
     from lightrag_jsonl.types import Document
@@ -35,13 +34,6 @@ def find_sources(arguments: Sequence[str]) -> Path | Document | list[Path | Docu
     return found[0] if len(found) == 1 else found
 
 
-def visible(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """The value of an option that names something, as it is."""
-    if value is not None and not name_key(value):  # as of a variable that is not set
-        raise click.BadParameter(f"{value!r} has no character that can be seen")
-    return value
-
-
 def with_id(sources: Path | Document | list[Path | Document], id: str) -> Document:
     """The one document that is meant, under an id of the caller's."""
     from lightrag_jsonl.files import read_all
@@ -49,7 +41,7 @@ def with_id(sources: Path | Document | list[Path | Document], id: str) -> Docume
 
     read = list(read_all(sources))
     if len(read) != 1 or not isinstance(read[0], Document):
-        raise ConfigError(f"--id names one document, but {len(read)} were given")
+        raise click.UsageError(f"--id names one document, but {len(read)} were given")
     return replace(read[0], id=id)
 
 

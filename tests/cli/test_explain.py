@@ -231,7 +231,7 @@ def test_json_ld_cannot_carry_triple_terms(run: Run, run_json: Any, asked: Path)
     (summary,) = run_json("explain", "list", "-w", asked)
     command = ("explain", "export", "-w", asked, summary["id"], "--format", "jsonld")
     result = run(*command, "--rdf", "1.2")
-    assert result.exit_code == 1 and "1.1" in result.stderr
+    assert result.exit_code == 2 and "1.1" in result.stderr
 
 
 def test_verify_finds_what_is_wrong(run: Run, run_json: Any, asked: Path) -> None:

@@ -110,7 +110,7 @@ def test_an_id_for_two_texts(run: Run, tmp_path: Path) -> None:
     texts = write(tmp_path / "texts", a__txt=ENGLISH, b__txt=CHINESE)
     result = run("insert", "-w", tmp_path / "kb", "--id", "x", texts)
 
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "--id names one document, but 2 were given" in result.stderr
 
 
@@ -152,7 +152,7 @@ def test_nonsense_options_are_a_clear_error(run: Run, tmp_path: Path) -> None:
     options = ("--chunk-tokens", "50", "--chunk-overlap", "50")
     result = run("insert", "-w", tmp_path / "kb", *options, texts)
 
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "chunk_overlap" in result.stderr
 
 

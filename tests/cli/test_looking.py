@@ -54,8 +54,8 @@ def test_documents_json(run_json: Callable[..., Any], kb: Path) -> None:
 
 
 def test_rejections_of_an_unknown_document(run: Run, kb: Path) -> None:
-    """An id that is not there is wrong usage; where nothing was refused, that is said."""
-    assert run("rejections", "-w", kb, "nobody").exit_code == 2
+    """An id that is not there is an error; where nothing was refused, that is said."""
+    assert run("rejections", "-w", kb, "nobody").exit_code == 1
     assert run("rejections", "-w", kb, "curie").stdout == "nothing was refused\n"
 
 

@@ -86,12 +86,12 @@ def test_debug_shows_the_traceback(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_a_file(run: Run, tmp_path: Path) -> None:
-    """A file in place of the folder is an error of one line."""
+    """A file in place of the folder is wrong usage, and it stays."""
     (tmp_path / "kb").write_text("x", encoding="utf-8")
     result = run("insert", "-w", tmp_path / "kb", tmp_path / "kb")
 
-    assert result.exit_code == 1
-    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+    assert result.exit_code == 2 and "is a file" in result.stderr
+    assert (tmp_path / "kb").read_text(encoding="utf-8") == "x"
 
 
 def test_unknown_mode_lists_the_modes(run: Run, kb: Path) -> None:

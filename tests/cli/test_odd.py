@@ -29,6 +29,48 @@ def test_an_empty_name_is_not_this_folder(
     assert not Path("kb").exists()
 
 
+MODEL = ("--llm", "m", "--base-url", "http://127.0.0.1:9/v1")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("insert", "a.txt", "-w", " "), "the name of a folder is empty"),
+        (("demo", "-w", ""), "the name of a folder is empty"),
+        (("status", "-w", "a.txt"), "is a file"),
+        (("insert", "a.txt", "--llm", ""), "no character that can be seen"),
+        (("insert", "a.txt", "--entity-type", " "), "no character that can be seen"),
+        (("insert", "a.txt", "--language", "xx"), "there are: en, zh"),
+        (("prompts", "list", "--language", ""), "there are: en, zh"),
+        (("insert", "a.txt", "--base-url", "http://"), "it names no server"),
+        (("insert", "a.txt", "--chunk-tokens", "9", "--chunk-overlap", "9"), "chunk_overlap (9)"),
+        (("estimate", "a.txt", "--chunk-tokens", "9", "--chunk-overlap", "9"), "chunk_overlap (9)"),
+        (("insert", "a.txt", "--extraction", "extract-with-ontologies"), "needs an --ontology"),
+        (("insert", "a.txt", "a.txt", "b.txt", "--id", "x"), "--id names one document"),
+        (("estimate", "a.txt", "--price-input", "nan", "--price-output", "1"), "nan is no price"),
+        (("estimate", "a.txt", "--price-input", "1", "--price-output", "inf"), "inf is no price"),
+        (("estimate", "a.txt", "--price-cached", "1"), "--price-cached needs"),
+        (("batch", "export", "a.txt", "-o", "requests.jsonl"), "name one with --llm"),
+        (("query", "--mode", "bypass", "Who?"), "name one with --llm"),
+        (("query", "--stream", "--json", "Who?"), "no --stream"),
+        (("export", "--json", "--format", "graphml"), "--json on stdout means --format json"),
+        (("extract", "extract-topics", "none.txt", *MODEL), "does not exist"),
+        (("extract", "extract-rows", "a.txt", "--set", "schema=@none", *MODEL), "no such file"),
+    ],
+)
+def test_wrong_usage_has_a_status_of_its_own(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], told: str
+) -> None:
+    """What the command line alone shows to be wrong ends with 2, and nothing is made."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", "b.txt"):
+        Path(name).write_text(ENGLISH, encoding="utf-8")
+    result = run(*words)
+
+    assert result.exit_code == 2 and told in result.stderr, result.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]
+
+
 def test_a_bad_line_refuses_its_file_alone_or_in_company(
     run: Run, run_json: Callable[..., Any], tmp_path: Path
 ) -> None:
