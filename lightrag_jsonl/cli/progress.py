@@ -9,16 +9,19 @@ import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Never
 
 import click
 
-from lightrag_jsonl.cli.output import say
+from lightrag_jsonl.cli.output import counted, say
 
 if TYPE_CHECKING:
+    from tqdm import tqdm
+
     from lightrag_jsonl.indexing.runs import Progress, Watcher
 
 INTERRUPTED = 130  # the shell's status of a program ended by Ctrl-C
+REFRESH_SECONDS = 0.5
 
 
 @contextlib.contextmanager
@@ -29,14 +32,43 @@ def progress_bar() -> Iterator[Watcher | None]:
         return
     from tqdm import tqdm
 
-    with tqdm(total=0, unit=" chunks", file=sys.stderr, leave=False) as bar:
+    with tqdm(total=0, unit=" chunks", file=sys.stderr, leave=False) as bar, _refreshed(bar):
 
         def watch(progress: Progress) -> None:
             bar.total = progress.chunks_known
-            bar.set_postfix_str(f"{progress.documents_done} documents", refresh=False)
+            bar.set_description_str(_steps(progress), refresh=False)
+            bar.set_postfix_str(counted(progress.documents_done, "document"), refresh=False)
             bar.update(progress.chunks_done - bar.n)
 
         yield watch
+
+
+def _steps(progress: Progress) -> str:
+    """What goes on once all chunks are read; until then the bar itself says enough."""
+    if progress.chunks_done < progress.chunks_known:
+        return ""
+    return ", ".join(
+        f"{name} {done:,}/{known:,}" if known > 1 else name
+        for name, (done, known) in progress.steps.items()
+    )
+
+
+@contextlib.contextmanager
+def _refreshed(bar: tqdm[Never]) -> Iterator[None]:
+    """The clock of a bar goes on where nothing is told for long."""
+    ended = threading.Event()
+
+    def refresh() -> None:
+        while not ended.wait(REFRESH_SECONDS):
+            bar.refresh()
+
+    thread = threading.Thread(target=refresh, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from lightrag_jsonl.indexing.extraction import LANGUAGES
 from lightrag_jsonl.indexing.hubs import Hubs
 from lightrag_jsonl.indexing.kept_summaries import keep_summaries, restore_summaries
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, NextIds, Plan, Said, fold, said_again
+from lightrag_jsonl.indexing.steps import Steps
 from lightrag_jsonl.indexing.summaries import Describer, Due, summarize
 from lightrag_jsonl.indexing.tallies import entity_text, relation_text
 from lightrag_jsonl.options import IndexOptions
@@ -139,20 +140,23 @@ class Committer:
         delete: Collection[str] = (),
         spending: Spending | None = None,
         summarize: bool = True,
+        steps: Steps | None = None,
     ) -> Committed:
         """Make documents visible (each in place of its earlier version) and delete others, visible or
         waiting, all at once.
         """
+        steps = steps or Steps()
         describer = Describer(
             self._options,
             self._tokenizer,
             summarize=summarize and self._ask.has_model,
             hubs=self._hubs,
         )
-        change = await self._planned(
-            lambda connection: self._prepare(connection, ready, delete, describer)
-        )
-        return await self._carry_out(change, describer, spending)
+        with steps.step("merging"):
+            change = await self._planned(
+                lambda connection: self._prepare(connection, ready, delete, describer)
+            )
+        return await self._carry_out(change, describer, spending, steps)
 
     async def rename(
         self, change: Callable[[Aliases], Aliases], keys: Collection[str]
@@ -197,18 +201,24 @@ class Committer:
         return await self._database.examined(plan)
 
     async def _carry_out(
-        self, change: _Change, describer: Describer, spending: Spending | None = None
+        self,
+        change: _Change,
+        describer: Describer,
+        spending: Spending | None = None,
+        steps: Steps | None = None,
     ) -> Committed:
         """Have written what is due, have embedded what is new, and make it all visible at once."""
-        usage = await self._summarize(change, describer, spending)
+        steps = steps or Steps()
+        usage = await self._summarize(change, describer, spending, steps)
         keyed = self._embeddings.keyed(_texts(change.plan))
         change.keys = [key for key, _ in keyed]
-        vectors = await self._embeddings.missing(keyed)
+        vectors = await self._embeddings.missing(keyed, steps)
         for one in change.ready:
             vectors |= one.vectors
-        generation = await self._database.committed(
-            lambda connection: self._write(connection, change, vectors)
-        )
+        with steps.step("writing"):
+            generation = await self._database.committed(
+                lambda connection: self._write(connection, change, vectors)
+            )
         describer.remember(generation)
         return _committed(change, usage)
 
@@ -235,12 +245,12 @@ class Committer:
         return change
 
     async def _summarize(
-        self, change: _Change, describer: Describer, spending: Spending | None
+        self, change: _Change, describer: Describer, spending: Spending | None, steps: Steps
     ) -> Usage:
         """Have written what is due; what that cost, also where nothing came of it."""
         paid = _Paid(spending)
 
-        async def write(one: Due) -> None:
+        async def write(one: Due, add: Callable[[int], None]) -> None:
             try:
                 text = await summarize(
                     self._ask,
@@ -252,6 +262,8 @@ class Committer:
                 )
             except LLMError:  # the fragments stand in; the next insert tries again
                 return
+            finally:
+                add(1)
             row = one.row
             if row.summary is not None:
                 covers = row.covered, row.covered_mentions
@@ -260,7 +272,8 @@ class Committer:
             row.covered_mentions = row.mentions
             describer.set_description(row, ())
 
-        await together(write(one) for one in change.due)
+        with steps.step("summarizing", len(change.due)) as add:
+            await together(write(one, add) for one in change.due)
         return paid.spent
 
     # ── the transaction ─────────────────────────────────────────────────────────

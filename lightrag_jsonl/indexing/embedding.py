@@ -10,6 +10,7 @@ from typing import TypeAlias
 from lightrag_jsonl.calls import embedded
 from lightrag_jsonl.concurrency import together
 from lightrag_jsonl.errors import StorageError
+from lightrag_jsonl.indexing.steps import Steps
 from lightrag_jsonl.protocols import Embedder, Vectors
 from lightrag_jsonl.storage import embeddings
 from lightrag_jsonl.storage.database import Database
@@ -36,7 +37,9 @@ class Embeddings:
         read = map(self._clip, texts)
         return [(embeddings.text_key(self._embedder.name, text), text) for text in read]
 
-    async def missing(self, keyed: Iterable[tuple[bytes, str]]) -> dict[bytes, Vectors]:
+    async def missing(
+        self, keyed: Iterable[tuple[bytes, str]], steps: Steps | None = None
+    ) -> dict[bytes, Vectors]:
         """The vectors (float32, shape (dim,)), by key, of those texts that the database has none for.
 
         They are not stored yet, unless they came from afar or the rest of them does not come.
@@ -51,7 +54,10 @@ class Embeddings:
         ]
         made: dict[int, Vectors] = {}
         try:
-            await together(self._made(number, batches, made) for number in range(len(batches)))
+            with (steps or Steps()).step("embedding", len(wanted)) as add:
+                await together(
+                    self._made(number, batches, made, add) for number in range(len(batches))
+                )
         except BaseException:
             if not self._remote:
                 self.keep(_by_key(batches, made))
@@ -66,9 +72,16 @@ class Embeddings:
                     partial(embeddings.put_embeddings, vectors=vectors), flush=False
                 )
 
-    async def _made(self, number: int, batches: Sequence[Batch], made: dict[int, Vectors]) -> None:
+    async def _made(
+        self,
+        number: int,
+        batches: Sequence[Batch],
+        made: dict[int, Vectors],
+        add: Callable[[int], None],
+    ) -> None:
         batch = batches[number]
         made[number] = await embedded(self._embedder, [text for _, text in batch], "passage")
+        add(len(batch))
         if self._remote:
             self.keep(_by_key(batches, {number: made[number]}))
 

@@ -252,11 +252,11 @@ class IndexPipeline:
     async def _commit(self, run: Run, batch: Sequence[Ready]) -> Committed:
         try:
             return await self._committer.commit(
-                batch, spending=run.spending, summarize=run.summarize
+                batch, spending=run.spending, summarize=run.summarize, steps=run.steps
             )
         except BudgetError as error:  # no money left for summaries: fragments stand in
             run.stopped = str(error)
-            return await self._committer.commit(batch, summarize=False)
+            return await self._committer.commit(batch, summarize=False, steps=run.steps)
 
     def _weight(self, document: Document) -> int:
         """About as much as the chunks that a document will have."""
@@ -341,11 +341,11 @@ class IndexPipeline:
         keyed = self._embeddings.keyed(chunk.text for chunk in chunks)
         if given is not None:
             run.done += len(chunks)
-            return given, await self._embeddings.missing(keyed)
+            return given, await self._embeddings.missing(keyed, run.steps)
         vectors: dict[bytes, Vectors] = {}
 
         async def embed() -> None:
-            vectors.update(await self._embeddings.missing(keyed))
+            vectors.update(await self._embeddings.missing(keyed, run.steps))
 
         try:
             extractions, _ = await both(self._extract_all(run, chunks), embed())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lightrag_jsonl.ask import Spending
 from lightrag_jsonl.errors import BudgetError, ConfigError
 from lightrag_jsonl.indexing.committing import Committed, Ready
+from lightrag_jsonl.indexing.steps import StepName, Steps
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.storage import reports
 from lightrag_jsonl.types import Document, Extraction, Failure, InsertReport, Usage
@@ -17,11 +18,16 @@ from lightrag_jsonl.types import Document, Extraction, Failure, InsertReport, Us
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an insert has come: chunks read by the extractor, of those found so far."""
+    """How far an insert has come: chunks read by the extractor, of those found so far.
+
+    `steps` are under way besides ("merging", "summarizing", "embedding", "writing"): how much is
+    done of how much.
+    """
 
     chunks_done: int
     chunks_known: int
     documents_done: int
+    steps: Mapping[StepName, tuple[int, int]] = field(default_factory=dict)
 
 
 Watcher = Callable[[Progress], None]
@@ -133,6 +139,10 @@ class Run:
     begun: int = 0
     unanswered: int = 0
     refused: ConfigError | None = None
+    steps: Steps = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.steps = Steps(self.tell)
 
     def refuse(self, document: Document, error: ConfigError) -> None:
         """Take down that a document cannot be indexed as it is."""
@@ -155,7 +165,7 @@ class Run:
     def tell(self) -> None:
         """Let the watcher know how far it is."""
         if self.watcher is not None:
-            self.watcher(Progress(self.done, self.known, len(self.documents)))
+            self.watcher(Progress(self.done, self.known, len(self.documents), self.steps.sums()))
 
     async def begin(self, id: str) -> None:
         """Wait until no other document of this id is under way."""

@@ -351,6 +351,35 @@ def test_progress_is_told(tmp_path: Path) -> None:
     assert told == sorted(told, key=lambda one: (one.chunks_done, one.documents_done))
 
 
+def test_what_follows_the_last_chunk_is_told(tmp_path: Path) -> None:
+    """Merging, summaries, vectors and the transaction, in their order, each to its end."""
+    told: list[Progress] = []
+
+    def answer(request: Request) -> str:
+        if request.question.startswith("Subject:"):
+            return "Many walked with Ann."
+        return jsonl(entity("Ann", f"Ann heard a story of {text_of(request)[:7]}."))
+
+    async def run() -> None:
+        options = replace(CHUNKED, summarize_fragments=3, embed_batch_size=2)
+        async with index(tmp_path, ScriptedLLM(answer), options=options) as rag:
+            await rag.insert(TEXT, watcher=told.append)
+
+    asyncio.run(run())
+    after = [one.steps for one in told if one.chunks_done == 6 and not one.documents_done]
+    merging = next(number for number, steps in enumerate(after) if "merging" in steps)
+    assert after[merging:] == [
+        {"merging": (0, 1)},
+        {"summarizing": (0, 1)},
+        {"summarizing": (1, 1)},
+        {"embedding": (0, 1)},
+        {"embedding": (1, 1)},
+        {"writing": (0, 1)},
+    ]
+    assert {"embedding": (4, 6)} in [one.steps for one in told]
+    assert told[-1] == Progress(6, 6, 1)
+
+
 def test_ready_made_chunks_and_records_keep_their_places(tmp_path: Path) -> None:
     """Chunks are found in the text in order, doubled texts too; each record belongs to the chunk it names."""
     text = "Ann sang. Bob sang. Ann sang.\fCid sang."
