@@ -33,6 +33,7 @@ from lightrag_jsonl.cli.progress import INTERRUPTED
 from lightrag_jsonl.errors import LightRAGError
 
 FAILED = 1
+READER_LEFT = 141  # the shell's status of a program whose reader has seen enough
 EPILOG = """\b
 Examples:
   lightrag-jsonl demo
@@ -52,26 +53,44 @@ class _Group(click.Group):
     """A group whose commands tell the package's own errors in one line."""
 
     def invoke(self, context: click.Context) -> Any:
-        if context.params.get("debug"):
-            return super().invoke(context)
         try:
-            return super().invoke(context)
-        except LightRAGError as error:
-            say("error: " + one_line(str(error)), err=True)
-            raise click.exceptions.Exit(FAILED) from None
-        except BrokenPipeError:  # whoever read our output has seen enough; click ends quietly
-            raise
-        except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            say(f"error: {where}{error.strerror or error}", err=True)
-            raise click.exceptions.Exit(FAILED) from None
-        except KeyboardInterrupt:
-            say("interrupted", err=True)
-            raise click.exceptions.Exit(INTERRUPTED) from None
+            with _reader_may_leave():
+                return super().invoke(context)
+        except (LightRAGError, OSError, KeyboardInterrupt) as error:
+            if context.params.get("debug"):
+                raise
+            say(_told(error), err=True)
+            status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else FAILED
+            raise click.exceptions.Exit(status) from None
+
+    def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
+        """Here --help and --version are printed."""
+        with _reader_may_leave():
+            return super().parse_args(context, words)
 
     def list_commands(self, context: click.Context) -> list[str]:
         """In the order a newcomer needs them, not by the alphabet."""
         return list(self.commands)
+
+
+@contextlib.contextmanager
+def _reader_may_leave() -> Iterator[None]:
+    """Whoever read our output has seen enough: what Python still holds back for it goes nowhere."""
+    try:
+        yield
+    except BrokenPipeError:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(READER_LEFT) from None
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"error: {where}{error.strerror or error}"
+    return "error: " + one_line(str(error))
 
 
 def _print_version(context: click.Context, option: click.Parameter, value: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -47,8 +48,12 @@ def to_json(value: object) -> Json:
 
 
 def say(text: object = "", *, err: bool = False) -> None:
-    """Print text for people; control characters, which could steer a terminal, are made visible."""
-    click.echo(printable(str(text)), err=err)
+    """Print text for people; control characters, which could steer a terminal, are made visible.
+
+    A stderr that is full, or that nobody reads any longer, ends no work.
+    """
+    with contextlib.suppress(OSError) if err else contextlib.nullcontext():
+        click.echo(printable(str(text)), err=err)
 
 
 def printable(text: str) -> str:

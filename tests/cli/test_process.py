@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -69,23 +70,52 @@ def test_exit_statuses(process: Callable[..., Any], kb: Path) -> None:
     ]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a reader that leaves is another matter there")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("parse",),
+        ("--debug", "parse"),
+        ("query", "--stream", "Who was born in Warsaw?"),
+        ("export", "--format", "jsonl"),
+        ("prompts", "show", "answer"),
+        ("query", "--help"),
+        ("--help",),
+    ],
+)
 def test_a_reader_that_leaves_is_no_error(
-    environment: dict[str, str], kb: Path, tmp_path: Path
+    environment: dict[str, str], kb: Path, words: tuple[str, ...]
 ) -> None:
-    """`export | head -1` ends quietly."""
+    """`export | head -1` ends quietly, with the status that the shell has for it."""
     with subprocess.Popen(
-        command(["parse"]),
+        command(words),
         env=environment,
-        cwd=tmp_path,
+        cwd=kb.parent,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as child:
         assert child.stdin and child.stdout and child.stderr
         child.stdout.close()
-        child.stdin.write(b'{"a":1}\n' * 20_000)
-        child.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # who asks for help reads nothing
+            child.stdin.write(b'{"a":1}\n' * 20_000)
+            child.stdin.close()
         assert child.stderr.read() == b""
+    assert child.returncode == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_what_cannot_be_told_on_stderr_ends_no_work(
+    environment: dict[str, str], kb: Path, tmp_path: Path
+) -> None:
+    """A note that nobody can read is no failure of the command, and an error keeps its status."""
+    found = command(("retrieve", "-w", kb, "--where", "nosuch=1", "Who?"))
+    unknown = command(("delete", "-w", kb, "nobody"))
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        noted = subprocess.run(found, env=environment, stdout=subprocess.PIPE, stderr=full)
+        failed = subprocess.run(unknown, env=environment, stderr=full)
+    assert noted.returncode == 0 and noted.stdout.startswith(b"nothing was found")
+    assert failed.returncode == 1
 
 
 def test_a_terminal_that_is_not_utf8_gets_ascii_json(environment: dict[str, str], kb: Path) -> None:
