@@ -53,7 +53,7 @@ def list_(setup: Setup, limit: int, as_json: bool) -> None:
     if as_json:
         emit_json(found)
         return
-    header = ("id", "status", "asked at", "mode", "question")
+    header = ("id", "status", "asked at (UTC)", "mode", "question")
     rows = list(map(_row, found))
     say(table(rows, header) if rows else "no query is on record")
 

@@ -62,7 +62,7 @@ def inserting(setup: Setup, given: Mapping[str, Any]) -> Iterator[LightRAG]:
     known = recorded(setup.working_dir)
     if setup.llm is None and known.get("cli.llm", NO_MODEL) != NO_MODEL:
         raise ConfigError(
-            f"{setup.working_dir} was read with the model {known['cli.llm']}: name a model with "
+            f"{setup.working_dir} is set up for the model {known['cli.llm']}: name a model with "
             "--llm, or say --llm none for the language rules"
         )
     if given.get("extraction") == "extract-with-ontologies" and "ontology" not in given:

@@ -31,7 +31,12 @@ def find_sources(arguments: Sequence[str]) -> Path | Document | list[Path | Docu
             found += _matching(argument)
         else:
             found.append(Path(argument))
-    return found[0] if len(found) == 1 else found
+    if len(found) > 1:
+        return found
+    alone = found[0]
+    if isinstance(alone, Path) and not alone.exists():  # told before an index is made for nothing
+        raise ConfigError(f"no such file: {alone}")
+    return alone
 
 
 def with_id(sources: Path | Document | list[Path | Document], id: str) -> Document:

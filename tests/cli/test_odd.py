@@ -71,6 +71,14 @@ def test_wrong_usage_has_a_status_of_its_own(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]
 
 
+def test_a_misspelt_file_makes_no_index(run: Run, tmp_path: Path) -> None:
+    """Nor is the model of that insert what the folder is set up for."""
+    for word in ("insert", "estimate"):
+        result = run(word, "-w", tmp_path / "kb", *MODEL, tmp_path / "none.txt")
+        assert result.exit_code == 1 and "no such file" in result.stderr
+    assert not (tmp_path / "kb").exists()
+
+
 def test_a_bad_line_refuses_its_file_alone_or_in_company(
     run: Run, run_json: Callable[..., Any], tmp_path: Path
 ) -> None:
