@@ -49,6 +49,21 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]
         yield opened
 
 
+def test_the_reading_order_names_what_there_is() -> None:
+    """Every module and folder that CONTRIBUTING leads through stands where it says."""
+    path = CHECKOUT / "CONTRIBUTING.md"
+    if not (path.is_file() and PACKAGE.is_dir()):
+        pytest.skip("the sources are away")
+    _, found, rest = path.read_text(encoding="utf-8").partition("## Reading order\n")
+    order = rest.partition("\n## ")[0]
+    named = re.findall(r"`([a-z_/]+(?:\.py|/))`", order)
+
+    assert found and len(named) > 30
+    assert [
+        name for name in named if name != "lightrag_jsonl/" and not (PACKAGE / name).exists()
+    ] == []
+
+
 def test_the_wheel_has_every_file_of_the_package_and_the_prompts(wheel: zipfile.ZipFile) -> None:
     """Code, `py.typed`, samples, the page's styles and script, and both prompt sets."""
     package = {

@@ -45,7 +45,8 @@ Examples:
 \b
 Exit status: 0 done; 1 an error; 2 wrong usage, as the command line alone shows
 it; 3 some of the texts could not be read (the others were); 130 ended by
-Ctrl-C. Keys come from the environment (OPENAI_API_KEY), never from an option.
+Ctrl-C; 141 the reader of the output has left. Keys come from the environment
+(OPENAI_API_KEY), never from an option.
 """
 
 
