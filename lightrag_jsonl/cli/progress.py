@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Never
 
@@ -27,18 +27,31 @@ REFRESH_SECONDS = 0.5
 @contextlib.contextmanager
 def progress_bar() -> Iterator[Watcher | None]:
     """A bar of chunks on stderr, where that is a terminal; else nothing."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=0, unit=" chunks", file=sys.stderr, leave=False) as bar, _refreshed(bar):
+    with _bar("chunks") as bar:
+        if bar is None:
+            yield None
+            return
 
         def watch(progress: Progress) -> None:
             bar.total = progress.chunks_known
             bar.set_description_str(_steps(progress), refresh=False)
             bar.set_postfix_str(counted(progress.documents_done, "document"), refresh=False)
             bar.update(progress.chunks_done - bar.n)
+
+        yield watch
+
+
+@contextlib.contextmanager
+def text_bar() -> Iterator[Callable[[int, int], None] | None]:
+    """A bar of texts, told how many are done of how many."""
+    with _bar("texts") as bar:
+        if bar is None:
+            yield None
+            return
+
+        def watch(done: int, known: int) -> None:
+            bar.total = known
+            bar.update(done - bar.n)
 
         yield watch
 
@@ -54,21 +67,27 @@ def _steps(progress: Progress) -> str:
 
 
 @contextlib.contextmanager
-def _refreshed(bar: tqdm[Never]) -> Iterator[None]:
-    """The clock of a bar goes on where nothing is told for long."""
+def _bar(unit: str) -> Iterator[tqdm[Never] | None]:
+    """A bar on stderr, where that is a terminal; its clock goes on where nothing is told for long."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from tqdm import tqdm
+
     ended = threading.Event()
+    with tqdm(total=0, unit=f" {unit}", file=sys.stderr, leave=False) as bar:
 
-    def refresh() -> None:
-        while not ended.wait(REFRESH_SECONDS):
-            bar.refresh()
+        def refresh() -> None:
+            while not ended.wait(REFRESH_SECONDS):
+                bar.refresh()
 
-    thread = threading.Thread(target=refresh, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+        thread = threading.Thread(target=refresh, daemon=True)
+        thread.start()
+        try:
+            yield bar
+        finally:
+            ended.set()
+            thread.join()
 
 
 @contextlib.contextmanager

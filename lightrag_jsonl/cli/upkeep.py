@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Callable, Iterator
-
 import click
 
 from lightrag_jsonl.cli import trust
@@ -24,9 +20,7 @@ from lightrag_jsonl.cli.options import (
     folder,
 )
 from lightrag_jsonl.cli.output import counted, emit_json, say, table
-from lightrag_jsonl.cli.progress import interruptible
-
-Told = Callable[[int, int], None]
+from lightrag_jsonl.cli.progress import interruptible, text_bar
 
 
 @click.group()
@@ -106,27 +100,10 @@ def reembed(setup: Setup, embedder: str, embedder_base_url: str | None, as_json:
     new = make_embedder(embedder, embedder_base_url)
     trust.named(embedder_base_url)
     hint = "the old vectors serve on; run the same command again to go on"
-    with interruptible(hint), looking(setup) as rag, _bar() as told:
-        number = rag.reembed(new, watcher=told)
+    with interruptible(hint), looking(setup) as rag, text_bar() as watcher:
+        number = rag.reembed(new, watcher=watcher)
         remember(setup.working_dir, known, embedder_memories(embedder, embedder_base_url))
     if as_json:
         emit_json({"embedder": new.name, "dim": new.dim, "texts": number})
     else:
         say(f"{counted(number, 'text')} embedded with {new.name}")
-
-
-@contextlib.contextmanager
-def _bar() -> Iterator[Told | None]:
-    """A bar of texts on stderr, where that is a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=0, unit=" texts", file=sys.stderr, leave=False) as bar:
-
-        def told(done: int, known: int) -> None:
-            bar.total = known
-            bar.update(done - bar.n)
-
-        yield told
