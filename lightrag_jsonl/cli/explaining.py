@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, cast
 
 import click
 
-from lightrag_jsonl.cli.opening import looking
+from lightrag_jsonl.cli.opening import looking, reading
 from lightrag_jsonl.cli.options import Setup, as_json, folder
 from lightrag_jsonl.cli.output import counted, emit_json, one_line, say, table
 from lightrag_jsonl.errors import NotFoundError
@@ -18,6 +18,7 @@ from lightrag_jsonl.indexfiles import check_not_of_index
 if TYPE_CHECKING:
     from lightrag_jsonl.explain.events import Event, Selection
     from lightrag_jsonl.explain.origins import DocumentOrigins
+    from lightrag_jsonl.explain.rdf import Format, Version
     from lightrag_jsonl.explain.sources import Sources
     from lightrag_jsonl.explain.trace import Trace
     from lightrag_jsonl.sync import LightRAG
@@ -148,11 +149,8 @@ def export(
     Example:
       lightrag-jsonl explain export 3f2a --format trig --with-source -o answer.trig
     """
-    from lightrag_jsonl.explain.rdf import Format, Version
-
-    form = next(one for one in get_args(Format) if one == format_)
-    wanted = rdf or ("1.1" if form == "jsonld" else "1.2")
-    version = next(one for one in get_args(Version) if one == wanted)
+    form = cast("Format", format_)
+    version = cast("Version", rdf or ("1.1" if form == "jsonld" else "1.2"))
     if form == "jsonld" and version != "1.1":
         raise click.UsageError("JSON-LD cannot carry triple terms: it goes with --rdf 1.1 alone")
     with looking(setup) as rag:
@@ -251,14 +249,11 @@ class Live:
                 say(f"    {line}", err=True)
 
     def _sources(self, event: Selection) -> Sources:
-        from contextlib import closing
-
         from lightrag_jsonl.explain.library import StoredLibrary
         from lightrag_jsonl.explain.sources import look_up
-        from lightrag_jsonl.storage.database import Database
 
         names = [name for chosen in event.edges for name in chosen.edge.chunk_ids]
-        with closing(Database(self._working_dir)) as database, database.reading() as connection:
+        with reading(self._working_dir) as connection:
             return look_up([*names, *event.chunk_ids], StoredLibrary(connection))
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import click
 
-from lightrag_jsonl.cli.opening import looking, recorded
+from lightrag_jsonl.cli.opening import NO_MODEL, looking, recorded
 from lightrag_jsonl.cli.options import Setup, as_json, folder
-from lightrag_jsonl.cli.output import counted, emit_json, one_line, say, table, to_json
+from lightrag_jsonl.cli.output import counted, emit_json, one_line, say, table
 from lightrag_jsonl.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ LINE_COLUMNS = 60
 def status(setup: Setup, as_json: bool) -> None:
     """Show what the index holds and how reading went."""
     with looking(setup) as rag:
-        found = replace(rag.status(), llm=_model(setup))
+        model = recorded(setup.working_dir).get(
+            "cli.llm", NO_MODEL
+        )  # opened for looking, it has none
+        found = replace(rag.status(), llm=model)
     if as_json:
         emit_json(found)
     else:
@@ -66,8 +69,7 @@ def rejections(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
             raise NotFoundError(f"no such document: {', '.join(unknown)}")
         found = rag.rejections(*ids)
     if as_json:
-        named = [{"document_id": d, "chunk_id": c, "rejection": r} for d, c, r in found]
-        emit_json([_flat(one) for one in named])
+        emit_json([{"document_id": d, "chunk_id": c, **asdict(r)} for d, c, r in found])
         return
     header = ("document", "chunk", "line", "reason", "detail", "text")
     rows = [
@@ -75,17 +77,6 @@ def rejections(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
         for d, c, r in found
     ]
     say(table(rows, header) if rows else "nothing was refused")
-
-
-def _flat(named: dict[str, object]) -> dict[str, object]:
-    rejection = to_json(named.pop("rejection"))
-    return {**named, **(rejection if isinstance(rejection, dict) else {})}
-
-
-def _model(setup: Setup) -> str:
-    """The model that last wrote to the index; opened for looking, the index has none."""
-    known = recorded(setup.working_dir)
-    return known.get("cli.llm", "none")
 
 
 def _document_row(one: DocumentStatus) -> tuple[object, ...]:

@@ -16,6 +16,8 @@ from lightrag_jsonl.cli.options import Setup
 from lightrag_jsonl.errors import ConfigError, EmbeddingError, StorageError
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from lightrag_jsonl.options import IndexOptions
     from lightrag_jsonl.protocols import LLM, Embedder, Vectors
     from lightrag_jsonl.storage.aliases import Aliases
@@ -120,23 +122,30 @@ def require_index(working_dir: Path) -> dict[str, str]:
     return recorded(working_dir)
 
 
+@contextlib.contextmanager
+def reading(working_dir: Path) -> Iterator[sqlite3.Connection]:
+    """The database of a folder's index, to read what needs no open index."""
+    from lightrag_jsonl.storage.database import Database
+
+    with contextlib.closing(Database(working_dir)) as database, database.reading() as connection:
+        yield connection
+
+
 def recorded(working_dir: Path) -> dict[str, str]:
     """The settings that an index was built with; empty where there is no index yet."""
     from lightrag_jsonl.storage import settings
-    from lightrag_jsonl.storage.database import Database
 
     if not has_index(working_dir):
         return {}
-    with contextlib.closing(Database(working_dir)) as database, database.reading() as connection:
+    with reading(working_dir) as connection:
         return settings.read(connection)
 
 
 def older_documents(working_dir: Path, ids: Sequence[str]) -> list[str]:
     """Ids of documents with the title and source of one of these, but another text."""
     from lightrag_jsonl.storage import overview
-    from lightrag_jsonl.storage.database import Database
 
-    with contextlib.closing(Database(working_dir)) as database, database.reading() as connection:
+    with reading(working_dir) as connection:
         return overview.namesakes(connection, ids)
 
 
