@@ -62,8 +62,8 @@ def _question(
         if apart and second.chunk not in mentions.get(first.end, ()):
             text = template.format(
                 start=first.name,
-                first=_said(first.relation),
-                second=_said(second.relation),
+                first=first.relation.keywords[0],
+                second=second.relation.keywords[0],
             )
             names = snapshot.chunk_names([first.chunk, second.chunk])
             supporting = (names[first.chunk], names[second.chunk])
@@ -96,7 +96,3 @@ def _told(
         revealing = (name_key(word) for word in (name, *relation.keywords))
         if row in chunks and name and relation.keywords and not any(key in t for t in revealing):
             yield _Step(relation, ends[row], name, chunks[row])
-
-
-def _said(relation: Relation) -> str:
-    return relation.keywords[0]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -59,11 +59,9 @@ class Lookup:
                 found.setdefault(entity, []).append(chunk)
         return {entity: tuple(chunks) for entity, chunks in found.items()}
 
-    @contextlib.contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
         """Graph, vectors and database of one moment."""
-        with self._keeper.snapshot() as snapshot:
-            yield snapshot
+        return self._keeper.snapshot()
 
     def close(self) -> None:
         """Let go of the folder."""

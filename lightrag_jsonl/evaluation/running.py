@@ -60,14 +60,13 @@ def evaluate(
     *,
     budget: int = 4_000,
     seed: int = 0,
-    warm: bool = True,
 ) -> tuple[Row, ...]:
     """Every retriever's scores, in order. `budget`: tokens that the answer is looked for in.
 
-    With `warm` each question is asked once before it is timed.
+    Each question is asked once before it is timed.
     """
     scores = {
-        name: [_scored(system, question, budget, warm) for question in questions]
+        name: [_scored(system, question, budget) for question in questions]
         for name, system in systems.items()
     }
     base = scores.get(BASELINE)
@@ -91,9 +90,8 @@ def _asking(rag: LightRAG, mode: Mode, lexical: bool) -> Retriever:
     return retrieve
 
 
-def _scored(system: Retriever, question: EvalQuestion, budget: int, warm: bool) -> Score:
-    if warm:
-        system(question)
+def _scored(system: Retriever, question: EvalQuestion, budget: int) -> Score:
+    system(question)
     started = time.perf_counter()
     chunks = system(question)
     seconds = time.perf_counter() - started
