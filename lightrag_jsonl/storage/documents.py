@@ -297,7 +297,9 @@ def drop_chunks(connection: sqlite3.Connection, rows: Collection[int]) -> None:
 
 
 def chunk_from(row: tuple[Any, ...]) -> Chunk:
-    """A `Chunk` from the columns of CHUNK_COLUMNS."""
+    """A `Chunk` from the columns of CHUNK_COLUMNS; `TypeError` where its text is none."""
     id, document, index, page, start, end, text, tokens, created_at = row
+    if not isinstance(text, str):  # before somebody else's code meets with it
+        raise TypeError(f"the text of chunk {id} is {type(text).__name__}")
     at = datetime.fromtimestamp(created_at, UTC)
     return Chunk(id, document, index, page, start, end, text, tokens, at)
