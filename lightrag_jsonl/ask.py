@@ -28,7 +28,7 @@ from lightrag_jsonl.jsonl import parse_jsonl
 from lightrag_jsonl.loops import PerLoop
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import LLM, ConstrainedLLM, StreamingLLM
-from lightrag_jsonl.reading.marks import without_opening_thought, without_thought
+from lightrag_jsonl.reading.thoughts import without_opening_thought, without_thought
 from lightrag_jsonl.slots import QUESTION, Slots
 from lightrag_jsonl.storage import cache
 from lightrag_jsonl.storage.database import Database

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from lightrag_jsonl.errors import LLMError
-from lightrag_jsonl.reading.marks import ThoughtFilter
+from lightrag_jsonl.reading.thoughts import ThoughtFilter
 from lightrag_jsonl.telling import closed
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Completion, Usage

@@ -8,7 +8,7 @@ import pytest
 
 from lightrag_jsonl import jsonl
 from lightrag_jsonl.jsonl import JsonlReader, parse_jsonl
-from lightrag_jsonl.reading.marks import without_opening_thought
+from lightrag_jsonl.reading.thoughts import without_opening_thought
 from lightrag_jsonl.schemas import compile_schema
 from lightrag_jsonl.types import Json, JsonlResult, Record
 

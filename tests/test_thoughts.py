@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl import Completion, Document, IndexOptions, LightRAG, QueryParam
-from lightrag_jsonl.reading.marks import ThoughtFilter, without_thought
+from lightrag_jsonl.errors import ResponseError
+from lightrag_jsonl.jsonl import parse_jsonl
+from lightrag_jsonl.prompts.replies import read_json
+from lightrag_jsonl.reading.thoughts import (
+    ThoughtFilter,
+    without_opening_thought,
+    without_thought,
+)
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.indexing.kit import entity, prompts
 
@@ -24,6 +31,15 @@ PIECES = (
     "</think>",
     "<thinking>",
     "</THINK >",
+    "<reasoning>",
+    "</reasoning>",
+    "[THINK]",
+    "[/THINK]",
+    "<|channel|>analysis<|message|>",
+    "<|channel|>final<|message|>",
+    "<|channel>thought",
+    "<channel|>",
+    "[TH",
     "<th",
     "ink>",
     "<",
@@ -52,6 +68,70 @@ PIECES = (
 def test_what_is_said_comes_after_the_thought(answer: str, said: str | None) -> None:
     """Only a thought at the very beginning is one; all else stays as it is."""
     assert without_thought(answer) == (answer if said is None else said)
+
+
+MARKS = [  # of DeepSeek and Qwen, MiniMax, Seed-OSS, Magistral, Kimi-VL, gpt-oss, Gemma 4, Command A, …
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<mm:think>", "</think>"),
+    ("<seed:think>", "</seed:think>"),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+    ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+    ("<|channel>thought\n", "<channel|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+]
+PLAIN_MARKS = [
+    ("<thought>", "</thought>"),
+    ("<reason>", "</reason>"),
+    ("<reasoning>", "</reasoning>"),
+]
+
+
+@pytest.mark.parametrize(("begin", "end"), MARKS + PLAIN_MARKS)
+def test_models_mark_their_thoughts_in_many_ways(begin: str, end: str) -> None:
+    """Whatever the marks: nothing of a thought is said, a value or a record."""
+    thought = f'{begin}Is it [7]?\n{{"a": 0}}\nOr is it\n{end}\n'
+    assert without_thought(f"{thought}Radium [1].") == "Radium [1]."
+    assert read_json(f'{thought}{{"a": 1}} it is') == {"a": 1}
+    assert parse_jsonl(f'{thought}{{"a": 1}}').records == ({"a": 1},)
+
+
+@pytest.mark.parametrize(("begin", "end"), MARKS)
+def test_a_thought_may_be_begun_by_the_prompt(begin: str, end: str) -> None:
+    """Then its end alone is in the answer."""
+    thought = f'Is it [7]?\n{{"a": 0}} or {{"a": it}}\n{end}\n'
+    assert without_thought(f"{thought}Radium [1].") == "Radium [1]."
+    assert read_json(f'{thought}{{"a": 1}} it is') == {"a": 1}
+    answer = without_opening_thought(f'{thought}{{"a": 1}}')
+    assert parse_jsonl(answer).records == ({"a": 1},)
+
+
+@pytest.mark.parametrize(
+    "text", ["see </think> [1]", "</reasoning>[1]", "<think>", "[THINK] [2] [/THINK]", "<thought>"]
+)
+def test_what_a_document_says_is_no_thought(text: str) -> None:
+    """Inside of a value, or behind the first words, marks are text like any other."""
+    value = json.dumps({"a": text})
+    assert read_json(f"Sure:\n```json\n{value}\n```\nThat is it.") == {"a": text}
+    answer = without_opening_thought(f'{value}\n{{"b": 1}}')
+    assert parse_jsonl(answer).records == ({"a": text}, {"b": 1})
+    assert without_thought(f"It says: {text}, and so on.") == f"It says: {text}, and so on."
+
+
+@pytest.mark.parametrize("mark", ["<thought>", "<reason>", "</reason>", "<reasoning mode='x'>"])
+def test_tags_that_documents_have_are_no_thoughts_within_an_answer(mark: str) -> None:
+    """A line of a document that a model repeats costs that line alone."""
+    result = parse_jsonl(f'{{"a": 1}}\n{mark}\n{{"b": 1}}')
+    assert result.records == ({"a": 1}, {"b": 1})
+
+
+def test_half_a_value_is_none_whatever_it_speaks_of() -> None:
+    """What comes after a mark in a string that has no end is a part of it."""
+    with pytest.raises(ResponseError):
+        read_json('{"a": 1, "b": "it wrote </think> [1, 2]')
 
 
 @given(st.lists(st.sampled_from([*PIECES, "so", "🙂 "]), max_size=12), st.data())

@@ -39,7 +39,7 @@ def parse(file: BinaryIO, schema: Path | None, strict: bool, as_json: bool) -> N
     """
     from lightrag_jsonl.decoding import decoded
     from lightrag_jsonl.jsonl import parse_jsonl
-    from lightrag_jsonl.reading.marks import without_opening_thought
+    from lightrag_jsonl.reading.thoughts import without_opening_thought
 
     given, data, trouble = _schema(schema) if schema else None, file.read(), ""
     try:

@@ -10,14 +10,16 @@ from typing import NoReturn, cast
 
 from lightrag_jsonl.errors import ResponseError
 from lightrag_jsonl.jsonl import parse_jsonl
+from lightrag_jsonl.reading.thoughts import LONE_END, without_begun_thought
 from lightrag_jsonl.schemas import Schema
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Json
 
 _SHOWN = 300  # characters of a bad reply that an error message quotes
-_OPENING = re.compile(  # a bracket that begins JSON, or that the text ends with; not one in prose
+_OPENING = (  # a bracket that begins JSON, or that the text ends with; not one in prose
     r"\{\s*(?:[\"}]|\Z)|\[\s*(?:[\]\[{\"\d-]|true\b|false\b|null\b|\Z)"
 )
+_OPENING_OR_END = re.compile(rf"(?P<end>(?i:{LONE_END.pattern}))|{_OPENING}")
 _INVISIBLE = " \t\r\n\ufeff\u200b\u200c\u200d\u2060\x00"
 
 
@@ -27,7 +29,7 @@ def read_json(
     schema: Schema | None = None,
     normalize: Callable[[Json], Json] | None = None,
 ) -> Json:
-    """The JSON value in `text`: alone, in a fence, behind a `<think>` block or between words.
+    """The JSON value in `text`: alone, in a fence, behind a thought or between words.
 
     Of several values the longest counts. A value that begins and breaks off is never completed.
     `normalize` runs before the schema. `ResponseError` shows the text, or the path that breaks
@@ -53,10 +55,13 @@ def _value(text: str) -> Json:
         return _whole(stripped)
     except (ValueError, RecursionError):
         pass
+    said = without_begun_thought(stripped)
     try:
-        return _longest(stripped.rpartition("</think>")[2])
+        if stripped and not said:
+            raise ValueError("its thinking has no end")
+        return _longest(said)
     except ValueError:
-        read = parse_jsonl(text)
+        read = parse_jsonl(said)
         if len(read.records) != 1 or read.truncated:
             raise
         if any(rejection.reason not in ("repaired", "multiline") for rejection in read.rejections):
@@ -72,18 +77,38 @@ def _whole(text: str) -> Json:
 
 
 def _longest(text: str) -> Json:
-    """The longest object or array between other words; one that breaks off spoils the reply."""
-    if text.lstrip().startswith("<think>"):
-        raise ValueError("its thinking has no end")
+    """The longest object or array between other words; one that breaks off spoils the reply.
+
+    What comes before the end of a thought that the prompt began does neither.
+    """
     decoder = _decoder()
     found: list[tuple[int, Json]] = []
     position = 0
-    while (opening := _OPENING.search(text, position)) is not None:
-        value, position = decoder.raw_decode(text, opening.start())
-        found.append((position - opening.start(), value))
+    while (mark := _OPENING_OR_END.search(text, position)) is not None:
+        if mark["end"] is not None:
+            found.clear()
+            position = mark.end()
+            continue
+        try:
+            value, position = decoder.raw_decode(text, mark.start())
+            found.append((position - mark.start(), value))
+        except (ValueError, RecursionError):
+            position = _end_of_thought(text, mark.start())
+            if position < 0:
+                raise
+            found.clear()
     if not found:
         raise ValueError("no object and no array in it")
     return max(found, key=lambda item: item[0])[1]
+
+
+def _end_of_thought(text: str, start: int) -> int:
+    """The end of the thought that a broken value at `start` is a part of; -1 where it is none.
+
+    An end that comes after an odd number of quotes may stand in a string that has no end.
+    """
+    end = LONE_END.search(text, start)
+    return -1 if end is None or text.count('"', start, end.start()) % 2 else end.end()
 
 
 def _decoder() -> json.JSONDecoder:
