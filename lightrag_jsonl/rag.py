@@ -523,6 +523,7 @@ class AsyncLightRAG:
         embeddings = Embeddings(
             parts.embedder, self._database, batch_size=self.options.embed_batch_size
         )
+        await embeddings.measured()
         recorded = {"embedder": parts.embedder.name, "dim": str(parts.embedder.dim)}
         self._moves += 1
         try:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from lightrag_jsonl.adapters.threads import Threads
 from lightrag_jsonl.errors import ConfigError, EmbeddingError, LLMError
 from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.text import sanitize
@@ -62,7 +63,7 @@ class SentenceTransformerEmbedder:
         self._model: SentenceTransformer | None = None
         self._clipper: _Clipper | None = None
         self._loading = threading.Lock()
-        self._encoding = threading.Lock()  # a model is not made for two threads at once
+        self._thread = Threads(1)  # a model is not made for two at once
 
     @property
     def name(self) -> str:
@@ -84,7 +85,7 @@ class SentenceTransformerEmbedder:
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         """float32 of shape (len(texts), dim), rows of unit length."""
-        return await asyncio.to_thread(self._encode, [sanitize(text) for text in texts], kind)
+        return await self._thread.run(partial(self._encode, [*map(sanitize, texts)], kind))
 
     def clip(self, text: str) -> str:
         """The part of a passage that the model reads, cut at a character; loads the model."""
@@ -98,14 +99,13 @@ class SentenceTransformerEmbedder:
         if not texts:
             return np.zeros((0, self.dim), dtype=np.float32)
         try:
-            with self._encoding:
-                rows = model.encode(
-                    texts,
-                    prompt=self._prompt(model, kind),
-                    batch_size=self._batch_size,
-                    show_progress_bar=False,
-                    convert_to_numpy=True,
-                )
+            rows = model.encode(
+                texts,
+                prompt=self._prompt(model, kind),
+                batch_size=self._batch_size,
+                show_progress_bar=False,
+                convert_to_numpy=True,
+            )
         except (RuntimeError, ValueError, IndexError) as error:
             raise EmbeddingError(
                 f"{self.name} could not embed {len(texts)} texts: {error}"
@@ -159,7 +159,7 @@ class CrossEncoderReranker:
         self._max_length = max_length
         self._name = name or _model_name(self._source)
         self._model: CrossEncoder | None = None
-        self._lock = threading.Lock()
+        self._thread = Threads(1)
 
     @property
     def name(self) -> str:
@@ -171,15 +171,14 @@ class CrossEncoderReranker:
         if not texts:
             return ()
         pairs = [(sanitize(query), sanitize(text)) for text in texts]
-        return await asyncio.to_thread(self._score, pairs)
+        return await self._thread.run(partial(self._score, pairs))
 
     def _score(self, pairs: list[tuple[str, str]]) -> tuple[float, ...]:
-        with self._lock:
-            model = self._loaded()
-            try:
-                scores = model.predict(pairs, batch_size=self._batch_size, show_progress_bar=False)
-            except (RuntimeError, ValueError, IndexError) as error:
-                raise LLMError(f"{self.name} could not score: {error}") from error
+        model = self._loaded()
+        try:
+            scores = model.predict(pairs, batch_size=self._batch_size, show_progress_bar=False)
+        except (RuntimeError, ValueError, IndexError) as error:
+            raise LLMError(f"{self.name} could not score: {error}") from error
         table = np.asarray(scores, dtype=np.float64)
         if table.shape != (len(pairs),):
             raise LLMError(

@@ -210,7 +210,7 @@ class Committer:
         """Have written what is due, have embedded what is new, and make it all visible at once."""
         steps = steps or Steps()
         usage = await self._summarize(change, describer, spending, steps)
-        keyed = self._embeddings.keyed(_texts(change.plan))
+        keyed = await self._embeddings.keyed(_texts(change.plan))
         change.keys = [key for key, _ in keyed]
         vectors = await self._embeddings.missing(keyed, steps)
         for one in change.ready:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -11,6 +12,7 @@ from lightrag_jsonl.calls import embedded
 from lightrag_jsonl.concurrency import together
 from lightrag_jsonl.errors import StorageError
 from lightrag_jsonl.indexing.steps import Steps
+from lightrag_jsonl.loops import PerLoop
 from lightrag_jsonl.protocols import Embedder, Vectors
 from lightrag_jsonl.storage import embeddings
 from lightrag_jsonl.storage.database import Database
@@ -27,14 +29,28 @@ class Embeddings:
         self._batch_size = batch_size
         self._remote = bool(getattr(embedder, "remote", False))
         self._clip: Callable[[str], str] = getattr(embedder, "clip", str)  # as far as it reads
+        self._measured = self._read = False  # the first look may load a model
+        self._loading = PerLoop(asyncio.Lock)
 
     def key(self, text: str) -> bytes:
         """What identifies the vector of a text: the same for texts that begin alike as far as they are read."""
         return embeddings.text_key(self._embedder.name, self._clip(text))
 
-    def keyed(self, texts: Iterable[str]) -> list[tuple[bytes, str]]:
+    async def measured(self) -> None:
+        """Have the embedder find out how long its vectors are, away from the event loop."""
+        if not self._measured:
+            await asyncio.to_thread(getattr, self._embedder, "dim")
+            self._measured = True
+
+    async def keyed(self, texts: Iterable[str]) -> list[tuple[bytes, str]]:
         """Each text as far as the embedder reads it, with its key."""
-        read = map(self._clip, texts)
+        waiting = list(texts)
+        if waiting and not self._read:
+            async with self._loading.here:  # many documents wait in one thread
+                if not self._read:
+                    await asyncio.to_thread(self._clip, waiting[0])
+                    self._read = True
+        read = map(self._clip, waiting)
         return [(embeddings.text_key(self._embedder.name, text), text) for text in read]
 
     async def missing(

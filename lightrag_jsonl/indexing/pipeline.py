@@ -338,7 +338,7 @@ class IndexPipeline:
         """Extract and embed a document's chunks, both at once; stopped, it keeps the vectors."""
         run.known += len(chunks)
         run.tell()
-        keyed = self._embeddings.keyed(chunk.text for chunk in chunks)
+        keyed = await self._embeddings.keyed(chunk.text for chunk in chunks)
         if given is not None:
             run.done += len(chunks)
             return given, await self._embeddings.missing(keyed, run.steps)
@@ -418,6 +418,7 @@ class IndexPipeline:
         async with self._database.turn, writing(folder, patience):
             try:
                 self._database.check_place()
+                await self._embeddings.measured()
                 self._check_settings()
                 yield
             except (Exception, asyncio.CancelledError, KeyboardInterrupt, SystemExit):

@@ -74,7 +74,7 @@ async def repair(
         lambda connection: _planned(connection, describer), flush=False
     )
     texts = [*_plan_texts(plan), *(text for _, text in chunks)]
-    count = await _embed(database, embeddings, dict(embeddings.keyed(texts)), noted={})
+    count = await _embed(database, embeddings, dict(await embeddings.keyed(texts)), noted={})
     write = partial(_write, database.working_dir, embeddings, plan, chunks, generation)
     told = await database.committed(write)
     return [*mended, *told, f"{count} vectors made anew"]
@@ -143,7 +143,7 @@ def _write(
     """Put the folded graph in the place of the one before; what there is to tell."""
     snapshot.check_generation(connection, generation, working_dir)
     before = _cleared(connection)
-    keys = [key for key, _ in embeddings.keyed(_plan_texts(plan))]
+    keys = [embeddings.key(text) for text in _plan_texts(plan)]
     stored = embedding_ids(connection, keys)
     changed: list[EntityRow | RelationRow] = [*plan.entities.values(), *plan.relations.values()]
     for row, key in zip(changed, keys, strict=True):
@@ -190,7 +190,7 @@ async def reembed(
             f"give the embedder of {recorded['dim']} another name"
         )
     wanted = await database.read(_texts)
-    texts = dict(embeddings.keyed(text for found in wanted.values() for _, text in found))
+    texts = dict(await embeddings.keyed(text for found in wanted.values() for _, text in found))
     moving = {settings.MOVING: recorded["embedder"]}
     await _embed(database, embeddings, texts, noted=moving, watcher=watcher)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from lightrag_jsonl import AsyncLightRAG, Document
 from lightrag_jsonl.adapters import CrossEncoderReranker, SentenceTransformerEmbedder
+from lightrag_jsonl.adapters.offline import HashEmbedder
 from lightrag_jsonl.errors import EmbeddingError, LLMError
 
 LONG = "Marley was dead: to begin with. 乔峰 🌍 There is no doubt about that. " * 60
@@ -108,6 +111,52 @@ def test_max_length_shortens(folder: Path) -> None:
 
     assert embedder.max_tokens == 16
     assert embedder.clip(LONG) == "Marley was dead: to begin with. 乔峰 🌍 There is no"
+
+
+def test_a_model_is_loaded_once_and_away_from_the_event_loop(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks for it first, and how many at once: what else runs on the loop goes on."""
+    import sentence_transformers
+
+    threads: list[threading.Thread] = []
+
+    class Recorded(sentence_transformers.SentenceTransformer):
+        def __init__(self, *values: object, **named: object) -> None:
+            threads.append(threading.current_thread())
+            super().__init__(*values, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(sentence_transformers, "SentenceTransformer", Recorded)
+    minilm = SentenceTransformerEmbedder(folder, device="cpu")
+
+    async def ask_at_once() -> None:
+        async with AsyncLightRAG(tmp_path, embedder=minilm) as rag:
+            documents = [Document(f"Marie Curie discovered element {n}.") for n in range(9)]
+            await asyncio.gather(rag.insert(documents), *(rag.retrieve("Curie") for _ in range(9)))
+
+    asyncio.run(ask_at_once())
+    assert len(threads) == 1 and threads[0] is not threading.main_thread()
+
+
+def test_the_length_of_vectors_is_found_out_away_from_the_event_loop(tmp_path: Path) -> None:
+    """A model that is not in a folder has to be loaded, or a server asked, to know it."""
+    threads: list[threading.Thread] = []
+
+    class Slow(HashEmbedder):
+        @property
+        def dim(self) -> int:
+            threads.append(threading.current_thread())
+            return super().dim
+
+    async def insert_and_move() -> None:
+        async with AsyncLightRAG(tmp_path, embedder=Slow()) as rag:
+            await rag.insert("Marie Curie discovered radium.")
+            assert threads[0] is not threading.main_thread()
+            threads.clear()
+            await rag.reembed(Slow(512))
+            assert threads[0] is not threading.main_thread()
+
+    asyncio.run(insert_and_move())
 
 
 def test_a_missing_model_says_what_to_do(tmp_path: Path) -> None:
