@@ -62,9 +62,13 @@ def failures() -> tuple[type[Exception], ...]:
     """What the SDK, the HTTP client below it and a broken answer may raise."""
     import openai
 
+    return (openai.OpenAIError, ValueError, *transport_failures())
+
+
+def transport_failures() -> tuple[type[Exception], ...]:
+    """What the HTTP clients that are loaded raise where a server cannot be reached."""
     clients = (sys.modules.get(name) for name in ("httpx", "httpx2"))
-    transport = tuple(client.HTTPError for client in clients if client is not None)
-    return (openai.OpenAIError, ValueError, *transport)
+    return tuple(client.HTTPError for client in clients if client is not None)
 
 
 def cause(error: Exception) -> Exception | None:

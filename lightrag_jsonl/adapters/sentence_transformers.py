@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from lightrag_jsonl.adapters.faults import transport_failures
 from lightrag_jsonl.adapters.threads import Threads
 from lightrag_jsonl.errors import ConfigError, EmbeddingError, LLMError
 from lightrag_jsonl.protocols import Vectors
@@ -27,6 +28,7 @@ HUB_SNAPSHOT = re.compile(r"models--(?P<owner>.+?)--(?P<model>.+)")
 PLAIN_FOLDERS = frozenset({"model", "models", "final", "checkpoint", "export", "onnx"})
 PROMPT_NAMES = {"query": ("query",), "passage": ("document", "passage", "corpus")}
 LOAD_ERRORS = (OSError, ValueError, RuntimeError, KeyError, ImportError)
+HUB_SECONDS = 10.0  # in which the hub is to answer, as its own client has it
 
 
 class SentenceTransformerEmbedder:
@@ -124,12 +126,16 @@ class SentenceTransformerEmbedder:
     def _loaded(self) -> SentenceTransformer:
         with self._loading:
             if self._model is None:
+                cut_off = False
                 try:
                     from sentence_transformers import SentenceTransformer
 
-                    self._model = SentenceTransformer(self._source, device=self._device)
+                    cut_off = _is_cut_off(self._source)
+                    self._model = SentenceTransformer(
+                        self._source, device=self._device, local_files_only=cut_off
+                    )
                 except LOAD_ERRORS as error:
-                    raise EmbeddingError(_cannot_load(self._source, error)) from error
+                    raise EmbeddingError(_cannot_load(self._source, error, cut_off)) from error
                 if self._max_length is not None:
                     self._model.max_seq_length = self._max_length
             return self._model
@@ -189,14 +195,19 @@ class CrossEncoderReranker:
 
     def _loaded(self) -> CrossEncoder:
         if self._model is None:
+            cut_off = False
             try:
                 from sentence_transformers import CrossEncoder
 
+                cut_off = _is_cut_off(self._source)
                 self._model = CrossEncoder(
-                    self._source, device=self._device, max_length=self._max_length
+                    self._source,
+                    device=self._device,
+                    max_length=self._max_length,
+                    local_files_only=cut_off,
                 )
             except LOAD_ERRORS as error:
-                raise LLMError(_cannot_load(self._source, error)) from error
+                raise LLMError(_cannot_load(self._source, error, cut_off)) from error
         return self._model
 
 
@@ -276,10 +287,33 @@ def _dim_of(model: SentenceTransformer) -> int:
     return dim
 
 
-def _cannot_load(source: str, error: Exception) -> str:
+def _is_cut_off(source: str) -> bool:
+    """Whether a model of the hub can only come from its cache, since the hub does not answer.
+
+    The hub's own client would try six times, half a minute, for each of several files.
+    """
+    from huggingface_hub import HfApi, get_session
+
+    if Path(source).is_dir():
+        return False
+    unreachable = OSError, *transport_failures()  # the first also where HF_HUB_OFFLINE is set
+    try:
+        get_session().head(HfApi().endpoint, timeout=HUB_SECONDS)
+    except unreachable:
+        return True
+    return False
+
+
+def _cannot_load(source: str, error: Exception, cut_off: bool) -> str:
     if isinstance(error, ImportError):
         return f"the model {source!r} needs a package: {error} (pip install sentence-transformers)"
     reason = shorten(str(error), 200, placeholder=" …")
+    if cut_off:
+        return (
+            f"cannot load the model {source!r}: the hub cannot be reached (or HF_HUB_OFFLINE is set), "
+            "and its cache here does not have it whole: give the path of its folder, use it once "
+            f"where there is a network, or do without it ({reason})"
+        )
     return (
         f"cannot load the model {source!r}: give the name of a model of the hub (the first use "
         f"downloads it and needs a network) or the path of its folder ({reason})"

@@ -167,6 +167,20 @@ def test_a_missing_model_says_what_to_do(tmp_path: Path) -> None:
         assert str(source) in str(caught.value) and "path of its folder" in str(caught.value)
 
 
+def test_without_a_network_nobody_waits_for_the_hub(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A model that is nowhere is told of after one attempt; the hub's client makes six for each file."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    with pytest.raises(EmbeddingError, match="hub cannot be reached"):
+        asyncio.run(SentenceTransformerEmbedder("nobody/nothing").embed(["a"], kind="query"))
+    with pytest.raises(LLMError, match="hub cannot be reached"):
+        asyncio.run(CrossEncoderReranker("nobody/nothing").score("a", ["b"]))
+    assert "Retrying" not in caplog.text
+
+
 def test_a_cross_encoder_scores_every_text(folder: Path, tmp_path: Path) -> None:
     """One number a text, the same for equal texts, whatever the batches."""
     reranker = CrossEncoderReranker(random_cross_encoder(folder, tmp_path, labels=1), batch_size=2)
