@@ -8,7 +8,7 @@ import json
 import threading
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from lightrag_jsonl.adapters.faults import (
@@ -134,17 +134,23 @@ class Endpoint:
         """A new client, which the running loop closes when it shuts its generators down."""
         import openai
 
+        # The SDK's own default closes itself from __del__, on whichever loop runs then.
+        transport = openai.DefaultAsyncHttpxClient(timeout=self._timeout)
         try:
             client = openai.AsyncOpenAI(
                 api_key=self._api_key,
                 base_url=self._base_url,
                 timeout=self._timeout,
                 max_retries=self._max_retries,
-                # The SDK's own default closes itself from __del__, on whichever loop runs then.
-                http_client=openai.DefaultAsyncHttpxClient(timeout=self._timeout),
+                http_client=transport,
             )
         except openai.OpenAIError as error:
             raise self._no_key() from error
+
+        async def keep_headers(request: Any) -> None:
+            self._keep_headers(request, client.base_url)
+
+        transport.event_hooks = {"request": [keep_headers]}
         guard = _closing(client)
         await anext(guard)
         return client, guard
@@ -152,15 +158,33 @@ class Endpoint:
     def _blocking_client(self) -> openai.OpenAI:
         import openai
 
+        transport = openai.DefaultHttpxClient(timeout=self._timeout)
         try:
-            return openai.OpenAI(
+            client = openai.OpenAI(
                 api_key=self._api_key,
                 base_url=self._base_url,
                 timeout=self._timeout,
                 max_retries=self._max_retries,
+                http_client=transport,
             )
         except openai.OpenAIError as error:
             raise self._no_key() from error
+        transport.event_hooks = {
+            "request": [lambda request: self._keep_headers(request, client.base_url)]
+        }
+        return client
+
+    def _keep_headers(self, request: Any, named: Any) -> None:
+        """Take the given headers, which may be keys, from a request that was redirected elsewhere.
+
+        The HTTP client, httpx or httpx2, itself does so with `Authorization`.
+        """
+        to, here = request.url, (named.scheme, named.host, named.port)
+        upgraded = here == ("http", to.host, None) and (to.scheme, to.port) == ("https", None)
+        if upgraded or (to.scheme, to.host, to.port) == here:
+            return
+        for name in self._headers:
+            request.headers.pop(name, None)
 
     def _no_key(self) -> ConfigError:
         return ConfigError(

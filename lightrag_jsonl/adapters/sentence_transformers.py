@@ -296,10 +296,10 @@ def _is_cut_off(source: str) -> bool:
 
     if Path(source).is_dir():
         return False
-    unreachable = OSError, *transport_failures()  # the first also where HF_HUB_OFFLINE is set
+    unreachable: tuple[type[Exception], ...] = (OSError, *transport_failures())
     try:
         get_session().head(HfApi().endpoint, timeout=HUB_SECONDS)
-    except unreachable:
+    except unreachable:  # by an OSError also where HF_HUB_OFFLINE is set
         return True
     return False
 

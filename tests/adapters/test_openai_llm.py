@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import pytest
 
-from lightrag_jsonl.adapters import OpenAILLM
+from lightrag_jsonl.adapters import OpenAIEmbedder, OpenAILLM
 from lightrag_jsonl.errors import ConfigError, LLMError
 from lightrag_jsonl.protocols import ConstrainedLLM, StreamingLLM
 from lightrag_jsonl.types import Completion, Message, Usage
@@ -23,6 +23,7 @@ from tests.servers import (
     ScriptedServer,
     Step,
     chat_reply,
+    embedding_reply,
     error_reply,
     stream_reply,
 )
@@ -150,6 +151,26 @@ def test_half_a_surrogate_pair_in_a_prompt_is_no_trouble() -> None:
         run(model(server).complete([Message("user", "a\ud800b")]))
 
     assert server.bodies[0]["messages"][0]["content"] == "a\ufffdb"
+
+
+def test_credentials_stay_with_the_server_that_was_named() -> None:
+    """A redirect elsewhere takes no key along, in whatever header it stands; one within does."""
+    headers = {"api-key": "azure-0123456789", "X-Team": "a-b-c"}
+    with ScriptedServer([chat_reply("Yes."), embedding_reply([[3.0, 4.0]])]) as other:
+        elsewhere = Reply(status=307, headers={"Location": f"{other.url}/elsewhere"})
+        within = Reply(status=307, headers={"Location": "/within"})
+        with ScriptedServer([within, elsewhere, elsewhere]) as server:
+            run(model(server, extra_headers=headers).complete(QUESTION))
+            url = server.base_url
+            assert OpenAIEmbedder("e", base_url=url, api_key=KEY, extra_headers=headers).dim == 2
+    assert [request.path for request in server.requests][:2] == ["/v1/chat/completions", "/within"]
+    for request in server.requests:
+        assert request.headers["authorization"] == f"Bearer {KEY}"
+        assert request.headers["api-key"] == headers["api-key"]
+        assert request.headers["x-team"] == headers["X-Team"]
+    assert len(other.requests) == 2
+    for request in other.requests:
+        assert not {"authorization", "api-key", "x-team"} & set(request.headers)
 
 
 # ── retries and refusals ────────────────────────────────────────────────────────
