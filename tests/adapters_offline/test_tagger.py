@@ -24,12 +24,13 @@ def test_it_tags_as_textblob_does() -> None:
 
 
 def test_it_starts_without_a_language_toolkit() -> None:
-    """Reading English loads neither NLTK nor scikit-learn, which takes seconds."""
+    """Reading English loads neither NLTK nor scikit-learn, which takes seconds; it leaves no file open."""
     code = (
         "import sys; from lightrag_jsonl.adapters.offline.english_tokens import the_tagger\n"
         "the_tagger().tags(['Hello'])\n"
         "print([name for name in ('nltk', 'sklearn', 'scipy') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-X", "dev", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
 
-    assert done.stdout.strip() == "[]"
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")

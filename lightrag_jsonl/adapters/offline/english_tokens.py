@@ -119,7 +119,8 @@ def _parser() -> Any:
         return parser
     pattern = module_from_spec(spec)
     spec.loader.exec_module(pattern)
-    lexicon = pattern.Lexicon(path=str(home / LEXICON), language="en")
+    lines = (home / LEXICON).read_text(encoding="utf-8").split("\n")  # a file it would leave open
+    lexicon = pattern.Lexicon(path=iter(lines), language="en")
     return pattern.Parser(lexicon=lexicon, default=("NN", "NNP", "CD"), language="en")
 
 
