@@ -10,6 +10,7 @@ import queue
 import signal
 import sys
 import threading
+import weakref
 from collections.abc import AsyncIterator, Coroutine, Generator
 from types import FrameType
 from typing import Any, TypeVar
@@ -167,25 +168,25 @@ class LoopThread:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(
-                target=self._serve, args=(self._loop,), name="lightrag-jsonl", daemon=True
+                target=_serve,
+                args=(self._loop, self._wanted, self._turn, weakref.ref(self)),
+                name="lightrag-jsonl",
+                daemon=True,
             )
+            weakref.finalize(self, self._wanted.put, False).atexit = False
             self._thread.start()
         return self._loop
 
-    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The thread: whenever it is wanted, run the loop until nothing is left to be run."""
-        while self._wanted.get():
-            with self._turn:
-                with self._guard:
-                    self._serving = not self.closed
-                if self._serving:
-                    self._runner = threading.get_ident()
-                    loop.call_soon(self._rest, loop)
-                    _run_on(loop)
-                    self._runner = 0
+    def _run_calls(self, loop: asyncio.AbstractEventLoop) -> None:
+        """In the thread: run the loop until nothing is left to be run."""
         with self._turn:
-            loop.run_until_complete(_wound_up(loop))
-            loop.close()
+            with self._guard:
+                self._serving = not self.closed
+            if self._serving:
+                self._runner = threading.get_ident()
+                loop.call_soon(self._rest, loop)
+                _run_on(loop)
+                self._runner = 0
 
     def _leave(self, source: AsyncIterator[object]) -> None:
         """Have an iterator closed. Whoever collects garbage may be the one who left it: the loop's
@@ -244,6 +245,21 @@ def _interruptible(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Result]) 
             signal.signal(signal.SIGINT, before)
         if raised:
             raise raised[0] from None
+
+
+def _serve(
+    loop: asyncio.AbstractEventLoop,
+    wanted: queue.SimpleQueue[bool],
+    turn: threading.Lock,
+    owner: weakref.ref[LoopThread],
+) -> None:
+    """The thread: serve whenever it is wanted, until the owner was closed, or is gone unclosed."""
+    while wanted.get() and (here := owner()) is not None:
+        here._run_calls(loop)
+        del here
+    with turn:
+        loop.run_until_complete(_wound_up(loop))
+        loop.close()
 
 
 def _run_on(loop: asyncio.AbstractEventLoop) -> None:

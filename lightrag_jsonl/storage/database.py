@@ -9,8 +9,10 @@ import queue
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +60,8 @@ class Database:
         self._is_told = False  # that nothing is noted in it
         self._turns = PerLoop(asyncio.Lock)
         self._free: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
-        self._writer = Writer(self.path, self._connect)
+        self._writer = Writer(self.path, partial(_connect, self.path))  # which does not hold this
+        weakref.finalize(self, self._writer.finish_soon).atexit = False
         self._closed = False
         self._home = Home()
         self._guard = threading.Lock()
@@ -109,7 +112,7 @@ class Database:
         try:
             connection = self._free.get_nowait()
         except queue.Empty:
-            connection = self._connect()
+            connection = _connect(self.path)
             connection.execute("PRAGMA query_only = 1")
         try:
             yield connection
@@ -239,7 +242,7 @@ class Database:
         await self.examined(lambda _: self._rewrite())
 
     def _rewrite(self) -> None:
-        connection = self._connect()
+        connection = _connect(self.path)
         try:
             connection.execute("PRAGMA temp_store = FILE")  # a whole copy may not fit into memory
             connection.execute("VACUUM")
@@ -285,20 +288,6 @@ class Database:
                 path=self.working_dir,
             ) from error
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path,
-            timeout=BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=STATEMENTS,
-        )
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
-        connection.execute("PRAGMA cache_size = -32000")
-        connection.execute("PRAGMA temp_store = MEMORY")
-        return connection
-
     def _prepare_patiently(self) -> None:
         """Prepare the file; where others do the same, SQLite does not always wait by itself."""
         deadline = time.monotonic() + BUSY_SECONDS
@@ -315,7 +304,7 @@ class Database:
             self._check_readable()
             return
         with translated(self.path):
-            connection = self._connect()
+            connection = _connect(self.path)
             try:
                 known = _value(connection, "PRAGMA user_version") == schema.FORMAT
                 if not known or _value(connection, "PRAGMA journal_mode") != "wal":
@@ -381,6 +370,21 @@ class Database:
                 path=self.path,
             )
         return found
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=STATEMENTS,
+    )
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+    connection.execute("PRAGMA cache_size = -32000")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    return connection
 
 
 def _value(connection: sqlite3.Connection, query: str) -> Any:

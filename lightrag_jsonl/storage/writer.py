@@ -77,9 +77,13 @@ class Writer:
 
     def finish(self) -> None:
         """Wait until what was handed in is written; nothing may come after it."""
-        self._jobs.put(None)
+        self.finish_soon()
         if self._thread is not None:
             self._thread.join()
+
+    def finish_soon(self) -> None:
+        """Have what was handed in written, without waiting; for whoever collects garbage, too."""
+        self._jobs.put(None)
 
     # ── the thread ──────────────────────────────────────────────────────────────
 
