@@ -35,10 +35,7 @@ async def both(
 
 async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
     """Await something to its end, however often the waiting is cancelled."""
-    task = asyncio.ensure_future(work)
-    while not task.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait([task])
+    await _ended(asyncio.ensure_future(work))
 
 
 async def uncut(work: Coroutine[Any, Any, None]) -> None:
@@ -47,10 +44,14 @@ async def uncut(work: Coroutine[Any, Any, None]) -> None:
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:
-        while not task.done():
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([task])
+        await _ended(task)
         raise
+
+
+async def _ended(task: asyncio.Future[None]) -> None:
+    while not task.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([task])
 
 
 def first(error: BaseException) -> BaseException:

@@ -97,10 +97,7 @@ class OpenAILLM:
         max_tokens: int | None = None,
     ) -> Completion:
         """The model's answer, with how it ended and what it cost."""
-        body = self._body(messages, max_tokens)
-        if self._json_mode and response_type == "json":
-            body["response_format"] = {"type": "json_object"}
-        return await self._complete(body)
+        return await self._complete(self._body(messages, max_tokens, response_type))
 
     def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Pieces:
         """The answer piece by piece; a connection that breaks off is an `LLMError`."""
@@ -179,12 +176,14 @@ class OpenAILLM:
         max_tokens: int | None = None,
     ) -> JsonObject:
         """What `complete` would send, for those who send it in another way (a batch file)."""
-        body = self._body(messages, max_tokens)
-        if self._json_mode and response_type == "json":
-            body["response_format"] = {"type": "json_object"}
-        return self._accepted(body)
+        return self._accepted(self._body(messages, max_tokens, response_type))
 
-    def _body(self, messages: Sequence[Message], max_tokens: int | None) -> JsonObject:
+    def _body(
+        self,
+        messages: Sequence[Message],
+        max_tokens: int | None,
+        response_type: ResponseType = "text",
+    ) -> JsonObject:
         turns: list[Json] = [
             {"role": message.role, "content": sanitize(message.content)} for message in messages
         ]
@@ -193,7 +192,10 @@ class OpenAILLM:
             body["temperature"] = self._temperature
         if max_tokens is not None:
             body["max_tokens"] = max_tokens
-        return {**body, **self._extra}
+        body |= self._extra
+        if self._json_mode and response_type == "json":
+            body["response_format"] = {"type": "json_object"}
+        return body
 
     async def _complete(self, body: JsonObject) -> Completion:
         while True:

@@ -10,7 +10,8 @@ import numpy as np
 
 from lightrag_jsonl.adapters.endpoint import Endpoint, JsonObject
 from lightrag_jsonl.adapters.faults import EndpointError
-from lightrag_jsonl.errors import ConfigError, EmbeddingError, LightRAGError
+from lightrag_jsonl.concurrency import together
+from lightrag_jsonl.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.protocols import Tokenizer, Vectors
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Json
@@ -114,15 +115,7 @@ class OpenAIEmbedder:
 
         if not batches:
             return np.zeros((0, self._dim or 0), dtype=np.float32)
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(one(batch)) for batch in batches]
-        except ExceptionGroup as errors:  # not except*: Python before 3.11.4 wraps what it raises
-            expected = errors.subgroup((EmbeddingError, ConfigError))
-            if expected is None:
-                raise
-            raise _leaf(expected) from None
-        return np.concatenate([task.result() for task in tasks])
+        return np.concatenate(await together(one(batch) for batch in batches))
 
     def clip(self, text: str) -> str:
         """The part of a passage that the model reads: at most `max_tokens`, cut at a character."""
@@ -166,8 +159,3 @@ class OpenAIEmbedder:
         rows = dict(zip(places, (item.get("embedding") for item in items), strict=True))
         ordered = [rows[at] for at in range(count)]
         return unit_rows(ordered, count=count, dim=self._dim, source=self._endpoint.host)
-
-
-def _leaf(errors: ExceptionGroup[LightRAGError]) -> LightRAGError:
-    first = errors.exceptions[0]
-    return _leaf(first) if isinstance(first, ExceptionGroup) else first

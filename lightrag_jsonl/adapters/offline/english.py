@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from lightrag_jsonl.adapters.offline import english_words as tables
 from lightrag_jsonl.adapters.offline.english_names import (
@@ -18,7 +19,7 @@ from lightrag_jsonl.adapters.offline.english_tokens import (
     the_tagger,
     tokenized,
 )
-from lightrag_jsonl.adapters.offline.reading import Phrase, Sentence, renamed
+from lightrag_jsonl.adapters.offline.reading import Phrase, Sentence
 from lightrag_jsonl.text import sentence_spans
 
 
@@ -37,7 +38,7 @@ def read_english(text: str, *, quick: bool = False) -> tuple[Sentence, ...]:
     sentences = []
     topic = ""
     for (start, end), row, draft, nouns in zip(spans, tokens, drafts, common, strict=True):
-        named = [renamed(phrase, full.get(phrase.name, phrase.name)) for phrase in draft]
+        named = [replace(phrase, name=full.get(phrase.name, phrase.name)) for phrase in draft]
         phrases = sorted([*named, *nouns], key=lambda phrase: phrase.start)
         about = topic if row and row[0].low in tables.PRONOUNS else ""
         topic = next((p.name for p in named if p.sort not in ("date", "quantity")), topic)

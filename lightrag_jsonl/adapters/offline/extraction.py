@@ -82,10 +82,6 @@ class _Found:
     def name(self) -> str:
         return min(self.names, key=lambda name: (-self.names[name], name))
 
-    @property
-    def rank(self) -> tuple[bool, int]:
-        return (self.proper, self.count)
-
 
 def _entities(sentences: Sequence[Sentence]) -> dict[str, _Found]:
     """Phrases by name key, in the order of their first appearance."""

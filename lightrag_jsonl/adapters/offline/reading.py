@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from lightrag_jsonl.options import ENTITY_TYPES
@@ -77,8 +77,3 @@ def read(text: str, language: Language, *, quick: bool = False) -> tuple[Sentenc
 def type_name(sort: Sort, language: Language) -> str:
     """The name of a sort among the language's entity types."""
     return ENTITY_TYPES[language][ENTITY_TYPES["en"].index(sort)]
-
-
-def renamed(phrase: Phrase, name: str) -> Phrase:
-    """The same stretch under the name it stands for."""
-    return replace(phrase, name=name)
