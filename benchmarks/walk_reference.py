@@ -72,15 +72,15 @@ def ranked(arrays: Material, words: Floats, embed: Embed, parts: Parts) -> list[
 def bm25(dataset: Dataset, *, k1: float = 1.2, b: float = 0.75) -> Floats:
     """BM25 of every passage for every question."""
     bags = [Counter(search_terms(passage.content)) for passage in dataset.passages]
-    sizes = np.array([sum(bag.values()) for bag in bags], np.float32)
+    sizes = np.array([sum(bag.values()) for bag in bags])
     norm = k1 * (1 - b + b * sizes / sizes.mean())
-    scores = np.zeros((len(dataset.questions), len(bags)), np.float32)
+    scores = np.zeros((len(dataset.questions), len(bags)))
     for row, question in zip(scores, dataset.questions, strict=True):
         for term in sorted(set(search_terms(question.text))):
-            counts = np.array([bag[term] for bag in bags], np.float32)
+            counts = np.array([bag[term] for bag in bags])
             with_term = int(np.count_nonzero(counts))
             rarity = math.log(1 + (len(bags) - with_term + 0.5) / (with_term + 0.5))
-            row += np.float32(rarity) * counts * np.float32(k1 + 1) / (counts + norm)
+            row += rarity * counts * (k1 + 1) / (counts + norm)
     return scores
 
 

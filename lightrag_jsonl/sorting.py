@@ -39,14 +39,14 @@ def ordered(*keys: Ids) -> Ids:
 
 def distinct(values: Ids) -> Ids:
     """Each value once, ascending; they are whole numbers from 0 on."""
-    values = values[ordered(values)]
+    values = values.take(ordered(values))
     return values[_is_new(values)]
 
 
 def grouped(values: Ids) -> tuple[Ids, Ids, Ids]:
     """Each value once, ascending; which of these each was; and how many there were of each."""
     order = ordered(values)
-    in_order = values[order]
+    in_order = values.take(order)
     new = _is_new(in_order)
     each = in_order[new]
     group = np.empty(len(values), np.int64)
@@ -63,7 +63,7 @@ def firsts(values: Ids) -> Ids:
 def each_first(values: Ids) -> Ids:
     """Where each value, of whole numbers from 0 on, comes first, in the order they come."""
     order = ordered(values)
-    return np.sort(order[_is_new(values[order])])
+    return np.sort(order[_is_new(values.take(order))])
 
 
 def foremost(scores: npt.NDArray[Any], ids: Ids, limit: int) -> Ids:
@@ -153,7 +153,7 @@ class Pairs:
         starts, stops = self._ranges(owners)
         lengths = stops - starts
         shift = (starts - lengths.cumsum() + lengths).repeat(lengths)
-        members = self._column[shift + np.arange(len(shift))] & (_LIMIT - 1)
+        members = self._column.take(shift + np.arange(len(shift))) & (_LIMIT - 1)
         return np.arange(len(owners)).repeat(lengths), members
 
     def changed(self, gone: tuple[Ids, Ids], new: tuple[Ids, Ids]) -> Pairs:

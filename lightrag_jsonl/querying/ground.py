@@ -57,8 +57,8 @@ def subgraph_ground(
     each, which, counts = grouped(mentioned)
     joining = (counts > 1) | among(each, found)  # all others lead nowhere but back
     entities = distinct(np.concatenate([found, each[joining]]))
-    inner = joining[which]
-    mentions = np.stack([entities.searchsorted(each)[which[inner]], by[inner]]).T
+    inner = joining.take(which)
+    mentions = np.stack([entities.searchsorted(each).take(which[inner]), by[inner]]).T
     pairs, similarities = _synonyms_among(snapshot.vectors["entity"], named[:LEADING], found)
     edges = Edges(
         mentions=mentions,

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from lightrag_jsonl.calls import scores_of
 from lightrag_jsonl.options import Fusion
@@ -16,11 +15,10 @@ from lightrag_jsonl.querying.fusion import fuse
 from lightrag_jsonl.querying.ground import Ground
 from lightrag_jsonl.querying.hits import NO_HITS, Hits, Ids, Probe, Scope, Seeds
 from lightrag_jsonl.querying.loading import NamesOf
+from lightrag_jsonl.querying.transitions import Floats
 from lightrag_jsonl.sorting import among, distinct, foremost
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.types import Chunk
-
-Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +150,7 @@ def _near_chunks(
 
 def _scores(hits: Hits, rows: Ids, missing: float) -> Floats:
     """The scores of `rows`, an ascending column, among these hits."""
-    scores = np.full(len(rows), missing, np.float32)
+    scores = np.full(len(rows), missing)
     there = among(hits.ids, rows)
     scores[np.searchsorted(rows, hits.ids[there])] = hits.scores[there]
     return scores
@@ -162,5 +160,5 @@ def _cosines(snapshot: Snapshot, probe: Probe, chunks: Ids) -> Floats:
     """The cosines of chunks' vectors with the question; 0 where there is none."""
     index = snapshot.vectors["chunk"]
     if probe.vectors is None or not len(chunks) or not len(index):
-        return np.zeros(len(chunks), np.float32)
-    return index.scores(probe.vectors[0], chunks, unknown=0.0)
+        return np.zeros(len(chunks))
+    return index.scores(probe.vectors[0], chunks, unknown=0.0).astype(np.float64)

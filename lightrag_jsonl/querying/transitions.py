@@ -9,8 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float32]
-Sums = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Greatest: TypeAlias = Callable[[int], tuple[int, float]]  # of a row: its column or -1, and value
 
@@ -18,8 +17,8 @@ SMALL: Final = 20_000  # entries up to which multiplying costs less than sorting
 
 
 def transitions(
-    ones: Ints, others: Ints, weights: Sums, leaving: Sums
-) -> tuple[SmallMatrix | LargeMatrix, Sums]:
+    ones: Ints, others: Ints, weights: Floats, leaving: Floats
+) -> tuple[SmallMatrix | LargeMatrix, Floats]:
     """The chance of each step along edges between `ones` and `others`, either way, and the weight
     of all that leads away from each node.
 
@@ -29,7 +28,7 @@ def transitions(
     rows, columns = np.concatenate([ones, others]), np.concatenate([others, ones])
     values = np.concatenate([weights, weights])
     total = leaving + np.bincount(columns, values, size)
-    values = (values / total[columns]).astype(np.float32)
+    values = values / total.take(columns)
     kind = SmallMatrix if len(values) <= SMALL else LargeMatrix
     return kind(values, rows, columns, size), total
 
@@ -43,7 +42,8 @@ class SmallMatrix:
 
     def __matmul__(self, vector: Floats) -> Floats:
         sent = self._values * vector.take(self._columns)
-        return np.bincount(self._rows, sent, self._size).astype(np.float32)
+        sums = np.bincount(self._rows, sent, self._size)
+        return sums.astype(np.float64, copy=False)  # of nothing it makes whole numbers
 
     def row(self, number: int) -> tuple[Ints, Floats]:
         """Columns and values of a row."""
@@ -53,7 +53,7 @@ class SmallMatrix:
     def greatest(self, vector: Floats) -> Greatest:
         """What adds most to each row of the product with a vector, found for all rows at once."""
         sent = self._values * vector.take(self._columns)
-        most = np.zeros(self._size, np.float32)
+        most = np.zeros(self._size)
         np.maximum.at(most, self._rows, sent)
         there = ((sent == most.take(self._rows)) & (sent > 0)).nonzero()[0][::-1]
         columns = np.full(self._size, -1)

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from lightrag_jsonl.querying.transitions import Floats, Greatest, Ints, greatest_of, transitions
 from lightrag_jsonl.sorting import firsts
@@ -29,7 +30,7 @@ SHARPNESS: Final = 4
 
 NO_PAIRS: Final = np.empty((0, 2), dtype=np.int64)
 NO_IDS: Final = np.empty(0, dtype=np.int64)
-NO_WEIGHTS: Final = np.empty(0, dtype=np.float32)
+NO_WEIGHTS: Final = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +90,9 @@ class WalkGraph:
         self.entities, self.chunks = entities, chunks
         mentioned, chunk = edges.mentions.T
         relations, synonyms = edges.relations.T, edges.synonyms.T
-        self.frequency = np.bincount(mentioned, minlength=entities).astype(np.float32)
+        self.frequency = np.bincount(mentioned, minlength=entities)
         self._related = np.sort(_keys(_unordered(edges.relations), entities))
-        rarity = np.log1p(chunks / self.frequency[mentioned])
+        rarity = np.log1p(chunks / self.frequency.take(mentioned))
         leaving = np.zeros(entities + chunks)
         if len(edges.leaves):
             leaving[entities:] = edges.leaves * np.log1p(chunks)
@@ -102,7 +103,7 @@ class WalkGraph:
             leaving,
         )
         self._lonely = np.flatnonzero(total == 0)
-        self._leaving = (leaving / np.where(total, total, 1)).astype(np.float32)
+        self._leaving = leaving / np.where(total, total, 1)
 
     def __len__(self) -> int:
         return self.entities + self.chunks
@@ -121,15 +122,15 @@ class WalkGraph:
         at leaves.
         """
         start = _normalized(reset)
-        here, back = start, self._leaving * np.float32(damping * damping)
-        again = start * np.float32(1 - damping)
+        here, back = start, self._leaving * damping**2
+        again = start * (1 - damping)
         for _ in range(iterations if start.any() else 0):
             after: Floats = self._matrix @ here
-            after *= np.float32(damping)
+            after *= damping
             after += back * here
             after += again
             if len(self._lonely):
-                after += start * np.float32(damping * here[self._lonely].sum())
+                after += start * (damping * here[self._lonely].sum())
             change = float(np.abs(after - here).sum())
             here = after
             if change < tolerance:
@@ -170,7 +171,7 @@ class Paths:
         limit: int = 6,
     ) -> None:
         self._graph, self._scores, self._reset = graph, scores, reset
-        self._again = (1 - damping) / max(float(reset.sum(dtype=np.float64)), 1e-30)
+        self._again = (1 - damping) / max(float(reset.sum()), 1e-30)
         self._damping, self._limit = damping, limit
         self._strongest: Greatest = graph.strongest(scores)
         self._neighbours = cache(graph.neighbours)
@@ -246,8 +247,8 @@ def relation_seeds(
 def relevance(dense: Floats, lexical: Floats, near: Nearness = MEANINGS) -> Floats:
     """Dense and lexical scores of the same chunks on one scale; 0 where a lane did not find one."""
     most = float(lexical.max(initial=0.0))
-    words = lexical / np.float32(most) if most > 0 else np.zeros_like(lexical)
-    return (_spread(dense) + np.float32(near.lexical) * words).astype(np.float32)
+    words = lexical / most if most > 0 else np.zeros_like(lexical)
+    return _spread(dense) + near.lexical * words
 
 
 def reset_vector(
@@ -264,14 +265,14 @@ def reset_vector(
     above 0 is not near. Of several seeds at one node the heaviest counts. Shares, not
     sums: the size of the corpus, and how common the names are, change nothing.
     """
-    reset = np.zeros(len(graph), dtype=np.float32)
+    reset = np.zeros(len(graph))
     for seed in seeds:
-        reset[seed.node] = max(reset[seed.node], np.float32(seed.weight))
+        reset[seed.node] = max(reset[seed.node], seed.weight)
     reset = _normalized(reset)
     best = np.lexsort((chunks, -near))[:NEAR_CHUNKS]
     best = best[near[best] > 0]
-    sharp = _spread(near[best]) ** np.float32(SHARPNESS)
-    reset[graph.entities + chunks[best]] += np.float32(mass) * _normalized(sharp)
+    sharp = _spread(near[best]) ** SHARPNESS
+    reset[graph.entities + chunks[best]] += mass * _normalized(sharp)
     return reset
 
 
@@ -298,7 +299,11 @@ _BY: Final[dict[EdgeKind, str]] = {
 
 
 def synonym_edges(
-    ids: Ints, neighbours: Ints, similarities: Floats, *, threshold: float = SYNONYM_SIMILARITY
+    ids: Ints,
+    neighbours: Ints,
+    similarities: npt.NDArray[np.floating[Any]],
+    *,
+    threshold: float = SYNONYM_SIMILARITY,
 ) -> tuple[Ints, Floats]:
     """Synonym pairs among the entities `ids` and what may be near to them, each pair once.
 
@@ -309,7 +314,7 @@ def synonym_edges(
     rows, columns = good.nonzero()
     if not len(rows):
         return NO_PAIRS, NO_WEIGHTS
-    others, near = neighbours[rows, columns], similarities[rows, columns].astype(np.float32)
+    others, near = neighbours[rows, columns], similarities[rows, columns].astype(np.float64)
     if np.bincount(rows).max() > SYNONYMS:
         order = np.lexsort((others, -near, rows))
         rows, others, near = rows[order], others[order], near[order]
@@ -348,8 +353,8 @@ def _mentions(graph: WalkGraph, entity: int) -> float:
 
 
 def _normalized(values: Floats) -> Floats:
-    total = float(values.sum(dtype=np.float64))
-    return (values / total if total > 0 else np.zeros_like(values)).astype(np.float32)
+    total = float(values.sum())
+    return values / total if total > 0 else np.zeros_like(values)
 
 
 def _spread(values: Floats) -> Floats:
@@ -357,6 +362,4 @@ def _spread(values: Floats) -> Floats:
     if not len(values):
         return values
     low, high = float(values.min()), float(values.max())
-    return ((values - low) / (high - low) if high > low else np.ones_like(values)).astype(
-        np.float32
-    )
+    return (values - low) / (high - low) if high > low else np.ones_like(values)
