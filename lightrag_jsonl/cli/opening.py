@@ -152,11 +152,10 @@ def older_documents(working_dir: Path, ids: Sequence[str]) -> list[str]:
 def known_aliases(working_dir: Path) -> Aliases:
     """Which names stand for which entity; none where there is no index."""
     from lightrag_jsonl.storage import aliases
-    from lightrag_jsonl.storage.database import Database
 
     if not has_index(working_dir):
         return aliases.Aliases()
-    with contextlib.closing(Database(working_dir)) as database, database.reading() as connection:
+    with reading(working_dir) as connection:
         return aliases.read(connection)
 
 

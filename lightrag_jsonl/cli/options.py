@@ -81,9 +81,7 @@ def visible(context: click.Context, option: click.Parameter, value: str | None) 
     return value
 
 
-def known_language(
-    context: click.Context, option: click.Parameter, value: str | None
-) -> str | None:
+def has_prompts(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     """The code of a language, or a folder, for which there are prompts."""
     from lightrag_jsonl.prompts.files import prompt_folder
 
@@ -139,7 +137,7 @@ language = click.option(
     "-l",
     "--language",
     metavar="CODE",
-    callback=known_language,
+    callback=has_prompts,
     help="en, zh, or a folder of prompts: the language of prompts and rules (default en). "
     "The index remembers it.",
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lightrag_jsonl.cli.options import as_json, known_language
+from lightrag_jsonl.cli.options import as_json, has_prompts
 from lightrag_jsonl.cli.options import prompts as overrides
 from lightrag_jsonl.cli.output import counted, emit_json, say, table
 
@@ -20,7 +20,7 @@ language = click.option(
     "--language",
     default="en",
     show_default=True,
-    callback=known_language,
+    callback=has_prompts,
     help="en, zh, or a folder of prompts.",
 )
 
