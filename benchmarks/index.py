@@ -2,7 +2,8 @@
 
 Each size runs in processes of its own. Prints one JSON object: per size the CPU and wall time a
 chunk (the fakes' own time taken out), bytes written and on disk, peak memory, the cost of one
-more document, of deleting one, and of a first answer in a fresh process (the median of several).
+more document, of deleting one, and of a first answer in a fresh process (the median of several);
+and what a loop of plain Python took before and after, by which runs may be compared.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.usage import Usage, on_disk, peak_mb
+from benchmarks.usage import Usage, on_disk, peak_mb, plain_loop_ms
 
 # Nothing of the package is imported here: a cold start pays for its imports.
 
@@ -79,6 +80,7 @@ def build(given: argparse.Namespace) -> dict[str, Any]:
     corpus = Corpus(size)
     documents = list(corpus.documents(chunks_per_document=given.chunks_per_document))
     llm, embedder = InstantLLM(corpus), FastEmbedder()
+    loop_before = plain_loop_ms()
 
     async def run() -> dict[str, Any]:
         async with AsyncLightRAG(given.folder, llm=llm, embedder=embedder) as rag:
@@ -95,6 +97,7 @@ def build(given: argparse.Namespace) -> dict[str, Any]:
             "relations": status.relations,
             "overhead_ms_per_chunk": round(1000 * (used.wall - fakes) / size, 3),
             "cpu_ms_per_chunk": round(1000 * (used.cpu - fakes) / size, 3),
+            "plain_loop_ms": [loop_before, plain_loop_ms()],
             "bytes_written": used.written,
             "bytes_on_disk": on_disk(given.folder),
             "written_per_stored": round(used.written / on_disk(given.folder), 2),

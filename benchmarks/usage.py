@@ -6,6 +6,9 @@ import resource
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
+
+LOOPS, LOOP_LENGTH = 5, 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,20 @@ class Usage:
             cpu=time.process_time() - self._cpu,
             written=_written() - self._written,
         )
+
+
+def plain_loop_ms() -> float:
+    """Milliseconds of a fixed loop of plain Python, the median of a few: how quick this moment is.
+
+    The same machine may take half as long again a minute later, and all its times with it.
+    """
+    times = []
+    for _ in range(LOOPS):
+        started, total = time.perf_counter(), 0
+        for number in range(LOOP_LENGTH):
+            total += number
+        times.append(1000 * (time.perf_counter() - started))
+    return round(median(times), 1)
 
 
 def on_disk(folder: Path) -> int:
