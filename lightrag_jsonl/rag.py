@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     from lightrag_jsonl.importing import ImportReport
 
 # What few programs use (estimates, batches, imports, origins, audits) is imported where it is used:
-# it would be an eighth of the time from a program's start to its first answer.
+# it would be a twentieth of the time from a program's start to its first answer.
 
 PAUSE_SECONDS = 0.01
 

@@ -15,7 +15,7 @@ from lightrag_jsonl.indexing.hubs import Hubs
 from lightrag_jsonl.indexing.kept_summaries import keep_summaries, restore_summaries
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, NextIds, Plan, Said, fold, said_again
 from lightrag_jsonl.indexing.steps import Steps
-from lightrag_jsonl.indexing.summaries import Describer, Due, summarize
+from lightrag_jsonl.indexing.summaries import Describer, Due, Paid, summarize
 from lightrag_jsonl.indexing.tallies import entity_text, relation_text
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Tokenizer, Vectors
@@ -93,21 +93,6 @@ class _Change:
     replaced: list[Earlier] = field(default_factory=list)
     generation: int = -1
     keys: list[bytes] = field(default_factory=list)
-
-
-class _Paid(Spending):
-    """What is spent of something else, added up."""
-
-    def __init__(self, of: Spending | None) -> None:
-        self._of = of or Spending()
-        self.spent = Usage()
-
-    def check(self) -> None:
-        self._of.check()
-
-    def add(self, usage: Usage) -> None:
-        self._of.add(usage)
-        self.spent += usage
 
 
 class Committer:
@@ -248,7 +233,7 @@ class Committer:
         self, change: _Change, describer: Describer, spending: Spending | None, steps: Steps
     ) -> Usage:
         """Have written what is due; what that cost, also where nothing came of it."""
-        paid = _Paid(spending)
+        paid = Paid(spending)
 
         async def write(one: Due, add: Callable[[int], None]) -> None:
             try:

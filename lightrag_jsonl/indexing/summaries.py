@@ -18,7 +18,7 @@ from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.slots import SUMMARY
 from lightrag_jsonl.storage import claims, snapshot
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
-from lightrag_jsonl.types import Kind
+from lightrag_jsonl.types import Kind, Usage
 
 LOOK_AHEAD = 4  # fragments read for each one that is shown: the same text may stand many times
 SEVERAL = 4  # fragments that are worth remembering
@@ -149,6 +149,21 @@ def title(row: Row) -> str:
 
 
 # ── asking for summaries ────────────────────────────────────────────────────────
+
+
+class Paid(Spending):
+    """What summaries spend of something else, added up: also those that come to nothing."""
+
+    def __init__(self, of: Spending | None) -> None:
+        self._of = of or Spending()
+        self.spent = Usage()
+
+    def check(self) -> None:
+        self._of.check()
+
+    def add(self, usage: Usage) -> None:
+        self._of.add(usage)
+        self.spent += usage
 
 
 async def summarize(
