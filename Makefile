@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# A worker for each core, since the suite is long; `pytest` alone runs in one process, for debuggers.
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist=worksteal
 
 # uv does not read pip's settings; the ones that pip takes from the environment are handed on.
 ifneq ($(PIP_FIND_LINKS),)
@@ -19,7 +21,7 @@ demo: $(VENV)/.core
 	@$(BIN)/lightrag-jsonl demo
 
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest
+	@$(PYTEST)
 
 # The suite against the built wheel, and with the oldest dependencies allowed; from nothing, minutes.
 test-wheel test-lowest: test-%: $(VENV)/.dev
@@ -30,7 +32,7 @@ check: $(VENV)/.dev
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(call silent,$(BIN)/lint-imports --no-logo)
-	@$(call silent,$(BIN)/python -m pytest)
+	@$(call silent,$(PYTEST))
 
 bench: $(VENV)/.dev
 	@set -e; for script in $$(grep -l __main__ benchmarks/*.py); do \

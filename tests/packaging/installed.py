@@ -52,7 +52,10 @@ def main() -> None:
         sys.stdout.write(core_versions(python) + "\n")
         if given.what == "wheel":
             run(str(python), "-m", "mypy", "--strict", "tests/typed", cwd=away)
-        run(str(python), "-m", "pytest", "-p", "no:cacheprovider", *given.pytest, cwd=away)
+        workers = ("-n", "auto", "--maxprocesses=4", "--dist=worksteal")
+        run(
+            str(python), "-m", "pytest", "-p", "no:cacheprovider", *workers, *given.pytest, cwd=away
+        )
 
 
 def built(folder: Path) -> Path:
