@@ -26,6 +26,7 @@ from lightrag_jsonl.adapters.offline import HashEmbedder
 from lightrag_jsonl.indexing.checking import fold_problems
 from lightrag_jsonl.storage import checks
 from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.storage.derived import derived_problems
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.types import Context
@@ -263,7 +264,7 @@ def _problems(folder: Path) -> list[str]:
         with database.reading() as connection:
             found = checks.problems(connection) + fold_problems(connection)
         with SnapshotKeeper(database).snapshot() as snapshot:
-            return found + checks.derived_problems(snapshot)
+            return found + derived_problems(snapshot)
     finally:
         database.close()
 

@@ -146,8 +146,9 @@ def check_sources(working_dir: Path) -> None:
 def check_index(working_dir: Path) -> list[str]:
     """All problems of a folder's index; none where there is no index."""
     from lightrag_jsonl.indexing.checking import fold_problems, id_problems
-    from lightrag_jsonl.storage.checks import derived_problems, problems
+    from lightrag_jsonl.storage.checks import problems
     from lightrag_jsonl.storage.database import Database
+    from lightrag_jsonl.storage.derived import derived_problems
     from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 
     if not has_index(working_dir):

@@ -95,7 +95,7 @@ def _mend(path: Path, built_with: Mapping[str, str], connection: sqlite3.Connect
     if lost := checks.missing_settings(connection):
         settings.record(connection, {key: built_with[key] for key in lost})
         told.append(f"{', '.join(lost)} recorded as this index is opened with")
-    if mend_embeddings(connection, snapshot.dimension(connection)) or told:
+    if mend_embeddings(connection, settings.dimension(connection)) or told:
         snapshot.note_rebuilt(connection)
     return told
 

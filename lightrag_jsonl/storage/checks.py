@@ -1,20 +1,16 @@
-"""Is the database sound: references, counts, spans, full text, and the indexes derived from it."""
+"""Is the database sound: references, counts, spans, vectors, full text."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
 
-import numpy as np
-
 from lightrag_jsonl.storage import documents, fulltext, tables, values, vector_upkeep
 from lightrag_jsonl.storage.claims import TABLES
-from lightrag_jsonl.storage.embeddings import has_vector, load_vectors
+from lightrag_jsonl.storage.embeddings import has_vector
 from lightrag_jsonl.storage.rows import OWNERS, all_ids
-from lightrag_jsonl.storage.snapshot import Snapshot, dimension
-from lightrag_jsonl.types import Kind
+from lightrag_jsonl.storage.settings import dimension
 
-HALF = 2e-3  # what a component may lose where vectors are kept as halves or bytes
 SETTINGS = ("dim", "embedder", "language", "tokenizer")  # of every index that holds a document
 
 # (what is wrong with so many rows, the query that counts them)
@@ -129,20 +125,6 @@ def is_damaged(connection: sqlite3.Connection) -> bool:
     return next(_damage(connection), None) is not None
 
 
-def derived_problems(snapshot: Snapshot) -> list[str]:
-    """Where the graph and the vectors in memory differ from the database they were made from."""
-    connection, graph = snapshot.connection, snapshot.graph
-    found = []
-    if graph.entity_ids() != all_ids(connection, "entity"):
-        found.append("the graph in memory has other entities than the database")
-    rows = connection.execute("SELECT id, low, high, weight FROM relations ORDER BY id").fetchall()
-    if list(graph.relation_rows()) != rows:
-        found.append("the graph in memory has other relations than the database")
-    for kind in OWNERS:
-        found += _vectors(snapshot, kind)
-    return found
-
-
 def _damage(connection: sqlite3.Connection) -> Iterator[str]:
     for (line,) in connection.execute("PRAGMA integrity_check(20)"):
         if line != "ok":
@@ -209,17 +191,3 @@ def _wrong_terms(connection: sqlite3.Connection) -> Iterator[str]:
         query = "SELECT term, doc, cnt FROM chunk_vocabulary ORDER BY term"
         if fresh.execute(query).fetchall() != connection.execute(query).fetchall():
             yield "the full text has other terms than the chunks"
-
-
-def _vectors(snapshot: Snapshot, kind: Kind) -> Iterator[str]:
-    dim = dimension(snapshot.connection)
-    index = snapshot.vectors[kind]
-    if not dim:
-        if len(index):
-            yield f"the {kind} vectors in memory have no counterpart in the database"
-        return
-    ids, matrix = load_vectors(snapshot.connection, kind, dim)
-    if sorted(index.ids.tolist()) != ids.tolist():
-        yield f"the {kind} vectors in memory are of other rows than the database's"
-    elif len(ids) and not np.allclose(index.vectors(ids), matrix, atol=HALF):
-        yield f"the {kind} vectors in memory differ from the database's"

@@ -37,6 +37,12 @@ def record(connection: sqlite3.Connection, settings: Mapping[str, str]) -> None:
     connection.executemany("INSERT OR REPLACE INTO settings VALUES (?, ?)", settings.items())
 
 
+def dimension(connection: sqlite3.Connection) -> int:
+    """The length of the stored vectors; 0 where there are none."""
+    row = connection.execute("SELECT value FROM settings WHERE key = 'dim'").fetchone()
+    return int(row[0]) if row else 0
+
+
 def forget(connection: sqlite3.Connection, key: str) -> None:
     """Take a setting out, if it is there."""
     connection.execute("DELETE FROM settings WHERE key = ?", (key,))

@@ -188,7 +188,7 @@ class SnapshotKeeper:
         return None if changed > max(RELOAD_SHARE * known, 1_000) else touched
 
     def _load(self, connection: sqlite3.Connection) -> None:
-        self._dim = dimension(connection)
+        self._dim = settings.dimension(connection)
         graph = KnowledgeGraph()
         graph.put_entities(row[0] for row in connection.execute("SELECT id FROM entities"))
         graph.put_relations(connection.execute("SELECT id, low, high, weight FROM relations"))
@@ -209,7 +209,7 @@ class SnapshotKeeper:
         graph: KnowledgeGraph,
         touched: dict[Kind, set[int]],
     ) -> None:
-        dim = dimension(connection)
+        dim = settings.dimension(connection)
         if dim != self._dim:
             self._load(connection)
             return
@@ -272,12 +272,6 @@ def check_generation(connection: sqlite3.Connection, planned: int, working_dir: 
             f"{working_dir} was changed by another program meanwhile; run the same command again",
             path=working_dir,
         )
-
-
-def dimension(connection: sqlite3.Connection) -> int:
-    """The length of the stored vectors; 0 where there are none."""
-    row = connection.execute("SELECT value FROM settings WHERE key = 'dim'").fetchone()
-    return int(row[0]) if row else 0
 
 
 def _alive(connection: sqlite3.Connection, ids: set[int]) -> set[int]:

@@ -13,8 +13,8 @@ import pytest
 
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.doctor import CORE, check_index
-from lightrag_jsonl.storage.checks import derived_problems
 from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.storage.derived import derived_problems
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 from tests.cli.conftest import CHECKOUT, Run
 from tests.indexing.kit import view

@@ -17,10 +17,11 @@ from lightrag_jsonl.adapters.offline import HashEmbedder
 from lightrag_jsonl.indexing.checking import fold_problems, id_problems
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import LLM
-from lightrag_jsonl.storage import checks, fulltext, reading
+from lightrag_jsonl.storage import checks, fulltext, reading, settings
 from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.storage.derived import derived_problems
 from lightrag_jsonl.storage.embeddings import load_vectors
-from lightrag_jsonl.storage.snapshot import SnapshotKeeper, dimension
+from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 from lightrag_jsonl.testing import Request
 from lightrag_jsonl.tokens import FittedTokenizer
 from lightrag_jsonl.types import Kind, Record
@@ -136,7 +137,7 @@ def view(folder: Path | str, *, times: bool = False) -> View:
         }
         names = dict(rows("SELECT id, name FROM chunks"))
         keys = dict(rows("SELECT id, key FROM entities"))
-        dim = dimension(connection)
+        dim = settings.dimension(connection)
 
         def vectors(kind: Kind) -> Iterator[tuple[int, bytes]]:
             ids, matrix = load_vectors(connection, kind, dim)
@@ -202,7 +203,7 @@ def problems(folder: Path | str, keeper: SnapshotKeeper | None = None) -> list[s
             found = checks.problems(connection)
             found += id_problems(connection) + fold_problems(connection)
         with (keeper or SnapshotKeeper(database)).snapshot() as snapshot:
-            return found + checks.derived_problems(snapshot)
+            return found + derived_problems(snapshot)
 
 
 def stored(folder: Path | str, query: str, *values: object) -> list[Any]:
