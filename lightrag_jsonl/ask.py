@@ -8,7 +8,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -47,6 +47,7 @@ from lightrag_jsonl.types import (
 TRIES = 3  # of a call that failed in passing, beside the retries an adapter makes on its own
 FIRST_PAUSE = 0.5  # seconds; doubled at each further try, unless the server says otherwise
 LONGEST_PAUSE = 60.0
+CUT_OFF = Usage(calls=1)  # what is known of the cost of a call that was not heard to its end
 
 log = logging.getLogger(__name__)
 
@@ -120,15 +121,33 @@ class _Request:
         )
         object.__setattr__(self, "messages", clean)
 
+    @property
+    def begun(self) -> bool:
+        """Whether a part of the answer is told already."""
+        return self.teller is not None and self.teller.begun
+
 
 class Spending:
-    """What an operation may spend; `check` is asked before each call, `add` told after it."""
+    """What an operation spends; `check` is asked before each call, `add` told after it."""
+
+    def __init__(self) -> None:
+        self.spent = Usage()
 
     def check(self) -> None:
         """Raise `BudgetError` where the limit is reached."""
 
     def add(self, usage: Usage) -> None:
         """Count what a call cost."""
+        self.spent += usage
+
+    @contextlib.contextmanager
+    def told(self) -> Iterator[None]:
+        """Within, the operation: an error that ends it tells what was spent till then."""
+        try:
+            yield
+        except LightRAGError as error:
+            error.usage = self.spent
+            raise
 
 
 class Ask:
@@ -201,17 +220,15 @@ class Ask:
         return await self._reply(request, spending)
 
     async def json(
-        self, prompt: str, variables: Mapping[str, object], usage: list[Usage] | None = None
+        self, prompt: str, variables: Mapping[str, object], spending: Spending | None = None
     ) -> Json:
         """The model's JSON value, checked; an unreadable answer is asked for once more.
 
-        What each of them cost is added to `usage`, also where it is a `ResponseError` in the end.
+        `ResponseError` where that one cannot be read, either.
         """
         request = _Request(prompt, self.prompts.render(prompt, variables), "json")
         for last in (False, True):
-            reply = await self._reply(request)
-            if usage is not None:
-                usage.append(reply.usage)
+            reply = await self._reply(request, spending)
             try:
                 return self.prompts.parse_json(reply.text, prompt=prompt)
             except ResponseError:
@@ -248,7 +265,11 @@ class Ask:
         return Records(reply, parse_jsonl(answer, schema=schema, normalize=normalize))
 
     def stream(
-        self, prompt: str, variables: Mapping[str, object], replies: list[Reply] | None = None
+        self,
+        prompt: str,
+        variables: Mapping[str, object],
+        replies: list[Reply] | None = None,
+        spending: Spending | None = None,
     ) -> Told[str]:
         """The model's text in pieces; a cached answer, or one of a model that cannot stream, is one piece.
 
@@ -256,25 +277,32 @@ class Ask:
         whole answer is added to `replies` at the end.
         """
         request = _Request(prompt, self.prompts.render(prompt, variables), spoken=True)
-        return Told(partial(self._tell, request, replies))
+        return Told(partial(self._tell, request, replies, spending))
 
-    async def chat(self, messages: Sequence[Message]) -> Reply:
+    async def chat(self, messages: Sequence[Message], spending: Spending | None = None) -> Reply:
         """The model's text for a conversation that no prompt of ours leads."""
-        return await self._reply(_Request("chat", tuple(messages), spoken=True))
+        return await self._reply(_Request("chat", tuple(messages), spoken=True), spending)
 
     def stream_chat(
-        self, messages: Sequence[Message], replies: list[Reply] | None = None
+        self,
+        messages: Sequence[Message],
+        replies: list[Reply] | None = None,
+        spending: Spending | None = None,
     ) -> Told[str]:
         """Like `chat`, in pieces."""
         request = _Request("chat", tuple(messages), spoken=True)
-        return Told(partial(self._tell, request, replies))
+        return Told(partial(self._tell, request, replies, spending))
 
     async def _tell(
-        self, request: _Request, replies: list[Reply] | None, pieces: asyncio.Queue[str | None]
+        self,
+        request: _Request,
+        replies: list[Reply] | None,
+        spending: Spending | None,
+        pieces: asyncio.Queue[str | None],
     ) -> None:
         """Have an answer told: as it is written, or whole where it was written before."""
         teller = Teller(pieces)
-        reply = await self._reply(replace(request, teller=teller))
+        reply = await self._reply(replace(request, teller=teller), spending)
         if not teller.begun:
             teller.tell(reply.shown)
         if replies is not None:
@@ -287,6 +315,7 @@ class Ask:
     # ── one call ────────────────────────────────────────────────────────────────
 
     async def _reply(self, request: _Request, spending: Spending | None = None) -> Reply:
+        spending = spending or Spending()
         key = self._key(request)
         in_flight = self._in_flight.here
         while True:
@@ -302,6 +331,8 @@ class Ask:
             except asyncio.CancelledError:
                 if is_cancelled() or not shared.cancelled():
                     raise
+            except LightRAGError as error:  # each has one of its own: it tells what that one paid
+                raise _again(error) from error
         future = asyncio.get_running_loop().create_future()
         in_flight[key] = future
         try:
@@ -320,17 +351,16 @@ class Ask:
             del in_flight[key]
 
     async def _pay(
-        self, request: _Request, key: bytes, spending: Spending | None
+        self, request: _Request, key: bytes, spending: Spending
     ) -> tuple[Completion, Usage]:
         """Call the model and commit its answer before anyone sees it; with it goes what was paid.
 
         What a chunk says has to be kept, or the insert ends; who asks a question is answered anyway.
         """
         async with self.slots.taken(request.turn):
-            if spending is not None:
-                spending.check()
+            spending.check()
             started = time.monotonic()
-            done, spent = await self._call(request)
+            done, spent = await self._call(request, spending)
             done = replace(done, text=sanitize(done.text))  # half an emoji could not be kept
             log.debug(
                 "%s: %d in, %d out, %.2f s",
@@ -339,8 +369,6 @@ class Ask:
                 done.usage.output_tokens,
                 time.monotonic() - started,
             )
-            if spending is not None:
-                spending.add(spent)
             needed = request.turn != QUESTION
             keeping = self._keep(request.prompt, key, done, needed=needed)  # so few can be lost
             if request.teller is None:
@@ -349,24 +377,36 @@ class Ask:
                 await uncut(keeping)
         return done, spent
 
-    async def _call(self, request: _Request) -> tuple[Completion, Usage]:
+    async def _call(self, request: _Request, spending: Spending) -> tuple[Completion, Usage]:
         """The model's answer, after a few tries where it failed in passing, and what all of them cost."""
         pause, spent = FIRST_PAUSE, Usage()
         for attempt in range(1, TRIES + 1):
             try:
-                done = await self._once(request)
+                done = await self._counted(request, spending)
                 spent += replace(done.usage, calls=1)
                 self._check(request, done)
                 return done, spent
             except LLMError as error:
-                begun = request.teller is not None and request.teller.begun
-                if not error.transient or begun or attempt == TRIES:
+                if not error.transient or request.begun or attempt == TRIES:
                     raise
                 wait = min(error.retry_after or pause, LONGEST_PAUSE)
                 log.debug("try %d failed (%s); again in %.1f s", attempt, error, wait)
                 await asyncio.sleep(wait)
                 pause *= 2
         raise AssertionError("unreachable")
+
+    async def _counted(self, request: _Request, spending: Spending) -> Completion:
+        """One try, whose cost counts whatever comes of it; of one that was cut off that is a call of
+        which nobody told the tokens.
+        """
+        try:
+            done = await self._once(request)
+        except (LLMError, asyncio.CancelledError) as error:
+            if request.begun or isinstance(error, asyncio.CancelledError):
+                spending.add(CUT_OFF)
+            raise
+        spending.add(replace(done.usage, calls=1))
+        return done
 
     async def _once(self, request: _Request) -> Completion:
         """What the model says to it; whatever a model that the user wrote does, an `LLMError` tells."""
@@ -435,6 +475,14 @@ class Ask:
     async def _write(self, job: Callable[..., object], *, urgent: bool = False) -> None:
         if self._keeps and self._database.takes_notes():
             await self._database.committed(job, flush=False, urgent=urgent, single=True)
+
+
+def _again(error: LightRAGError) -> LightRAGError:
+    """The same error anew, whatever the `__init__` of its class takes."""
+    kind = type(error)
+    again = kind.__new__(kind, *error.args)
+    again.__dict__.update(error.__dict__)
+    return again
 
 
 def _wanting(request: _Request, done: Completion) -> bool:

@@ -2,9 +2,16 @@
 
 from pathlib import Path
 
+from lightrag_jsonl.usage import Usage
+
 
 class LightRAGError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base of every error this package raises on purpose.
+
+    `usage` is what the question, or the insert, that ended so had paid a model till then.
+    """
+
+    usage = Usage()
 
 
 class ConfigError(LightRAGError):

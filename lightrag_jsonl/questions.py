@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TypeAlias
 
+from lightrag_jsonl.ask import Spending
 from lightrag_jsonl.explain.events import End, Event, Session
 from lightrag_jsonl.explain.recorder import Listener, Recorder
 from lightrag_jsonl.options import QueryParam
@@ -46,17 +47,19 @@ class Questions:
         self,
         question: str,
         param: QueryParam,
+        spending: Spending,
         listener: Listener | None = None,
         tell: Tell | None = None,
     ) -> Answer:
         """The answer, a stored one where `param` allows that; its trace ends with what went wrong.
 
-        With `tell` it is told in pieces, as they are written.
+        With `tell` it is told in pieces, as they are written. `spending` is its own.
         """
-        recorder = self._recorder(question, param, listener)
+        recorder = self._recorder(question, param, spending, listener)
         await recorder.begin()
         try:
-            answer = await self._answered(question, param, recorder, tell)
+            with spending.told():
+                answer = await self._answered(question, param, spending, recorder, tell)
         except BaseException as error:  # what the pipeline has told already is told once
             await recorder.failed(error)
             raise
@@ -64,16 +67,20 @@ class Questions:
         return replace(answer, trace_id=recorder.trace_id if stored else None)
 
     async def _answered(
-        self, question: str, param: QueryParam, recorder: Recorder, tell: Tell | None
+        self,
+        question: str,
+        param: QueryParam,
+        spending: Spending,
+        recorder: Recorder,
+        tell: Tell | None,
     ) -> Answer:
-        usages: list[Usage] = []
-        answer = await self._reuse.find(question, param, usages)
+        answer = await self._reuse.find(question, param, spending)
         if answer is not None:
             await self._reuse.replay(answer, recorder)
             if tell is not None:
                 await tell(answer.text)
         else:
-            answer = await self._written(question, param, recorder, tell, usages)
+            answer = await self._written(question, param, spending, recorder, tell)
             await self._reuse.keep(question, param, answer, recorder.generation)
         return answer
 
@@ -81,19 +88,23 @@ class Questions:
         self,
         question: str,
         param: QueryParam,
+        spending: Spending,
         recorder: Recorder,
         tell: Tell | None,
-        usages: Sequence[Usage],
     ) -> Answer:
         if tell is None:
-            return await self._querying.answer(question, param, observer=recorder, usages=usages)
-        stream = self._querying.stream(question, param, recorder, usages)
+            return await self._querying.answer(
+                question, param, observer=recorder, spending=spending
+            )
+        stream = self._querying.stream(question, param, recorder, spending)
         async with aclosing(stream) as pieces:
             async for piece in pieces:
                 await tell(piece)
         return pieces.answer
 
-    def _recorder(self, question: str, param: QueryParam, listener: Listener | None) -> Recorder:
+    def _recorder(
+        self, question: str, param: QueryParam, spending: Spending, listener: Listener | None
+    ) -> Recorder:
         def now() -> datetime:
             return datetime.fromtimestamp(self._clock(), UTC)
 
@@ -101,17 +112,28 @@ class Questions:
         with self._database.reading() as connection:
             generation = snapshot.generation(connection)
         session = Session(self._new_id(), sanitize(question), param.mode, now(), generation)
-        return Recorder(self._database, session, listener=listener, clock=now)
+        return Recorder(self._database, session, spending, listener=listener, clock=now)
 
 
 class AsyncStream(AnswerStream):
     """The pieces of an answer; `.answer` holds it whole after the last one.
 
-    `answer` gives it, and tells the pieces on the way, each when it is wanted.
+    `answer` gives it, and tells the pieces on the way, each when it is wanted; `spending` is told
+    what it costs.
     """
 
-    def __init__(self, answer: Callable[[Tell], Awaitable[Answer]]) -> None:
+    def __init__(self, answer: Callable[[Tell], Awaitable[Answer]], spending: Spending) -> None:
         super().__init__(Told(partial(_tell, answer)))
+        self._spending = spending
+
+    @property
+    def usage(self) -> Usage:
+        """What the model was paid so far, also where the stream was left or ended in an error.
+
+        The call that was cut off by that counts, without the tokens, which its server would have
+        told at its end.
+        """
+        return self._spending.spent
 
 
 def events(answer: Callable[[Listener, Tell], Awaitable[Answer]]) -> Told[Event]:

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
+from lightrag_jsonl.ask import Spending
 from lightrag_jsonl.assembly import Engine, Setup, connect, rehearsal
 from lightrag_jsonl.defaults import complete, wrapped_embedder
 from lightrag_jsonl.errors import ConfigError, NotFoundError, SettingsError, StorageError
@@ -302,11 +303,15 @@ class AsyncLightRAG:
     ) -> Answer:
         """Answer a question from the index. `mode` and `history` override those of `param`.
 
-        Every query leaves a trace, `Answer.trace_id`. With `explain` a model, where there is one,
+        Every query leaves a trace, `Answer.trace_id`; an error that ends it tells in `usage` what was
+        paid till then. With `explain` a model, where there is one,
         chooses the relations and says why. `listener` hears each event once it is stored.
         """
         asked = self._param(param, mode, history, explain)
-        return await self._steadily(lambda on: on.questions.answer(question, asked, listener))
+        spending = Spending()
+        return await self._steadily(
+            lambda on: on.questions.answer(question, asked, spending, listener)
+        )
 
     async def retrieve(
         self,
@@ -331,13 +336,20 @@ class AsyncLightRAG:
         explain: bool = False,
         listener: Listener | None = None,
     ) -> AsyncStream:
-        """The answer in pieces; `.answer` is whole once they are exhausted. The rest as in `query`."""
+        """The answer in pieces; `.answer` is whole once they are exhausted. The rest as in `query`.
+
+        `.usage` is what it cost so far, also where it was left before its end.
+        """
         asked = self._param(param, mode, history, explain)
 
-        def answer(tell: Tell) -> Awaitable[Answer]:
-            return self._steadily(lambda on: on.questions.answer(question, asked, listener, tell))
+        spending = Spending()
 
-        return AsyncStream(answer)
+        def answer(tell: Tell) -> Awaitable[Answer]:
+            return self._steadily(
+                lambda on: on.questions.answer(question, asked, spending, listener, tell)
+            )
+
+        return AsyncStream(answer, spending)
 
     def events(
         self,
@@ -356,8 +368,12 @@ class AsyncLightRAG:
         """
         asked = self._param(param, mode, history, explain)
 
+        spending = Spending()
+
         def answer(listener: Listener, tell: Tell) -> Awaitable[Answer]:
-            return self._steadily(lambda on: on.questions.answer(question, asked, listener, tell))
+            return self._steadily(
+                lambda on: on.questions.answer(question, asked, spending, listener, tell)
+            )
 
         return events(answer)
 

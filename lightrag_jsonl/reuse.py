@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.ask import Ask, Spending
 from lightrag_jsonl.calls import embedded
 from lightrag_jsonl.errors import StorageError
 from lightrag_jsonl.explain.codec import from_json, to_json
@@ -25,7 +25,7 @@ from lightrag_jsonl.querying.edges import ranked
 from lightrag_jsonl.storage import answers, snapshot
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.text import digest
-from lightrag_jsonl.types import Answer, Usage
+from lightrag_jsonl.types import Answer
 
 SURE = 0.5  # what the model's own judgment of two questions must reach
 CANDIDATES = 3  # similar questions the model is asked about at the most
@@ -48,10 +48,10 @@ class Reuse:
         self._embedder = embedder
         self._parts = [str(getattr(part, "name", type(part).__qualname__)) for part in parts]
 
-    async def find(self, question: str, param: QueryParam, usages: list[Usage]) -> Answer | None:
+    async def find(self, question: str, param: QueryParam, spending: Spending) -> Answer | None:
         """The stored answer of the most similar question over the threshold, if there is one.
 
-        What asking a model about it cost is added to `usages`, and is what such an answer costs.
+        What asking a model about it cost is what such an answer costs.
         """
         threshold = param.similarity_reuse
         if threshold is None:
@@ -67,8 +67,8 @@ class Reuse:
             if scores[place] < threshold:
                 break
             other, answer = found[place]
-            if not param.similarity_check or await self._same(question, other, usages):
-                return replace(from_json(Answer, answer), usage=sum(usages, Usage()))
+            if not param.similarity_check or await self._same(question, other, spending):
+                return replace(from_json(Answer, answer), usage=spending.spent)
         return None
 
     async def keep(self, question: str, param: QueryParam, answer: Answer, at: int) -> None:
@@ -102,14 +102,12 @@ class Reuse:
         (row,) = await embedded(self._embedder, [question], "query")
         return np.ascontiguousarray(row)
 
-    async def _same(self, question: str, other: str, usages: list[Usage]) -> bool:
+    async def _same(self, question: str, other: str, spending: Spending) -> bool:
         """Whether the model takes two questions for the same; without a model nothing is."""
         if not self._ask.has_model:
             return False
-        reply = await self._ask.text(
-            "similarity-check", {"question_a": question, "question_b": other}
-        )
-        usages.append(reply.usage)
+        variables = {"question_a": question, "question_b": other}
+        reply = await self._ask.text("similarity-check", variables, spending=spending)
         found: Sequence[str] = NUMBER.findall(reply.said)
         return bool(found) and float(found[0]) >= SURE
 

@@ -387,6 +387,11 @@ class Stream:
         self._pieces.close()
 
     @property
+    def usage(self) -> Usage:
+        """What the model was paid so far; see `AsyncStream.usage`."""
+        return self._source.usage
+
+    @property
     def answer(self) -> Answer:
         """The whole answer, with its citations; `ValueError` while pieces are still to come."""
         return self._source.answer

@@ -292,13 +292,13 @@ def test_an_unreadable_json_answer_is_asked_for_once_more(tmp_path: Path) -> Non
 
     async def run() -> None:
         async with asking(tmp_path, ["nonsense", good]) as (ask, _):
-            value = await ask.json("keywords", variables, usage := [])
+            value = await ask.json("keywords", variables, spending := Spending())
             assert value == {"high_level_keywords": ["a"], "low_level_keywords": ["b"]}
-            assert [one.calls for one in usage] == [1, 1]
+            assert spending.spent.calls == 2
         async with asking(tmp_path, ["bad", "worse"]) as (ask, _):
             with pytest.raises(ResponseError) as caught:
-                await ask.json("keywords", {"query": "what?", "history": ""}, usage)
-            assert caught.value.text == "worse" and sum(one.calls for one in usage) == 4
+                await ask.json("keywords", {"query": "what?", "history": ""}, spending)
+            assert caught.value.text == "worse" and spending.spent.calls == 4
         assert stored(tmp_path, "SELECT text FROM completions") == [(good,)]
 
     asyncio.run(run())
@@ -308,14 +308,9 @@ def test_a_spent_budget_stops_calls_but_not_cached_answers(tmp_path: Path) -> No
     """The limit is asked before each call, and told what each one cost."""
 
     class Two(Spending):
-        spent = 0
-
         def check(self) -> None:
-            if self.spent >= 2:
+            if self.spent.calls >= 2:
                 raise BudgetError("enough")
-
-        def add(self, usage: Usage) -> None:
-            self.spent += usage.calls
 
     async def run() -> None:
         async with asking(tmp_path, lambda r: "x") as (ask, llm):

@@ -11,7 +11,9 @@ import pytest
 from lightrag_jsonl import errors
 from lightrag_jsonl.adapters.faults import EndpointError
 
-KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if kind is not errors.Path]
+KINDS = [
+    kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)
+]
 
 
 @pytest.mark.parametrize("kind", [*KINDS, EndpointError])

@@ -28,7 +28,7 @@ from lightrag_jsonl.cli import (
     reading,
     upkeep,
 )
-from lightrag_jsonl.cli.output import one_line, say
+from lightrag_jsonl.cli.output import one_line, say, told_usage
 from lightrag_jsonl.cli.progress import INTERRUPTED
 from lightrag_jsonl.errors import LightRAGError
 
@@ -61,6 +61,8 @@ class _Group(click.Group):
             if context.params.get("debug"):
                 raise
             say(_told(error), err=True)
+            if isinstance(error, LightRAGError) and error.usage.calls:
+                say(told_usage(error.usage), err=True)
             status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else FAILED
             raise click.exceptions.Exit(status) from None
 

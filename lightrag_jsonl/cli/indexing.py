@@ -12,7 +12,7 @@ import click
 
 from lightrag_jsonl.cli.opening import going_on, inserting, older_documents
 from lightrag_jsonl.cli.options import FILE, Setup, as_json, models, visible, with_options
-from lightrag_jsonl.cli.output import counted, emit_json, one_line, say
+from lightrag_jsonl.cli.output import counted, emit_json, one_line, say, told_usage
 from lightrag_jsonl.cli.progress import interruptible, progress_bar
 from lightrag_jsonl.cli.sources import find_sources, with_id
 from lightrag_jsonl.errors import NotFoundError
@@ -254,13 +254,8 @@ def _tell_people(working_dir: Path, report: InsertReport, nothing: str, again: s
         say(
             f"{working_dir}: {counted(len(report.unchanged), 'document')} known already, not read again"
         )
-    usage = report.usage
-    if usage.calls:
-        cached = f" ({usage.cached_tokens:,} of them cached)" if usage.cached_tokens else ""
-        say(
-            f"model: {counted(usage.calls, 'call')}, {usage.input_tokens:,} tokens in{cached}, "
-            f"{usage.output_tokens:,} out"
-        )
+    if report.usage.calls:
+        say(told_usage(report.usage))
     refused = {**report.extraction.rejections}
     refused.pop("repaired", None)
     if refused:

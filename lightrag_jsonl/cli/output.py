@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from lightrag_jsonl.types import Json
+from lightrag_jsonl.types import Json, Usage
 
 GAP = "  "
 KEPT_CONTROLS = frozenset("\n\t")
@@ -67,6 +67,15 @@ def printable(text: str) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A number with its noun: "1 chunk", "1,204 chunks"."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def told_usage(usage: Usage) -> str:
+    """What model calls cost, in one line."""
+    cached = f" ({usage.cached_tokens:,} of them cached)" if usage.cached_tokens else ""
+    return (
+        f"model: {counted(usage.calls, 'call')}, {usage.input_tokens:,} tokens in{cached}, "
+        f"{usage.output_tokens:,} out"
+    )
 
 
 # ── tables ──────────────────────────────────────────────────────────────────────

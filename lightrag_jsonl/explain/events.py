@@ -174,12 +174,16 @@ class Answered(_Event):
 
 @dataclass(frozen=True, slots=True)
 class End(_Event):
-    """The end of the session, exactly one: with the sources in words, or with the error."""
+    """The end of the session, exactly one: with the sources in words, or with the error.
+
+    `usage` is what was paid for no answer.
+    """
 
     stage: ClassVar[Stage] = "end"
     ended_at: datetime
     sources: tuple[str, ...] = ()
     error: str | None = None
+    usage: Usage = field(default_factory=Usage)
 
     @property
     def uri(self) -> Iri:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 
+from lightrag_jsonl.ask import Spending
 from lightrag_jsonl.candidates import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.errors import StorageError
 from lightrag_jsonl.explain.events import (
@@ -47,12 +48,14 @@ class Recorder:
         self,
         database: Database,
         session: Session,
+        spending: Spending,
         *,
         listener: Listener | None,
         clock: Callable[[], datetime],
     ) -> None:
         self._database = database
         self._session = session
+        self._spending = spending
         self._listener = listener
         self._clock = clock
         self._position = 0
@@ -145,7 +148,8 @@ class Recorder:
         if isinstance(error, asyncio.CancelledError | GeneratorExit):
             return
         text = str(error) or type(error).__name__
-        await self._end(End(self.trace_id, self._clock(), (), text))
+        spent = self._spending.spent
+        await self._end(End(self.trace_id, self._clock(), (), text, spent))
 
     # ── storing and telling ─────────────────────────────────────────────────────
 

@@ -110,6 +110,7 @@ def apply(trace: Trace, event: Event) -> Trace:
                 trace,
                 status=event.status,
                 error=event.error,
+                usage=trace.usage + event.usage,
                 sources=event.sources,
                 ended_at=event.ended_at,
             )

@@ -160,7 +160,7 @@ class Committer:
 
         return await self._carry_out(await self._planned(prepare), describer)
 
-    async def summarize_due(self) -> Committed:
+    async def summarize_due(self, spending: Spending) -> Committed:
         """Write the summaries that are due without any new claim (after a deletion, or a failure)."""
         describer = Describer(self._options, self._tokenizer, summarize=self._ask.has_model)
 
@@ -175,7 +175,7 @@ class Committer:
             plan.relations = {k: v for k, v in plan.relations.items() if ("relation", k) in kept}
             return _Change((), plan, due)
 
-        return await self._carry_out(await self._planned(prepare), describer)
+        return await self._carry_out(await self._planned(prepare), describer, spending)
 
     async def _planned(self, prepare: Callable[[sqlite3.Connection], _Change]) -> _Change:
         def plan(connection: sqlite3.Connection) -> _Change:

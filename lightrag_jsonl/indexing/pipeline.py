@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.ask import Ask, Spending
 from lightrag_jsonl.concurrency import both, to_the_end, together
 from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError, NotFoundError
 from lightrag_jsonl.indexing import renaming, repairing
@@ -206,8 +206,10 @@ class IndexPipeline:
 
     async def summarize(self) -> Committed:
         """Write every summary that is due."""
+        spending = Spending()
         async with self.writing():
-            return await self._committer.summarize_due()
+            with spending.told():
+                return await self._committer.summarize_due(spending)
 
     # ── inserting ───────────────────────────────────────────────────────────────
 
@@ -247,7 +249,8 @@ class IndexPipeline:
                     self._embeddings.keep(one.vectors)
                 raise
 
-        await in_groups(work, commit, held_up=lambda: run.held_up)
+        with run.spending.told():
+            await in_groups(work, commit, held_up=lambda: run.held_up)
 
     async def _commit(self, run: Run, batch: Sequence[Ready]) -> Committed:
         try:

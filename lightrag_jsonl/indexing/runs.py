@@ -45,8 +45,8 @@ class Budget(Spending):
     """
 
     def __init__(self, options: IndexOptions) -> None:
+        super().__init__()
         self._limits = (options.max_calls, options.max_input_tokens, options.max_output_tokens)
-        self.spent = Usage()
         self._asked = 0
         self._refusal = ""
         self.patience = max(UNANSWERED, 2 * options.max_concurrent_calls)
@@ -71,10 +71,6 @@ class Budget(Spending):
                     "limit and insert again to go on"
                 )
         self._asked += 1
-
-    def add(self, usage: Usage) -> None:
-        """Count what a call cost."""
-        self.spent += usage
 
 
 class RowIds:

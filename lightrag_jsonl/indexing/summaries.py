@@ -155,15 +155,15 @@ class Paid(Spending):
     """What summaries spend of something else, added up: also those that come to nothing."""
 
     def __init__(self, of: Spending | None) -> None:
+        super().__init__()
         self._of = of or Spending()
-        self.spent = Usage()
 
     def check(self) -> None:
         self._of.check()
 
     def add(self, usage: Usage) -> None:
         self._of.add(usage)
-        self.spent += usage
+        super().add(usage)
 
 
 async def summarize(

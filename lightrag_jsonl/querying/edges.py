@@ -7,11 +7,11 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.ask import Ask, Spending
 from lightrag_jsonl.candidates import candidate_edges, resolve_selection
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.options import Selection
-from lightrag_jsonl.types import Rejection, Relation, Usage
+from lightrag_jsonl.types import Rejection, Relation
 
 CANDIDATES = 3  # times `top_k` relations are looked at where they are chosen from
 
@@ -31,7 +31,6 @@ class EdgeSelection:
     reasons: tuple[str | None, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     fallback: bool = False
-    usage: Usage = Usage()
     error: str | None = None
 
 
@@ -60,7 +59,7 @@ def kept(selection: EdgeSelection, shown: Iterable[Relation]) -> EdgeSelection:
 
 
 async def chosen(
-    question: str, relations: Sequence[Relation], *, ask: Ask, count: int
+    question: str, relations: Sequence[Relation], *, ask: Ask, count: int, spending: Spending
 ) -> EdgeSelection:
     """The relations that the model chose, in its order; the first `count` where it chose none.
 
@@ -77,7 +76,8 @@ async def chosen(
         for edge in edges
     ]
     try:
-        records = await ask.jsonl("kg-edge-selection", {"query": question, "edges": lines})
+        variables = {"query": question, "edges": lines}
+        records = await ask.jsonl("kg-edge-selection", variables, spending=spending)
     except LLMError as error:
         log.warning("no edges were chosen, rank decides: %s", error)
         by_rank = ranked("llm", relations, count)
@@ -95,7 +95,6 @@ async def chosen(
         tuple(reason for _, reason in picked),
         found.rejections,
         fallback,
-        records.reply.usage,
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
-from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.ask import Ask, Spending
 from lightrag_jsonl.calls import keywords_of
 from lightrag_jsonl.errors import ResponseError
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.protocols import KeywordExtractor
 from lightrag_jsonl.text import name_key, sanitize
-from lightrag_jsonl.types import Json, Keywords, Message, Usage
+from lightrag_jsonl.types import Json, Keywords, Message
 
 KEYWORD_LIMIT = 16  # of each kind; a model that lists more has lost the question
 KEYWORD_LENGTH = 200  # characters
@@ -26,9 +26,9 @@ async def find_keywords(
     history: Sequence[Message],
     ask: Ask,
     extractor: KeywordExtractor | None,
-    usages: list[Usage],
+    spending: Spending,
 ) -> Keywords:
-    """The question's keywords; what asking for them cost is added to `usages`.
+    """The question's keywords.
 
     Keywords in `param` skip the call. A model's unreadable answer counts as no keywords: the
     search then goes by the question itself.
@@ -40,7 +40,7 @@ async def find_keywords(
         return Keywords(tidy(found.high_level), tidy(found.low_level))
     variables = {"query": question, "history": tuple(history)}
     try:
-        value = await ask.json("keywords", variables, usages)
+        value = await ask.json("keywords", variables, spending)
     except ResponseError as error:
         log.warning("no keywords (%s): searching by the question itself", error)
         return Keywords()

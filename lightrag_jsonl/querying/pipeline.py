@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
-from lightrag_jsonl.ask import Ask, Reply
+from lightrag_jsonl.ask import Ask, Reply, Spending
 from lightrag_jsonl.calls import answer_of
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.protocols import (
@@ -30,7 +30,7 @@ from lightrag_jsonl.querying.retrieving import Retriever
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 from lightrag_jsonl.telling import Told
 from lightrag_jsonl.tokens import RememberingTokenizer
-from lightrag_jsonl.types import Answer, Citation, Context, Usage
+from lightrag_jsonl.types import Answer, Citation, Context
 
 Cite = Callable[[str, Context], tuple[tuple[Citation, ...], tuple[int, ...]]]
 
@@ -79,7 +79,9 @@ class QueryPipeline:
         self, question: str, param: QueryParam, observer: Observer | None = None
     ) -> Context:
         """What would be shown to the model; `ConfigError` where the question is empty."""
-        return await self._retriever.context(question, param, observer or Silent(), [])
+        spending = Spending()
+        with spending.told():
+            return await self._retriever.context(question, param, observer or Silent(), spending)
 
     async def answer(
         self,
@@ -87,13 +89,13 @@ class QueryPipeline:
         param: QueryParam,
         context: Context | None = None,
         observer: Observer | None = None,
-        usages: Iterable[Usage] = (),
+        spending: Spending | None = None,
     ) -> Answer:
         """An answer with its citations; a given `context` is answered from as it is.
 
-        `usages` are what was paid for it before.
+        It costs what `spending` counts, before and now.
         """
-        stream = AnswerStream(self._run(question, param, context, observer, usages, whole=True))
+        stream = AnswerStream(self._run(question, param, context, observer, spending, whole=True))
         async for _ in stream:
             pass
         return stream.answer
@@ -103,10 +105,10 @@ class QueryPipeline:
         question: str,
         param: QueryParam,
         observer: Observer | None = None,
-        usages: Iterable[Usage] = (),
+        spending: Spending | None = None,
     ) -> AnswerStream:
         """The answer in pieces as they are written; `.answer` once they are exhausted."""
-        return AnswerStream(self._run(question, param, None, observer, usages, whole=False))
+        return AnswerStream(self._run(question, param, None, observer, spending, whole=False))
 
     async def _run(
         self,
@@ -114,30 +116,28 @@ class QueryPipeline:
         param: QueryParam,
         context: Context | None,
         observer: Observer | None,
-        usages: Iterable[Usage],
+        spending: Spending | None,
         *,
         whole: bool,
     ) -> AsyncGenerator[str | Answer]:
         """The pieces of the answer as text, then the answer itself."""
         started = time.monotonic()
         observer = observer or Silent()
-        spent = list(usages)
+        spending = spending or Spending()
         pieces: list[str] = []
         replies: list[Reply] = []
         try:
             if context is None:
-                context = await self._retriever.context(question, param, observer, spent)
-            async with aclosing(self._pieces(context, param, replies, whole=whole)) as written:
+                context = await self._retriever.context(question, param, observer, spending)
+            told = self._pieces(context, param, replies, spending, whole=whole)
+            async with aclosing(told) as written:
                 async for piece in written:
                     pieces.append(piece)
                     await observer.piece(piece)
                     yield piece
             answer = await self._cited("".join(pieces), context)
-            answer = replace(
-                answer,
-                usage=sum((reply.usage for reply in replies), sum(spent, Usage())),
-                truncated=any(reply.cut for reply in replies),
-            )
+            cut = any(reply.cut for reply in replies)
+            answer = replace(answer, usage=spending.spent, truncated=cut)
             await observer.answered(answer)
         except BaseException as error:
             await observer.failed(error)
@@ -146,7 +146,13 @@ class QueryPipeline:
         yield answer
 
     async def _pieces(
-        self, context: Context, param: QueryParam, replies: list[Reply], *, whole: bool
+        self,
+        context: Context,
+        param: QueryParam,
+        replies: list[Reply],
+        spending: Spending,
+        *,
+        whole: bool,
     ) -> AsyncGenerator[str]:
         """The answer as it is written; what the model wrote of it is added to `replies`."""
         recipe = RECIPES[context.mode]
@@ -160,21 +166,25 @@ class QueryPipeline:
                 context, param=param, tokenizer=self._tokenizer, terms=terms
             )
             if whole:
-                reply = await self._ask.text(recipe.prompt, variables, spoken=True)
+                reply = await self._ask.text(
+                    recipe.prompt, variables, spending=spending, spoken=True
+                )
                 replies.append(reply)
                 yield reply.shown
             else:
-                async with aclosing(self._ask.stream(recipe.prompt, variables, replies)) as written:
+                told = self._ask.stream(recipe.prompt, variables, replies, spending)
+                async with aclosing(told) as written:
                     async for piece in written:
                         yield piece
         else:
             messages = chat_messages(context.question, param=param, tokenizer=self._tokenizer)
             if whole:
-                reply = await self._ask.chat(messages)
+                reply = await self._ask.chat(messages, spending)
                 replies.append(reply)
                 yield reply.shown
             else:
-                async with aclosing(self._ask.stream_chat(messages, replies)) as written:
+                told = self._ask.stream_chat(messages, replies, spending)
+                async with aclosing(told) as written:
                     async for piece in written:
                         yield piece
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from functools import partial
 
-from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.ask import Ask, Spending
 from lightrag_jsonl.calls import embedded
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.options import QueryParam, Selection
@@ -34,7 +34,7 @@ from lightrag_jsonl.querying.thread import SHORT_SECONDS, SearchThread
 from lightrag_jsonl.querying.writing import Found
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 from lightrag_jsonl.text import sanitize
-from lightrag_jsonl.types import Context, Keywords, Usage
+from lightrag_jsonl.types import Context, Keywords
 
 SEARCH_TOKENS = 500  # of a question that are searched with: embedders read about as many
 RERANKED = 2  # times `chunk_top_k` chunks are found for a reranker to choose from
@@ -70,9 +70,9 @@ class Retriever:
         self._thread.close()
 
     async def context(
-        self, question: str, param: QueryParam, observer: Observer, usages: list[Usage]
+        self, question: str, param: QueryParam, observer: Observer, spending: Spending
     ) -> Context:
-        """What would be shown to the model; calls to it on the way are added to `usages`."""
+        """What would be shown to the model; `spending` is told of the calls to it."""
         question = self._checked(question, param)
         keywords, probe = Keywords(), None
         recipe = RECIPES[param.mode]
@@ -80,7 +80,7 @@ class Retriever:
         state = self._keeper.state() if recipe.searches else "empty"
         if state != "empty":
             if recipe.facts:
-                keywords = await self._keywords(question, param, usages)
+                keywords = await self._keywords(question, param, spending)
                 await observer.keywords_found(keywords)
             low, high = lookups(recipe, keywords, question)
             probe = await self._probe(question, low, high)
@@ -88,8 +88,7 @@ class Retriever:
             findings = await self._thread.run(partial(self._find, probe, param))
             await observer.retrieved(findings.relations, findings.chunks)
             findings = await self._reranked(question, findings, param)
-            selection, findings = await self._selected(question, findings, param)
-            usages.append(selection.usage)
+            selection, findings = await self._selected(question, findings, param, spending)
             context = await self._thread.run(
                 partial(self._written, question, keywords, findings, selection, param)
             )
@@ -135,14 +134,14 @@ class Retriever:
         limit = max(int(param.max_total_tokens * QUESTION_SHARE), 1)
         return _cut(question, limit, self._tokenizer) or question[:1]
 
-    async def _keywords(self, question: str, param: QueryParam, usages: list[Usage]) -> Keywords:
+    async def _keywords(self, question: str, param: QueryParam, spending: Spending) -> Keywords:
         return await find_keywords(
             question,
             param=param,
             history=recent_turns(param, self._tokenizer),
             ask=self._ask,
             extractor=self._keyword_extractor,
-            usages=usages,
+            spending=spending,
         )
 
     async def _probe(self, question: str, low: tuple[str, ...], high: tuple[str, ...]) -> Probe:
@@ -195,7 +194,7 @@ class Retriever:
         return replace(findings, chunks=chunks[: param.chunk_top_k])
 
     async def _selected(
-        self, question: str, findings: Findings, param: QueryParam
+        self, question: str, findings: Findings, param: QueryParam, spending: Spending
     ) -> tuple[EdgeSelection, Findings]:
         """The relations to answer from; where a model chose them, only what belongs to them
         (specification 2, section 1: from the selected edges and chunks only).
@@ -203,7 +202,7 @@ class Retriever:
         if not self._model_selects(param):
             return _by_rank(findings, param), findings
         selection = await edges.chosen(
-            question, findings.relations, ask=self._ask, count=param.top_k
+            question, findings.relations, ask=self._ask, count=param.top_k, spending=spending
         )
         if selection.fallback or not selection.relations:
             return selection, findings

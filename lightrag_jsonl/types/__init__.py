@@ -21,7 +21,6 @@ from lightrag_jsonl.types.model import (
     Rejection,
     RejectionReason,
     ResponseType,
-    Usage,
 )
 from lightrag_jsonl.types.reports import (
     DeleteReport,
@@ -34,6 +33,7 @@ from lightrag_jsonl.types.reports import (
     TraceSummary,
 )
 from lightrag_jsonl.types.texts import Chunk, Document, Page
+from lightrag_jsonl.usage import Usage
 
 __all__ = [
     "UNKNOWN_TYPE",

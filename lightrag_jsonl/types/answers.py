@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 
 from lightrag_jsonl.places import told_apart, told_place
 from lightrag_jsonl.types.graph import Entity, Kind, Relation
-from lightrag_jsonl.types.model import Usage
 from lightrag_jsonl.types.texts import Chunk
+from lightrag_jsonl.usage import Usage
 
 Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "walk", "bypass"]
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from lightrag_jsonl.types.model import Rejection, Usage
+from lightrag_jsonl.types.model import Rejection
+from lightrag_jsonl.usage import Usage
 
 Kind: TypeAlias = Literal["entity", "relation", "chunk"]
 ChunkState: TypeAlias = Literal["ok", "empty", "partial", "failed"]

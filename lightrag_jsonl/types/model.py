@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from lightrag_jsonl.usage import Usage
+
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Record: TypeAlias = dict[str, Json]
 ResponseType: TypeAlias = Literal["text", "json", "jsonl"]
@@ -32,24 +34,6 @@ class Message:
 
     role: str
     content: str
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens of one or more model calls; `cached_tokens` are those the provider had cached."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_tokens: int = 0
-    calls: int = 0
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.calls + other.calls,
-        )
 
 
 @dataclass(frozen=True, slots=True)

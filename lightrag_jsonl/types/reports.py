@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from lightrag_jsonl.types.answers import Mode
-from lightrag_jsonl.types.model import Json, Usage
+from lightrag_jsonl.types.model import Json
+from lightrag_jsonl.usage import Usage
 
 DocumentState: TypeAlias = Literal["pending", "done", "partial", "failed"]
 

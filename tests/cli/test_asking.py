@@ -90,6 +90,18 @@ def test_a_cut_answer_is_told_as_cut(
     assert told["truncated"] is True and "not whole" in shown
 
 
+def test_what_was_paid_for_no_answer_is_told(run: Run, kb: Path) -> None:
+    """On stderr, after the error."""
+    keywords = '{"high_level_keywords": [], "low_level_keywords": ["Warsaw"]}'
+    with ScriptedServer([chat_reply(keywords), error_reply(401, "no such key")]) as server:
+        words = ("--llm", "m", "--base-url", server.base_url, "--no-stream")
+        result = run("query", "-w", kb, *words, "Where?")
+
+    error, paid = result.stderr.splitlines()[-2:]
+    assert result.exit_code == 1 and error.startswith("error: ") and "no such key" in error
+    assert paid == "model: 1 call, 7 tokens in, 5 out"
+
+
 def test_history_and_instructions_reach_the_model(run: Run, kb: Path, tmp_path: Path) -> None:
     """The conversation, the form and the further instruction are part of what the model reads."""
     history = tmp_path / "before.json"
