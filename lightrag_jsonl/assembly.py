@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lightrag_jsonl.ask import Ask
+from lightrag_jsonl.calls import ToldTokenizer
 from lightrag_jsonl.defaults import Parts, candidate_names, tokenizer_for
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.explain.library import cite
@@ -22,7 +23,10 @@ from lightrag_jsonl.reuse import Reuse
 from lightrag_jsonl.storage import settings
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
+from lightrag_jsonl.tokens import FittedTokenizer, TiktokenTokenizer
 from lightrag_jsonl.types import Citation, Context
+
+OURS = (FittedTokenizer, TiktokenTokenizer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,9 @@ def _fitting_tokenizer(database: Database, setup: Setup) -> Tokenizer:
     if setup.tokenizer is not None:
         wanted["tokenizer"] = setup.tokenizer.name
     settings.check(recorded, wanted, database.working_dir)
-    return setup.tokenizer or tokenizer_for(recorded.get("tokenizer"))
+    if setup.tokenizer is None:
+        return tokenizer_for(recorded.get("tokenizer"))
+    return setup.tokenizer if type(setup.tokenizer) in OURS else ToldTokenizer(setup.tokenizer)
 
 
 def _recorded(setup: Setup, tokenizer: Tokenizer) -> Mapping[str, str]:

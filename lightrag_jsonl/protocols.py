@@ -101,6 +101,9 @@ class Embedder(Protocol):
 class Tokenizer(Protocol):
     """Counts tokens and cuts texts; `truncate` returns a prefix of at most `limit` tokens.
 
+    Where it raises, counts in no whole number, or cuts a text to what is not its beginning, a
+    `ConfigError` names it.
+
     Two attributes are optional: `error` (the share by which counts may be off, default 0) and
     `additive` (True: a text never has more tokens than its parts and a line break between them
     together, so that the parts of a prompt need not be counted anew as a whole).
