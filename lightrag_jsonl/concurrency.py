@@ -17,7 +17,8 @@ async def together(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(coroutine) for coroutine in work]
     except BaseExceptionGroup as errors:
-        raise first(errors) from None
+        error = first(errors)
+        raise error from error.__cause__
     return [task.result() for task in tasks]
 
 
@@ -29,7 +30,8 @@ async def both(
         async with asyncio.TaskGroup() as group:
             tasks = group.create_task(one), group.create_task(other)
     except BaseExceptionGroup as errors:
-        raise first(errors) from None
+        error = first(errors)
+        raise error from error.__cause__
     return tasks[0].result(), tasks[1].result()
 
 

@@ -67,7 +67,8 @@ async def in_groups(
                     task.add_done_callback(partial(_close, coroutine))  # it may not even begin
             ready.put_nowait((0, None))
     except BaseExceptionGroup as errors:
-        raise first(errors) from None
+        error = first(errors)
+        raise error from error.__cause__
 
 
 async def _drain(

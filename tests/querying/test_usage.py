@@ -252,4 +252,4 @@ def test_an_insert_and_a_retrieval_that_fail_tell_what_they_cost(tmp_path: Path)
         ):
             with pytest.raises(EmbeddingError, match="out of order") as caught:
                 call()
-            assert caught.value.usage == paid
+            assert caught.value.usage == paid and type(caught.value.__cause__) is ValueError
