@@ -129,9 +129,10 @@ class Intake:
         with self._database.reading() as connection:
             old_pages = documents.pages(connection, old.id)
             old_chunks = tuple(documents.chunks_of(connection, [old.row]).values())
-        return rechunk(
-            pages, old_pages, old_chunks, tokenizer=self._tokenizer, size=size, overlap=overlap
-        )
+        with self._database.explained():
+            return rechunk(
+                pages, old_pages, old_chunks, tokenizer=self._tokenizer, size=size, overlap=overlap
+            )
 
     def waiting(self) -> Iterator[tuple[PendingDocument | StoredDocument, tuple[Chunk, ...]]]:
         """Documents that wait, with the chunks to be read, and others with their unfinished ones."""

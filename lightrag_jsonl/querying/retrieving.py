@@ -117,14 +117,15 @@ class Retriever:
         selection: EdgeSelection,
         param: QueryParam,
     ) -> Context:
-        return build_context(
-            question,
-            Found(findings.entities, selection.relations, findings.chunks, findings.documents),
-            keywords=keywords,
-            param=param,
-            tokenizer=self._tokenizer,
-            language=self._language,
-        )
+        with self._keeper.explained():
+            return build_context(
+                question,
+                Found(findings.entities, selection.relations, findings.chunks, findings.documents),
+                keywords=keywords,
+                param=param,
+                tokenizer=self._tokenizer,
+                language=self._language,
+            )
 
     def _checked(self, question: str, param: QueryParam) -> str:
         """The question without what cannot be stored, cut to its share of the budget."""

@@ -91,17 +91,21 @@ class Database:
         except LightRAGError:
             raise
         except MISREAD as error:
-            from lightrag_jsonl.storage import checks  # with much that an index opens without
+            self._check_sound(error)
+            raise
 
-            with translated(self.path), self._lent() as connection:
-                found = checks.problems(connection)
-            if not found:
-                raise
+    def _check_sound(self, cause: Exception) -> None:
+        """`CorruptError` where the index is not; `cause` is the error that makes one wonder."""
+        from lightrag_jsonl.storage import checks  # with much that an index opens without
+
+        with translated(self.path), self._lent() as connection:
+            found = checks.problems(connection)
+        if found:
             raise CorruptError(
                 f"{self.path} is damaged ({'; '.join(found[:SHOWN])}): see what `lightrag-jsonl "
                 "doctor --repair` mends, or restore the folder from a copy",
                 path=self.path,
-            ) from error
+            ) from cause
 
     @contextlib.contextmanager
     def _lent(self) -> Iterator[sqlite3.Connection]:
@@ -206,7 +210,21 @@ class Database:
         self.check_writable()
         with self._guard:
             self._check_usable()
-            self._writer.put(job, future, how)
+            self._writer.put(self._explaining(job), future, how)
+
+    def _explaining(self, job: Job[Result]) -> Job[Result]:
+        """The job, with `explained` about it; most are too short for a context manager."""
+
+        def run(connection: sqlite3.Connection) -> Result:
+            try:
+                return job(connection)
+            except LightRAGError:
+                raise
+            except MISREAD as error:
+                self._check_sound(error)
+                raise
+
+        return run
 
     def _check_usable(self) -> None:
         self._home.check()

@@ -112,6 +112,10 @@ class SnapshotKeeper:
                 self._last_chunk,
             )
 
+    def explained(self) -> contextlib.AbstractContextManager[None]:
+        """For what is made of what was read: see `Database.explained`."""
+        return self._database.explained()
+
     def state(self) -> State:
         """Without any chunk, ready to be searched at once, or behind: something is to be loaded or
         waited for first. One short look, that brings nothing up to date.
