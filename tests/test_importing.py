@@ -360,3 +360,18 @@ def test_the_command_tells_what_was_read_and_stored(foreign: Foreign, tmp_path: 
     asked = CliRunner().invoke(main, ["import", str(folder), "-w", str(tmp_path / "kb"), "--json"])
     report = json.loads(asked.stdout)
     assert report["read"] == report["stored"] and report["unmapped"] == []
+
+
+def test_the_command_makes_no_index_for_what_it_cannot_read(
+    foreign: Foreign, tmp_path: Path
+) -> None:
+    """Another folder, or one with a damaged file; an index that is there stays."""
+    kb, folder = tmp_path / "kb", foreign.write()
+    (tmp_path / "other").mkdir()
+    (folder / "kv_store_full_docs.json").write_bytes(b"{")
+    for given, words in ((tmp_path / "other", "no working directory of"), (folder, "is no JSON")):
+        asked = CliRunner().invoke(main, ["import", str(given), "-w", str(kb)])
+        assert asked.exit_code == 1 and words in asked.stderr and not kb.exists()
+        LightRAG(kb).close()
+        assert CliRunner().invoke(main, ["import", str(given), "-w", str(kb)]).exit_code == 1
+        shutil.rmtree(kb)

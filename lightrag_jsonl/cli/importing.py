@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from lightrag_jsonl.cli.progress import progress_bar
 if TYPE_CHECKING:
     from lightrag_jsonl.importing import ImportReport
     from lightrag_jsonl.migration.placing import Unmapped
+    from lightrag_jsonl.sync import LightRAG
 
 SHOWN = 20
 WIDTH = 100
@@ -41,8 +43,7 @@ def import_folder(setup: Setup, folder: Path, as_json: bool) -> None:
       lightrag-jsonl import ./dickens -w kb --embedder st:BAAI/bge-m3
       lightrag-jsonl import ./recipes -w kb --language zh
     """
-    opened = going_on(setup, {}) if has_index(setup.working_dir) else inserting(setup, {})
-    with opened as rag, progress_bar() as watcher:
+    with _opened(setup, folder) as rag, progress_bar() as watcher:
         report = rag.import_index(folder, watcher=watcher)
     if as_json:
         emit_json(report)
@@ -50,6 +51,16 @@ def import_folder(setup: Setup, folder: Path, as_json: bool) -> None:
         _tell(setup.working_dir, report)
     if report.failures:
         raise click.exceptions.Exit(INCOMPLETE)
+
+
+def _opened(setup: Setup, folder: Path) -> AbstractContextManager[LightRAG]:
+    """The index to import into; none is made for a folder that cannot be read."""
+    if has_index(setup.working_dir):
+        return going_on(setup, {})
+    from lightrag_jsonl.migration.folder import read_folder
+
+    read_folder(folder)
+    return inserting(setup, {})
 
 
 def _tell(working_dir: Path, report: ImportReport) -> None:
