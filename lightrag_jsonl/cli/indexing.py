@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lightrag_jsonl.cli.opening import going_on, inserting, older_documents
+from lightrag_jsonl.cli.opening import (
+    going_on,
+    inserting,
+    older_documents,
+    put_model_back,
+    recorded,
+)
 from lightrag_jsonl.cli.options import FILE, Setup, as_json, models, visible, with_options
 from lightrag_jsonl.cli.output import counted, emit_json, one_line, say, told_usage
 from lightrag_jsonl.cli.progress import interruptible, progress_bar
@@ -118,9 +124,11 @@ def insert(
     """
     sources = find_sources(files)
     documents = sources if id is None else with_id(sources, id)
-    options = given_options(given)
+    options, known = given_options(given), recorded(setup.working_dir)
     with _patiently(setup.working_dir), inserting(setup, options) as rag, progress_bar() as watcher:
         report = rag.insert(documents, watcher=watcher)
+    if not (report.documents or report.stopped):  # nothing was read, and nothing waits
+        put_model_back(setup.working_dir, known)
     _tell_older(setup.working_dir, report)
     _tell(setup.working_dir, report, as_json=as_json)
 

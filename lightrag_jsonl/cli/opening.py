@@ -169,6 +169,21 @@ def remember(working_dir: Path, known: Mapping[str, str], values: Mapping[str, s
             database.write(lambda connection: settings.record(connection, values))
 
 
+def put_model_back(working_dir: Path, known: Mapping[str, str]) -> None:
+    """Set the folder up for the model that it knew before, where another one has read nothing."""
+    from lightrag_jsonl.storage import settings
+    from lightrag_jsonl.storage.database import Database
+
+    def write(connection: sqlite3.Connection) -> None:
+        for key in ("cli.llm", "cli.base_url"):
+            settings.forget(connection, key)
+            settings.record(connection, {key: known[key]} if key in known else {})
+
+    if recorded(working_dir).get("cli.llm") != known.get("cli.llm"):
+        with contextlib.closing(Database(working_dir)) as database:
+            database.write(write)
+
+
 def _recorded_options(working_dir: Path, known: Mapping[str, str]) -> dict[str, Any]:
     """The options of the insert before; `StorageError` where this version does not know them."""
     from lightrag_jsonl.options import IndexOptions

@@ -206,6 +206,26 @@ def test_without_a_model_where_one_read_before(run: Run, tmp_path: Path) -> None
     assert allowed.exit_code == 0
 
 
+def test_a_model_that_read_nothing_is_not_remembered(run: Run, tmp_path: Path) -> None:
+    """Where all was known, the folder stays set up for the model it was; options are remembered."""
+    texts, kb = write(tmp_path / "texts", a__txt=ENGLISH), tmp_path / "kb"
+    nobody = ("--base-url", "http://127.0.0.1:9/v1")
+    assert run("insert", "-w", kb, texts).exit_code == 0
+    known = run("insert", "-w", kb, "--llm", "m", *nobody, "--gleanings", 2, texts)
+    assert known.exit_code == 0 and "not read again" in known.stdout
+    assert recorded(kb)["cli.llm"] == "none" and "max_gleanings" in recorded(kb)["cli.options"]
+    more = write(tmp_path / "more", b__txt=CHINESE)
+    assert run("insert", "-w", kb, more).exit_code == 0
+
+    with ScriptedServer(respond=lambda request: chat_reply(ANSWER)) as server:
+        words = ("--llm", "m", "--base-url", server.base_url)
+        last = write(tmp_path / "last", c__txt="Ada met Bob.")
+        assert run("insert", "-w", kb, *words, last).exit_code == 0
+        assert run("insert", "-w", kb, "--llm", "none", last).exit_code == 0
+        assert recorded(kb)["cli.llm"] == "m"
+        assert recorded(kb)["cli.base_url"] == server.base_url
+
+
 def test_a_failed_chunk_is_told_and_retried(run: Run, tmp_path: Path) -> None:
     """Status 3 and the way on; `retry` knows the model, and asks for the failed chunk alone."""
     texts, kb = write(tmp_path / "texts", a__txt=ENGLISH, b__txt=CHINESE), tmp_path / "kb"
