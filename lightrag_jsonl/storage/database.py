@@ -60,6 +60,7 @@ class Database:
         self._is_told = False  # that nothing is noted in it
         self._turns = PerLoop(asyncio.Lock)
         self._free: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
+        self._readers = readonly.Readers(self.path)
         self._writer = Writer(self.path, partial(_connect, self.path))  # which does not hold this
         weakref.finalize(self, self._writer.finish_soon).atexit = False
         self._closed = False
@@ -110,8 +111,10 @@ class Database:
     @contextlib.contextmanager
     def _lent(self) -> Iterator[sqlite3.Connection]:
         if self.read_only:
-            with readonly.connected(self.path) as connection:
+            with self._readers.lent() as connection:
                 yield connection
+            if self._closed:
+                self._close_free()
             return
         try:
             connection = self._free.get_nowait()
@@ -287,6 +290,7 @@ class Database:
         self._let_go()
 
     def _close_free(self) -> None:
+        self._readers.close()
         with contextlib.suppress(queue.Empty):
             while True:
                 self._free.get_nowait().close()

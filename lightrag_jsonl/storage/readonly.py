@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from lightrag_jsonl.errors import StorageError
+
+Version: TypeAlias = tuple[int, int, int]  # inode, bytes, nanoseconds of the last change
 
 
 def is_read_only(path: Path) -> bool:
@@ -21,10 +25,53 @@ def is_read_only(path: Path) -> bool:
     return path.is_file() and not (os.access(path.parent, os.W_OK) and os.access(path, os.W_OK))
 
 
-@contextlib.contextmanager
-def connected(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to such a database; `StorageError` where what it reads cannot be relied on."""
-    whole, before = not _has_log(path), _version(path)
+class Readers:
+    """Connections to such a database, lent to one reader at a time.
+
+    One is kept for the next reader while the file is as it was when that was opened, and no log is
+    beside it: only then is it still what SQLite was told, a file that never changes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._free: queue.LifoQueue[tuple[Version, sqlite3.Connection]] = queue.LifoQueue()
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[sqlite3.Connection]:
+        """A connection; `StorageError` where what it reads cannot be relied on."""
+        version = None if _has_log(self._path) else _version(self._path)
+        connection = self._kept(version) or _connect(self._path, whole=version is not None)
+        try:
+            yield connection
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            if version is None:
+                connection.close()
+            else:
+                self._free.put((version, connection))
+                if _version(self._path) != version:
+                    raise StorageError(
+                        f"{self._path} was written to while it was read; run the same command again",
+                        path=self._path,
+                    )
+
+    def _kept(self, version: Version | None) -> sqlite3.Connection | None:
+        """One that sees the file as it is; those that do not are closed."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                seen, connection = self._free.get_nowait()
+                if seen == version:
+                    return connection
+                connection.close()
+        return None
+
+    def close(self) -> None:
+        """Close those that are not lent."""
+        self._kept(None)
+
+
+def _connect(path: Path, *, whole: bool) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.as_uri()}?{'immutable=1' if whole else 'mode=ro'}",
         uri=True,
@@ -34,13 +81,10 @@ def connected(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         _check_log(connection, path)
         connection.execute("PRAGMA temp_store = MEMORY")
-        yield connection
-    finally:
+    except BaseException:
         connection.close()
-        if whole and _version(path) != before:
-            raise StorageError(
-                f"{path} was written to while it was read; run the same command again", path=path
-            )
+        raise
+    return connection
 
 
 def _has_log(path: Path) -> bool:
@@ -51,7 +95,7 @@ def _has_log(path: Path) -> bool:
     )
 
 
-def _version(path: Path) -> tuple[int, int, int] | None:
+def _version(path: Path) -> Version | None:
     try:
         found = path.stat()
     except OSError:

@@ -181,3 +181,19 @@ def test_a_file_that_changes_while_it_is_read(kb: Path, mounted: Mount) -> None:
             writer.vacuum()
         with database.reading() as connection:
             assert connection.execute("SELECT count(*) FROM documents").fetchone() == (2,)
+
+
+def test_a_connection_serves_until_the_file_changes(kb: Path, mounted: Mount) -> None:
+    """One reader after another has it, several at a time have their own; none sees an older file."""
+    with contextlib.closing(Database(mounted(kb))) as database:
+        with database.reading() as first, database.reading() as second:
+            assert first is not second and first.in_transaction
+        with database.reading(single=True) as again:
+            assert again in (first, second) and not again.in_transaction
+        with LightRAG(kb) as writer:
+            writer.insert(Document("Eve met Fay.", id="b"))
+        with database.reading() as later:
+            assert later.execute("SELECT count(*) FROM documents").fetchone() == (2,)
+    for connection in (first, second, later):
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")
