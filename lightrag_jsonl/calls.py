@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import index
@@ -108,16 +109,22 @@ class ToldTokenizer:
             raise self._told(error) from error
 
     def truncate(self, text: str, limit: int) -> str:
-        """The beginning of a text that has at most `limit` tokens."""
+        """The beginning of a text that has at most `limit` tokens.
+
+        Many tokenizers give back something else: words joined anew, or half a character at the
+        end. Then it is sought by their counts.
+        """
         try:
             cut = _text(self._truncate(text, limit))
-            if not text.startswith(cut):
-                raise ValueError("it cut a text to what is not its beginning")
-            return cut
         except LightRAGError:
             raise
         except Exception as error:
             raise self._told(error) from error
+        return cut if text.startswith(cut) else self._beginning(text, limit)
+
+    def _beginning(self, text: str, limit: int) -> str:
+        ends = range(1, len(text) + 1)
+        return text[: bisect_right(ends, limit, key=lambda end: self.count(text[:end]))]
 
     def _told(self, error: Exception) -> ConfigError:
         return ConfigError(_failure(f"tokenizer {self.name!r}", error))

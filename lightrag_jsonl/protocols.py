@@ -101,8 +101,8 @@ class Embedder(Protocol):
 class Tokenizer(Protocol):
     """Counts tokens and cuts texts; `truncate` returns a prefix of at most `limit` tokens.
 
-    Where it raises, counts in no whole number, or cuts a text to what is not its beginning, a
-    `ConfigError` names it.
+    Where it raises, or counts in no whole number, a `ConfigError` names it; where what it cuts is
+    not the beginning of the text, that is found by its counts.
 
     Two attributes are optional: `error` (the share by which counts may be off, default 0) and
     `additive` (True: a text never has more tokens than its parts and a line break between them

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lightrag_jsonl import ConfigError, IndexOptions, LightRAG, QueryParam
+from lightrag_jsonl.calls import ToldTokenizer
 from tests.querying.test_foreign import raising
 
 TEXT = "Marie Curie discovered radium in Paris. " * 30
@@ -67,7 +68,6 @@ def test_a_count_that_is_none_is_told_as_the_tokenizers(
     [
         (raising(KeyError("x")), "KeyError: 'x'"),
         (lambda text, limit: None, "TypeError: it gave NoneType, not a text"),
-        (lambda text, limit: text + "…", "ValueError: it cut a text to what is not its beginning"),
     ],
 )
 def test_a_cut_that_is_none_is_told_as_the_tokenizers(
@@ -78,6 +78,30 @@ def test_a_cut_that_is_none_is_told_as_the_tokenizers(
         rag.insert(TEXT)
         with pytest.raises(ConfigError, match=f"^tokenizer 'mine' failed: {told}"):
             rag.query(QUESTION, QueryParam(max_total_tokens=60))
+
+
+@pytest.mark.parametrize(
+    "truncate",
+    [
+        lambda text, limit: " ".join(text.split()[:limit]),
+        lambda text, limit: text + "…",
+        lambda text, limit: text.encode()[: 6 * limit].decode(errors="replace"),
+    ],
+)
+def test_what_is_cut_otherwise_is_cut_by_the_counts(
+    tmp_path: Path, truncate: Callable[..., str]
+) -> None:
+    """Words joined anew, an ellipsis, half a character: the text's own beginning stands for them."""
+    text = "Marie  Curie\ndécouvrit le radium à Paris.\n\n" * 30
+    tokenizer = ToldTokenizer(Own(truncate=truncate))
+    for limit in (0, 1, 7, 1000):
+        cut = tokenizer.truncate(text, limit)
+        assert text.startswith(cut) and tokenizer.count(cut) <= limit
+    with LightRAG(tmp_path, tokenizer=tokenizer, options=SMALL) as rag:
+        rag.insert(text)
+        chunks = rag.retrieve("Marie Curie").chunks
+    assert len(chunks) > 1
+    assert all(text[chunk.start : chunk.end] == chunk.text for chunk in chunks)
 
 
 def test_counts_may_be_numpys(tmp_path: Path) -> None:
