@@ -41,8 +41,11 @@ def find_seeds(
 ) -> Seeds:
     """What the question and its keywords hit, each lane best first."""
     entities, named = _entity_hits(snapshot, probe, scope, top_k)
+    handed_over = bool(probe.high)  # by a lane whose own keywords are missing
     relations, asked = (
-        _relation_hits(snapshot, probe, scope, top_k) if recipe.relations else (NO_HITS, NO_HITS)
+        _relation_hits(snapshot, probe, scope, top_k)
+        if recipe.relations or handed_over
+        else (NO_HITS, NO_HITS)
     )
     limit = max(TEXT_HITS, chunk_limit)
     dense = _dense_hits(snapshot, probe, scope, limit)

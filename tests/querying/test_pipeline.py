@@ -269,6 +269,22 @@ async def test_given_keywords_skip_the_call(carol: Path, pipelines: Pipelines) -
     assert len(llm.requests) == 1
 
 
+@pytest.mark.parametrize("mode", GRAPH)
+@pytest.mark.parametrize(
+    "keywords",
+    [Keywords(("partnership",), ()), Keywords((), ("Scrooge",))],
+    ids=["themes", "names"],
+)
+async def test_one_kind_of_keywords_is_enough_in_every_mode(
+    carol: Path, pipelines: Pipelines, mode: Mode, keywords: Keywords
+) -> None:
+    """A lane without keywords of its own hands over to the other one, and that one searches."""
+    param = QueryParam(mode=mode, hl_keywords=keywords.high_level, ll_keywords=keywords.low_level)
+    context = await pipelines(carol).retrieve(QUESTION, param)
+    assert context.chunks[0].document_id == "partners"
+    assert {context.relations[0].source, context.relations[0].target} == {"Marley", "Scrooge"}
+
+
 async def test_unreadable_keywords_do_not_fail_the_query(carol: Path, pipelines: Pipelines) -> None:
     """The question itself is searched with."""
     llm = ScriptedLLM(["no JSON", "still none"])
