@@ -119,7 +119,8 @@ class QueryParam:
     ("all") choose among relations. `lexical` adds full-text search, and `enable_rerank` uses the
     reranker, where there is one.
     `where` filters documents by `id`, `title`, `source`, `date` or their metadata: each a value, a
-    list of them, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`, `$lt`, `$lte`, `$ne`).
+    list of them, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`, `$lt`, `$lte`, `$eq`,
+    `$in`, `$ne`, `$nin`); of metadata that is a list, one member will do.
     `similarity_reuse`: reuse the answer of a question at least this similar (cosine), `None` never;
     with `similarity_check` only if the model, too, takes the two for the same. `ConfigError`
     where a value makes no sense.

@@ -184,6 +184,11 @@ ESCAPED = re.compile(r'["\\\x00-\x1f]')  # stands in JSON in another form than i
 LARGEST = 2**63 - 1
 FINITE = int(sys.float_info.max)
 COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+EQUALITIES = {"$eq": "", "$in": "", "$ne": "NOT ", "$nin": "NOT "}
+MEMBER = """EXISTS (
+    SELECT 1 FROM json_each(d.metadata) fact,
+        json_each(CASE fact.type WHEN 'array' THEN fact.value ELSE '[]' END) member
+    WHERE fact.key = ? AND member.value IN ({}))"""
 
 
 def allowed_chunks(connection: sqlite3.Connection, where: dict[str, Json]) -> list[int]:
@@ -192,6 +197,7 @@ def allowed_chunks(connection: sqlite3.Connection, where: dict[str, Json]) -> li
     A key is `id`, `title`, `source`, `date` or a metadata name. What is wanted is a value, a list of
     such values, of which one will do, or a mapping such as {"$gte": "2024-01-01"}; {"$ne": […]} leaves
     all of a list out. None stands for a field that is not there; such a field meets no comparison.
+    A fact that is a list has the value of each of its members.
     """
     clauses, values = [], list[object]()
     for field, wanted in where.items():
@@ -219,20 +225,20 @@ def _column(field: str) -> tuple[str, list[object]]:
 def _condition(field: str, wanted: Json) -> tuple[str, list[object]]:
     if not isinstance(wanted, dict):
         return _among(field, _choices(field, wanted))
-    unknown = wanted.keys() - COMPARISONS.keys() - {"$ne"}
+    unknown = wanted.keys() - COMPARISONS.keys() - EQUALITIES.keys()
     if unknown or not wanted:
         raise ConfigError(
             f"where[{field!r}]: unknown comparison {', '.join(sorted(unknown)) or '{}'}; "
-            f"known are {', '.join([*COMPARISONS, '$ne'])}"
+            f"known are {', '.join([*COMPARISONS, *EQUALITIES])}"
         )
     parts = [_comparison(field, name, _choices(field, value)) for name, value in wanted.items()]
     return _joined(" AND ", parts)
 
 
 def _comparison(field: str, name: str, choices: Sequence[Json]) -> tuple[str, list[object]]:
-    if name == "$ne":
+    if name in EQUALITIES:
         is_one, values = _among(field, choices)
-        return f"NOT {is_one}", values
+        return EQUALITIES[name] + is_one, values
     if not choices or None in choices:
         raise ConfigError(f"where[{field!r}]: {name} needs a text or a number")
     return _joined(" OR ", [_compared(field, name, choice) for choice in choices])
@@ -252,7 +258,10 @@ def _among(field: str, choices: Sequence[Json]) -> tuple[str, list[object]]:
     """Whether a field has one of these values; None stands for a field that is not there."""
     column, path = _column(field)
     plain = [_plain(choice) for choice in choices if choice is not None]
-    parts = [(f"{column} IN ({', '.join('?' * len(plain))})", [*path, *plain])]
+    places = ", ".join("?" * len(plain))
+    parts = [(f"{column} IN ({places})", [*path, *plain])]
+    if field not in COLUMNS:
+        parts.append((MEMBER.format(places), [sanitize(field), *plain]))
     if None in choices:
         parts.append((f"{column} IS NULL", path))
     return _joined(" OR ", parts)

@@ -195,6 +195,10 @@ async def test_a_filter_that_no_database_can_hold_leaves_nothing(
         ({"$gte": 2020, "$lt": 2022.5}, {2020, 2022}),
         ({"$gte": [2022, "2021"]}, {2022, "2021"}),
         ({"$ne": 2020}, {"2021", 2022}),
+        ({"$eq": 2020}, {2020}),
+        ({"$in": [2020, "2021"]}, {2020, "2021"}),
+        ({"$nin": [2020, "2021"]}, {2022}),
+        ({"$in": [2020, "2021"], "$ne": 2020}, {"2021"}),
         ({"$ne": [2020, "2021"]}, {2022}),
         ({"$ne": None}, {2020, "2021", 2022}),
         ({"$ne": [None, 2022]}, {2020, "2021"}),
@@ -213,6 +217,32 @@ def test_values_are_compared_with_those_of_their_kind(
         hits = rag.retrieve("Ann", QueryParam(mode="naive", where={"year": wanted}))
 
     assert {chunk.document_id for chunk in hits.chunks} == set(map(str, found))
+
+
+@pytest.mark.parametrize("key", ["tags", 'a"b', "标签"])
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("red", {"a", "c"}),
+        (["red", 7], {"a", "b", "c"}),
+        (7, {"b"}),
+        ("[", {"b"}),
+        ({"$ne": "red"}, {"b"}),
+        ({"$nin": [7]}, {"a", "c"}),
+        (None, {"d"}),
+    ],
+)
+def test_of_a_list_of_facts_one_will_do(
+    tmp_path: Path, key: str, wanted: Json, found: set[str]
+) -> None:
+    """A document with several tags is found by each of them, as one whose only fact it is."""
+    facts: dict[str, Json] = {"a": ["red", "round"], "b": ["[", 7, {"x": "red"}], "c": "red"}
+    given = [Document("Ann met Bob.", id=id, metadata={key: fact}) for id, fact in facts.items()]
+    with LightRAG(tmp_path) as rag:
+        rag.insert([*given, Document("Ann met Bob.", id="d")])
+        hits = rag.retrieve("Ann", QueryParam(mode="naive", where={key: wanted}))
+
+    assert {chunk.document_id for chunk in hits.chunks} == found
 
 
 @pytest.mark.parametrize("wanted", [{"$gt": None}, {"$gt": []}, {"$ne": {}}, {"$lt": [[1]]}, {}])
