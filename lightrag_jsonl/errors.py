@@ -14,7 +14,7 @@ class LightRAGError(Exception):
     usage = Usage()
 
 
-class ConfigError(LightRAGError):
+class ConfigError(LightRAGError, ValueError):
     """An option, an argument or an ontology file makes no sense."""
 
 
