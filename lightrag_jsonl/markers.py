@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 _OPEN, _CLOSE = r"[\[［【]", r"[\]］】]"
 _DASH = r"[-‐-―−~～－]"
-_NUMBER = r"\d{1,6}"
+_NUMBER = r"\d{1,18}"  # what 64 bits hold
 _ITEM = rf"{_NUMBER}(?:\s*{_DASH}\s*{_NUMBER})?"
 MARKER = re.compile(
     rf"{_OPEN}\s*(?P<numbers>{_ITEM}(?:\s*[,，、;；]\s*{_ITEM})*)\s*{_CLOSE}"
