@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Protocol
 
 from lightrag_jsonl.explain.trace import Trace
@@ -22,7 +23,10 @@ class SourceDocument:
 
     @property
     def name(self) -> str:
-        """What a reader knows it by."""
+        """What a reader knows it by; a title that came from a file's name is told as the file's."""
+        file = PurePath(self.source).name if self.source else ""
+        if file and self.title == PurePath(file).stem:
+            return file
         return self.title or self.source or self.id
 
 

@@ -286,3 +286,13 @@ def test_the_page_in_a_browser(
             " on: document.querySelectorAll('svg g.edge.on').length}"
         )
     assert opened == {"text": example.pages[0], "marked": [example.pages[0]], "on": 1}
+
+
+def test_a_text_from_a_file_is_named_as_the_file(run: Run, tmp_path: Path) -> None:
+    """The source of an edge names the file to open, and not only its stem."""
+    file = tmp_path / "d1.txt"
+    file.write_text("Marie Curie discovered radium.", encoding="utf-8")
+    run("insert", "-w", tmp_path / "kb", file)
+    told = run("query", "-w", tmp_path / "kb", "--explain", "What did Marie Curie discover?").stderr
+
+    assert "Source: Chunk 1 → Page 1 → d1.txt" in told
