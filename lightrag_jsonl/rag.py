@@ -465,13 +465,24 @@ class AsyncLightRAG:
         format: Format = "nquads",
         rdf: Version = "1.2",
         with_source: bool = False,
+        entity_base: str | None = None,
+        predicate_base: str | None = None,
     ) -> str:
-        """A trace as RDF, with the chain from its edges to their documents if asked."""
+        """A trace as RDF, with the chain from its edges to their documents if asked.
+
+        The URIs of entities and predicates are a base, `urn:entity:` and `urn:predicate:` unless
+        given, and a percent-encoded key. `ConfigError` for a base without a scheme.
+        """
 
         def exported(connection: sqlite3.Connection) -> str:
-            found = archive.find(connection, trace_id)
             return archive.exported(
-                connection, found, format=format, rdf=rdf, with_source=with_source
+                connection,
+                archive.find(connection, trace_id),
+                format=format,
+                rdf=rdf,
+                with_source=with_source,
+                entity_base=entity_base,
+                predicate_base=predicate_base,
             )
 
         return await self._database.read(exported)

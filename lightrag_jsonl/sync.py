@@ -270,10 +270,19 @@ class LightRAG:
         format: Format = "nquads",
         rdf: Version = "1.2",
         with_source: bool = False,
+        entity_base: str | None = None,
+        predicate_base: str | None = None,
     ) -> str:
         """A trace as RDF, with the chain from its edges to their documents if asked."""
         return self._loop.run(
-            self._rag.export_trace(trace_id, format=format, rdf=rdf, with_source=with_source)
+            self._rag.export_trace(
+                trace_id,
+                format=format,
+                rdf=rdf,
+                with_source=with_source,
+                entity_base=entity_base,
+                predicate_base=predicate_base,
+            )
         )
 
     def verify(self, *trace_ids: str) -> tuple[Problem, ...]:

@@ -130,6 +130,12 @@ def edge(setup: Setup, subject: str, predicate: str, object: str, as_json: bool)
     "Default 1.2; for jsonld 1.1, the only one it can carry.",
 )
 @click.option("--with-source", is_flag=True, help="Also the chain to chunks, pages and documents.")
+@click.option(
+    "--entity-base", metavar="URI", help="What URIs of entities begin with (default urn:entity:)."
+)
+@click.option(
+    "--predicate-base", metavar="URI", help="And those of predicates (default urn:predicate:)."
+)
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Write to FILE, not to stdout.")
 @as_json
 def export(
@@ -138,6 +144,8 @@ def export(
     format_: str,
     rdf: str | None,
     with_source: bool,
+    entity_base: str | None,
+    predicate_base: str | None,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -157,7 +165,14 @@ def export(
         if output:
             check_not_of_index(output)
         name = _trace(rag, id).id
-        text = rag.export_trace(name, format=form, rdf=version, with_source=with_source)
+        text = rag.export_trace(
+            name,
+            format=form,
+            rdf=version,
+            with_source=with_source,
+            entity_base=entity_base,
+            predicate_base=predicate_base,
+        )
     if output:
         output.write_text(text, encoding="utf-8", newline="\n")
     if as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 
 from lightrag_jsonl.errors import CorruptError, NotFoundError
 from lightrag_jsonl.explain.library import StoredLibrary
@@ -46,11 +47,16 @@ def exported(
     format: Format = "nquads",
     rdf: Version = "1.2",
     with_source: bool = False,
+    entity_base: str | None = None,
+    predicate_base: str | None = None,
 ) -> str:
-    """A trace as RDF; see `export`."""
+    """A trace as RDF, its entities and predicates under bases of one's own; see `export`."""
     from lightrag_jsonl.explain.export import export
 
     trace = load(connection, trace_id)
+    given = {"entity": entity_base, "predicate": predicate_base}
+    own = {name: base for name, base in given.items() if base is not None}
+    trace = replace(trace, bases=replace(trace.bases, **own))
     behind = sources(connection, trace) if with_source else None
     return export(trace, format=format, rdf=rdf, with_source=with_source, sources=behind)
 

@@ -154,6 +154,15 @@ def test_the_newest_query_needs_no_id(run: Run, kb: Path, example: Example) -> N
     assert "Another one?" in run("explain", "export", "-w", kb).stdout
 
 
+def test_export_under_a_base_of_ones_own(run: Run, asked: Path) -> None:
+    """The URIs of the facts begin as they are wanted."""
+    bases = ("--entity-base", "https://kb.example/", "--predicate-base", "urn:p:")
+    quads = run("explain", "export", "-w", asked, *bases).stdout
+
+    assert "<<( <https://kb.example/" in quads and "<urn:p:" in quads
+    assert "urn:entity:" not in quads and "urn:predicate:" not in quads
+
+
 def test_show_as_json(run: Run, run_json: Any, asked: Path, example: Example) -> None:
     """The trace, and where its chunks stand; a deleted source is said to be deleted."""
     (summary,) = run_json("explain", "list", "-w", asked)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import Document, IndexOptions, LightRAG
-from lightrag_jsonl.errors import NotFoundError
+from lightrag_jsonl.errors import ConfigError, NotFoundError
 from lightrag_jsonl.explain.events import AnswerChunk, Answered, End, Selection
 from lightrag_jsonl.types import Mode
 
@@ -70,6 +70,24 @@ def test_eighteen_quads(tmp_path: Path, example: Example) -> None:
     assert len(list(pyoxigraph.parse(text, pyoxigraph.RdfFormat.N_QUADS))) == 18
     assert 'edgeCount> "2"^^<http://www.w3.org/2001/XMLSchema#integer>' in text
     assert json.dumps(example.reason, ensure_ascii=False) in text
+
+
+def test_facts_under_bases_of_ones_own(tmp_path: Path) -> None:
+    """The export goes into the name space of the knowledge base that it is joined with."""
+    with opened(tmp_path, ENGLISH) as rag:
+        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+        id = str(rag.query(ENGLISH.question, mode=RIGHT, explain=True).trace_id)
+        plain = rag.export_trace(id, with_source=True)
+        given = rag.export_trace(
+            id, with_source=True, entity_base="https://kb.example/e/", predicate_base="urn:p:"
+        )
+        with pytest.raises(ConfigError, match="scheme"):
+            rag.export_trace(id, entity_base="")
+
+    moved = plain.replace("urn:entity:", "https://kb.example/e/").replace(
+        "urn:predicate:", "urn:p:"
+    )
+    assert moved != plain and sorted(given.splitlines()) == sorted(moved.splitlines())
 
 
 def test_equal_runs_are_equal_to_the_byte(tmp_path: Path, example: Example) -> None:
