@@ -304,10 +304,10 @@ class AsyncLightRAG:
         """Answer a question from the index. `mode` and `history` override those of `param`.
 
         Every query leaves a trace, `Answer.trace_id`; an error that ends it tells in `usage` what was
-        paid till then. With `explain` a model, where there is one,
-        chooses the relations and says why. `listener` hears each event once it is stored.
+        paid till then. With `explain` a model, where there is one, chooses the relations and says
+        why, unless `selection` is "all". `listener` hears each event once it is stored.
         """
-        asked = self._param(param, mode, history, explain)
+        asked = self._param(question, param, mode, history, explain)
         spending = Spending()
         return await self._steadily(
             lambda on: on.questions.answer(question, asked, spending, listener)
@@ -322,7 +322,7 @@ class AsyncLightRAG:
         history: Sequence[Turn] = (),
     ) -> Context:
         """What would be shown to the model: ranked entities, relations and chunks, and the prompt."""
-        asked = self._param(param, mode, history)
+        asked = self._param(question, param, mode, history)
         self._database.check_place()
         return await self._steadily(lambda on: on.querying.retrieve(question, asked))
 
@@ -340,7 +340,7 @@ class AsyncLightRAG:
 
         `.usage` is what it cost so far, also where it was left before its end.
         """
-        asked = self._param(param, mode, history, explain)
+        asked = self._param(question, param, mode, history, explain)
 
         spending = Spending()
 
@@ -366,7 +366,7 @@ class AsyncLightRAG:
         of another embedder's vectors, since `reembed` brought them just then, it has two sessions.
         `aclose()` ends the query before its end.
         """
-        asked = self._param(param, mode, history, explain)
+        asked = self._param(question, param, mode, history, explain)
 
         spending = Spending()
 
@@ -379,17 +379,20 @@ class AsyncLightRAG:
 
     def _param(
         self,
+        question: str,
         param: QueryParam | None,
         mode: Mode | None,
         history: Sequence[Turn],
         explain: bool = False,
     ) -> QueryParam:
+        if not isinstance(question, str):
+            raise TypeError(f"a question must be a text, not {type(question).__name__}")
         param = param or QueryParam()
         if not isinstance(param, QueryParam):
             raise TypeError(f"param must be a QueryParam, not {type(param).__name__}")
         if mode is not None:
             param = replace(param, mode=mode)
-        if explain and self._engine.setup.parts.llm is not None:
+        if explain and param.selection == "score" and self._engine.setup.parts.llm is not None:
             param = replace(param, selection="llm")
         return replace(param, conversation_history=tuple(history)) if history else param
 

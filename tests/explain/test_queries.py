@@ -177,6 +177,17 @@ def test_a_failing_selection_falls_back_to_rank(tmp_path: Path) -> None:
     assert "could not be asked to choose (the model is out)" in page
 
 
+def test_who_wants_all_relations_explained_gets_all(tmp_path: Path) -> None:
+    """`explain` asks the model to choose only where it was not said that nobody shall."""
+    with opened(tmp_path, ENGLISH) as rag:
+        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+        param = QueryParam(mode="hybrid", selection="all")
+        answer = rag.query(ENGLISH.question, param, explain=True)
+        trace = rag.trace(str(answer.trace_id))
+
+    assert (trace.method, len(trace.selected)) == ("all", 2)
+
+
 def test_an_empty_selection_falls_back_to_rank(tmp_path: Path) -> None:
     """A model that chooses nothing leaves it to rank, and the trace says so."""
     with opened(tmp_path, ENGLISH, ENGLISH.model(selection="None of these help.")) as rag:
