@@ -256,6 +256,16 @@ def test_an_empty_question_is_refused(tmp_path: Path) -> None:
         rag.query("  ")
 
 
+@pytest.mark.parametrize("question", [None, 5, b"radium", ["radium"]])
+def test_a_question_is_a_text(tmp_path: Path, question: object) -> None:
+    """What is none is refused before a trace is begun, in words of ours."""
+    with LightRAG(tmp_path) as rag:
+        for ask in (rag.query, rag.retrieve, rag.events):
+            with pytest.raises(TypeError, match="a question must be a text"):
+                list(ask(question))  # type: ignore[call-overload]
+        assert rag.traces() == ()
+
+
 def test_settings_of_a_wrong_kind_are_refused(tmp_path: Path) -> None:
     """A dict in the place of `QueryParam`, or a text as a filter: the error says what is expected."""
     with LightRAG(tmp_path / "kb") as rag, pytest.raises(TypeError, match="QueryParam, not dict"):
