@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
 import time
@@ -52,6 +53,7 @@ SCHEMA: dict[str, Json] = {
 
 def main() -> None:
     """Measure and print."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     print(json.dumps({"cuts": cuts(), "speed": speed()}, ensure_ascii=False, indent=2))
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks import hipporag_reference as reference
 from benchmarks.corpora import make_embedder, opened
 from benchmarks.datasets import Dataset, data_argument, load
+from benchmarks.retrieval_table import write
 from lightrag_jsonl.cli.output import table, to_json
 from lightrag_jsonl.evaluation import (
     EvalQuestion,
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, metavar="N", help="only the first N")
     parser.add_argument("--no-reference", action="store_true", help="without HippoRAG-2-like rows")
     parser.add_argument("--no-ablation", action="store_true", help="without the dense-only rows")
+    parser.add_argument("--readme", type=Path, nargs="+", default=(), help="renew their table")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         root = given.keep or Path(scratch)
@@ -55,6 +57,8 @@ def main() -> None:
     print(
         json.dumps({"benchmark": "retrieval", "cores": os.cpu_count(), "sets": figures}, indent=2)
     )
+    for path in given.readme:
+        write(path, figures)
 
 
 def _measured(dataset: Dataset, root: Path, given: argparse.Namespace) -> dict[str, Any]:

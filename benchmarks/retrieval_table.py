@@ -1,12 +1,10 @@
-"""Write the README's retrieval table from benchmarks.retrieval's JSON: … | python -m benchmarks.retrieval_table README.md
+"""The READMEs' table of what benchmarks.retrieval measured.
 
-The table stands between the marks `<!-- retrieval:begin -->` and `<!-- retrieval:end -->`.
+It stands between the marks `<!-- retrieval:begin -->` and `<!-- retrieval:end -->`.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +22,9 @@ ROWS = {
 }
 
 
-def main() -> None:
-    """Read the figures from standard input and renew the table of each file named."""
-    sets = json.load(sys.stdin)["sets"]
-    for name in sys.argv[1:]:
-        put(Path(name), "retrieval", "\n".join(table(sets)))
+def write(path: Path, sets: dict[str, Any]) -> None:
+    """Put a README's table anew."""
+    put(path, "retrieval", "\n".join(table(sets)))
 
 
 def table(sets: dict[str, Any]) -> list[str]:
@@ -47,7 +43,3 @@ def _cell(percent: dict[str, list[float]]) -> str:
     at_5, low_5, high_5 = percent["recall@5"]
     at_10, low_10, high_10 = percent["recall@10"]
     return f"{at_5} [{low_5}, {high_5}] / {at_10} [{low_10}, {high_10}]"
-
-
-if __name__ == "__main__":
-    main()

@@ -6,6 +6,7 @@ slots. Prints one JSON object.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import math
@@ -22,6 +23,7 @@ CASES = ((8, 3, 16), (1, 18, 4))  # documents, chunks of each, slots
 
 def main() -> None:
     """Run the cases and print the figures."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     figures = [asyncio.run(_case(*case)) for case in CASES]
     print(json.dumps({"benchmark": "scheduling", "seconds_per_call": SECONDS, "cases": figures}))
 
