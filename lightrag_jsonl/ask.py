@@ -220,17 +220,23 @@ class Ask:
         return await self._reply(request, spending)
 
     async def json(
-        self, prompt: str, variables: Mapping[str, object], spending: Spending | None = None
+        self,
+        prompt: str,
+        variables: Mapping[str, object],
+        spending: Spending | None = None,
+        *,
+        normalize: Callable[[Json], Json] | None = None,
     ) -> Json:
         """The model's JSON value, checked; an unreadable answer is asked for once more.
 
-        `ResponseError` where that one cannot be read, either.
+        `ResponseError` where that one cannot be read, either. `normalize` runs on the value before
+        the schema.
         """
         request = _Request(prompt, self.prompts.render(prompt, variables), "json")
         for last in (False, True):
             reply = await self._reply(request, spending)
             try:
-                return self.prompts.parse_json(reply.text, prompt=prompt)
+                return self.prompts.parse_json(reply.text, prompt=prompt, normalize=normalize)
             except ResponseError:
                 with contextlib.suppress(StorageError):  # nor was it kept, then
                     await self.forget(reply)

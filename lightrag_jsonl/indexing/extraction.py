@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lightrag_jsonl.ask import Ask, Records, Spending
+from lightrag_jsonl.drift import normalize_graph_record
 from lightrag_jsonl.errors import LLMError
-from lightrag_jsonl.indexing.drift import normalize_graph_record
 from lightrag_jsonl.indexing.records import ADAPTERS, MentionCollector, OntologyCheck
 from lightrag_jsonl.languages import known_language
 from lightrag_jsonl.options import ENTITY_TYPES, IndexOptions

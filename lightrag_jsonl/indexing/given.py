@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lightrag_jsonl.drift import normalize_graph_record
 from lightrag_jsonl.errors import ConfigError
-from lightrag_jsonl.indexing.drift import normalize_graph_record
 from lightrag_jsonl.indexing.spans import Span, chunks_at
 from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.schemas import Schema

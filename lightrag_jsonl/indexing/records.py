@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from lightrag_jsonl.indexing.drift import NUMBER, read_strength, split_keywords
+from lightrag_jsonl.drift import NUMBER, read_strength, split_keywords
 from lightrag_jsonl.text import clean_name, folded_text, has_cjk, name_key
 from lightrag_jsonl.types import (
     UNKNOWN_TYPE,

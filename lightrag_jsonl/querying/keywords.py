@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from lightrag_jsonl.ask import Ask, Spending
 from lightrag_jsonl.calls import keywords_of
+from lightrag_jsonl.drift import normalize_keywords
 from lightrag_jsonl.errors import ResponseError
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.protocols import KeywordExtractor
@@ -40,7 +41,7 @@ async def find_keywords(
         return Keywords(tidy(found.high_level), tidy(found.low_level))
     variables = {"query": question, "history": tuple(history)}
     try:
-        value = await ask.json("keywords", variables, spending)
+        value = await ask.json("keywords", variables, spending, normalize=normalize_keywords)
     except ResponseError as error:
         log.warning("no keywords (%s): searching by the question itself", error)
         return Keywords()

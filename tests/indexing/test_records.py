@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.indexing.drift import normalize_graph_record, read_strength, split_keywords
+from lightrag_jsonl.drift import (
+    normalize_graph_record,
+    normalize_keywords,
+    read_strength,
+    split_keywords,
+)
 from lightrag_jsonl.indexing.extraction import from_records
 from lightrag_jsonl.indexing.records import ADAPTERS, MentionCollector
 from lightrag_jsonl.jsonl import parse_jsonl
@@ -81,6 +86,20 @@ DRIFTS: dict[str, list[Record]] = {
         {"type": "关系", "源实体": "Ann", "目标实体": "Bob", "关键词": "friends，music", "描述": "They sing.", "强度": "８"},
     ],
     "Chinese lists": [{"实体列表": [ANN, BOB], "关系列表": [{**ENDS, **REST}]}],
+    "Chinese lists of Chinese records": [
+        {
+            "实体": [
+                {"名称": "Ann", "类型": "person", "描述": "Ann sings."},
+                {"名称": "Bob", "类型": "person", "实体描述": "Bob sails."},
+            ],
+            "关系": [{"源": "Ann", "目标": "Bob", "关键词": "friends、music", "关系描述": "They sing.", "权重": 8}],
+        }
+    ],
+    "keys that hold nothing": [
+        {**ASKED[0], "keywords": None, "strength": None},
+        {**ASKED[1], "source": None},
+        {**ASKED[2], "name": None, "entity_type": None},
+    ],
 }  # fmt: skip
 
 
@@ -90,6 +109,50 @@ def test_a_shape_with_a_plain_meaning_is_read(drift: list[Record]) -> None:
     asked = read("\n".join(json.dumps(record) for record in ASKED))
     drifted = read("\n".join(json.dumps(record, ensure_ascii=False) for record in drift))
     assert (drifted.entities, drifted.relations) == (asked.entities, asked.relations)
+
+
+@pytest.mark.parametrize(
+    "triple",
+    [
+        {"subject": "Ann", "predicate": "sings with", "object": "Bob"},
+        {"type": "relationship", "主语": "Ann", "谓语": "sings with", "宾语": "Bob"},
+        {"edges": [{"id": 1, "source": "Ann", "target": "Bob", "label": "sings with"}]},
+        {"edges": [{"source": "Ann", "target": "Bob", "type": "sings with"}]},
+        {"type": "relation", **ENDS, "relation": "sings with", "keywords": None},
+    ],
+)
+def test_a_triple_is_a_relation_that_its_words_describe(triple: Record) -> None:
+    """As in `agent-kg-extract`: the predicate is the keyword, and nothing is said but what it says."""
+    [relation] = read(json.dumps(triple, ensure_ascii=False)).relations
+    assert relation == RelationMention("Ann", "Bob", ("sings with",), "Ann sings with Bob")
+
+
+def test_what_a_relation_says_itself_comes_before_its_predicate() -> None:
+    """A description and keywords of its own are kept."""
+    [relation] = read(json.dumps({**ASKED[2], "predicate": "sings with"})).relations
+    assert (relation.keywords, relation.description) == (("friends", "music"), "They sing.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "high", "low"),
+    [
+        ({"高级关键词": ["主题"], "低级关键词": ["曹操", "华容道"]}, ["主题"], ["曹操", "华容道"]),
+        ({"high_level_keywords": "trade, war", "low_level_keywords": "曹操、1976"}, ["trade", "war"], ["曹操", "1976"]),
+        ({"High-level keywords": ["a"], "lowLevelKeywords": ["b", 1976, None]}, ["a"], ["b", "1976"]),
+        ({"hl_keywords": ["a"], "ll_keywords": None}, ["a"], []),
+        ({"low_level_keywords": ["b"]}, [], ["b"]),
+    ],
+)  # fmt: skip
+def test_keywords_under_other_names_are_read(answer: Json, high: Json, low: Json) -> None:
+    """Names of the lists, a text in a list's place, a list that is not there: all the same two lists."""
+    asked = {"high_level_keywords": high, "low_level_keywords": low}
+    assert normalize_keywords(answer) == asked
+
+
+@pytest.mark.parametrize("answer", [[], "keywords", 7, {}, {"themes": ["a"]}])
+def test_what_holds_no_keywords_stays_for_the_schema_to_refuse(answer: Json) -> None:
+    """No empty lists are made of an answer to something else."""
+    assert normalize_keywords(answer) == answer
 
 
 plain = st.recursive(

@@ -315,6 +315,14 @@ async def test_one_kind_of_keywords_is_enough_in_every_mode(
     assert {context.relations[0].source, context.relations[0].target} == {"Marley", "Scrooge"}
 
 
+async def test_keywords_under_chinese_names_are_keywords(carol: Path, pipelines: Pipelines) -> None:
+    """As a model that answers in Chinese names them; nothing is asked again."""
+    llm = ScriptedLLM(['{"高级关键词":["生意"],"低级关键词":"斯克鲁奇、马利"}'])
+    context = await pipelines(carol, llm=llm).retrieve(QUESTION, QueryParam(mode="local"))
+    assert context.keywords == Keywords(("生意",), ("斯克鲁奇", "马利"))
+    assert len(llm.requests) == 1
+
+
 async def test_unreadable_keywords_do_not_fail_the_query(carol: Path, pipelines: Pipelines) -> None:
     """The question itself is searched with."""
     llm = ScriptedLLM(["no JSON", "still none"])

@@ -1,4 +1,4 @@
-"""Records in the shapes models drift into: other names for types, keys and lists, led back to ours."""
+"""Answers in the shapes models drift into: other names for types, keys and lists, led back to ours."""
 
 from __future__ import annotations
 
@@ -36,10 +36,13 @@ KEYS = {
     "实体": "name",
     "category": "entity_type",
     "实体类型": "entity_type",
+    "类型": "entity_type",
     "desc": "description",
     "entity_description": "description",
     "relationship_description": "description",
     "描述": "description",
+    "实体描述": "description",
+    "关系描述": "description",
     "说明": "description",
     "source_entity": "source",
     "src_id": "source",
@@ -47,7 +50,12 @@ KEYS = {
     "from": "source",
     "subject": "source",
     "head": "source",
+    "源": "source",
     "源实体": "source",
+    "源节点": "source",
+    "起点": "source",
+    "头实体": "source",
+    "主语": "source",
     "主体": "source",
     "target_entity": "target",
     "tgt_id": "target",
@@ -55,27 +63,61 @@ KEYS = {
     "to": "target",
     "object": "target",
     "tail": "target",
+    "目标": "target",
     "目标实体": "target",
+    "目标节点": "target",
+    "终点": "target",
+    "尾实体": "target",
+    "宾语": "target",
     "客体": "target",
     "relationship_keywords": "keywords",
     "high_level_keywords": "keywords",
     "关键词": "keywords",
-    "predicate": "keywords",
     "relationship_strength": "strength",
     "weight": "strength",
     "score": "strength",
     "强度": "strength",
+    "权重": "strength",
 }
+PREDICATES = (
+    "predicate",
+    "relation",
+    "relationship",
+    "label",
+    "谓语",
+    "谓词",
+    "关系",
+)  # of a triple
 _COMMA = re.compile(r"[,，、;；]")
 LISTS = {
     "entities": "entity",
     "nodes": "entity",
+    "实体": "entity",
     "实体列表": "entity",
+    "节点": "entity",
     "relationships": "relationship",
     "relations": "relationship",
     "edges": "relationship",
+    "关系": "relationship",
     "关系列表": "relationship",
+    "边": "relationship",
 }
+KEYWORDS = {
+    "highlevelkeywords": "high_level_keywords",
+    "highlevel": "high_level_keywords",
+    "hlkeywords": "high_level_keywords",
+    "高级关键词": "high_level_keywords",
+    "高层关键词": "high_level_keywords",
+    "高层次关键词": "high_level_keywords",
+    "lowlevelkeywords": "low_level_keywords",
+    "lowlevel": "low_level_keywords",
+    "llkeywords": "low_level_keywords",
+    "低级关键词": "low_level_keywords",
+    "低层关键词": "low_level_keywords",
+    "低层次关键词": "low_level_keywords",
+    "底层关键词": "low_level_keywords",
+}  # by the letters of a key alone
+_NO_LETTER = re.compile(r"[\W_]+")
 
 
 def normalize_graph_record(record: Record) -> tuple[Record, ...]:
@@ -90,19 +132,37 @@ def normalize_graph_record(record: Record) -> tuple[Record, ...]:
         meant
         for kind, item in items
         if isinstance(item, dict)
-        for meant in normalize_graph_record({**item, "type": kind, **_kind(item)})
+        for meant in normalize_graph_record({**item, "type": kind, **_kind(kind, item)})
     )
 
 
-def _kind(item: Record) -> Record:
-    """In a list of entities, `type` tells the entity's type."""
-    kind = item.get("type")
-    if isinstance(kind, str) and kind.casefold() not in TYPES:
-        return {"entity_type": kind}
+def normalize_keywords(value: Json) -> Json:
+    """The two lists of keywords that an answer plainly means; itself where it means nothing else.
+
+    A list that is not there is empty where the other one is.
+    """
+    if not isinstance(value, dict):
+        return value
+    found = {
+        KEYWORDS.get(_NO_LETTER.sub("", key).casefold(), key): words for key, words in value.items()
+    }
+    if found.keys().isdisjoint(KEYWORDS.values()):
+        return value
+    kinds = dict.fromkeys(KEYWORDS.values())
+    return {kind: split_keywords(found.get(kind) or []) for kind in kinds}
+
+
+def _kind(kind: str, item: Record) -> Record:
+    """In a list of entities, `type` tells the entity's type; in one of relations what joins its ends."""
+    said = item.get("type")
+    if isinstance(said, str) and said.casefold() not in TYPES:
+        return {"entity_type": said} if kind == "entity" else {"predicate": said}
     return {}
 
 
 def _one(record: Record) -> Record:
+    if None in record.values():  # a key that holds nothing is no key
+        record = {key: value for key, value in record.items() if value is not None}
     if "type" not in record and "类型" in record:
         record = {"type": record["类型"], **{k: v for k, v in record.items() if k != "类型"}}
     kind = record.get("type")
@@ -116,6 +176,8 @@ def _one(record: Record) -> Record:
             found.setdefault("entity_type", kind)
     if known is not None:
         found["type"] = known
+    if known == "relationship" and not record.keys().isdisjoint(PREDICATES):
+        found = {**_triple(record, found), **found}
     if "keywords" in found:
         found["keywords"] = split_keywords(found["keywords"])
     if known == "relationship" and "strength" in found:
@@ -127,6 +189,15 @@ def _key(key: str, record: Record) -> str:
     """What a key plainly means, unless that is there as well."""
     meant = KEYS.get(key, key)
     return key if meant in record else meant
+
+
+def _triple(record: Record, found: Record) -> Record:
+    """What a predicate says of a relation: what it is about and, with both of its ends, a description."""
+    predicate = next(record[key] for key in PREDICATES if key in record)
+    ends = found.get("source"), found.get("target")
+    if not all(isinstance(word, str) for word in (predicate, *ends)):
+        return {}
+    return {"keywords": predicate, "description": f"{ends[0]} {predicate} {ends[1]}"}
 
 
 def _guess(record: Record) -> str | None:
