@@ -53,7 +53,8 @@ def given_records(
     for line, record in enumerate(records, 1):
         if not isinstance(record, dict):
             raise ConfigError(f"records[{line - 1}] is no mapping but {type(record).__name__}")
-        index = record.get("chunk", 0)
+        index = record.get("chunk")
+        index = 0 if index is None else index
         if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < chunks:
             raise ConfigError(
                 f"records[{line - 1}] names chunk {index!r}; the document has chunks 0 to {chunks - 1}"

@@ -381,11 +381,13 @@ def test_what_follows_the_last_chunk_is_told(tmp_path: Path) -> None:
 
 
 def test_ready_made_chunks_and_records_keep_their_places(tmp_path: Path) -> None:
-    """Chunks are found in the text in order, doubled texts too; each record belongs to the chunk it names."""
+    """Chunks are found in the text in order, doubled texts too; each record belongs to the chunk it names,
+    or to the first."""
     text = "Ann sang. Bob sang. Ann sang.\fCid sang."
     pieces = ["Ann sang.", "Bob sang.", "Ann sang.", "Cid sang."]
     records: list[Record] = [
         entity("Ann"),
+        {**entity("Ann", "Once more."), "chunk": None},
         {**entity("Ann", "Again."), "chunk": 2},
         {**entity("Cid"), "chunk": 3},
     ]
@@ -398,7 +400,7 @@ def test_ready_made_chunks_and_records_keep_their_places(tmp_path: Path) -> None
     rows = stored(tmp_path, "SELECT page, start, stop FROM chunks ORDER BY position")
     assert rows == [(1, 0, 9), (1, 10, 19), (1, 20, 29), (2, 0, 9)]
     query = "SELECT m.name, c.position FROM entity_mentions m JOIN chunks c ON c.id = m.chunk ORDER BY 2"
-    assert stored(tmp_path, query) == [("Ann", 0), ("Ann", 2), ("Cid", 3)]
+    assert stored(tmp_path, query) == [("Ann", 0), ("Ann", 0), ("Ann", 2), ("Cid", 3)]
 
 
 @pytest.mark.parametrize(
