@@ -175,6 +175,17 @@ def test_the_question_stands_last_in_answer_prompts(manager):
         assert "\n\n\n" not in "".join(message.content for message in messages)
 
 
+@pytest.mark.parametrize("id", ["answer", "answer-naive", "answer-mix"])
+def test_an_answer_prompt_needs_no_more_than_the_specification_names(manager, id):
+    """Who asks the question in a message of its own, as users of LightRAG do, gives no `query`."""
+    messages = manager.render(
+        id, {"context": "[1] 乔峰", "history": "", "response_type": "One line"}
+    )
+    text = "\n".join(message.content for message in messages)
+    assert "[1] 乔峰" in messages[-1].content and "One line" in text
+    assert not messages[-1].content.rstrip().endswith((":", "："))
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_fixed_part_of_extract_graph_is_small(
     language: str, shared_data: Path, monkeypatch: pytest.MonkeyPatch
