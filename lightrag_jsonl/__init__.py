@@ -61,6 +61,16 @@ if TYPE_CHECKING:
     from lightrag_jsonl.importing import ImportReport
     from lightrag_jsonl.jsonl import JsonlReader, parse_jsonl
     from lightrag_jsonl.prompts import Prompt, PromptManager
+    from lightrag_jsonl.protocols import (
+        LLM,
+        Answerer,
+        Embedder,
+        Extractor,
+        KeywordExtractor,
+        Reranker,
+        StreamingLLM,
+        Tokenizer,
+    )
     from lightrag_jsonl.rag import AsyncLightRAG
     from lightrag_jsonl.sync import LightRAG
 
@@ -68,26 +78,35 @@ __version__ = "0.1.0"
 
 # Names that bring further modules with them: each is imported when it is first used.
 _LATE = {
+    "Answerer": "lightrag_jsonl.protocols",
     "AsyncLightRAG": "lightrag_jsonl.rag",
     "BatchExport": "lightrag_jsonl.batching",
     "BatchImport": "lightrag_jsonl.batching",
     "CrossEncoderReranker": "lightrag_jsonl.adapters.sentence_transformers",
+    "Embedder": "lightrag_jsonl.protocols",
     "Estimate": "lightrag_jsonl.estimating",
+    "Extractor": "lightrag_jsonl.protocols",
     "FunctionEmbedder": "lightrag_jsonl.adapters.functions",
     "FunctionLLM": "lightrag_jsonl.adapters.functions",
     "ImportReport": "lightrag_jsonl.importing",
     "JsonlReader": "lightrag_jsonl.jsonl",
+    "KeywordExtractor": "lightrag_jsonl.protocols",
+    "LLM": "lightrag_jsonl.protocols",
     "LightRAG": "lightrag_jsonl.sync",
     "OpenAIEmbedder": "lightrag_jsonl.adapters.openai_embedder",
     "OpenAILLM": "lightrag_jsonl.adapters.openai",
     "Prompt": "lightrag_jsonl.prompts",
     "PromptManager": "lightrag_jsonl.prompts",
+    "Reranker": "lightrag_jsonl.protocols",
     "SentenceTransformerEmbedder": "lightrag_jsonl.adapters.sentence_transformers",
+    "StreamingLLM": "lightrag_jsonl.protocols",
+    "Tokenizer": "lightrag_jsonl.protocols",
     "parse_jsonl": "lightrag_jsonl.jsonl",
 }
 
 __all__ = [
     "Answer",
+    "Answerer",
     "AsyncLightRAG",
     "BatchExport",
     "BatchImport",
@@ -103,12 +122,14 @@ __all__ = [
     "Document",
     "DocumentStatus",
     "Dropped",
+    "Embedder",
     "EmbeddingError",
     "Entity",
     "EntityMention",
     "Estimate",
     "Extraction",
     "ExtractionReport",
+    "Extractor",
     "Failure",
     "FunctionEmbedder",
     "FunctionLLM",
@@ -117,7 +138,9 @@ __all__ = [
     "InsertReport",
     "JsonlReader",
     "JsonlResult",
+    "KeywordExtractor",
     "Keywords",
+    "LLM",
     "LLMError",
     "LightRAG",
     "LightRAGError",
@@ -134,11 +157,14 @@ __all__ = [
     "Rejection",
     "Relation",
     "RelationMention",
+    "Reranker",
     "ResponseError",
     "SentenceTransformerEmbedder",
     "SettingsError",
     "Status",
     "StorageError",
+    "StreamingLLM",
+    "Tokenizer",
     "TraceSummary",
     "Usage",
     "VersionError",
@@ -155,4 +181,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__})
