@@ -95,6 +95,8 @@ class JsonlReader:
         """Take the next piece of text; returns the records whose lines it completed."""
         if self._result is not None:
             raise ValueError("this reader is closed")
+        if not isinstance(piece, str):
+            raise TypeError(f"expected a text, got {type(piece).__name__}")
         before = len(self._outcome.records)
         lines = clean(piece).split("\n")
         for line in lines[:-1]:

@@ -232,7 +232,7 @@ class AsyncLightRAG:
 
     async def delete(self, *ids: str) -> DeleteReport:
         """Remove documents by id; `NotFoundError` names unknown ids (then none is removed)."""
-        wanted = [sanitize(id) for id in ids]
+        wanted = _texts(ids)
         return await self._steadily(lambda on: on.indexing.delete(wanted))
 
     async def estimate(self, documents: Given | Iterable[Given]) -> Estimate:
@@ -525,7 +525,7 @@ class AsyncLightRAG:
 
         `NotFoundError` names those that no entity has.
         """
-        listed = list(names)
+        listed = _texts([names] if isinstance(names, str) else names)
         await self._steadily(lambda on: on.indexing.merge(listed, into))
 
     async def unmerge(self, *names: str) -> None:
@@ -534,7 +534,8 @@ class AsyncLightRAG:
         What was merged into one of them before stays with it; a name that others were merged into, and
         that was not merged itself, gives these back.
         """
-        await self._steadily(lambda on: on.indexing.unmerge(names))
+        listed = _texts(names)
+        await self._steadily(lambda on: on.indexing.unmerge(listed))
 
     async def summarize(self) -> Usage:
         """Ask the model for every summary that is due; tells what that cost."""
@@ -658,7 +659,7 @@ class AsyncLightRAG:
 
     async def rejections(self, *ids: str) -> list[tuple[str, str, Rejection]]:
         """(document id, chunk id, rejection) of what was refused, of all or the named documents."""
-        wanted = [sanitize(id) for id in ids] or None
+        wanted = _texts(ids) or None
         return await self._database.read(lambda connection: overview.rejections(connection, wanted))
 
     async def records(self) -> list[Record]:
@@ -694,3 +695,12 @@ class AsyncLightRAG:
         trace: TracebackType | None,
     ) -> None:
         await self.close()
+
+
+def _texts(given: Iterable[str]) -> list[str]:
+    """Ids or names as they are stored; `TypeError` where one is something else, such as a list of them."""
+    listed = list(given)
+    for one in listed:
+        if not isinstance(one, str):
+            raise TypeError(f"expected texts, one after another, got {type(one).__name__}")
+    return [sanitize(one) for one in listed]

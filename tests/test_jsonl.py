@@ -447,6 +447,13 @@ def test_a_record_is_there_as_soon_as_its_line_is() -> None:
         reader.feed("{}")
 
 
+@pytest.mark.parametrize("answer", [None, b'{"a":1}', ["{}"]])
+def test_what_is_no_text_is_a_type_error(answer: object) -> None:
+    """A mistake of the program, and not of a model."""
+    with pytest.raises(TypeError, match="expected a text"):
+        parse_jsonl(answer)  # type: ignore[arg-type]
+
+
 def test_nothing_is_a_valid_answer() -> None:
     """No text, no records, no rejections."""
     assert read("") == JsonlResult()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.errors import LightRAGError, PromptError, ResponseError
+from lightrag_jsonl.errors import LightRAGError, LLMError, PromptError, ResponseError
 from lightrag_jsonl.prompts import Prompt, PromptManager, check_set
 from lightrag_jsonl.prompts.files import prompt_folder
 from lightrag_jsonl.prompts.replies import read_json
@@ -240,6 +240,18 @@ def test_an_llm_port_is_asked_with_messages_and_response_type():
     assert asyncio.run(manager.invoke("it", {"text": "T"}, port)) == {"a": 1}
     assert port.messages == (Message("system", "S"), Message("user", "T"))
     assert port.response_type == "json"
+
+
+def test_a_model_that_gives_no_text_is_told_of():
+    """Whatever the form of the answer was to be."""
+
+    async def nothing(system: str, prompt: str) -> None:
+        return None
+
+    for form in ("text", "json", "jsonl"):
+        manager = manager_of(**{"response-type": form})
+        with pytest.raises(LLMError, match="NoneType"):
+            asyncio.run(manager.invoke("it", {"text": "T"}, nothing))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from lightrag_jsonl.errors import NotFoundError, PromptError
+from lightrag_jsonl.errors import LLMError, NotFoundError, PromptError
 from lightrag_jsonl.jsonl import parse_jsonl
 from lightrag_jsonl.prompts.config import config_prompts
 from lightrag_jsonl.prompts.files import (
@@ -217,6 +217,10 @@ async def _asked(llm: LLM | Ask, messages: Sequence[Message], response_type: Res
     """The model's text, from a port or from a plain function of (system, prompt)."""
     if hasattr(llm, "complete"):
         port = cast(LLM, llm)
-        return (await port.complete(messages, response_type=response_type)).text
-    system = "".join(message.content for message in messages if message.role == "system")
-    return await llm(system, messages[-1].content)
+        text = (await port.complete(messages, response_type=response_type)).text
+    else:
+        system = "".join(message.content for message in messages if message.role == "system")
+        text = await llm(system, messages[-1].content)
+    if not isinstance(text, str):
+        raise LLMError(f"the model gave {type(text).__name__}, not a text")
+    return text

@@ -34,6 +34,16 @@ def insert(folder: Path, *given: str | Path | Document, **options: int) -> Inser
     return report
 
 
+def test_a_list_in_the_place_of_ids_is_a_type_error(tmp_path: Path) -> None:
+    """`delete(*ids)` takes them one after another, and nothing is deleted by mistake."""
+    with LightRAG(tmp_path) as rag:
+        [id] = rag.insert("Ann met Bob.").documents
+        for call in (rag.delete, rag.rejections, rag.unmerge):
+            with pytest.raises(TypeError, match="one after another, got list"):
+                call([id])  # type: ignore[arg-type]
+        assert rag.status().chunks == 1
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n\t\u3000\u2028\f "])
 def test_a_text_without_text_is_a_failure(tmp_path: Path, text: str) -> None:
     """It is reported, the others are indexed, and nothing waits."""
