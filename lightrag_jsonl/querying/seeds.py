@@ -180,7 +180,7 @@ def _lexical_hits(snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: 
         keywords=probe.low,
         allowed=allowed,
         counted=snapshot.term_counts,
-        last=snapshot.last_chunk,
+        total=snapshot.chunk_count,
     )
     ids, scores = zip(*rows, strict=True) if rows else ((), ())
     return Hits.of(ids, scores, "shares words with the question")

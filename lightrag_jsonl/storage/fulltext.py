@@ -34,17 +34,17 @@ def search(
     keywords: Iterable[str] = (),
     allowed: Iterable[int] | None = None,
     counted: TermCounts | None = None,
-    last: int | None = None,
+    total: int | None = None,
 ) -> list[tuple[int, float]]:
     """The best chunks for a question as (row id, score), higher is better; ties by row id.
 
     A CJK character that is one of the `keywords`, or that stands alone in a question of nothing
     else, is found where a bigram begins with it. Only chunks among `allowed` (row ids) where it is
-    given. `counted` may remember `term_counts`, and `last` be the `last_chunk`.
+    given. `counted` may remember `term_counts`, and `total` be the `chunk_count`.
     """
-    last = last_chunk(connection) if last is None else last
+    total = chunk_count(connection) if total is None else total
     asked = _asked_terms(question, keywords)
-    terms = _telling_terms(asked, counted or partial(term_counts, connection), last)
+    terms = _telling_terms(asked, counted or partial(term_counts, connection), total)
     if not terms or limit < 1:
         return []
     match = " OR ".join(map(_phrase, terms))
@@ -74,9 +74,14 @@ def term_counts(connection: sqlite3.Connection, terms: Iterable[str]) -> dict[st
     return exact | {term: _chunks_with(connection, term) for term in beginnings}
 
 
-def last_chunk(connection: sqlite3.Connection) -> int:
-    """The greatest row id of a chunk: as many there are at the most, none where it is 0."""
-    return int(connection.execute("SELECT coalesce(max(id), 0) FROM chunks").fetchone()[0])
+def chunk_count(connection: sqlite3.Connection) -> int:
+    """How many chunks there are: SQLite counts the pages of an index, not the rows."""
+    return int(connection.execute("SELECT count(*) FROM chunks").fetchone()[0])
+
+
+def is_empty(connection: sqlite3.Connection) -> bool:
+    """Whether there is no chunk to be found."""
+    return connection.execute("SELECT 1 FROM chunks LIMIT 1").fetchone() is None
 
 
 def _chunks_with(connection: sqlite3.Connection, term: str) -> int:
@@ -116,18 +121,18 @@ def _phrase(term: str) -> str:
     return f'"{beginning}"{any_end}'
 
 
-def _telling_terms(terms: list[str], counted: TermCounts, most: int) -> list[str]:
+def _telling_terms(terms: list[str], counted: TermCounts, total: int) -> list[str]:
     """The terms of a question, the rarest first, as many as `POSTINGS` rows allow; one at least.
 
     A term of more than half of the chunks has no weight in FTS5's BM25.
     """
     telling = terms
-    if most > LARGE:
+    if total > LARGE:
         telling = [term for term in terms if term not in FUNCTION_WORDS] or terms
     counts = counted(telling)
     ordered = sorted(telling, key=lambda term: (counts[term], term))
-    ordered = [term for term in ordered if 2 * counts[term] <= most] or ordered[:1]
+    ordered = [term for term in ordered if 2 * counts[term] <= total] or ordered[:1]
     used = itertools.accumulate(counts[term] for term in ordered)
-    return [term for term, total in zip(ordered, used, strict=True) if total <= POSTINGS] or (
+    return [term for term, rows in zip(ordered, used, strict=True) if rows <= POSTINGS] or (
         ordered[:1]
     )

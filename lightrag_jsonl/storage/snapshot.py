@@ -49,8 +49,8 @@ class Snapshot:
     `mentions()` are read when they are first asked for, and kept up to date from then on.
     `entities()`, `relations()` (each naming its first chunks), `chunks()` and `chunk_names()` (their
     public ids) are values by row id, `labels()` what to call documents, by their ids, `term_counts()`
-    how many chunks have a term; all are remembered from question to question. `last_chunk` is the
-    greatest row id of one.
+    how many chunks have a term; all are remembered from question to question. `chunk_count` is how
+    many there are.
     """
 
     connection: sqlite3.Connection
@@ -64,7 +64,7 @@ class Snapshot:
     chunk_names: Callable[[Iterable[int]], dict[int, str]]
     labels: Callable[[Iterable[str]], dict[str, str]]
     term_counts: Callable[[Iterable[str]], dict[str, int]]
-    last_chunk: int
+    chunk_count: int
 
 
 class SnapshotKeeper:
@@ -80,7 +80,7 @@ class SnapshotKeeper:
         self._embedder = embedder
         self._lock = threading.RLock()
         self._generation = -1
-        self._last_chunk = 0
+        self._chunk_count = 0
         self._dim = 0
         self._graph: KnowledgeGraph | None = None
         self._vectors: dict[Kind, VectorIndex] = {}
@@ -109,7 +109,7 @@ class SnapshotKeeper:
                 partial(self._names.of, read=partial(reading.chunk_names, connection)),
                 partial(self._labels.of, read=partial(reading.document_labels, connection)),
                 partial(self._terms.of, read=partial(fulltext.term_counts, connection)),
-                self._last_chunk,
+                self._chunk_count,
             )
 
     def explained(self) -> contextlib.AbstractContextManager[None]:
@@ -122,8 +122,8 @@ class SnapshotKeeper:
         """
         with self._database.reading(single=True) as connection:
             if self._graph is None or generation(connection) != self._generation:
-                return "behind" if fulltext.last_chunk(connection) else "empty"
-        if not self._last_chunk:
+                return "empty" if fulltext.is_empty(connection) else "behind"
+        if not self._chunk_count:
             return "empty"
         free = self._lock.acquire(blocking=False)
         if free:
@@ -167,7 +167,7 @@ class SnapshotKeeper:
             except BaseException:
                 self._graph = None  # half done: the next look loads all anew
                 raise
-            self._last_chunk = fulltext.last_chunk(connection)
+            self._chunk_count = fulltext.chunk_count(connection)
             self._generation = current
         assert self._graph is not None
         return self._graph

@@ -13,7 +13,7 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lightrag_jsonl import AsyncLightRAG, IndexOptions
+from lightrag_jsonl import AsyncLightRAG, IndexOptions, LightRAG
 from lightrag_jsonl.indexing.renaming import undoing
 from lightrag_jsonl.storage.aliases import Aliases
 from lightrag_jsonl.storage.database import Database
@@ -144,6 +144,21 @@ def test_deletion_asks_no_model_and_drops_summaries_with_their_inputs(tmp_path: 
 
     asyncio.run(run())
     assert problems(tmp_path) == []
+
+
+def test_a_question_finds_what_it_would_had_nothing_been_deleted(tmp_path: Path) -> None:
+    """A word of most chunks that are left finds nothing by itself, however many there were before."""
+    gone = [Document(f"Text number {n} says something else.", id=f"g{n}") for n in range(8)]
+
+    def found(folder: Path, *passing: Document) -> list[tuple[str, str, float]]:
+        with LightRAG(folder) as rag:
+            rag.insert(passing)
+            rag.insert(["Ann is here.", "Bob is here.", "Cid is there.", "Dan sang."])
+            rag.delete(*(document.id or "" for document in passing))
+            chunks = rag.retrieve("Who is Dan?", mode="naive").chunks
+            return [(chunk.text, chunk.why, chunk.score) for chunk in chunks]
+
+    assert found(tmp_path / "deleted", *gone) == found(tmp_path / "never")
 
 
 NAMES = st.sampled_from(["a", "A", "b", "B", "c", "C", "d", "D", "e"])

@@ -32,8 +32,8 @@ def connection() -> Iterator[sqlite3.Connection]:
 
 def found(connection: sqlite3.Connection, question: str, *keywords: str) -> list[int]:
     """The chunks found, the best first."""
-    last = len(TEXTS)
-    hits = fulltext.search(connection, question, 9, keywords=keywords, last=last)
+    total = len(TEXTS)
+    hits = fulltext.search(connection, question, 9, keywords=keywords, total=total)
     return [row for row, _ in hits]
 
 
