@@ -61,22 +61,21 @@ if TYPE_CHECKING:
     from lightrag_jsonl.importing import ImportReport
     from lightrag_jsonl.jsonl import JsonlReader, parse_jsonl
     from lightrag_jsonl.prompts import Prompt, PromptManager
-    from lightrag_jsonl.protocols import (
-        LLM,
-        Answerer,
-        Embedder,
-        Extractor,
-        KeywordExtractor,
-        Reranker,
-        StreamingLLM,
-        Tokenizer,
-    )
+    from lightrag_jsonl.protocols import LLM as LLM
+    from lightrag_jsonl.protocols import Answerer as Answerer
+    from lightrag_jsonl.protocols import Embedder as Embedder
+    from lightrag_jsonl.protocols import Extractor as Extractor
+    from lightrag_jsonl.protocols import KeywordExtractor as KeywordExtractor
+    from lightrag_jsonl.protocols import Reranker as Reranker
+    from lightrag_jsonl.protocols import StreamingLLM as StreamingLLM
+    from lightrag_jsonl.protocols import Tokenizer as Tokenizer
     from lightrag_jsonl.rag import AsyncLightRAG
     from lightrag_jsonl.sync import LightRAG
 
 __version__ = "0.1.0"
 
-# Names that bring further modules with them: each is imported when it is first used.
+# Names that bring further modules with them: each is imported when it is first used. The ports among
+# them are not in `__all__`: `import *` would hide a model's own class `LLM`.
 _LATE = {
     "Answerer": "lightrag_jsonl.protocols",
     "AsyncLightRAG": "lightrag_jsonl.rag",
@@ -106,7 +105,6 @@ _LATE = {
 
 __all__ = [
     "Answer",
-    "Answerer",
     "AsyncLightRAG",
     "BatchExport",
     "BatchImport",
@@ -122,14 +120,12 @@ __all__ = [
     "Document",
     "DocumentStatus",
     "Dropped",
-    "Embedder",
     "EmbeddingError",
     "Entity",
     "EntityMention",
     "Estimate",
     "Extraction",
     "ExtractionReport",
-    "Extractor",
     "Failure",
     "FunctionEmbedder",
     "FunctionLLM",
@@ -138,9 +134,7 @@ __all__ = [
     "InsertReport",
     "JsonlReader",
     "JsonlResult",
-    "KeywordExtractor",
     "Keywords",
-    "LLM",
     "LLMError",
     "LightRAG",
     "LightRAGError",
@@ -157,14 +151,11 @@ __all__ = [
     "Rejection",
     "Relation",
     "RelationMention",
-    "Reranker",
     "ResponseError",
     "SentenceTransformerEmbedder",
     "SettingsError",
     "Status",
     "StorageError",
-    "StreamingLLM",
-    "Tokenizer",
     "TraceSummary",
     "Usage",
     "VersionError",
@@ -181,4 +172,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_LATE})
