@@ -102,6 +102,7 @@ LISTS = {
     "关系列表": "relationship",
     "边": "relationship",
 }
+OTHER_KEYS = frozenset({*KEYS, *PREDICATES})
 KEYWORDS = {
     "highlevelkeywords": "high_level_keywords",
     "highlevel": "high_level_keywords",
@@ -167,16 +168,15 @@ def _one(record: Record) -> Record:
         record = {"type": record["类型"], **{k: v for k, v in record.items() if k != "类型"}}
     kind = record.get("type")
     known = TYPES.get(kind.casefold()) if isinstance(kind, str) else None
-    found = dict(record)
-    if known != "done" and not KEYS.keys().isdisjoint(record):
-        found = {_key(key, record): value for key, value in record.items()}
+    drifted = known != "done" and not OTHER_KEYS.isdisjoint(record)
+    found = {_key(key, record): value for key, value in record.items()} if drifted else {**record}
     if known is None:
         known = _guess(found)
         if known == "entity" and isinstance(kind, str):
             found.setdefault("entity_type", kind)
     if known is not None:
         found["type"] = known
-    if known == "relationship" and not record.keys().isdisjoint(PREDICATES):
+    if drifted and known == "relationship":
         found = {**_triple(record, found), **found}
     if "keywords" in found:
         found["keywords"] = split_keywords(found["keywords"])
@@ -193,7 +193,7 @@ def _key(key: str, record: Record) -> str:
 
 def _triple(record: Record, found: Record) -> Record:
     """What a predicate says of a relation: what it is about and, with both of its ends, a description."""
-    predicate = next(record[key] for key in PREDICATES if key in record)
+    predicate = next((record[key] for key in PREDICATES if key in record), None)
     ends = found.get("source"), found.get("target")
     if not all(isinstance(word, str) for word in (predicate, *ends)):
         return {}
