@@ -156,9 +156,11 @@ def normalize_keywords(value: Json) -> Json:
 def _kind(kind: str, item: Record) -> Record:
     """In a list of entities, `type` tells the entity's type; in one of relations what joins its ends."""
     said = item.get("type")
-    if isinstance(said, str) and said.casefold() not in TYPES:
-        return {"entity_type": said} if kind == "entity" else {"predicate": said}
-    return {}
+    if not isinstance(said, str) or said.casefold() in TYPES:
+        return {}
+    if kind == "entity":
+        return {"entity_type": said}
+    return {"predicate": said} if item.keys().isdisjoint(PREDICATES) else {}
 
 
 def _one(record: Record) -> Record:

@@ -118,6 +118,7 @@ def test_a_shape_with_a_plain_meaning_is_read(drift: list[Record]) -> None:
         {"type": "relationship", "主语": "Ann", "谓语": "sings with", "宾语": "Bob"},
         {"edges": [{"id": 1, "source": "Ann", "target": "Bob", "label": "sings with"}]},
         {"edges": [{"source": "Ann", "target": "Bob", "type": "sings with"}]},
+        {"edges": [{**ENDS, "type": "directed", "relation": "sings with"}]},
         {"type": "relation", **ENDS, "relation": "sings with", "keywords": None},
     ],
 )
