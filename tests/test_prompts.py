@@ -229,6 +229,16 @@ def test_an_unknown_id_is_a_key_error_that_lists_near_names():
     assert isinstance(caught.value, LightRAGError)
 
 
+def test_a_prompt_tells_what_it_was_made_of():
+    """Each part in its own place, as the specification names them."""
+    prompt = Prompt("About {{ text }}", "jsonl", {"text": "cats"}, DEFINITION)
+
+    assert (prompt.template, prompt.response_type) == ("About {{ text }}", "jsonl")
+    assert prompt.terms == {"text": "cats"}
+    assert prompt.schema is not None and prompt.schema.source == DEFINITION
+    assert Prompt("x").schema is None
+
+
 # ── replies ─────────────────────────────────────────────────────────────────────
 
 

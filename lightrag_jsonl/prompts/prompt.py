@@ -79,6 +79,11 @@ class Prompt:
         return tuple(sorted(self.variables())) if self._inputs is None else self._inputs
 
     @property
+    def template(self) -> str:
+        """The template of what the model is asked, as it is written."""
+        return self._user.source
+
+    @property
     def text(self) -> tuple[str, str]:
         """The templates of what the model is and of what it is asked, as they are written."""
         return self._system.source, self._user.source
