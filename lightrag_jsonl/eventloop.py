@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from lightrag_jsonl.errors import StorageError
-from lightrag_jsonl.forks import Home
+from lightrag_jsonl.forks import Home, begun
 from lightrag_jsonl.telling import closed
 
 Result = TypeVar("Result")
@@ -47,7 +47,9 @@ class LoopThread:
         self.closed = False
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine in the thread and wait; Ctrl-C cancels it, and waits until it has stopped."""
+        """Run a coroutine in the thread and wait. Whoever is called away (by Ctrl-C, or by what another
+        signal's handler raises) cancels it, and waits until it has stopped.
+        """
         self._check_place(work)
         if threading.get_ident() == self._runner:
             work.close()
@@ -61,12 +63,12 @@ class LoopThread:
             raise
         try:
             return future.result()
-        except KeyboardInterrupt:
-            future.cancel()
-            concurrent.futures.wait([future])
-            raise
         except concurrent.futures.CancelledError:
             raise self._cancelled() from None
+        except BaseException:
+            future.cancel()  # nothing, where it is the work's own error
+            concurrent.futures.wait([future])
+            raise
 
     def run_here(self, work: Coroutine[Any, Any, Result]) -> Result:
         """The same in the calling thread, where nothing else is to be run: changing threads twice
@@ -82,6 +84,10 @@ class LoopThread:
                 return _interruptible(*borrowed)
         except asyncio.CancelledError:
             raise self._cancelled() from None
+        except BaseException:
+            if borrowed is not None:
+                borrowed[1].cancel()  # whoever runs the loop next sees to its end
+            raise
         finally:
             self._here, self._runner = None, 0
             if borrowed is not None and asyncio.all_tasks(borrowed[0]):  # it left something behind
@@ -157,7 +163,11 @@ class LoopThread:
         with self._guard:
             if self._calls or self.closed:
                 return None
-            loop = self._started()
+            try:
+                loop = self._started()
+            except BaseException:
+                work.close()
+                raise
             task = self._here = loop.create_task(work)
             self._runner = threading.get_ident()
             return loop, task
@@ -166,15 +176,16 @@ class LoopThread:
         if self.closed:
             raise _was_closed()
         if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(
-                target=_serve,
-                args=(self._loop, self._wanted, self._turn, weakref.ref(self)),
-                name="lightrag-jsonl",
-                daemon=True,
-            )
+            loop, me = asyncio.new_event_loop(), weakref.ref(self)
+            try:
+                self._thread = begun(
+                    _serve, loop, self._wanted, self._turn, me, name="lightrag-jsonl"
+                )
+            except StorageError:
+                loop.close()
+                raise
+            self._loop = loop
             weakref.finalize(self, self._wanted.put, False).atexit = False
-            self._thread.start()
         return self._loop
 
     def _run_calls(self, loop: asyncio.AbstractEventLoop) -> None:

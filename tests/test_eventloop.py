@@ -16,6 +16,7 @@ import pytest
 
 from lightrag_jsonl.errors import StorageError
 from lightrag_jsonl.eventloop import LoopThread
+from tests.limits import no_threads
 
 LONG = 20.0  # seconds: nothing here waits for so long unless it fails
 
@@ -234,6 +235,51 @@ def test_a_program_that_passes_over_ctrl_c_gets_its_answer(loop: LoopThread) -> 
     finally:
         signal.signal(signal.SIGINT, before)
     assert seen == [signal.SIGINT]
+
+
+@pytest.mark.parametrize("call", [LoopThread.run, LoopThread.run_here])
+def test_what_another_signal_raises_calls_its_caller_away(
+    loop: LoopThread, call: Callable[..., object]
+) -> None:
+    """As a limit of time or a SIGTERM does: what nobody waits for any more is not gone on with."""
+    ended = threading.Event()
+
+    async def long() -> None:
+        try:
+            await asyncio.sleep(LONG)
+        except asyncio.CancelledError:
+            ended.set()
+            raise
+
+    def give_up(number: int, frame: object) -> None:
+        raise TimeoutError("its time is up")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(TimeoutError, match="its time is up"):
+            call(loop, long())
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert ended.wait(LONG / 2)
+    assert call(loop, _sum(4)) == 6
+
+
+# ── no thread ───────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("call", [LoopThread.run, LoopThread.run_here])
+def test_without_a_thread_a_call_is_refused_and_the_next_one_answered(
+    loop: LoopThread, call: Callable[..., object]
+) -> None:
+    """As where a container has too many: nobody waits for a thread that never began."""
+    with no_threads():
+        for _ in range(2):
+            with pytest.raises(StorageError, match="no thread can be started"):
+                call(loop, _where())
+    assert call(loop, _sum(4)) == 6
 
 
 # ── the end ─────────────────────────────────────────────────────────────────────

@@ -24,6 +24,7 @@ from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.types import Document
 from tests.indexing.kit import index, problems, read_names, stored, view
+from tests.limits import no_threads
 
 
 class Faults:
@@ -313,6 +314,21 @@ def test_a_job_that_ends_the_transaction_fails_with_all_its_neighbours(tmp_path:
 
     assert [isinstance(job.exception(10), StorageError) for job in jobs] == [True] * 3
     assert database.write(put) == 1
+    database.close()
+
+
+def test_without_a_thread_a_write_is_refused_and_the_next_one_done(tmp_path: Path) -> None:
+    """As where a container has too many: nobody waits for a thread that never began."""
+    database = Database(tmp_path)
+
+    def put(connection: sqlite3.Connection) -> int:
+        return connection.execute("INSERT INTO settings VALUES ('k', 'v')").rowcount
+
+    with no_threads():
+        for _ in range(2):
+            with pytest.raises(StorageError, match="no thread can be started"):
+                database.submit(put)
+    assert database.submit(put).result(10) == 1
     database.close()
 
 
