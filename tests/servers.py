@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -33,7 +34,7 @@ class Reply:
 
     `body` may be bytes, text or anything JSON. With `events`, the answer is a stream of
     server-sent events, one each, ended by [DONE] where `done`. `delay` seconds pass before
-    anything is sent. After `cut_after` bytes of the body (or that many events) the connection
+    anything is sent, and `pause` before each byte of a body. After `cut_after` bytes of the body (or that many events) the connection
     is closed in the middle.
     """
 
@@ -41,6 +42,7 @@ class Reply:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
+    pause: float = 0.0
     cut_after: int | None = None
     events: Sequence[Any] | None = None
     done: bool = True
@@ -208,7 +210,12 @@ def _send(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
         body = json.dumps(body, ensure_ascii=False)
     content = body.encode("utf-8") if isinstance(body, str) else body
     _head(handler, reply, {"Content-Type": kind, "Content-Length": str(len(content))})
-    handler.wfile.write(content[: reply.cut_after])
+    if reply.pause:
+        for byte in content:
+            handler.wfile.write(bytes([byte]))
+            time.sleep(reply.pause)
+    else:
+        handler.wfile.write(content[: reply.cut_after])
     handler.close_connection = reply.cut_after is not None
 
 

@@ -6,9 +6,9 @@ import asyncio
 import ipaddress
 import json
 import threading
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from lightrag_jsonl.adapters.faults import (
@@ -19,6 +19,7 @@ from lightrag_jsonl.adapters.faults import (
     explain,
     failures,
     redact,
+    set_up_failures,
 )
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.types import Json
@@ -28,10 +29,13 @@ if TYPE_CHECKING:
     from openai._types import RequestOptions
 
 JsonObject: TypeAlias = dict[str, Json]
+Transport = TypeVar("Transport")
 _Session: TypeAlias = "tuple[openai.AsyncOpenAI, AsyncGenerator[None, None]]"
 
 OPENAI_HOST = "api.openai.com"
 NO_KEY = "no-key"  # what a server of one's own gets where no key was given
+TRICKLE = 10  # times `timeout` that an answer may take which comes byte by byte
+RETRY_WAIT = 120.0  # seconds that the SDK waits at most before it tries again
 
 
 class Endpoint:
@@ -39,10 +43,12 @@ class Endpoint:
 
     The constructor reads no environment and opens nothing. A client is made for each event
     loop at its first request (the SDK then reads `OPENAI_API_KEY` and `OPENAI_BASE_URL` where
-    nothing was given) and closed with that loop. `timeout` is in seconds. The SDK retries lost
-    connections, 408, 409, 429 and 5xx up to `max_retries` times, and waits as long as
-    `Retry-After` says (up to two minutes). Requests raise `EndpointError`, or `ConfigError`
-    where there is no key; the constructor raises `ConfigError` for a URL that is none.
+    nothing was given) and closed with that loop. `timeout` is how many seconds a server may be
+    silent; one that trickles has about ten times as long. The SDK retries lost connections, 408,
+    409, 429 and 5xx up to `max_retries` times, and waits as long as `Retry-After` says (up to two
+    minutes). Requests raise `EndpointError`, or `ConfigError` where there is no key or the
+    environment's proxies or certificates cannot be used; the constructor raises `ConfigError` for
+    a URL that is none.
     """
 
     def __init__(
@@ -77,7 +83,10 @@ class Endpoint:
         """The answer to `body`, a JSON object."""
         client = await self._client()
         try:
-            content = await client.post(path, cast_to=bytes, body=body, options=self._options())
+            async with self._limited():
+                content = await client.post(path, cast_to=bytes, body=body, options=self._options())
+        except TimeoutError as error:
+            raise self._endless() from error
         except failures() as error:
             raise self._explained(error, client) from cause(error)
         return self._object(content)
@@ -107,11 +116,40 @@ class Endpoint:
         """The events of an answer as they come; the connection is freed when iteration ends."""
         client = await self._client()
         try:
-            async with aclosing(_events(client, path, body, self._options())) as events:
-                async for event in events:
+            async with aclosing(self._events(client, path, body)) as events:
+                while (event := await self._next(events)) is not None:
                     yield event
         except failures() as error:
             raise self._explained(error, client) from cause(error)
+
+    async def _next(self, events: AsyncGenerator[JsonObject, None]) -> JsonObject | None:
+        try:
+            async with self._limited():
+                return await anext(events, None)
+        except TimeoutError as error:
+            raise self._endless() from error
+
+    async def _events(
+        self, client: openai.AsyncOpenAI, path: str, body: JsonObject
+    ) -> AsyncGenerator[JsonObject, None]:
+        """The events of an answer, or the whole of it where the server does not stream."""
+        from openai import AsyncStream
+
+        events = await client.post(
+            path,
+            cast_to=object,
+            body={**body, "stream": True},
+            options=self._options(),
+            stream=True,
+            stream_cls=AsyncStream[object],
+        )
+        async with events:
+            if not await _is_streamed(events.response):
+                yield self._object(events.response.content)
+                return
+            async for event in events:
+                if isinstance(event, dict):
+                    yield event
 
     def unusable(self, problem: str, *, transient: bool = False) -> EndpointError:
         """The error for an answer that arrived and cannot be used."""
@@ -135,7 +173,7 @@ class Endpoint:
         import openai
 
         # The SDK's own default closes itself from __del__, on whichever loop runs then.
-        transport = openai.DefaultAsyncHttpxClient(timeout=self._timeout)
+        transport = self._made(openai.DefaultAsyncHttpxClient)
         try:
             client = openai.AsyncOpenAI(
                 api_key=self._api_key,
@@ -158,7 +196,7 @@ class Endpoint:
     def _blocking_client(self) -> openai.OpenAI:
         import openai
 
-        transport = openai.DefaultHttpxClient(timeout=self._timeout)
+        transport = self._made(openai.DefaultHttpxClient)
         try:
             client = openai.OpenAI(
                 api_key=self._api_key,
@@ -173,6 +211,27 @@ class Endpoint:
             "request": [lambda request: self._keep_headers(request, client.base_url)]
         }
         return client
+
+    def _made(self, kind: Callable[..., Transport]) -> Transport:
+        """An HTTP client, which takes proxies and certificates from the environment."""
+        try:
+            return kind(timeout=self._timeout)
+        except set_up_failures() as error:
+            raise ConfigError(
+                f"{self.host} cannot be asked with the proxies and certificates that the environment "
+                "names (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE, SSL_CERT_DIR): "
+                f"{error}"
+            ) from error
+
+    def _limited(self) -> asyncio.Timeout:
+        """However little a server sends at a time, its answer comes to an end."""
+        if self._given is not None or not isinstance(self._timeout, int | float):
+            return asyncio.timeout(None)  # what else the SDK takes are limits of other kinds
+        tries = self._max_retries
+        return asyncio.timeout(self._timeout * (TRICKLE + tries) + RETRY_WAIT * tries)
+
+    def _endless(self) -> EndpointError:
+        return self.unusable("its answer trickles and comes to no end; raise the timeout")
 
     def _keep_headers(self, request: Any, named: Any) -> None:
         """Take the given headers, which may be keys, from a request that was redirected elsewhere.
@@ -198,8 +257,14 @@ class Endpoint:
     def _explained(
         self, error: Exception, client: openai.AsyncOpenAI | openai.OpenAI
     ) -> EndpointError:
-        key = client.api_key
-        return explain(error, host=self.host, secrets=self._secrets(key), keyless=key == NO_KEY)
+        key, url = client.api_key, str(client.base_url)
+        return explain(
+            error,
+            host=self.host,
+            secrets=self._secrets(key),
+            keyless=key == NO_KEY,
+            proxied=self._given is None and is_proxied(url),
+        )
 
     def _secrets(self, key: object) -> set[str]:
         known = {key, *self._headers.values()} - {NO_KEY}
@@ -226,23 +291,13 @@ class Endpoint:
         return value
 
 
-async def _events(
-    client: openai.AsyncOpenAI, path: str, body: JsonObject, options: RequestOptions
-) -> AsyncGenerator[JsonObject, None]:
-    from openai import AsyncStream
-
-    events = await client.post(
-        path,
-        cast_to=object,
-        body={**body, "stream": True},
-        options=options,
-        stream=True,
-        stream_cls=AsyncStream[object],
-    )
-    async with events:
-        async for event in events:
-            if isinstance(event, dict):
-                yield event
+async def _is_streamed(response: Any) -> bool:
+    """Whether an answer comes in events; some servers call those JSON, others send none."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in ("application/json", "text/html"):
+        return True
+    content = await response.aread()
+    return not content.lstrip().startswith((b"{", b"<"))
 
 
 async def _closing(client: openai.AsyncOpenAI) -> AsyncGenerator[None, None]:
@@ -273,3 +328,12 @@ def is_own(base_url: str | None) -> bool:
         return ipaddress.ip_address(host).is_private
     except ValueError:
         return "." not in host or host.endswith((".local", ".internal", ".localhost"))
+
+
+def is_proxied(url: str) -> bool:
+    """Whether the environment names a proxy for a URL."""
+    from urllib.request import getproxies, proxy_bypass
+
+    parts, proxies = urlsplit(url), getproxies()
+    named = parts.scheme in proxies or "all" in proxies
+    return named and not proxy_bypass(parts.netloc.rpartition("@")[2])

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 DETAIL_LIMIT = 300  # characters of a server's own message that are shown
 
 ADVICE: Mapping[int, str] = {
-    400: "the server refused the request",
     401: "check the key (OPENAI_API_KEY, or api_key= in Python)",
     402: "the account has no credit left",
     403: "this key may not use this model",
@@ -25,9 +24,10 @@ ADVICE: Mapping[int, str] = {
     405: "check the base URL (it usually ends in /v1)",
     408: "the server gave up waiting; try again",
     413: "the request is too long; use smaller chunks or batches",
-    422: "the server refused the request",
     429: "too many requests, even after waiting; lower max_concurrent_calls or try later",
 }
+REDIRECT_ADVICE = "check the base URL, from which it leads elsewhere"
+REQUEST_ADVICE = "the server refused the request"
 SERVER_ADVICE = "the server failed, even after retries; try later"
 TRANSIENT = frozenset({408, 409, 425, 429})
 PERMANENT = frozenset({401, 402, 404, 405})  # not 403: gateways refuse single texts with it
@@ -35,6 +35,10 @@ SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 NO_KEY_SENT = (
     "no key was sent, as to any server of your own; set OPENAI_BASE_URL to its address, and it "
     "gets OPENAI_API_KEY"
+)
+PROXIED = (
+    " It is asked through the proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names; NO_PROXY excepts "
+    "servers."
 )
 NO_UTF8 = "its answer is no UTF-8; if it stays so, the server cuts characters in two"
 KEY_LIKE = re.compile(r"\b(?:(?:sk|Bearer)[-_ ]|key[-_])[\w*.\-]{6,}", re.IGNORECASE)
@@ -71,17 +75,29 @@ def transport_failures() -> tuple[type[Exception], ...]:
     return tuple(client.HTTPError for client in clients if client is not None)
 
 
+def set_up_failures() -> tuple[type[Exception], ...]:
+    """What the HTTP clients raise that cannot use the environment's proxies or certificates."""
+    clients = (sys.modules.get(name) for name in ("httpx", "httpx2"))
+    named = (client.InvalidURL for client in clients if client is not None)
+    return (ImportError, OSError, ValueError, *named)
+
+
 def cause(error: Exception) -> Exception | None:
     """The error to chain, or `None` for a refused key: some servers repeat the key they got."""
     return None if getattr(error, "status_code", None) in (401, 403) else error
 
 
 def explain(
-    error: Exception, *, host: str, secrets: Collection[str], keyless: bool = False
+    error: Exception,
+    *,
+    host: str,
+    secrets: Collection[str],
+    keyless: bool = False,
+    proxied: bool = False,
 ) -> EndpointError:
     """One of `failures()` as an `EndpointError` that names the host and no secret.
 
-    `keyless`: the server got no key.
+    `keyless`: the server got no key. `proxied`: it was asked through a proxy.
     """
     import openai
 
@@ -91,6 +107,7 @@ def explain(
         words = "no answer in time; raise the timeout or ask for less"
     elif isinstance(error, openai.APIConnectionError):
         words = f"no connection ({_root(error)}); is the server running, is the base URL right?"
+        words += PROXIED if proxied else ""
     elif isinstance(error, openai.APIError):
         words = f"the server reported an error: {detail(error.body) or error.message}"
     elif isinstance(error, json.JSONDecodeError):
@@ -127,7 +144,7 @@ def _refused(
 ) -> EndpointError:
     status = error.status_code
     spent = error.code in SPENT or error.type in SPENT
-    advice = "the account has no credit left" if spent else ADVICE.get(status, SERVER_ADVICE)
+    advice = "the account has no credit left" if spent else _advice(status)
     if status == 401 and keyless:
         advice = NO_KEY_SENT
     said = redact(detail(error.body) or _page(error.response.text), secrets)
@@ -139,6 +156,11 @@ def _refused(
         status=status,
         detail=said,
     )
+
+
+def _advice(status: int) -> str:
+    others = ((400, REDIRECT_ADVICE), (500, REQUEST_ADVICE))
+    return ADVICE.get(status) or next((it for end, it in others if status < end), SERVER_ADVICE)
 
 
 def _page(text: str) -> str:

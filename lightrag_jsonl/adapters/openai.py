@@ -12,7 +12,7 @@ from lightrag_jsonl.adapters.endpoint import Endpoint, JsonObject
 from lightrag_jsonl.adapters.faults import EndpointError
 from lightrag_jsonl.adapters.openai_embedder import OpenAIEmbedder
 from lightrag_jsonl.errors import ConfigError, LLMError
-from lightrag_jsonl.text import sanitize
+from lightrag_jsonl.text import is_unicode, sanitize
 from lightrag_jsonl.types import Completion, Json, Message, ResponseType, Usage
 
 if TYPE_CHECKING:
@@ -237,17 +237,26 @@ class OpenAILLM:
 
     async def _pieces(self, body: JsonObject) -> AsyncGenerator[str | Completion]:
         reason: Json = None
-        usage = Usage(calls=1)
-        async with aclosing(self._endpoint.stream(CHAT, body)) as events:
-            async for event in events:
-                choice = _first(event.get("choices")) or {}
-                delta = choice.get("delta")
-                piece = _text(delta.get("content")) if isinstance(delta, dict) else None
-                if piece:
-                    yield piece
-                if isinstance(event.get("usage"), dict):
-                    usage = _usage(event["usage"])
-                reason = reason or choice.get("finish_reason")
+        usage, half = Usage(calls=1), ""
+        try:
+            async with aclosing(self._endpoint.stream(CHAT, body)) as events:
+                async for event in events:
+                    choice = _first(event.get("choices")) or {}
+                    delta = choice.get("delta") or choice.get(
+                        "message"
+                    )  # whole: it does not stream
+                    piece = _text(delta.get("content")) if isinstance(delta, dict) else None
+                    piece, half = _paired(half + (piece or ""))
+                    if piece:
+                        yield piece
+                    if isinstance(event.get("usage"), dict):
+                        usage = _usage(event["usage"])
+                    reason = reason or choice.get("finish_reason")
+        except EndpointError:
+            if reason is None:
+                raise  # else all is said, and only the end of the connection was not as it should be
+        if half:
+            yield half
         if reason is None:
             raise self._endpoint.unusable("the stream ended before the answer", transient=True)
         yield Completion("", _finish(reason), usage)
@@ -306,6 +315,16 @@ def _text(content: Json) -> str | None:
         parts = [part.get("text") for part in content if isinstance(part, dict)]
         return "".join(part for part in parts if isinstance(part, str))
     return content if isinstance(content, str) else None
+
+
+def _paired(text: str) -> tuple[str, str]:
+    """The text, and the half of an emoji at its end: some servers send each half in an event of its
+    own.
+    """
+    if is_unicode(text):
+        return text, ""
+    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return (whole[:-1], whole[-1]) if "\ud800" <= whole[-1] <= "\udbff" else (whole, "")
 
 
 def _usage(usage: Json) -> Usage:
