@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import resource
 import threading
 from collections.abc import Iterator
 
@@ -17,3 +19,15 @@ def no_threads() -> Iterator[None]:
         yield
     finally:
         threading.stack_size(before)
+
+
+@contextlib.contextmanager
+def no_files() -> Iterator[None]:
+    """The system opens no file meanwhile, as where too many are open already."""
+    with contextlib.ExitStack() as opened:
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        last = os.open(os.devnull, os.O_RDONLY)
+        opened.callback(os.close, last)
+        opened.callback(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (last + 1, before[1]))
+        yield

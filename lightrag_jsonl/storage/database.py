@@ -29,7 +29,8 @@ from lightrag_jsonl.indexfiles import DATABASE, LOCK, note_open
 from lightrag_jsonl.loops import PerLoop
 from lightrag_jsonl.storage import readonly, schema
 from lightrag_jsonl.storage.bulk import STATEMENTS
-from lightrag_jsonl.storage.trouble import translated
+from lightrag_jsonl.storage.lock import keeps_locks
+from lightrag_jsonl.storage.trouble import no_sharing, translated
 from lightrag_jsonl.storage.writer import CHECKPOINT_PAGES, Job, Manner, Result, Waiting, Writer
 
 FILE_NAME = DATABASE
@@ -316,8 +317,10 @@ class Database:
         while True:
             try:
                 return self._prepare()
-            except LockedError:
+            except LockedError as error:
                 if time.monotonic() > deadline:
+                    if not keeps_locks(self.path.parent):
+                        raise no_sharing(self.path) from error
                     raise
                 time.sleep(PAUSE_SECONDS)
 

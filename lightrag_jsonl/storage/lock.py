@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import socket
 import sqlite3
+import tempfile
 import time
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -15,6 +17,11 @@ from pathlib import Path
 from lightrag_jsonl.errors import LockedError
 from lightrag_jsonl.indexfiles import LOCK
 from lightrag_jsonl.storage.trouble import SOMEBODY, translated
+
+try:
+    import fcntl
+except ImportError:  # on Windows, where locks are never missing
+    fcntl = None  # type: ignore[assignment]
 
 PAUSE_SECONDS = 0.05
 
@@ -61,6 +68,18 @@ def holder(working_dir: Path) -> str:
             told = _holder(connection)
             return SOMEBODY if told.startswith(_here()) else told
     return SOMEBODY
+
+
+def keeps_locks(folder: Path) -> bool:
+    """Whether files of a folder can be locked; SQLite takes an NFS without locks for a busy one."""
+    if fcntl is None:
+        return True
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno != errno.ENOLCK
+    return True
 
 
 def _is_acquired(connection: sqlite3.Connection, path: Path) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +13,21 @@ from lightrag_jsonl.errors import CorruptError, LockedError, StorageError
 
 SOMEBODY = "another process"
 DAMAGE = ("not a database", "malformed", "no such table", "decode to UTF-8", "JSON cannot hold")
+_TOO_MANY = "close some, or raise the limit (`ulimit -n`)"
+FILES = 4  # that SQLite has open at once: a database, its log, its index and a journal
+LONGEST_PATH = 500  # bytes, beyond which SQLite opens nothing
+UNSHARED = frozenset(  # how SQLite calls it where a file system cannot lock, or share memory
+    f"SQLITE_{name}"
+    for name in (
+        "IOERR_CHECKRESERVEDLOCK",
+        "IOERR_LOCK",
+        "IOERR_RDLOCK",
+        "IOERR_SHMLOCK",
+        "IOERR_SHMMAP",
+        "IOERR_UNLOCK",
+        "PROTOCOL",
+    )
+)
 
 
 @contextlib.contextmanager
@@ -31,13 +48,12 @@ def translated(path: Path, who: Callable[[], str] = lambda: SOMEBODY) -> Iterato
             raise StorageError(
                 f"{path} cannot be written to: check the permissions of its folder", path=path
             ) from error
+        if getattr(error, "sqlite_errorname", "") in UNSHARED:
+            raise no_sharing(path) from error
         if "full" in text or "disk I/O" in text:
             raise disk_trouble(path, text) from error
         if "unable to open" in text:
-            raise StorageError(
-                f"cannot open {path}: check that its folder exists and can be written to",
-                path=path,
-            ) from error
+            raise StorageError(f"cannot open {path}: {_why_closed(path)}", path=path) from error
         if any(sign in text for sign in DAMAGE):
             raise CorruptError(
                 f"{path} is damaged or no database ({text}): see what `lightrag-jsonl doctor "
@@ -56,3 +72,34 @@ def disk_trouble(path: Path, what: str) -> StorageError:
         "nothing that was stored is lost",
         path=path,
     )
+
+
+def file_trouble(path: Path, error: OSError) -> StorageError:
+    """The system refuses something with a file: what, and what to do."""
+    what = error.strerror or str(error)
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return StorageError(f"{path}: {what}: {_TOO_MANY}", path=path)
+    return disk_trouble(path, what)
+
+
+def no_sharing(path: Path) -> StorageError:
+    """The folder's file system is none for a database that several processes use."""
+    return StorageError(
+        f"{path}: its file system does not keep locks, or shares no memory between processes (some "
+        "network and container file systems do not): put the folder on a local disk",
+        path=path,
+    )
+
+
+def _why_closed(path: Path) -> str:
+    """What keeps SQLite from opening a file, which it does not say itself, and what to do."""
+    try:
+        with contextlib.ExitStack() as opened:
+            for _ in range(FILES):
+                opened.enter_context(os.scandir(path.parent))
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            return f"{error.strerror}: {_TOO_MANY}"
+    if len(os.fsencode(path)) > LONGEST_PATH:
+        return f"its path is longer than SQLite takes (about {LONGEST_PATH} bytes)"
+    return "check that its folder exists, can be written to and has room for another file"

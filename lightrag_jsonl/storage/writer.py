@@ -20,7 +20,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from lightrag_jsonl.errors import LightRAGError, LockedError, StorageError
 from lightrag_jsonl.forks import begun
 from lightrag_jsonl.storage.lock import holder
-from lightrag_jsonl.storage.trouble import disk_trouble, translated
+from lightrag_jsonl.storage.trouble import file_trouble, translated
 
 Result = TypeVar("Result")
 Job = Callable[[sqlite3.Connection], Result]
@@ -214,7 +214,7 @@ class Writer:
             with io.FileIO(f"{self._path}-wal", "r+") as log_file:
                 yield log_file
         except OSError as error:
-            raise disk_trouble(self._path, error.strerror or str(error)) from error
+            raise file_trouble(self._path, error) from error
 
 
 class _Work(Generic[Result]):
