@@ -52,9 +52,7 @@ class Database:
     """
 
     def __init__(self, working_dir: Path | str) -> None:
-        self.working_dir = Path(
-            working_dir
-        ).resolve()  # it stays there, whatever a link leads to later
+        self.working_dir = _resolved(Path(working_dir))
         self._make_directory()
         self.path = (self.working_dir / FILE_NAME).resolve()
         self.read_only = readonly.is_read_only(self.path)
@@ -395,6 +393,16 @@ class Database:
                 path=self.path,
             )
         return found
+
+
+def _resolved(working_dir: Path) -> Path:
+    """Where a folder is: it stays there, whatever a link leads to later."""
+    try:
+        return working_dir.resolve()
+    except (OSError, RuntimeError) as error:  # links in a circle, no current folder any more
+        raise StorageError(
+            f"there is no place for the folder {working_dir}: {error}", path=working_dir
+        ) from error
 
 
 def _connect(path: Path) -> sqlite3.Connection:

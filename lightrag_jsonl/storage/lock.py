@@ -11,12 +11,13 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
-from lightrag_jsonl.errors import LockedError
+from lightrag_jsonl.errors import CorruptError, LockedError
 from lightrag_jsonl.indexfiles import LOCK
 from lightrag_jsonl.storage.trouble import SOMEBODY, translated
+from lightrag_jsonl.text import sanitize
 
 try:
     import fcntl
@@ -97,16 +98,22 @@ def _is_acquired(connection: sqlite3.Connection, path: Path) -> bool:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         return False
+    except CorruptError as error:  # as a power cut may leave it: it is never flushed
+        raise CorruptError(
+            f"{path} is damaged, and holds nothing but who is writing: delete it, and run the same "
+            "command again",
+            path=path,
+        ) from error
     return True
 
 
 def _myself() -> str:
-    since = datetime.now().astimezone().isoformat(timespec="seconds")
+    since = datetime.now(UTC).isoformat(timespec="seconds")  # some zones cannot be had
     return f"{_here()} since {since}"
 
 
 def _here() -> str:
-    return f"process {os.getpid()} on {socket.gethostname()}"
+    return f"process {os.getpid()} on {sanitize(socket.gethostname())}"
 
 
 def _holder(connection: sqlite3.Connection) -> str:

@@ -7,6 +7,7 @@ import contextlib
 import gzip
 import os
 import shutil
+import socket
 import sqlite3
 from pathlib import Path
 
@@ -211,3 +212,36 @@ def test_a_summary_of_format_1_is_renewed_when_it_is_due(tmp_path: Path) -> None
     assert len(llm.requests) == 2
     with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
         assert checks.problems(connection) == []
+
+
+def test_a_folder_that_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links in a circle, and a relative path where the current folder is gone, are errors in words."""
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(StorageError, match=r"the folder .*circle"):
+        Database(tmp_path / "circle" / "kb")
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(StorageError, match="no place for the folder kb"):
+        Database("kb")
+
+
+def test_a_damaged_lock_is_no_damaged_index(tmp_path: Path) -> None:
+    """A power cut may leave it so: the error says that it can go, and without it all is well."""
+    with LightRAG(tmp_path) as rag:
+        rag.insert(Document("Ann met Bob.", id="a"))
+        (tmp_path / "writer.lock").write_bytes(b"not a database at all" * 100)
+        with pytest.raises(CorruptError, match="nothing but who is writing: delete it"):
+            rag.insert(Document("Cid met Dan.", id="b"))
+        (tmp_path / "writer.lock").unlink()
+        assert rag.insert(Document("Cid met Dan.", id="b")).documents == ("b",)
+
+
+@pytest.mark.parametrize("name", ["caf\udce9", "", "乔峰"])
+def test_a_machine_of_an_odd_name(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever writes leaves word of who it is, as far as it can be stored."""
+    monkeypatch.setattr(socket, "gethostname", lambda: name)
+    with LightRAG(tmp_path) as rag:
+        assert rag.insert(Document("Ann met Bob.", id="a")).documents == ("a",)
