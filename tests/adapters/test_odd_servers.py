@@ -124,7 +124,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("ALL_PROXY", "ftp://proxy"),
         ("HTTP_PROXY", "http://[::x"),
-        ("SSL_CERT_FILE", "/none/certificates.pem"),
+        ("SSL_CERT_FILE", __file__),
     ],
 )
 def test_an_environment_that_cannot_be_used_is_told(
