@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +21,8 @@ from lightrag_jsonl.cli.opening import (
     make_embedder,
     recorded,
 )
-from lightrag_jsonl.cli.options import Setup, as_json, models
-from lightrag_jsonl.cli.output import emit_json, say, table
+from lightrag_jsonl.cli.options import Setup, models
+from lightrag_jsonl.cli.output import Reply, replying, table
 from lightrag_jsonl.errors import StorageError
 
 CORE = (
@@ -73,9 +73,8 @@ class Diagnosis:
 @click.command()
 @models
 @click.option("--repair", is_flag=True, help="Rebuild what is derived from texts and records.")
-@as_json
-@click.pass_context
-def doctor(context: click.Context, setup: Setup, repair: bool, as_json: bool) -> None:
+@replying
+def doctor(setup: Setup, repair: bool) -> Reply:
     """Show what will be used, and check the index.
 
     Exit 1 where there is a problem. The check reads the whole index: every reference, every
@@ -85,11 +84,7 @@ def doctor(context: click.Context, setup: Setup, repair: bool, as_json: bool) ->
     """
     trust.named(setup.base_url, setup.embedder_base_url)
     found = diagnose(setup, repair=repair)
-    if as_json:
-        emit_json(found)
-    else:
-        _tell(found)
-    context.exit(1 if found.problems else 0)
+    return Reply(found, "\n".join(_lines(found)), 1 if found.problems else 0)
 
 
 def diagnose(setup: Setup, *, repair: bool = False) -> Diagnosis:
@@ -195,31 +190,25 @@ def _embedder_endpoint(setup: Setup, known: Mapping[str, str]) -> str:
 # ── for people ──────────────────────────────────────────────────────────────────
 
 
-def _tell(found: Diagnosis) -> None:
+def _lines(found: Diagnosis) -> Iterator[str]:
     rows = [("lightrag-jsonl", found.version), ("Python", found.python)]
     rows += [(name, version or "missing") for name, version in found.packages.items()]
     for extra, packages in found.extras.items():
         for name, version in packages.items():
             rows.append((name, f"{version or 'missing'} (extra: {extra})"))
-    say(table(rows))
-    say()
+    yield table(rows) + "\n"
     about = f"±{found.tokenizer_error:.0%}" if found.tokenizer_error else "exact"
     model = _at(found.llm, found.base_url)
-    say(
-        table(
-            [
-                ("tokenizer", f"{found.tokenizer} ({about})"),
-                ("embedder", _at(found.embedder, found.embedder_base_url)),
-                ("model", "none: language rules" if found.llm == NO_MODEL else model),
-                (KEY, "set" if found.key else "not set"),
-                ("index", _index_line(found)),
-            ]
-        )
+    used = (
+        ("tokenizer", f"{found.tokenizer} ({about})"),
+        ("embedder", _at(found.embedder, found.embedder_base_url)),
+        ("model", "none: language rules" if found.llm == NO_MODEL else model),
+        (KEY, "set" if found.key else "not set"),
+        ("index", _index_line(found)),
     )
-    for line in found.repaired:
-        say(f"repaired: {line}")
-    for problem in found.problems:
-        say(f"problem: {problem}")
+    yield table(used)
+    yield from (f"repaired: {line}" for line in found.repaired)
+    yield from (f"problem: {problem}" for problem in found.problems)
 
 
 def _at(model: str, base_url: str) -> str:

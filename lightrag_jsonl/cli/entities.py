@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from lightrag_jsonl.cli.opening import asking, known_aliases, looking
-from lightrag_jsonl.cli.options import Setup, as_json, folder
-from lightrag_jsonl.cli.output import counted, emit_json, say, table
+from lightrag_jsonl.cli.options import Setup, folder
+from lightrag_jsonl.cli.output import Reply, counted, replying, table
 from lightrag_jsonl.text import clean_name, name_key
 
 if TYPE_CHECKING:
@@ -33,26 +33,22 @@ def entities() -> None:
 @click.option(
     "-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N"
 )
-@as_json
-def duplicates(setup: Setup, limit: int, as_json: bool) -> None:
+@replying
+def duplicates(setup: Setup, limit: int) -> Reply:
     """List pairs of entities that may be one, the likeliest first. Nothing is changed."""
     with looking(setup) as rag:
         found = rag.duplicates(limit=limit)
-    if as_json:
-        emit_json(found)
-    elif found:
-        header = ("score", "name", "may be", "types", "because")
-        say(table([_row(one) for one in found], header))
-    else:
-        say("no two entities look alike")
+    header = ("score", "name", "may be", "types", "because")
+    rows = list(map(_row, found))
+    return Reply(found, table(rows, header) if rows else "no two entities look alike")
 
 
 @entities.command()
 @click.argument("names", nargs=-1, required=True)
 @click.option("--into", required=True, metavar="NAME", help="What they are all to be called.")
 @folder
-@as_json
-def merge(setup: Setup, names: tuple[str, ...], into: str, as_json: bool) -> None:
+@replying
+def merge(setup: Setup, names: tuple[str, ...], into: str) -> Reply:
     """Make the entities NAMES one. What the texts say stays as it is, so this can be undone."""
     from lightrag_jsonl.indexing.renaming import undoing
 
@@ -60,30 +56,26 @@ def merge(setup: Setup, names: tuple[str, ...], into: str, as_json: bool) -> Non
     before = known_aliases(setup.working_dir)
     with asking(setup) as rag:
         rag.merge_entities(names, into=into)
-    if as_json:
-        emit_json({"merged": names, "into": into})
-        return
     others = [name for name in names if name_key(name) != name_key(into)]
-    say(f"{counted(len(others), 'name')} now mean{'s' * (len(others) == 1)} {into}")
+    lines = [f"{counted(len(others), 'name')} now mean{'s' * (len(others) == 1)} {into}"]
     for number, step in enumerate(undoing(before, names, into)):
-        say(f"{' ' * 8 if number else 'to undo:'} {_undo(setup, step)}")
+        lines.append(f"{' ' * 8 if number else 'to undo:'} {_undo(setup, step)}")
+    return Reply({"merged": names, "into": into}, "\n".join(lines))
 
 
 @entities.command()
 @click.argument("names", nargs=-1, required=True)
 @folder
-@as_json
-def unmerge(setup: Setup, names: tuple[str, ...], as_json: bool) -> None:
+@replying
+def unmerge(setup: Setup, names: tuple[str, ...]) -> Reply:
     """Make merged NAMES entities of their own again.
 
     A name that others were merged into gives these back.
     """
     with asking(setup) as rag:
         rag.unmerge(*names)
-    if as_json:
-        emit_json({"unmerged": names})
-        return
-    say(f"{counted(len(names), 'name')} on {'its' if len(names) == 1 else 'their'} own again")
+    own = "its" if len(names) == 1 else "their"
+    return Reply({"unmerged": names}, f"{counted(len(names), 'name')} on {own} own again")
 
 
 def _undo(setup: Setup, step: Step) -> str:

@@ -11,7 +11,7 @@ import click
 
 from lightrag_jsonl.cli.opening import looking, reading
 from lightrag_jsonl.cli.options import Setup, as_json, folder
-from lightrag_jsonl.cli.output import counted, emit_json, one_line, say, table
+from lightrag_jsonl.cli.output import Reply, counted, emit_json, one_line, replying, say, table
 from lightrag_jsonl.errors import NotFoundError
 from lightrag_jsonl.indexfiles import check_not_of_index
 
@@ -43,28 +43,25 @@ def explain() -> None:
 @explain.command("list")
 @folder
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
-@as_json
-def list_(setup: Setup, limit: int, as_json: bool) -> None:
+@replying
+def list_(setup: Setup, limit: int) -> Reply:
     """List the newest queries: id, how it went, when, mode and question.
 
     A query is complete, failed, or incomplete: still running, or killed before its end.
     """
     with looking(setup) as rag:
         found = rag.traces(limit=limit)
-    if as_json:
-        emit_json(found)
-        return
     header = ("id", "status", "asked at (UTC)", "mode", "question")
     rows = list(map(_row, found))
-    say(table(rows, header) if rows else "no query is on record")
+    return Reply(found, table(rows, header) if rows else "no query is on record")
 
 
 @explain.command()
 @click.argument("id", required=False)
 @folder
 @click.option("--html", type=FILE, metavar="FILE", help="Write a page with a drawing to FILE.")
-@as_json
-def show(setup: Setup, id: str | None, html: Path | None, as_json: bool) -> None:
+@replying
+def show(setup: Setup, id: str | None, html: Path | None) -> Reply:
     """Show how the answer ID came about, or write it as a web page.
 
     Without an ID it is the newest query. The page stands alone: it needs no network, and a click on a citation opens its passage.
@@ -79,14 +76,11 @@ def show(setup: Setup, id: str | None, html: Path | None, as_json: bool) -> None
         trace = _trace(rag, id)
         sources = rag.sources(trace)
         page = rag.trace_html(trace.id) if html else ""
+    words = "\n".join(_told(trace, sources))
     if html:
         html.write_text(page, encoding="utf-8")
-    if as_json:
-        emit_json({"trace": trace, "sources": _places(trace.chunk_ids, sources)})
-    elif html:
-        say(f"{html}: {len(page):,} characters")
-    else:
-        say("\n".join(_told(trace, sources)))
+        words = f"{html}: {len(page):,} characters"
+    return Reply({"trace": trace, "sources": _places(trace.chunk_ids, sources)}, words)
 
 
 @explain.command()
@@ -94,8 +88,8 @@ def show(setup: Setup, id: str | None, html: Path | None, as_json: bool) -> None
 @click.argument("predicate")
 @click.argument("object")
 @folder
-@as_json
-def edge(setup: Setup, subject: str, predicate: str, object: str, as_json: bool) -> None:
+@replying
+def edge(setup: Setup, subject: str, predicate: str, object: str) -> Reply:
     """Show where the edge SUBJECT PREDICATE OBJECT was read, and which queries chose it.
 
     Any spelling of the ends will do, and any keyword of the predicate.
@@ -106,15 +100,14 @@ def edge(setup: Setup, subject: str, predicate: str, object: str, as_json: bool)
     """
     with looking(setup) as rag:
         found = rag.edge_origins(subject, predicate, object)
-    if as_json:
-        places = _places(found.edge.chunk_ids, found.sources)
-        emit_json({"edge": found.edge, "sources": places, "traces": found.traces})
-        return
-    say(f"Edge: ({', '.join(found.edge.labels)})  {found.edge.id}")
+    lines = [f"Edge: ({', '.join(found.edge.labels)})  {found.edge.id}"]
     for name in found.edge.chunk_ids:
         chunk = found.sources.chunks[name]
-        say(f"  Source: {found.sources.where(name)}, characters {chunk.start}–{chunk.end}")
-    _say_traces(found.traces, "chosen by")
+        lines.append(f"  Source: {found.sources.where(name)}, characters {chunk.start}–{chunk.end}")
+    lines += _traces(found.traces, "chosen by")
+    places = _places(found.edge.chunk_ids, found.sources)
+    plain = {"edge": found.edge, "sources": places, "traces": found.traces}
+    return Reply(plain, "\n".join(lines))
 
 
 @explain.command()
@@ -185,9 +178,8 @@ def export(
 @explain.command()
 @click.argument("ids", nargs=-1)
 @folder
-@as_json
-@click.pass_context
-def verify(context: click.Context, setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
+@replying
+def verify(setup: Setup, ids: tuple[str, ...]) -> Reply:
     """Check the traces IDS again, or all of them with all texts; exit 1 where something is wrong.
 
     The chain is complete, every edge has a chunk, every chunk is exactly its slice of its page,
@@ -196,28 +188,20 @@ def verify(context: click.Context, setup: Setup, ids: tuple[str, ...], as_json: 
     with looking(setup) as rag:
         problems = rag.verify(*ids)
         number = len(ids) or len(rag.traces(limit=-1))
-    if as_json:
-        emit_json({"traces": number, "problems": problems})
-    else:
-        for problem in problems:
-            say(problem)
-        say(f"{counted(number, 'trace')} checked: {_verdict(len(problems))}")
-    context.exit(1 if problems else 0)
+    verdict = counted(len(problems), "problem") if problems else "all is well"
+    lines = [*map(str, problems), f"{counted(number, 'trace')} checked: {verdict}"]
+    return Reply({"traces": number, "problems": problems}, "\n".join(lines), 1 if problems else 0)
 
 
 @explain.command()
 @click.argument("document")
 @folder
-@as_json
-def documents(setup: Setup, document: str, as_json: bool) -> None:
+@replying
+def documents(setup: Setup, document: str) -> Reply:
     """Show what was read from DOCUMENT: its pages, their chunks, and the edges each one states."""
     with looking(setup) as rag:
         found = rag.document_origins(document)
-    if as_json:
-        emit_json(found)
-        return
-    say("\n".join(_tree(found)))
-    _say_traces(found.traces, "shown to")
+    return Reply(found, "\n".join([*_tree(found), *_traces(found.traces, "shown to")]))
 
 
 @explain.command()
@@ -225,15 +209,12 @@ def documents(setup: Setup, document: str, as_json: bool) -> None:
 @click.option(
     "--keep", type=click.IntRange(min=0), required=True, metavar="N", help="The newest N stay."
 )
-@as_json
-def gc(setup: Setup, keep: int, as_json: bool) -> None:
+@replying
+def gc(setup: Setup, keep: int) -> Reply:
     """Forget all but the newest traces."""
     with looking(setup) as rag:
         gone = rag.forget_traces(keep=keep)
-    if as_json:
-        emit_json({"forgotten": gone})
-    else:
-        say(f"{counted(gone, 'trace')} forgotten")
+    return Reply({"forgotten": gone}, f"{counted(gone, 'trace')} forgotten")
 
 
 # ── as it happens ───────────────────────────────────────────────────────────────
@@ -371,10 +352,9 @@ def _trace(rag: LightRAG, id: str | None) -> Trace:
     return rag.trace(newest[0].id if id is None else id)
 
 
-def _say_traces(traces: tuple[TraceSummary, ...], how: str) -> None:
+def _traces(traces: tuple[TraceSummary, ...], how: str) -> Iterator[str]:
     for one in traces:
-        question = one_line(one.question, QUESTION_COLUMNS)
-        say(f"  {how} {one.id}  {one.status}  {question}")
+        yield f"  {how} {one.id}  {one.status}  {one_line(one.question, QUESTION_COLUMNS)}"
 
 
 def _row(one: TraceSummary) -> tuple[str, ...]:
@@ -384,7 +364,3 @@ def _row(one: TraceSummary) -> tuple[str, ...]:
 
 def _time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _verdict(problems: int) -> str:
-    return counted(problems, "problem") if problems else "all is well"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from lightrag_jsonl.cli.opening import NO_MODEL, looking, recorded
-from lightrag_jsonl.cli.options import Setup, as_json, folder
-from lightrag_jsonl.cli.output import counted, emit_json, one_line, say, table
+from lightrag_jsonl.cli.options import Setup, folder
+from lightrag_jsonl.cli.output import Reply, counted, one_line, replying, table
 from lightrag_jsonl.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -20,24 +20,20 @@ LINE_COLUMNS = 60
 
 @click.command()
 @folder
-@as_json
-def status(setup: Setup, as_json: bool) -> None:
+@replying
+def status(setup: Setup) -> Reply:
     """Show what the index holds and how reading went."""
     with looking(setup) as rag:
-        model = recorded(setup.working_dir).get(
-            "cli.llm", NO_MODEL
-        )  # opened for looking, it has none
-        found = replace(rag.status(), llm=model)
-    if as_json:
-        emit_json(found)
-    else:
-        say(table(_status_rows(found)))
+        found = rag.status()
+    model = recorded(setup.working_dir).get("cli.llm", NO_MODEL)  # opened for looking, it has none
+    found = replace(found, llm=model)
+    return Reply(found, table(_status_rows(found)))
 
 
 @click.command()
 @folder
-@as_json
-def documents(setup: Setup, as_json: bool) -> None:
+@replying
+def documents(setup: Setup) -> Reply:
     """List the documents, with their ids and states.
 
     States: done; partial (some chunks failed, or were read in part) and failed (all did), for
@@ -45,18 +41,15 @@ def documents(setup: Setup, as_json: bool) -> None:
     """
     with looking(setup) as rag:
         found = rag.documents()
-    if as_json:
-        emit_json(found)
-        return
     header = ("id", "state", "chunks", "failed", "characters", "title", "source")
-    say(table([_document_row(one) for one in found], header))
+    return Reply(found, table([_document_row(one) for one in found], header))
 
 
 @click.command()
 @click.argument("ids", nargs=-1)
 @folder
-@as_json
-def rejections(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
+@replying
+def rejections(setup: Setup, ids: tuple[str, ...]) -> Reply:
     """List the lines of a model's answers that were refused.
 
     Of all documents, or of those with IDS. Read it before a large corpus is paid for: it tells
@@ -68,15 +61,13 @@ def rejections(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
         if unknown:
             raise NotFoundError(f"no such document: {', '.join(unknown)}")
         found = rag.rejections(*ids)
-    if as_json:
-        emit_json([{"document_id": d, "chunk_id": c, **asdict(r)} for d, c, r in found])
-        return
+    plain = [{"document_id": d, "chunk_id": c, **asdict(r)} for d, c, r in found]
     header = ("document", "chunk", "line", "reason", "detail", "text")
     rows = [
         (d, c, r.line, r.reason, one_line(r.detail, LINE_COLUMNS), one_line(r.text, LINE_COLUMNS))
         for d, c, r in found
     ]
-    say(table(rows, header) if rows else "nothing was refused")
+    return Reply(plain, table(rows, header) if rows else "nothing was refused")
 
 
 def _document_row(one: DocumentStatus) -> tuple[object, ...]:

@@ -32,19 +32,16 @@ FORGOTTEN = (  # options of one run, not of the index
 )
 
 
-@contextlib.contextmanager
-def looking(setup: Setup) -> Iterator[LightRAG]:
+def looking(setup: Setup) -> LightRAG:
     """An existing index to look at: no model is needed, whatever it was built with."""
     from lightrag_jsonl.sync import LightRAG
 
     known = require_index(setup.working_dir)
     embedder = Recorded(known["embedder"], int(known["dim"])) if "embedder" in known else None
-    with LightRAG(setup.working_dir, embedder=embedder, language=_language(setup, known)) as rag:
-        yield rag
+    return LightRAG(setup.working_dir, embedder=embedder, language=_language(setup, known))
 
 
-@contextlib.contextmanager
-def asking(setup: Setup) -> Iterator[LightRAG]:
+def asking(setup: Setup) -> LightRAG:
     """An existing index to ask, with the model that was named now and the recorded embedder.
 
     If it is the model that read the texts, it is asked where it was then.
@@ -54,12 +51,10 @@ def asking(setup: Setup) -> Iterator[LightRAG]:
     if url is None and setup.llm not in (None, NO_MODEL) and setup.llm == known.get("cli.llm"):
         url = known.get("cli.base_url")
         trust.check(url, setup, "--base-url")
-    with _open(setup, known, make_llm(setup.llm, url), None) as rag:
-        yield rag
+    return _open(setup, known, make_llm(setup.llm, url), None)
 
 
-@contextlib.contextmanager
-def inserting(setup: Setup, given: Mapping[str, Any]) -> Iterator[LightRAG]:
+def inserting(setup: Setup, given: Mapping[str, Any]) -> LightRAG:
     """An index to write to, made if there is none; what it is built with is remembered."""
     known = recorded(setup.working_dir)
     if setup.llm is None and known.get("cli.llm", NO_MODEL) != NO_MODEL:
@@ -70,13 +65,16 @@ def inserting(setup: Setup, given: Mapping[str, Any]) -> Iterator[LightRAG]:
     if given.get("extraction") == "extract-with-ontologies" and "ontology" not in given:
         raise click.UsageError("--extraction extract-with-ontologies needs an --ontology")
     llm = make_llm(setup.llm, setup.base_url)
-    with _open(setup, known, llm, index_options(given)) as rag:
+    rag = _open(setup, known, llm, index_options(given))
+    try:
         remember(setup.working_dir, known, _memories(setup, known, given))
-        yield rag
+    except BaseException:
+        rag.close()
+        raise
+    return rag
 
 
-@contextlib.contextmanager
-def going_on(setup: Setup, given: Mapping[str, Any]) -> Iterator[LightRAG]:
+def going_on(setup: Setup, given: Mapping[str, Any]) -> LightRAG:
     """An existing index to go on with, as the insert before was set up, unless told otherwise."""
     known = require_index(setup.working_dir)
     model, url = setup.llm or known.get("cli.llm"), llm_url(setup, known)
@@ -86,8 +84,7 @@ def going_on(setup: Setup, given: Mapping[str, Any]) -> Iterator[LightRAG]:
     if setup.prompts is None and known.get("cli.prompts"):
         setup = replace(setup, prompts=Path(known["cli.prompts"]))
     options = index_options({**_recorded_options(setup.working_dir, known), **given})
-    with _open(setup, known, llm, options) as rag:
-        yield rag
+    return _open(setup, known, llm, options)
 
 
 @contextlib.contextmanager

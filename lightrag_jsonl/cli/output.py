@@ -4,21 +4,49 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import math
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from numbers import Real
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 
+from lightrag_jsonl.cli.options import as_json
 from lightrag_jsonl.types import Json, Usage
 
 GAP = "  "
 KEPT_CONTROLS = frozenset("\n\t")
+
+
+class Reply(NamedTuple):
+    """What a command found: a value for programs, the same in words for people, and its exit status."""
+
+    value: object
+    words: object
+    status: int = 0
+
+
+def replying(command: Callable[..., Reply]) -> Callable[..., None]:
+    """Give a command the option --json, and print its reply in the form that was asked for."""
+
+    @as_json
+    @functools.wraps(command)
+    def replied(*setup: object, as_json: bool, **given: Any) -> None:
+        reply = command(*setup, **given)
+        if as_json:
+            emit_json(reply.value)
+        else:
+            say(reply.words)
+        if reply.status:
+            raise click.exceptions.Exit(reply.status)
+
+    return replied
 
 
 def emit_json(value: object, *, indent: int | None = 2) -> None:

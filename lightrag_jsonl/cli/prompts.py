@@ -9,7 +9,7 @@ import click
 
 from lightrag_jsonl.cli.options import as_json, has_prompts
 from lightrag_jsonl.cli.options import prompts as overrides
-from lightrag_jsonl.cli.output import counted, emit_json, say, table
+from lightrag_jsonl.cli.output import Reply, counted, emit_json, replying, table
 
 if TYPE_CHECKING:
     from lightrag_jsonl.prompts import Prompt, PromptManager
@@ -37,16 +37,14 @@ def prompts() -> None:
 @prompts.command("list")
 @language
 @overrides
-@as_json
-def list_(language: str, prompts: Path | None, as_json: bool) -> None:
+@replying
+def list_(language: str, prompts: Path | None) -> Reply:
     """List the prompts: id, form of the answer, revision, variables."""
     manager = _load(language, prompts)
     rows = [(id, manager.prompt(id)) for id in manager.ids]
-    if as_json:
-        emit_json([_summary(id, prompt) for id, prompt in rows])
-        return
+    plain = [_summary(id, prompt) for id, prompt in rows]
     header = ("id", "answer", "revision", "variables", "also called")
-    say(table([_row(id, prompt) for id, prompt in rows], header))
+    return Reply(plain, table([_row(id, prompt) for id, prompt in rows], header))
 
 
 @prompts.command()
@@ -80,9 +78,8 @@ def show(id: str, language: str, prompts: Path | None, as_json: bool) -> None:
 
 @prompts.command()
 @click.argument("folder", required=False, type=click.Path(exists=True, path_type=Path))
-@as_json
-@click.pass_context
-def check(context: click.Context, folder: Path | None, as_json: bool) -> None:
+@replying
+def check(folder: Path | None) -> Reply:
     """Check the prompt files of FOLDER, or the packaged ones; exit 1 where something is wrong.
 
     Looks at templates, declared variables, schemas, and every example against its schema; names
@@ -93,14 +90,13 @@ def check(context: click.Context, folder: Path | None, as_json: bool) -> None:
 
     folders = [folder] if folder else [prompt_folder(code) for code in PACKAGED]
     checked = [(str(one), check_set(one), strangers(one)) for one in folders]
-    if as_json:
-        emit_json([{"folder": name, "problems": p, "notes": n} for name, p, n in checked])
-    else:
-        for name, problems, notes in checked:
-            say(f"{name}: {counted(len(problems), 'problem') if problems else 'sound'}")
-            for told in (*problems, *(f"note: {note}" for note in notes)):
-                say(f"  {told}")
-    context.exit(1 if any(problems for _, problems, _ in checked) else 0)
+    lines = []
+    for name, problems, notes in checked:
+        lines.append(f"{name}: {counted(len(problems), 'problem') if problems else 'sound'}")
+        lines += [f"  {told}" for told in (*problems, *(f"note: {note}" for note in notes))]
+    plain = [{"folder": name, "problems": p, "notes": n} for name, p, n in checked]
+    failed = any(problems for _, problems, _ in checked)
+    return Reply(plain, "\n".join(lines), 1 if failed else 0)
 
 
 def _load(language: str, overrides: Path | None) -> PromptManager:

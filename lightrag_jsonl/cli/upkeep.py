@@ -12,14 +12,8 @@ from lightrag_jsonl.cli.opening import (
     remember,
     require_index,
 )
-from lightrag_jsonl.cli.options import (
-    Setup,
-    as_json,
-    embedder_base_url,
-    embedder_option,
-    folder,
-)
-from lightrag_jsonl.cli.output import counted, emit_json, say, table
+from lightrag_jsonl.cli.options import Setup, embedder_base_url, embedder_option, folder
+from lightrag_jsonl.cli.output import Reply, counted, replying, table
 from lightrag_jsonl.cli.progress import interruptible, text_bar
 
 
@@ -30,45 +24,37 @@ def cache() -> None:
 
 @cache.command()
 @folder
-@as_json
-def stats(setup: Setup, as_json: bool) -> None:
+@replying
+def stats(setup: Setup) -> Reply:
     """Show how many answers and vectors are kept."""
     with looking(setup) as rag:
         found = rag.cache_stats()
-    if as_json:
-        emit_json(found)
-        return
     tokens = f"{found.input_tokens:,} tokens in, {found.output_tokens:,} out"
-    say(
-        table(
-            [
-                ("model answers", f"{found.completions:,} ({tokens})"),
-                ("vectors", f"{found.embeddings:,} ({found.unused_embeddings:,} not in use)"),
-            ]
-        )
+    rows = (
+        ("model answers", f"{found.completions:,} ({tokens})"),
+        ("vectors", f"{found.embeddings:,} ({found.unused_embeddings:,} not in use)"),
     )
+    return Reply(found, table(rows))
 
 
 @cache.command()
 @folder
-@as_json
-def clear(setup: Setup, as_json: bool) -> None:
+@replying
+def clear(setup: Setup) -> Reply:
     """Forget the models' answers and the vectors not in use.
 
     The graph stays as it is; but the same texts or questions would have to be paid for again.
     """
     with looking(setup) as rag:
         number = rag.clear_cache()
-    if as_json:
-        emit_json({"cleared": number})
-    else:
-        say(f"forgot {counted(number, 'answer or vector', 'answers and vectors')}")
+    words = f"forgot {counted(number, 'answer or vector', 'answers and vectors')}"
+    return Reply({"cleared": number}, words)
 
 
 @click.command()
 @folder
-@as_json
-def vacuum(setup: Setup, as_json: bool) -> None:
+@replying
+def vacuum(setup: Setup) -> Reply:
     """Give unused space back to the disk.
 
     The whole database is written anew. Answers wait until that is done, since each leaves a trace:
@@ -76,18 +62,15 @@ def vacuum(setup: Setup, as_json: bool) -> None:
     """
     with looking(setup) as rag:
         freed = rag.vacuum()
-    if as_json:
-        emit_json({"bytes": freed})
-    else:
-        say(f"{freed / 1e6:,.1f} MB given back")
+    return Reply({"bytes": freed}, f"{freed / 1e6:,.1f} MB given back")
 
 
 @click.command()
 @folder
 @embedder_option(required=True)
 @embedder_base_url
-@as_json
-def reembed(setup: Setup, embedder: str, embedder_base_url: str | None, as_json: bool) -> None:
+@replying
+def reembed(setup: Setup, embedder: str, embedder_base_url: str | None) -> Reply:
     """Move the index to another embedder.
 
     No model reads the texts again. The old vectors serve until all of the new ones are stored.
@@ -103,7 +86,5 @@ def reembed(setup: Setup, embedder: str, embedder_base_url: str | None, as_json:
     with interruptible(hint), looking(setup) as rag, text_bar() as watcher:
         number = rag.reembed(new, watcher=watcher)
         remember(setup.working_dir, known, embedder_memories(embedder, embedder_base_url))
-    if as_json:
-        emit_json({"embedder": new.name, "dim": new.dim, "texts": number})
-    else:
-        say(f"{counted(number, 'text')} embedded with {new.name}")
+    done = {"embedder": new.name, "dim": new.dim, "texts": number}
+    return Reply(done, f"{counted(number, 'text')} embedded with {new.name}")
