@@ -30,11 +30,6 @@ def means_of(models: Mapping[str, Json]) -> Means:
     return "json_schema"
 
 
-def has_grammars(means: Means) -> bool:
-    """Whether entity names can be held to a list by these means."""
-    return means != "json_schema"
-
-
 def constraint(means: Means, schema: Json, names: Sequence[str] | None) -> dict[str, Json]:
     """The fields of a request that hold its answer to lines of `schema`.
 
@@ -74,20 +69,14 @@ def unwrap(text: str) -> str:
 
 def _object_of_records(schema: Json) -> dict[str, Json]:
     """A schema for a whole answer; definitions move to where references look for them."""
-    wrapped: dict[str, Json] = {
+    shared: dict[str, Json] = {}
+    if isinstance(schema, dict):
+        shared = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
+        schema = {key: part for key, part in schema.items() if key not in shared}
+    return {
         "type": "object",
         "properties": {"records": {"type": "array", "items": schema}},
         "required": ["records"],
         "additionalProperties": False,
+        **shared,
     }
-    if isinstance(schema, dict):
-        shared: dict[str, Json] = {
-            key: schema[key] for key in ("$defs", "definitions") if key in schema
-        }
-        items: Json = {key: part for key, part in schema.items() if key not in shared}
-        wrapped = {
-            **wrapped,
-            **shared,
-            "properties": {"records": {"type": "array", "items": items}},
-        }
-    return wrapped

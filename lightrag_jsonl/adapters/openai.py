@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Literal
 
-from lightrag_jsonl.adapters.constrain import Means, constraint, has_grammars, means_of, unwrap
+from lightrag_jsonl.adapters.constrain import Means, constraint, means_of, unwrap
 from lightrag_jsonl.adapters.endpoint import Endpoint, JsonObject
 from lightrag_jsonl.adapters.faults import EndpointError
 from lightrag_jsonl.adapters.openai_embedder import OpenAIEmbedder
@@ -164,7 +164,7 @@ class OpenAILLM:
                 if error.status is None:
                     return None
                 self._means = "json_schema"
-            if self.constrain == "grounded" and not has_grammars(self._means):
+            if self.constrain == "grounded" and self._means == "json_schema":
                 log.warning("%s takes no grammar: entity names stay free", self._endpoint.host)
         return self._means
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from lightrag_jsonl.units import unit_rows
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
-    from tokenizers import Tokenizer as FastTokenizer
 
 HUB_SNAPSHOT = re.compile(r"models--(?P<owner>.+?)--(?P<model>.+)")
 PLAIN_FOLDERS = frozenset({"model", "models", "final", "checkpoint", "export", "onnx"})
@@ -63,7 +62,7 @@ class SentenceTransformerEmbedder:
         self._name = name or _model_name(self._source) + suffix
         self._dim = dim
         self._model: SentenceTransformer | None = None
-        self._clipper: _Clipper | None = None
+        self._clip: Callable[[str], str] | None = None
         self._loading = threading.Lock()
         self._thread = Threads(1)  # a model is not made for two at once
 
@@ -92,9 +91,9 @@ class SentenceTransformerEmbedder:
     def clip(self, text: str) -> str:
         """The part of a passage that the model reads, cut at a character; loads the model."""
         model = self._loaded()
-        if self._clipper is None:
-            self._clipper = _Clipper.of(model, self._prompt(model, "passage"))
-        return self._clipper.clip(sanitize(text))
+        if self._clip is None:
+            self._clip = _clipper(model, self._prompt(model, "passage"))
+        return self._clip(sanitize(text))
 
     def _encode(self, texts: list[str], kind: Literal["query", "passage"]) -> Vectors:
         model = self._loaded()
@@ -126,16 +125,9 @@ class SentenceTransformerEmbedder:
     def _loaded(self) -> SentenceTransformer:
         with self._loading:
             if self._model is None:
-                cut_off = False
-                try:
-                    from sentence_transformers import SentenceTransformer
-
-                    cut_off = _is_cut_off(self._source)
-                    self._model = SentenceTransformer(
-                        self._source, device=self._device, local_files_only=cut_off
-                    )
-                except LOAD_ERRORS as error:
-                    raise EmbeddingError(_cannot_load(self._source, error, cut_off)) from error
+                self._model = _load(
+                    "SentenceTransformer", self._source, EmbeddingError, device=self._device
+                )
                 if self._max_length is not None:
                     self._model.max_seq_length = self._max_length
             return self._model
@@ -195,52 +187,36 @@ class CrossEncoderReranker:
 
     def _loaded(self) -> CrossEncoder:
         if self._model is None:
-            cut_off = False
-            try:
-                from sentence_transformers import CrossEncoder
-
-                cut_off = _is_cut_off(self._source)
-                self._model = CrossEncoder(
-                    self._source,
-                    device=self._device,
-                    max_length=self._max_length,
-                    local_files_only=cut_off,
-                )
-            except LOAD_ERRORS as error:
-                raise LLMError(_cannot_load(self._source, error, cut_off)) from error
+            self._model = _load(
+                "CrossEncoder",
+                self._source,
+                LLMError,
+                device=self._device,
+                max_length=self._max_length,
+            )
         return self._model
 
 
-class _Clipper:
+def _clipper(model: SentenceTransformer, prompt: str) -> Callable[[str], str]:
     """Cuts passages where a model's tokenizer would, without touching the tokenizer it uses."""
+    from tokenizers import Tokenizer
 
-    def __init__(self, tokenizer: FastTokenizer | None, room: int | None, prompt: str) -> None:
-        self._tokenizer = tokenizer
-        self._room = room
-        self._prompt = prompt
+    fast, length = getattr(model.tokenizer, "backend_tokenizer", None), model.max_seq_length
+    if not isinstance(fast, Tokenizer) or not isinstance(length, int):
+        return str
+    own = Tokenizer.from_str(fast.to_str())
+    own.no_truncation()
+    own.no_padding()
+    room = length - own.num_special_tokens_to_add(is_pair=False)
 
-    @classmethod
-    def of(cls, model: SentenceTransformer, prompt: str) -> _Clipper:
-        from tokenizers import Tokenizer as FastTokenizer
-
-        fast = getattr(model.tokenizer, "backend_tokenizer", None)
-        length = model.max_seq_length
-        if not isinstance(fast, FastTokenizer) or not isinstance(length, int):
-            return cls(None, None, prompt)
-        own = FastTokenizer.from_str(fast.to_str())
-        own.no_truncation()
-        own.no_padding()
-        return cls(own, length - own.num_special_tokens_to_add(is_pair=False), prompt)
-
-    def clip(self, text: str) -> str:
-        if self._tokenizer is None or self._room is None:
+    def clip(text: str) -> str:
+        whole = prompt + text
+        offsets = own.encode(whole, add_special_tokens=False).offsets
+        if len(offsets) <= room:
             return text
-        whole = self._prompt + text
-        offsets = self._tokenizer.encode(whole, add_special_tokens=False).offsets
-        if len(offsets) <= self._room:
-            return text
-        end = offsets[self._room - 1][1] if self._room > 0 else 0
-        return whole[len(self._prompt) : end]
+        return whole[len(prompt) : offsets[room - 1][1] if room > 0 else 0]
+
+    return clip
 
 
 def _model_name(source: str) -> str:
@@ -285,6 +261,19 @@ def _dim_of(model: SentenceTransformer) -> int:
     if not isinstance(dim, int):
         raise EmbeddingError("the model does not tell how long its vectors are: give dim=")
     return dim
+
+
+def _load(kind: str, source: str, failure: type[Exception], **settings: object) -> Any:
+    """A model of a class of the package, by its hub name or folder; where it fails, `failure`."""
+    cut_off = False
+    try:
+        import sentence_transformers
+
+        cut_off = _is_cut_off(source)
+        make = getattr(sentence_transformers, kind)
+        return make(source, local_files_only=cut_off, **settings)
+    except LOAD_ERRORS as error:
+        raise failure(_cannot_load(source, error, cut_off)) from error
 
 
 def _is_cut_off(source: str) -> bool:
