@@ -91,5 +91,6 @@ class NotFoundError(LightRAGError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
-# What Python raises over a value of another kind than was expected: a damaged database has some.
+# What Python raises over a value of another kind than was expected: a damaged database has some,
+# a user's YAML and templates too.
 MISREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

@@ -59,7 +59,7 @@ def show(id: str, language: str, prompts: Path | None, as_json: bool) -> None:
     Example:
       lightrag-jsonl prompts show extract-graph --language zh > mine/extract-graph.md
     """
-    from lightrag_jsonl.prompts.files import prompt_folder, read_prompt_file
+    from lightrag_jsonl.prompts.files import prompt_folder
 
     manager = _load(language, prompts)
     prompt = manager.prompt(id)
@@ -70,9 +70,9 @@ def show(id: str, language: str, prompts: Path | None, as_json: bool) -> None:
     if not as_json:
         click.echo(path.read_text(encoding="utf-8-sig"), nl=False)
         return
-    file = read_prompt_file(path)
+    system, user = prompt.text
     schema = prompt.schema.source if prompt.schema else None
-    parts = {"system": file.system, "user": file.user, "schema": schema, "file": path}
+    parts = {"system": system, "user": user, "schema": schema, "file": path}
     emit_json({**_summary(real, prompt), **parts, "examples": prompt.examples})
 
 

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lightrag_jsonl.errors import ConfigError
+from lightrag_jsonl.errors import MISREAD, ConfigError
 from lightrag_jsonl.indexfiles import check_not_of_index
-from lightrag_jsonl.prompts.files import BAD_VALUES
 from lightrag_jsonl.text import name_key
 from lightrag_jsonl.types import Json, Record
 
@@ -293,7 +292,7 @@ def _yaml(text: str, path: Path) -> object:
 
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, *BAD_VALUES) as error:
+    except (yaml.YAMLError, RecursionError, *MISREAD) as error:
         raise ConfigError(f"ontology {path}: neither JSON nor YAML: {error}") from error
 
 

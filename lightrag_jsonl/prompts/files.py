@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from lightrag_jsonl.errors import PromptError
+from lightrag_jsonl.errors import MISREAD, PromptError
 from lightrag_jsonl.indexfiles import check_not_of_index
 from lightrag_jsonl.prompts.prompt import Prompt, prompt_from
 from lightrag_jsonl.types import Json
@@ -17,27 +15,7 @@ _FILE = re.compile(
 )
 _HEADING = re.compile(r"^# (?P<part>\w+)[ \t]*\n", re.MULTILINE)
 _PARTS = ("system", "user")
-_LONG = (
-    10_000  # characters; deep nesting in more makes libyaml run out of stack, and the process die
-)
-BAD_VALUES = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-# PyYAML lets through what goes wrong when it makes values: of `2024-13-45`, of `!!int ""`, …
-
-
-@dataclass(frozen=True, slots=True)
-class PromptFile:
-    """One file, taken apart: the front matter and the two parts (`system` may be empty)."""
-
-    id: str
-    path: Path
-    settings: Mapping[str, Json]
-    system: str
-    user: str
-
-    @property
-    def origin(self) -> str:
-        """The folder and the file, as errors name it."""
-        return f"{self.path.parent.name}/{self.path.name}"
+_LONG = 10_000  # characters; of deep nesting in more libyaml runs out of stack: the process dies
 
 
 def packaged_folder(language: str | Path) -> Path | None:
@@ -71,22 +49,13 @@ def folder_prompts(folder: Path) -> dict[str, Prompt]:
     return {path.stem: file_prompt(path) for path in paths}
 
 
-def file_prompt(path: Path) -> Prompt:
-    """The prompt of one file, not yet checked."""
-    file = read_prompt_file(path)
-    for key in ("prompt", "system"):
-        if key in file.settings:
-            raise PromptError(f"{file.origin}: {key}: belongs under `# system` or `# user`")
-    return prompt_from(file.settings, template=file.user, system=file.system, origin=file.origin)
-
-
 def prompt_paths(folder: Path) -> tuple[Path, ...]:
     """The prompt files of a folder, by name."""
     return tuple(sorted(path for path in folder.glob("*.md") if path.stem.lower() != "readme"))
 
 
-def read_prompt_file(path: Path) -> PromptFile:
-    """Take one file apart; `PromptError` names it where it has another form."""
+def file_prompt(path: Path) -> Prompt:
+    """The prompt of one file, not yet checked; `PromptError` names a file of another form."""
     origin = f"{path.parent.name}/{path.name}"
     check_not_of_index(path)
     try:
@@ -98,7 +67,11 @@ def read_prompt_file(path: Path) -> PromptFile:
         raise PromptError(f"{origin}: must begin with YAML front matter between two lines of ---")
     settings = _settings(match["settings"], origin)
     parts = _parts(match["body"], origin)
-    return PromptFile(path.stem, path, settings, parts.get("system", ""), parts["user"])
+    for key in ("prompt", "system"):
+        if key in settings:
+            raise PromptError(f"{origin}: {key}: belongs under `# system` or `# user`")
+    system = parts.get("system", "")
+    return prompt_from(settings, template=parts["user"], system=system, origin=origin)
 
 
 def _places() -> tuple[Path, Path]:
@@ -114,7 +87,7 @@ def _settings(text: str, origin: str) -> dict[str, Json]:
     loader = fast if len(text) <= _LONG else yaml.SafeLoader
     try:
         settings = yaml.load(text, Loader=loader)
-    except (yaml.YAMLError, *BAD_VALUES) as error:
+    except (yaml.YAMLError, RecursionError, *MISREAD) as error:  # as of `2024-13-45`, `!!int ""`
         raise PromptError(f"{origin}: front matter: {error}") from error
     if not isinstance(settings, dict):
         raise PromptError(f"{origin}: front matter: must hold `key: value` lines")

@@ -7,20 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from lightrag_jsonl.errors import PromptError
+from lightrag_jsonl.errors import MISREAD, PromptError
 from lightrag_jsonl.types import Message
 
 if TYPE_CHECKING:
     import jinja2
-
-_USER_TEMPLATE_ERRORS = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)  # what the expressions of a template can raise on values they were not written for
 
 
 class Template:
@@ -79,7 +70,7 @@ class Template:
             return compiled.render(values)
         except TemplateError as error:
             raise PromptError(f"{self.origin}: {_trouble(error, values)}") from error
-        except _USER_TEMPLATE_ERRORS as error:
+        except (*MISREAD, RecursionError) as error:  # an expression met another kind of value
             raise PromptError(f"{self.origin}: cannot be rendered: {error}") from error
 
 
