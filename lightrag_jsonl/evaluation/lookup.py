@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.storage import documents, fulltext
@@ -70,10 +69,5 @@ class Lookup:
     def __enter__(self) -> Lookup:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

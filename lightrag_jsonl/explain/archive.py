@@ -8,7 +8,7 @@ from dataclasses import replace
 from lightrag_jsonl.errors import CorruptError, NotFoundError
 from lightrag_jsonl.explain.library import StoredLibrary
 from lightrag_jsonl.explain.rdf import Format, Version
-from lightrag_jsonl.explain.sources import Sources, gather
+from lightrag_jsonl.explain.sources import Sources, look_up
 from lightrag_jsonl.explain.trace import Trace, event_from_json, fold
 from lightrag_jsonl.storage import traces
 from lightrag_jsonl.text import sanitize
@@ -37,7 +37,7 @@ def load(connection: sqlite3.Connection, trace_id: str) -> Trace:
 
 def sources(connection: sqlite3.Connection, trace: Trace) -> Sources:
     """The stored texts behind a trace."""
-    return gather(trace, StoredLibrary(connection))
+    return look_up(trace.chunk_ids, StoredLibrary(connection))
 
 
 def exported(

@@ -17,7 +17,8 @@ from lightrag_jsonl.storage.documents import StoredDocument
 def audit(connection: sqlite3.Connection) -> Iterator[Problem]:
     """Everything that is wrong with stored traces, and with the documents, pages and chunks."""
     yield from audit_traces(connection, [row[0] for row in traces.listed(connection)])
-    yield from _strays(connection)
+    for id in traces.strays(connection):
+        yield Problem(id, "events", "they belong to no trace")
     yield from _texts(connection)
 
 
@@ -39,11 +40,6 @@ def audit_traces(connection: sqlite3.Connection, ids: Iterable[str]) -> Iterator
         if told != (id, status, mode, question):
             yield Problem(id, "events", f"they tell of {told}, the list of {status}, {mode}")
         yield from verify(trace, library)
-
-
-def _strays(connection: sqlite3.Connection) -> Iterator[Problem]:
-    for id in traces.strays(connection):
-        yield Problem(id, "events", "they belong to no trace")
 
 
 def _texts(connection: sqlite3.Connection) -> Iterator[Problem]:

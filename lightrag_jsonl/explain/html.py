@@ -128,10 +128,7 @@ class _Page:
         text = self.trace.answer
         body = "".join(self._paragraphs(text)) if text else f"<p>{self.words['none']}</p>"
         notes = "".join(f'<p class="note">{escape(note)}</p>' for note in self._notes())
-        return (
-            f'<section id="answer"><h2>{self.words["answer"]}</h2>'
-            f'<div class="card answer">{body}</div>{notes}</section>'
-        )
+        return self._section("answer", f'<div class="card answer">{body}</div>{notes}')
 
     def _notes(self) -> Iterator[str]:
         trace = self.trace
@@ -194,20 +191,16 @@ class _Page:
         numbers = {item.id: item.number for item in trace.shown if item.kind == "relation"}
         chosen = sum(edge.id in selected for edge in drawn)
         legend = self._say("legend", drawn=len(drawn), all=len(trace.candidates), chosen=chosen)
-        return (
-            f'<section id="graph"><h2>{self.words["graph"]}</h2><div class="card graph">'
-            f"{draw(drawn, selected, numbers, title=trace.question)}</div>"
-            f'<p class="legend">{legend}</p></section>'
+        drawing = draw(drawn, selected, numbers, title=trace.question)
+        return self._section(
+            "graph", f'<div class="card graph">{drawing}</div><p class="legend">{legend}</p>'
         )
 
     def _edges(self) -> str:
         if not self.trace.selected:
             return ""
         items = "".join(self._edge(chosen) for chosen in self.trace.selected)
-        return (
-            f'<section id="edges"><h2>{self.words["edges"]}</h2>'
-            f'<ol class="edges">{items}</ol></section>'
-        )
+        return self._section("edges", f'<ol class="edges">{items}</ol>')
 
     def _edge(self, chosen: SelectedEdge) -> str:
         source, predicate, target = (escape(label) for label in chosen.edge.labels)
@@ -230,33 +223,23 @@ class _Page:
         if not self.trace.shown:
             return ""
         items = "".join(self._item(item) for item in self.trace.shown)
-        return (
-            f'<section id="shown"><h2>{self.words["shown"]}</h2>'
-            f'<ul class="card shown">{items}</ul></section>'
-        )
+        return self._section("shown", f'<ul class="card shown">{items}</ul>')
 
     def _item(self, item: Shown) -> str:
         """One numbered item; it carries what the panel needs to open it."""
-        chunks = [name for name in item.chunk_ids if name in self.cards]
-        cards = " ".join(self.cards[name] for name in chunks)
+        cards = " ".join(self.cards[name] for name in item.chunk_ids if name in self.cards)
         note = item.text
-        if len(chunks) < len(item.chunk_ids):
-            lost = [c.text for name in item.chunk_ids for c in self._lost(name, item.number)]
-            note = "\n".join(filter(None, [note, self.words["deleted"], *lost]))
+        if lost := [name for name in item.chunk_ids if name not in self.cards]:
+            cited = (c for name in lost for c in self.cited.get(name, ()))
+            quoted = (c.text for c in cited if c.number == item.number)
+            note = "\n".join(filter(None, [note, self.words["deleted"], *quoted]))
         placed = item.kind == "chunk" and item.id in self.cards
-        label = self._where(item.id) if placed else item.label
-        words = f"<p>{escape(label)}</p>"
+        label = escape(self._where(item.id) if placed else item.label)
         return (
             f'<li id="n{item.number}" data-number="{item.number}" data-chunks="{cards}" '
-            f'data-title="[{item.number}] {escape(label)}" data-note="{escape(note)}">'
-            f"{self._number(item.number)}{words}</li>"
+            f'data-title="[{item.number}] {label}" data-note="{escape(note)}">'
+            f"{self._number(item.number)}<p>{label}</p></li>"
         )
-
-    def _lost(self, chunk_id: str, number: int) -> list[Citation]:
-        """What the answer quoted under this number from a chunk that is gone."""
-        if chunk_id in self.cards:
-            return []
-        return [c for c in self.cited.get(chunk_id, ()) if c.number == number]
 
     def _chunks(self) -> str:
         if not self.cards:
@@ -266,7 +249,7 @@ class _Page:
             f'<p class="text">{self._marked(name)}</p></details>'
             for name, card in self.cards.items()
         )
-        return f'<section id="sources"><h2>{self.words["sources"]}</h2>{cards}</section>'
+        return self._section("sources", cards)
 
     def _marked(self, chunk_id: str) -> str:
         """The chunk's text, cut where a citation begins or ends, each cited part with its numbers.
@@ -285,6 +268,9 @@ class _Page:
             over = [(b - a == size > _LONG, n) for a, b, n in spans if a <= start and end <= b]
             parts.append(_mark(escape(chunk.text[start:end]), over))
         return "".join(parts)
+
+    def _section(self, name: str, body: str) -> str:
+        return f'<section id="{name}"><h2>{self.words[name]}</h2>{body}</section>'
 
     def _panel(self) -> str:
         return (

@@ -71,11 +71,6 @@ class Sources:
         return f"Chunk {chunk.index + 1} → Page {chunk.page} → {name}"
 
 
-def gather(trace: Trace, library: Library) -> Sources:
-    """Look up everything that stands behind the trace."""
-    return look_up(trace.chunk_ids, library)
-
-
 def look_up(chunk_ids: Iterable[str], library: Library) -> Sources:
     """Look up chunks with their pages and documents."""
     found = [library.chunk(name) for name in chunk_ids]

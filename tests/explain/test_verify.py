@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from lightrag_jsonl.explain.events import End, Event
-from lightrag_jsonl.explain.sources import gather
+from lightrag_jsonl.explain.sources import look_up
 from lightrag_jsonl.explain.trace import Trace, fold
 from lightrag_jsonl.explain.verify import verify
 
@@ -31,7 +31,7 @@ def test_a_deleted_source_is_no_fault(trace: Trace, shelf: Shelf) -> None:
     shelf.remove("d1")
 
     assert verify(trace, shelf) == ()
-    assert gather(trace, shelf).deleted(trace) == ("d1-0",)
+    assert look_up(trace.chunk_ids, shelf).deleted(trace) == ("d1-0",)
 
 
 def test_an_empty_answer_is_an_answer(trace: Trace, shelf: Shelf) -> None:
