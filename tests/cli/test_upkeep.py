@@ -81,6 +81,8 @@ def test_doctor_finds_damage(kb: Path, statement: str, problem: str) -> None:
 
 
 DERIVED = [
+    "DELETE FROM vectors",
+    "INSERT INTO chunk_terms (chunk_terms) VALUES ('delete-all')",
     "UPDATE documents SET state = 'failed'",
     "DELETE FROM entities WHERE id = 1",
     "DELETE FROM relations WHERE id = 1",
@@ -107,33 +109,6 @@ def test_a_repair_leaves_the_index_as_it_was_before_the_damage(
 
     assert healed.exit_code == 0, healed.output
     assert check_index(kb) == [] and view(kb, times=True) == before
-
-
-def test_doctor_tells_and_repairs(run: Run, kb: Path) -> None:
-    """Problems are status 1; --repair folds the graph anew, after which all is sound."""
-    before = run("export", "-w", kb, "--format", "json").stdout
-    damage(kb, "UPDATE entities SET mentions = 7, name = 'Nobody' WHERE id = 1")
-    damage(kb, "INSERT INTO chunk_terms (chunk_terms) VALUES ('delete-all')")
-
-    sick = run("doctor", "-w", kb)
-    healed = run("doctor", "-w", kb, "--repair")
-
-    assert sick.exit_code == 1 and "problem: " in sick.stdout
-    assert healed.exit_code == 0, healed.output
-    assert "repaired: " in healed.stdout
-    assert run("export", "-w", kb, "--format", "json").stdout == before
-
-
-def test_vectors_that_are_gone_are_made_anew(run: Run, kb: Path) -> None:
-    """Of chunks, entities and relations alike."""
-    damage(kb, "DELETE FROM vectors")
-
-    sick = run("doctor", "-w", kb)
-    healed = run("doctor", "-w", kb, "--repair")
-
-    assert sick.exit_code == 1 and "chunks have no vector" in sick.stdout
-    assert healed.exit_code == 0, healed.output
-    assert "repaired: 0 vectors made anew" not in healed.stdout
 
 
 def test_a_file_that_is_no_database(run: Run, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lightrag_jsonl import AsyncLightRAG, Document, LightRAG
 from lightrag_jsonl.testing import Request, Scripted, ScriptedLLM
@@ -110,27 +111,20 @@ CHINESE = Example(
 
 def opened(folder: Path, example: Example, model: ScriptedLLM | None = None) -> LightRAG:
     """An index with a fixed clock; traces are numbered."""
-    return LightRAG(
-        folder,
-        llm=model or example.model(),
-        language=example.language,
-        clock=lambda: NOON,
-        new_id=numbered(),
-    )
+    return LightRAG(folder, **settings(example, model))
 
 
 def opened_async(folder: Path, example: Example, model: ScriptedLLM | None = None) -> AsyncLightRAG:
     """The same for `async with`."""
-    return AsyncLightRAG(
-        folder,
-        llm=model or example.model(),
-        language=example.language,
-        clock=lambda: NOON,
-        new_id=numbered(),
-    )
+    return AsyncLightRAG(folder, **settings(example, model))
 
 
-def numbered() -> Callable[[], str]:
-    """Ids in a row: 0001, 0002, …"""
+def settings(example: Example, model: ScriptedLLM | None) -> dict[str, Any]:
+    """Ids in a row: 0001, 0002, …; it is always noon."""
     ids = iter(f"{number:04}" for number in range(1, 10_000))
-    return lambda: next(ids)
+    return {
+        "llm": model or example.model(),
+        "language": example.language,
+        "clock": lambda: NOON,
+        "new_id": lambda: next(ids),
+    }

@@ -150,26 +150,11 @@ FAULTS: dict[str, tuple[str, Plant]] = {
     "a page lost": ("offsets", sql("DELETE FROM pages WHERE number = 2")),
     "pages renumbered": ("offsets", sql("UPDATE pages SET number = number + 1 WHERE number = 2")),
     "the pages lost": ("offsets", sql("DELETE FROM pages")),
-    "the answer's event lost": (
-        "events",
-        lost("answer"),
-    ),
-    "the answer emptied": (
-        "answer",
-        event("answer", ENGLISH.answer, ""),
-    ),
-    "the selection lost": (
-        "events",
-        lost("selection"),
-    ),
-    "the retrieval lost": (
-        "events",
-        lost("retrieval"),
-    ),
-    "the session lost": (
-        "events",
-        lost("session"),
-    ),
+    "the answer's event lost": ("events", lost("answer")),
+    "the answer emptied": ("answer", event("answer", ENGLISH.answer, "")),
+    "the selection lost": ("events", lost("selection")),
+    "the retrieval lost": ("events", lost("retrieval")),
+    "the session lost": ("events", lost("session")),
     "the end lost": ("events", lost("end")),
     "all events lost": ("events", sql("DELETE FROM trace_events")),
     "the trace lost, its events kept": ("events", sql("DELETE FROM traces")),
