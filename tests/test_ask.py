@@ -50,24 +50,20 @@ def test_an_answer_is_paid_once(tmp_path: Path) -> None:
     assert asyncio.run(ask_once()) == (True, Usage(), 0)
 
 
-def test_another_request_is_another_answer(tmp_path: Path) -> None:
+async def test_another_request_is_another_answer(tmp_path: Path) -> None:
     """Model, variables, further turns, limit and response type are all part of the key."""
-
-    async def run() -> None:
-        async with asking(tmp_path, lambda request: "x") as (ask, llm):
-            await ask.text("extract-graph", TEXT)
-            await ask.text("extract-graph", {"text": "Ann met Cid."})
-            await ask.text("extract-graph", TEXT, then=[Message("user", "more")])
-            await ask.text("extract-graph", TEXT, max_tokens=7)
-            await ask.jsonl("extract-graph", TEXT)
-            assert len(llm.requests) == 5
-            await ask.text("extract-graph", TEXT)
-            assert len(llm.requests) == 5
-        async with asking(tmp_path, lambda request: "x", name="other") as (ask, llm):
-            await ask.text("extract-graph", TEXT)
-            assert len(llm.requests) == 1
-
-    asyncio.run(run())
+    async with asking(tmp_path, lambda request: "x") as (ask, llm):
+        await ask.text("extract-graph", TEXT)
+        await ask.text("extract-graph", {"text": "Ann met Cid."})
+        await ask.text("extract-graph", TEXT, then=[Message("user", "more")])
+        await ask.text("extract-graph", TEXT, max_tokens=7)
+        await ask.jsonl("extract-graph", TEXT)
+        assert len(llm.requests) == 5
+        await ask.text("extract-graph", TEXT)
+        assert len(llm.requests) == 5
+    async with asking(tmp_path, lambda request: "x", name="other") as (ask, llm):
+        await ask.text("extract-graph", TEXT)
+        assert len(llm.requests) == 1
 
 
 @given(st.lists(st.tuples(st.sampled_from(("system", "user", "assistant")), st.text()), min_size=1))
@@ -80,68 +76,50 @@ def test_answers_paid_for_earlier_are_found_again(turns: list[tuple[str, str]]) 
     assert request_key("gpt-ü", messages, "jsonl", 7) == sha256(written).digest()
 
 
-def test_what_no_utf8_can_hold_reaches_no_model(tmp_path: Path) -> None:
+async def test_what_no_utf8_can_hold_reaches_no_model(tmp_path: Path) -> None:
     """A lone surrogate, in a variable or in a further turn, ends no question."""
-
-    async def run() -> None:
-        async with asking(tmp_path, lambda request: "x") as (ask, llm):
-            await ask.text(
-                "extract-graph", {"text": "Ann \ud800."}, then=[Message("user", "b\udfff")]
-            )
-            await ask.chat([Message("user", "\ud83d")])
-            said = [message.content for request in llm.requests for message in request.messages]
-            assert "Ann \ufffd." in said[-3] and said[-2:] == ["b\ufffd", "\ufffd"]
-
-    asyncio.run(run())
+    async with asking(tmp_path, lambda request: "x") as (ask, llm):
+        await ask.text("extract-graph", {"text": "Ann \ud800."}, then=[Message("user", "b\udfff")])
+        await ask.chat([Message("user", "\ud83d")])
+        said = [message.content for request in llm.requests for message in request.messages]
+        assert "Ann \ufffd." in said[-3] and said[-2:] == ["b\ufffd", "\ufffd"]
 
 
-def test_equal_requests_at_once_share_one_call(tmp_path: Path) -> None:
+async def test_equal_requests_at_once_share_one_call(tmp_path: Path) -> None:
     """The others wait for its answer, and have it for nothing; also where it is an error."""
-
-    async def run() -> None:
-        async with asking(tmp_path, ["yes", LLMError("no")], seconds=0.01) as (ask, llm):
-            replies = await asyncio.gather(*(ask.text("extract-graph", TEXT) for _ in range(9)))
-            assert len(llm.requests) == 1 and {reply.text for reply in replies} == {"yes"}
-            assert sum(reply.usage.calls for reply in replies) == 1
-            other = [ask.text("extract-graph", {"text": "z"}) for _ in range(5)]
-            errors = await asyncio.gather(*other, return_exceptions=True)
-            assert len(llm.requests) == 2 and all(isinstance(e, LLMError) for e in errors)
-
-    asyncio.run(run())
+    async with asking(tmp_path, ["yes", LLMError("no")], seconds=0.01) as (ask, llm):
+        replies = await asyncio.gather(*(ask.text("extract-graph", TEXT) for _ in range(9)))
+        assert len(llm.requests) == 1 and {reply.text for reply in replies} == {"yes"}
+        assert sum(reply.usage.calls for reply in replies) == 1
+        other = [ask.text("extract-graph", {"text": "z"}) for _ in range(5)]
+        errors = await asyncio.gather(*other, return_exceptions=True)
+        assert len(llm.requests) == 2 and all(isinstance(e, LLMError) for e in errors)
 
 
-def test_who_waits_goes_on_where_the_payer_was_cancelled(tmp_path: Path) -> None:
+async def test_who_waits_goes_on_where_the_payer_was_cancelled(tmp_path: Path) -> None:
     """The call is made again by the next one, once."""
-
-    async def run() -> None:
-        async with asking(tmp_path, lambda request: "yes", seconds=0.01) as (ask, llm):
-            first = asyncio.create_task(ask.text("extract-graph", TEXT))
-            await asyncio.sleep(0)
-            others = [asyncio.create_task(ask.text("extract-graph", TEXT)) for _ in range(3)]
-            await asyncio.sleep(0)
-            first.cancel()
-            replies = await asyncio.gather(*others)
-            assert {reply.text for reply in replies} == {"yes"} and len(llm.requests) == 2
-            with pytest.raises(asyncio.CancelledError):
-                await first
-
-    asyncio.run(run())
+    async with asking(tmp_path, lambda request: "yes", seconds=0.01) as (ask, llm):
+        first = asyncio.create_task(ask.text("extract-graph", TEXT))
+        await asyncio.sleep(0)
+        others = [asyncio.create_task(ask.text("extract-graph", TEXT)) for _ in range(3)]
+        await asyncio.sleep(0)
+        first.cancel()
+        replies = await asyncio.gather(*others)
+        assert {reply.text for reply in replies} == {"yes"} and len(llm.requests) == 2
+        with pytest.raises(asyncio.CancelledError):
+            await first
 
 
-def test_who_is_cancelled_while_waiting_for_anothers_call_is(tmp_path: Path) -> None:
+async def test_who_is_cancelled_while_waiting_for_anothers_call_is(tmp_path: Path) -> None:
     """Cancelled together, nobody pays on behalf of the others."""
-
-    async def run() -> None:
-        async with asking(tmp_path, lambda request: "yes", seconds=30) as (ask, llm):
-            asked = [asyncio.create_task(ask.text("extract-graph", TEXT)) for _ in range(5)]
-            await asyncio.sleep(0.01)
-            for task in asked:
-                task.cancel()
-            ended = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 10)
-            assert all(isinstance(end, asyncio.CancelledError) for end in ended)
-            assert len(llm.requests) == 1
-
-    asyncio.run(run())
+    async with asking(tmp_path, lambda request: "yes", seconds=30) as (ask, llm):
+        asked = [asyncio.create_task(ask.text("extract-graph", TEXT)) for _ in range(5)]
+        await asyncio.sleep(0.01)
+        for task in asked:
+            task.cancel()
+        ended = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 10)
+        assert all(isinstance(end, asyncio.CancelledError) for end in ended)
+        assert len(llm.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -185,7 +163,7 @@ def test_a_completion_that_is_none_is_an_error_of_its_own(
     asyncio.run(run())
 
 
-def test_an_answer_that_arrived_is_kept_though_nobody_waits(tmp_path: Path) -> None:
+async def test_an_answer_that_arrived_is_kept_though_nobody_waits(tmp_path: Path) -> None:
     """Cancelling after the model has answered does not lose what was paid."""
     arrived = asyncio.Event()
 
@@ -193,48 +171,37 @@ def test_an_answer_that_arrived_is_kept_though_nobody_waits(tmp_path: Path) -> N
         arrived.set()
         return "yes"
 
-    async def run() -> None:
-        async with asking(tmp_path, answer) as (ask, _):
-            task = asyncio.create_task(ask.text("extract-graph", TEXT))
-            await arrived.wait()
-            await asyncio.sleep(0)
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-        async with asking(tmp_path, []) as (ask, _llm):
-            assert (await ask.text("extract-graph", TEXT)).text == "yes"
-
-    asyncio.run(run())
+    async with asking(tmp_path, answer) as (ask, _):
+        task = asyncio.create_task(ask.text("extract-graph", TEXT))
+        await arrived.wait()
+        await asyncio.sleep(0)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+    async with asking(tmp_path, []) as (ask, _llm):
+        assert (await ask.text("extract-graph", TEXT)).text == "yes"
 
 
-def test_an_answer_is_committed_before_anyone_sees_it(tmp_path: Path) -> None:
+async def test_an_answer_is_committed_before_anyone_sees_it(tmp_path: Path) -> None:
     """Whoever has the answer can find it in the database."""
-
-    async def run() -> None:
-        async with asking(tmp_path, lambda request: "yes") as (ask, _):
-            reply = await ask.text("extract-graph", TEXT)
-            kept = stored(tmp_path, "SELECT key, text, model, prompt FROM completions")
-            assert kept == [(reply.key, "yes", "scripted", "extract-graph")]
-
-    asyncio.run(run())
+    async with asking(tmp_path, lambda request: "yes") as (ask, _):
+        reply = await ask.text("extract-graph", TEXT)
+        kept = stored(tmp_path, "SELECT key, text, model, prompt FROM completions")
+        assert kept == [(reply.key, "yes", "scripted", "extract-graph")]
 
 
-def test_what_goes_on_from_a_paid_answer_is_new(tmp_path: Path) -> None:
+async def test_what_goes_on_from_a_paid_answer_is_new(tmp_path: Path) -> None:
     """It is not looked for, so it is paid for; kept it is all the same, and found by who looks."""
-
-    async def run() -> None:
-        async with asking(tmp_path, lambda request: "x") as (ask, llm):
-            more = [Message("assistant", "x"), Message("user", "more")]
-            for new, calls in ((True, 1), (False, 1), (True, 2)):
-                await ask.text("extract-graph", TEXT, then=more, new=new)
-                assert len(llm.requests) == calls
-            (kept,) = stored(tmp_path, "SELECT count(*) FROM completions")
-            assert kept == (1,)
-
-    asyncio.run(run())
+    async with asking(tmp_path, lambda request: "x") as (ask, llm):
+        more = [Message("assistant", "x"), Message("user", "more")]
+        for new, calls in ((True, 1), (False, 1), (True, 2)):
+            await ask.text("extract-graph", TEXT, then=more, new=new)
+            assert len(llm.requests) == calls
+        (kept,) = stored(tmp_path, "SELECT count(*) FROM completions")
+        assert kept == (1,)
 
 
-def test_answers_wait_for_company_that_may_come(tmp_path: Path) -> None:
+async def test_answers_wait_for_company_that_may_come(tmp_path: Path) -> None:
     """An answer is committed at once where every call in flight has its own already."""
 
     class Watched(Database):
@@ -244,67 +211,52 @@ def test_answers_wait_for_company_that_may_come(tmp_path: Path) -> None:
             self.urgent.append(how["urgent"])
             return super().committed(job, **how)
 
-    async def run() -> None:
-        with contextlib.closing(Watched(tmp_path)) as database:
-            llm = ScriptedLLM(lambda request: "x")
-            ask = Ask(llm, prompts(), database, max_concurrent_calls=3)
-            await asyncio.gather(*(ask.text("extract-graph", {"text": str(n)}) for n in range(3)))
-            await ask.text("extract-graph", TEXT)
-
-    asyncio.run(run())
+    with contextlib.closing(Watched(tmp_path)) as database:
+        llm = ScriptedLLM(lambda request: "x")
+        ask = Ask(llm, prompts(), database, max_concurrent_calls=3)
+        await asyncio.gather(*(ask.text("extract-graph", {"text": str(n)}) for n in range(3)))
+        await ask.text("extract-graph", TEXT)
     assert Watched.urgent == [False, False, True, True]
 
 
 @pytest.mark.parametrize("slots", [1, 3, 16])
-def test_never_more_calls_than_slots(tmp_path: Path, slots: int) -> None:
+async def test_never_more_calls_than_slots(tmp_path: Path, slots: int) -> None:
     """And as many as there are slots, where there is enough to do."""
-
-    async def run() -> None:
-        async with asking(tmp_path, lambda r: "x", slots=slots, seconds=0.002) as (ask, llm):
-            await asyncio.gather(*(ask.text("extract-graph", {"text": str(n)}) for n in range(40)))
-            assert llm.most_in_flight == slots
-
-    asyncio.run(run())
+    async with asking(tmp_path, lambda r: "x", slots=slots, seconds=0.002) as (ask, llm):
+        await asyncio.gather(*(ask.text("extract-graph", {"text": str(n)}) for n in range(40)))
+        assert llm.most_in_flight == slots
 
 
-def test_a_passing_error_is_tried_again_and_others_are_not(tmp_path: Path) -> None:
+async def test_a_passing_error_is_tried_again_and_others_are_not(tmp_path: Path) -> None:
     """Three tries at most, after the pause the server asks for; nothing of a failure is cached."""
     busy = LLMError("busy", transient=True, retry_after=0.001)
-
-    async def run() -> None:
-        script = [busy, busy, "yes", busy, busy, busy, LLMError("no such model"), "now"]
-        async with asking(tmp_path, script) as (ask, llm):
-            assert (await ask.text("extract-graph", TEXT)).text == "yes"
-            with pytest.raises(LLMError, match="busy"):
-                await ask.text("extract-graph", {"text": "a"})
-            with pytest.raises(LLMError, match="no such model"):
-                await ask.text("extract-graph", {"text": "a"})
-            assert (await ask.text("extract-graph", {"text": "a"})).text == "now"
-            assert len(llm.requests) == 8
-
-    asyncio.run(run())
+    script = [busy, busy, "yes", busy, busy, busy, LLMError("no such model"), "now"]
+    async with asking(tmp_path, script) as (ask, llm):
+        assert (await ask.text("extract-graph", TEXT)).text == "yes"
+        with pytest.raises(LLMError, match="busy"):
+            await ask.text("extract-graph", {"text": "a"})
+        with pytest.raises(LLMError, match="no such model"):
+            await ask.text("extract-graph", {"text": "a"})
+        assert (await ask.text("extract-graph", {"text": "a"})).text == "now"
+        assert len(llm.requests) == 8
 
 
-def test_an_unreadable_json_answer_is_asked_for_once_more(tmp_path: Path) -> None:
+async def test_an_unreadable_json_answer_is_asked_for_once_more(tmp_path: Path) -> None:
     """Then it is an error with the text in it, and neither answer stays in the cache."""
     good = '{"high_level_keywords": ["a"], "low_level_keywords": ["b"]}'
     variables = {"query": "who?", "history": ""}
-
-    async def run() -> None:
-        async with asking(tmp_path, ["nonsense", good]) as (ask, _):
-            value = await ask.json("keywords", variables, spending := Spending())
-            assert value == {"high_level_keywords": ["a"], "low_level_keywords": ["b"]}
-            assert spending.spent.calls == 2
-        async with asking(tmp_path, ["bad", "worse"]) as (ask, _):
-            with pytest.raises(ResponseError) as caught:
-                await ask.json("keywords", {"query": "what?", "history": ""}, spending)
-            assert caught.value.text == "worse" and spending.spent.calls == 4
-        assert stored(tmp_path, "SELECT text FROM completions") == [(good,)]
-
-    asyncio.run(run())
+    async with asking(tmp_path, ["nonsense", good]) as (ask, _):
+        value = await ask.json("keywords", variables, spending := Spending())
+        assert value == {"high_level_keywords": ["a"], "low_level_keywords": ["b"]}
+        assert spending.spent.calls == 2
+    async with asking(tmp_path, ["bad", "worse"]) as (ask, _):
+        with pytest.raises(ResponseError) as caught:
+            await ask.json("keywords", {"query": "what?", "history": ""}, spending)
+        assert caught.value.text == "worse" and spending.spent.calls == 4
+    assert stored(tmp_path, "SELECT text FROM completions") == [(good,)]
 
 
-def test_a_spent_budget_stops_calls_but_not_cached_answers(tmp_path: Path) -> None:
+async def test_a_spent_budget_stops_calls_but_not_cached_answers(tmp_path: Path) -> None:
     """The limit is asked before each call, and told what each one cost."""
 
     class Two(Spending):
@@ -312,19 +264,16 @@ def test_a_spent_budget_stops_calls_but_not_cached_answers(tmp_path: Path) -> No
             if self.spent.calls >= 2:
                 raise BudgetError("enough")
 
-    async def run() -> None:
-        async with asking(tmp_path, lambda r: "x") as (ask, llm):
-            budget = Two()
-            for number in (1, 2, 1, 2):
-                await ask.text("extract-graph", {"text": str(number)}, spending=budget)
-            with pytest.raises(BudgetError):
-                await ask.text("extract-graph", {"text": "3"}, spending=budget)
-            assert len(llm.requests) == 2
-
-    asyncio.run(run())
+    async with asking(tmp_path, lambda r: "x") as (ask, llm):
+        budget = Two()
+        for number in (1, 2, 1, 2):
+            await ask.text("extract-graph", {"text": str(number)}, spending=budget)
+        with pytest.raises(BudgetError):
+            await ask.text("extract-graph", {"text": "3"}, spending=budget)
+        assert len(llm.requests) == 2
 
 
-def test_a_stream_is_kept_whole_and_read_from_the_cache(tmp_path: Path) -> None:
+async def test_a_stream_is_kept_whole_and_read_from_the_cache(tmp_path: Path) -> None:
     """The pieces put together are the answer; the second time it costs nothing."""
     variables = {
         "context": "c",
@@ -334,16 +283,12 @@ def test_a_stream_is_kept_whole_and_read_from_the_cache(tmp_path: Path) -> None:
         "user_prompt": "",
     }
     needed = {name: variables[name] for name in prompts().prompt("answer").inputs}
-
-    async def run() -> None:
-        async with asking(tmp_path, ["one two three"]) as (ask, _):
-            for pieces in (["one", " two", " three"], ["one two three"]):
-                replies: list[Reply] = []
-                stream = ask.stream("answer", needed, replies)
-                assert [piece async for piece in stream] == pieces
-                assert [reply.usage.calls for reply in replies] == [int(len(pieces) > 1)]
-
-    asyncio.run(run())
+    async with asking(tmp_path, ["one two three"]) as (ask, _):
+        for pieces in (["one", " two", " three"], ["one two three"]):
+            replies: list[Reply] = []
+            stream = ask.stream("answer", needed, replies)
+            assert [piece async for piece in stream] == pieces
+            assert [reply.usage.calls for reply in replies] == [int(len(pieces) > 1)]
 
 
 def test_who_is_spoken_to_gets_a_text(tmp_path: Path) -> None:
@@ -398,60 +343,44 @@ def test_a_cut_answer_is_known_as_cut(
     assert len(told) == (2 if reason == "length" else 0)
 
 
-def test_an_answer_cut_inside_a_character_is_kept(tmp_path: Path) -> None:
+async def test_an_answer_cut_inside_a_character_is_kept(tmp_path: Path) -> None:
     """Half a surrogate pair, as a cut emoji leaves it, is replaced, and the answer is not lost."""
-
-    async def run() -> None:
-        async with asking(tmp_path, lambda request: "so \ud83c") as (ask, llm):
-            assert (await ask.text("extract-graph", TEXT)).text == "so \ufffd"
-            assert [piece async for piece in ask.stream("extract-graph", {"text": "Cid"})]
-            assert (await ask.text("extract-graph", TEXT)).cached
-            assert (await ask.text("extract-graph", {"text": "Cid"})).text == "so \ufffd"
-            assert len(llm.requests) == 2
-
-    asyncio.run(run())
+    async with asking(tmp_path, lambda request: "so \ud83c") as (ask, llm):
+        assert (await ask.text("extract-graph", TEXT)).text == "so \ufffd"
+        assert [piece async for piece in ask.stream("extract-graph", {"text": "Cid"})]
+        assert (await ask.text("extract-graph", TEXT)).cached
+        assert (await ask.text("extract-graph", {"text": "Cid"})).text == "so \ufffd"
+        assert len(llm.requests) == 2
 
 
-def test_records_are_checked_and_cuts_are_told(tmp_path: Path) -> None:
+async def test_records_are_checked_and_cuts_are_told(tmp_path: Path) -> None:
     """A JSONL answer is read by the prompt's own schema; its finish is kept in the cache too."""
     answer = Completion(jsonl(entity("Ann"), {"type": "entity"}) + '\n{"type"', "length")
-
-    async def run() -> None:
-        async with asking(tmp_path, [answer]) as (ask, _):
-            for _ in range(2):
-                asked = await ask.jsonl("extract-graph", TEXT)
-                assert asked.result.records == (entity("Ann"),) and asked.result.truncated
-                assert [one.reason for one in asked.result.rejections] == ["schema", "truncated"]
-                assert asked.reply.completion.finish == "length"
-
-    asyncio.run(run())
+    async with asking(tmp_path, [answer]) as (ask, _):
+        for _ in range(2):
+            asked = await ask.jsonl("extract-graph", TEXT)
+            assert asked.result.records == (entity("Ann"),) and asked.result.truncated
+            assert [one.reason for one in asked.result.rejections] == ["schema", "truncated"]
+            assert asked.reply.completion.finish == "length"
 
 
-def test_rows_are_held_to_the_table_that_comes_with_the_question(tmp_path: Path) -> None:
+async def test_rows_are_held_to_the_table_that_comes_with_the_question(tmp_path: Path) -> None:
     """Where a variable holds the schema it counts here too; one that is none costs no call."""
     table = {"fields": [{"name": "item", "required": True}, {"name": "price", "type": "int"}]}
     answer = '{"item":"chair","price":3}\n{"colour":"red"}\n{"item":"table","price":"dear"}'
-
-    async def run() -> None:
-        async with asking(tmp_path, [answer]) as (ask, llm):
-            result = (await ask.jsonl("extract-rows", {"text": "…", "schema": table})).result
-            assert result.records == ({"item": "chair", "price": 3},)
-            assert [one.reason for one in result.rejections] == ["schema", "schema"]
-            with pytest.raises(PromptError, match="schema"):
-                await ask.jsonl("extract-rows", {"text": "…", "schema": {}})
-            assert len(llm.requests) == 1
-
-    asyncio.run(run())
+    async with asking(tmp_path, [answer]) as (ask, llm):
+        result = (await ask.jsonl("extract-rows", {"text": "…", "schema": table})).result
+        assert result.records == ({"item": "chair", "price": 3},)
+        assert [one.reason for one in result.rejections] == ["schema", "schema"]
+        with pytest.raises(PromptError, match="schema"):
+            await ask.jsonl("extract-rows", {"text": "…", "schema": {}})
+        assert len(llm.requests) == 1
 
 
-def test_without_a_model_the_error_says_what_to_pass(tmp_path: Path) -> None:
+async def test_without_a_model_the_error_says_what_to_pass(tmp_path: Path) -> None:
     """A call that needs one is a `ConfigError`."""
-
-    async def run() -> None:
-        with contextlib.closing(Database(tmp_path)) as database:
-            ask = Ask(None, prompts(), database, max_concurrent_calls=1)
-            assert not ask.has_model
-            with pytest.raises(ConfigError, match="llm="):
-                await ask.text("extract-graph", TEXT)
-
-    asyncio.run(run())
+    with contextlib.closing(Database(tmp_path)) as database:
+        ask = Ask(None, prompts(), database, max_concurrent_calls=1)
+        assert not ask.has_model
+        with pytest.raises(ConfigError, match="llm="):
+            await ask.text("extract-graph", TEXT)

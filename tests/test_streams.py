@@ -85,19 +85,15 @@ def plain_index(folder: Path, llm: ScriptedLLM) -> Iterator[LightRAG]:
 TEXT = Document("Marie Curie discovered radium in Paris.", id="d1")
 
 
-def test_a_reader_who_pauses_keeps_nobody_waiting(tmp_path: Path) -> None:
+async def test_a_reader_who_pauses_keeps_nobody_waiting(tmp_path: Path) -> None:
     """The model is done with its answer, and free for the next, long before that is read."""
-
-    async def run() -> None:
-        async with index(tmp_path, Writer()) as rag:
-            await rag.insert_records(TEXT, [])
-            idle = [rag.stream(f"Who? ({number})", NAIVE) for number in range(3)]
-            assert [await anext(stream) for stream in idle] == ["She "] * 3
-            assert (await rag.query("Who?", NAIVE)).text == "".join(WORDS)
-            for stream in idle:
-                assert [piece async for piece in stream] == list(WORDS[1:])
-
-    asyncio.run(run())
+    async with index(tmp_path, Writer()) as rag:
+        await rag.insert_records(TEXT, [])
+        idle = [rag.stream(f"Who? ({number})", NAIVE) for number in range(3)]
+        assert [await anext(stream) for stream in idle] == ["She "] * 3
+        assert (await rag.query("Who?", NAIVE)).text == "".join(WORDS)
+        for stream in idle:
+            assert [piece async for piece in stream] == list(WORDS[1:])
 
 
 def test_who_reads_may_ask_meanwhile(tmp_path: Path) -> None:
@@ -115,25 +111,21 @@ def test_a_model_writes_in_one_task(tmp_path: Path) -> None:
     assert llm.begun == llm.ended and len(llm.begun) == 1
 
 
-def test_leaving_stops_the_model(tmp_path: Path) -> None:
+async def test_leaving_stops_the_model(tmp_path: Path) -> None:
     """In the task that it runs in; `aclose` comes back when that is done."""
-
-    async def run() -> None:
-        llm = Writer(stops=True)
-        async with index(tmp_path, llm) as rag:
-            await rag.insert_records(TEXT, [])
-            stream = rag.stream("Who?", NAIVE)
-            await anext(stream)
-            await stream.aclose()
-            assert llm.begun == llm.ended and len(llm.ended) == 1
-            events = rag.events("Who else?", NAIVE)
-            while (await anext(events)).stage != "chunk":
-                pass
-            await events.aclose()
-            assert llm.begun == llm.ended and len(llm.ended) == 2
-            assert rag._engine.ask.slots.in_use == 0
-
-    asyncio.run(run())
+    llm = Writer(stops=True)
+    async with index(tmp_path, llm) as rag:
+        await rag.insert_records(TEXT, [])
+        stream = rag.stream("Who?", NAIVE)
+        await anext(stream)
+        await stream.aclose()
+        assert llm.begun == llm.ended and len(llm.ended) == 1
+        events = rag.events("Who else?", NAIVE)
+        while (await anext(events)).stage != "chunk":
+            pass
+        await events.aclose()
+        assert llm.begun == llm.ended and len(llm.ended) == 2
+        assert rag._engine.ask.slots.in_use == 0
 
 
 def test_breaking_off_stops_the_model(tmp_path: Path) -> None:
@@ -211,63 +203,51 @@ def test_a_stream_collected_in_the_thread_of_the_loop_says_nothing(tmp_path: Pat
         assert llm.left.wait(60)
 
 
-def test_who_leaves_at_the_last_piece_does_not_pay_again(tmp_path: Path) -> None:
+async def test_who_leaves_at_the_last_piece_does_not_pay_again(tmp_path: Path) -> None:
     """What the model has written to its end is kept, read or not."""
+    llm = Writer()
+    async with index(tmp_path, llm) as rag:
+        await rag.insert_records(TEXT, [])
+        async for piece in rag.stream("Who?", NAIVE):
+            if piece == WORDS[-1]:
+                break
+        assert (await rag.query("Who?", NAIVE)).usage.calls == 0
+    assert len(llm.begun) == 1 and llm.requests == []
 
-    async def run() -> None:
-        llm = Writer()
-        async with index(tmp_path, llm) as rag:
-            await rag.insert_records(TEXT, [])
+
+async def test_who_leaves_before_the_answer_is_kept_does_not_pay_again(tmp_path: Path) -> None:
+    """Somebody else writes into the folder just then: the next question waits for what is paid."""
+    llm = Writer()
+    async with index(tmp_path, llm) as rag:
+        await rag.insert_records(TEXT, [])
+        with contextlib.closing(
+            sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
+        ) as other:
             async for piece in rag.stream("Who?", NAIVE):
+                if piece == WORDS[0]:
+                    other.execute("BEGIN IMMEDIATE")
                 if piece == WORDS[-1]:
                     break
-            assert (await rag.query("Who?", NAIVE)).usage.calls == 0
-        assert len(llm.begun) == 1 and llm.requests == []
-
-    asyncio.run(run())
-
-
-def test_who_leaves_before_the_answer_is_kept_does_not_pay_again(tmp_path: Path) -> None:
-    """Somebody else writes into the folder just then: the next question waits for what is paid."""
-
-    async def run() -> None:
-        llm = Writer()
-        async with index(tmp_path, llm) as rag:
-            await rag.insert_records(TEXT, [])
-            with contextlib.closing(
-                sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
-            ) as other:
-                async for piece in rag.stream("Who?", NAIVE):
-                    if piece == WORDS[0]:
-                        other.execute("BEGIN IMMEDIATE")
-                    if piece == WORDS[-1]:
-                        break
-                again = asyncio.create_task(rag.query("Who?", NAIVE))
-                await asyncio.wait([again], timeout=0.3)
-                other.execute("ROLLBACK")
-            assert (await again).usage.calls == 0
-        assert len(llm.begun) == 1 and llm.requests == []
-
-    asyncio.run(run())
+            again = asyncio.create_task(rag.query("Who?", NAIVE))
+            await asyncio.wait([again], timeout=0.3)
+            other.execute("ROLLBACK")
+        assert (await again).usage.calls == 0
+    assert len(llm.begun) == 1 and llm.requests == []
 
 
-def test_equal_questions_at_once_are_paid_for_once(tmp_path: Path) -> None:
+async def test_equal_questions_at_once_are_paid_for_once(tmp_path: Path) -> None:
     """Who comes later has the answer whole, whichever way it is asked for."""
+    llm = Writer()
+    async with index(tmp_path, llm) as rag:
+        await rag.insert_records(TEXT, [])
 
-    async def run() -> None:
-        llm = Writer()
-        async with index(tmp_path, llm) as rag:
-            await rag.insert_records(TEXT, [])
+        async def read() -> str:
+            return "".join([piece async for piece in rag.stream("Who?", NAIVE)])
 
-            async def read() -> str:
-                return "".join([piece async for piece in rag.stream("Who?", NAIVE)])
-
-            asked = rag.query("Who?", NAIVE)
-            first, second, answer = await asyncio.gather(read(), read(), asked)
-            assert first == second == answer.text == "".join(WORDS)
-            assert len(llm.begun) + len(llm.requests) == 1
-
-    asyncio.run(run())
+        asked = rag.query("Who?", NAIVE)
+        first, second, answer = await asyncio.gather(read(), read(), asked)
+        assert first == second == answer.text == "".join(WORDS)
+        assert len(llm.begun) + len(llm.requests) == 1
 
 
 def test_what_a_stream_cost_is_told_and_kept(tmp_path: Path) -> None:
@@ -316,24 +296,20 @@ def test_what_a_stream_cost_is_told_and_kept(tmp_path: Path) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_whatever_a_model_does_is_told_as_its_error(
+async def test_whatever_a_model_does_is_told_as_its_error(
     tmp_path: Path, fault: object, told: str
 ) -> None:
     """After the pieces before it, once, by an `End` among the events, and on record."""
-
-    async def run() -> None:
-        async with index(tmp_path, Pieces(["She ", fault], ["She ", fault])) as rag:
-            await rag.insert_records(TEXT, [])
-            heard: list[str] = []
-            with pytest.raises(LLMError, match=told):
-                async for piece in rag.stream("Who?", NAIVE):
-                    heard.append(piece)
-            assert heard == ["She "]
-            *_, end = [event async for event in rag.events("Who?", NAIVE)]
-            assert isinstance(end, End) and told in (end.error or "")
-            assert [trace.status for trace in await rag.traces()] == ["failed", "failed"]
-
-    asyncio.run(run())
+    async with index(tmp_path, Pieces(["She ", fault], ["She ", fault])) as rag:
+        await rag.insert_records(TEXT, [])
+        heard: list[str] = []
+        with pytest.raises(LLMError, match=told):
+            async for piece in rag.stream("Who?", NAIVE):
+                heard.append(piece)
+        assert heard == ["She "]
+        *_, end = [event async for event in rag.events("Who?", NAIVE)]
+        assert isinstance(end, End) and told in (end.error or "")
+        assert [trace.status for trace in await rag.traces()] == ["failed", "failed"]
 
 
 def test_pieces_without_text_are_passed_over(tmp_path: Path) -> None:

@@ -70,15 +70,12 @@ def test_nothing_begins_before_it_is_asked_for() -> None:
     assert asyncio.run(run()) == []
 
 
-def test_who_waits_for_the_reader_is_never_ahead() -> None:
-    async def run() -> None:
-        told = Told(partial(count_for_ever, []))
-        for expected in range(5):
-            assert await anext(told) == expected
-            assert told._items.empty()
-        await told.aclose()
-
-    asyncio.run(run())
+async def test_who_waits_for_the_reader_is_never_ahead() -> None:
+    told = Told(partial(count_for_ever, []))
+    for expected in range(5):
+        assert await anext(told) == expected
+        assert told._items.empty()
+    await told.aclose()
 
 
 def test_leaving_waits_until_it_has_stopped() -> None:

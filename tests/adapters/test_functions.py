@@ -270,7 +270,7 @@ def test_as_embedder() -> None:
         as_embedder("BAAI/bge-m3")
 
 
-def test_plain_functions_wait_for_nobody(tmp_path: Path) -> None:
+async def test_plain_functions_wait_for_nobody(tmp_path: Path) -> None:
     """All slots are used, and a question that needs no model does not wait for one that answers."""
     under_way = threading.Semaphore(0)
     go_on = threading.Event()
@@ -280,20 +280,17 @@ def test_plain_functions_wait_for_nobody(tmp_path: Path) -> None:
         go_on.wait(30)
         return '{"type": "done", "entities": 0, "relationships": 0}'
 
-    async def run() -> None:
-        options = IndexOptions(max_concurrent_calls=40, max_gleanings=0)
-        async with AsyncLightRAG(tmp_path, llm=model, options=options) as rag:
-            texts = [Document(f"Ann met Bob {number}.") for number in range(40)]
-            inserting = asyncio.create_task(rag.insert(texts))
-            try:
-                for _ in texts:
-                    assert await asyncio.to_thread(under_way.acquire, timeout=30)
-                await asyncio.wait_for(rag.retrieve("Ann", mode="naive"), 20)
-            finally:
-                go_on.set()
-                await inserting
-
-    asyncio.run(run())
+    options = IndexOptions(max_concurrent_calls=40, max_gleanings=0)
+    async with AsyncLightRAG(tmp_path, llm=model, options=options) as rag:
+        texts = [Document(f"Ann met Bob {number}.") for number in range(40)]
+        inserting = asyncio.create_task(rag.insert(texts))
+        try:
+            for _ in texts:
+                assert await asyncio.to_thread(under_way.acquire, timeout=30)
+            await asyncio.wait_for(rag.retrieve("Ann", mode="naive"), 20)
+        finally:
+            go_on.set()
+            await inserting
 
 
 def test_partials_of_one_function_are_told_apart() -> None:

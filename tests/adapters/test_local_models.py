@@ -113,7 +113,7 @@ def test_max_length_shortens(folder: Path) -> None:
     assert embedder.clip(LONG) == "Marley was dead: to begin with. 乔峰 🌍 There is no"
 
 
-def test_a_model_is_loaded_once_and_away_from_the_event_loop(
+async def test_a_model_is_loaded_once_and_away_from_the_event_loop(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever asks for it first, and how many at once: what else runs on the loop goes on."""
@@ -128,17 +128,13 @@ def test_a_model_is_loaded_once_and_away_from_the_event_loop(
 
     monkeypatch.setattr(sentence_transformers, "SentenceTransformer", Recorded)
     minilm = SentenceTransformerEmbedder(folder, device="cpu")
-
-    async def ask_at_once() -> None:
-        async with AsyncLightRAG(tmp_path, embedder=minilm) as rag:
-            documents = [Document(f"Marie Curie discovered element {n}.") for n in range(9)]
-            await asyncio.gather(rag.insert(documents), *(rag.retrieve("Curie") for _ in range(9)))
-
-    asyncio.run(ask_at_once())
+    async with AsyncLightRAG(tmp_path, embedder=minilm) as rag:
+        documents = [Document(f"Marie Curie discovered element {n}.") for n in range(9)]
+        await asyncio.gather(rag.insert(documents), *(rag.retrieve("Curie") for _ in range(9)))
     assert len(threads) == 1 and threads[0] is not threading.main_thread()
 
 
-def test_the_length_of_vectors_is_found_out_away_from_the_event_loop(tmp_path: Path) -> None:
+async def test_the_length_of_vectors_is_found_out_away_from_the_event_loop(tmp_path: Path) -> None:
     """A model that is not in a folder has to be loaded, or a server asked, to know it."""
     threads: list[threading.Thread] = []
 
@@ -148,15 +144,12 @@ def test_the_length_of_vectors_is_found_out_away_from_the_event_loop(tmp_path: P
             threads.append(threading.current_thread())
             return super().dim
 
-    async def insert_and_move() -> None:
-        async with AsyncLightRAG(tmp_path, embedder=Slow()) as rag:
-            await rag.insert("Marie Curie discovered radium.")
-            assert threads[0] is not threading.main_thread()
-            threads.clear()
-            await rag.reembed(Slow(512))
-            assert threads[0] is not threading.main_thread()
-
-    asyncio.run(insert_and_move())
+    async with AsyncLightRAG(tmp_path, embedder=Slow()) as rag:
+        await rag.insert("Marie Curie discovered radium.")
+        assert threads[0] is not threading.main_thread()
+        threads.clear()
+        await rag.reembed(Slow(512))
+        assert threads[0] is not threading.main_thread()
 
 
 def test_a_missing_model_says_what_to_do(tmp_path: Path) -> None:

@@ -307,18 +307,14 @@ def test_events_left_early_stop_the_query(tmp_path: Path) -> None:
     assert not any(step(request) == "answer" for request in model.requests)
 
 
-def test_events_that_cannot_be_stored_raise(tmp_path: Path) -> None:
+async def test_events_that_cannot_be_stored_raise(tmp_path: Path) -> None:
     """Without a place for the trace the iterator ends with the error: it does not wait forever."""
-
-    async def main() -> None:
-        async with AsyncLightRAG(tmp_path, new_id=lambda: "same") as rag:
+    async with AsyncLightRAG(tmp_path, new_id=lambda: "same") as rag:
+        async for _ in rag.events(ENGLISH.question):
+            pass
+        with pytest.raises(StorageError):
             async for _ in rag.events(ENGLISH.question):
                 pass
-            with pytest.raises(StorageError):
-                async for _ in rag.events(ENGLISH.question):
-                    pass
-
-    asyncio.run(main())
 
 
 # ── many at once ────────────────────────────────────────────────────────────────
@@ -444,19 +440,16 @@ def test_a_question_that_cannot_be_stored_leaves_a_trace_all_the_same(tmp_path: 
         assert rag.verify() == ()
 
 
-def test_a_query_that_is_forgotten_while_it_runs_leaves_nothing(tmp_path: Path) -> None:
-    async def run() -> None:
-        rag = opened_async(tmp_path, ENGLISH, ScriptedLLM(ENGLISH.script({}), seconds=0.3))
-        async with rag:
-            await rag.insert_records(ENGLISH.document(), ENGLISH.records)
-            query = asyncio.create_task(rag.query(ENGLISH.question))
-            while not await rag.traces():
-                await asyncio.sleep(0.01)
-            assert await rag.forget_traces(keep=0) == 1
-            await query
-            assert await rag.traces() == () and await rag.verify() == ()
-
-    asyncio.run(run())
+async def test_a_query_that_is_forgotten_while_it_runs_leaves_nothing(tmp_path: Path) -> None:
+    rag = opened_async(tmp_path, ENGLISH, ScriptedLLM(ENGLISH.script({}), seconds=0.3))
+    async with rag:
+        await rag.insert_records(ENGLISH.document(), ENGLISH.records)
+        query = asyncio.create_task(rag.query(ENGLISH.question))
+        while not await rag.traces():
+            await asyncio.sleep(0.01)
+        assert await rag.forget_traces(keep=0) == 1
+        await query
+        assert await rag.traces() == () and await rag.verify() == ()
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────

@@ -82,47 +82,37 @@ def test_ten_megabytes_in_one_line(tmp_path: Path) -> None:
     assert report.documents == ("x",) and not report.failures
 
 
-def test_what_cannot_be_stored_is_replaced_at_the_door(tmp_path: Path) -> None:
+async def test_what_cannot_be_stored_is_replaced_at_the_door(tmp_path: Path) -> None:
     """NUL and lone surrogates in texts, names, metadata and records; offsets stay what they were."""
     bad = "Ann\0 met \ud800Bob."
-
-    async def run() -> None:
-        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-            given = Document(
-                bad, id="x\ud801", title=bad, source=bad, date=bad, metadata={bad: [bad]}
-            )
-            await rag.insert(given)
-            assert (await rag.insert(given)).unchanged == ("x\ufffd",)
-            await rag.insert_records(
-                Document(bad, id="y"),
-                [entity(bad, bad, bad), relation(bad, "Bob", bad, keywords=[bad])],
-            )
-            (page,) = await rag.pages("x\ufffd")
-            assert page.text == "Ann\ufffd met \ufffdBob." and len(page.text) == len(bad)
-            json.dumps(await rag.records(), ensure_ascii=False).encode("utf-8")
-            for status in await rag.documents():
-                str(status).encode("utf-8")
-
-    asyncio.run(run())
+    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+        given = Document(bad, id="x\ud801", title=bad, source=bad, date=bad, metadata={bad: [bad]})
+        await rag.insert(given)
+        assert (await rag.insert(given)).unchanged == ("x\ufffd",)
+        await rag.insert_records(
+            Document(bad, id="y"),
+            [entity(bad, bad, bad), relation(bad, "Bob", bad, keywords=[bad])],
+        )
+        (page,) = await rag.pages("x\ufffd")
+        assert page.text == "Ann\ufffd met \ufffdBob." and len(page.text) == len(bad)
+        json.dumps(await rag.records(), ensure_ascii=False).encode("utf-8")
+        for status in await rag.documents():
+            str(status).encode("utf-8")
     assert problems(tmp_path) == []
 
 
-def test_what_cannot_be_stored_may_wait(tmp_path: Path) -> None:
+async def test_what_cannot_be_stored_may_wait(tmp_path: Path) -> None:
     """An interrupted insert of such a text is resumed to the same document."""
-
-    async def run() -> None:
-        options = IndexOptions(max_calls=0)
-        llm = ScriptedLLM(read_names)
-        async with index(tmp_path, llm, options=options) as rag:
-            assert (await rag.insert(Document("Ann\0 met \ud800Bob.", id="x"))).stopped
-        async with index(tmp_path, llm) as rag:
-            assert (await rag.resume()).documents == ("x",)
-            assert (await rag.insert(Document("Ann\0 met \ud800Bob.", id="x"))).unchanged == ("x",)
-
-    asyncio.run(run())
+    options = IndexOptions(max_calls=0)
+    llm = ScriptedLLM(read_names)
+    async with index(tmp_path, llm, options=options) as rag:
+        assert (await rag.insert(Document("Ann\0 met \ud800Bob.", id="x"))).stopped
+    async with index(tmp_path, llm) as rag:
+        assert (await rag.resume()).documents == ("x",)
+        assert (await rag.insert(Document("Ann\0 met \ud800Bob.", id="x"))).unchanged == ("x",)
 
 
-def test_hostile_answers_of_a_model_are_no_errors(tmp_path: Path) -> None:
+async def test_hostile_answers_of_a_model_are_no_errors(tmp_path: Path) -> None:
     """Numbers beyond all measure, NUL, surrogates and depth inside records leave a sound index."""
     answers = [
         '{"type":"relationship","source":"Ann","target":"Bob","description":"d","strength":"NaN"}',
@@ -136,14 +126,10 @@ def test_hostile_answers_of_a_model_are_no_errors(tmp_path: Path) -> None:
         '{"type":"entity","name":7,"entity_type":"x","description":"y"}',
         jsonl(*(entity(f"E{n}") for n in range(1_500))),
     ]
-
-    async def run() -> None:
-        options = IndexOptions(max_gleanings=0)
-        async with index(tmp_path, ScriptedLLM(["\n".join(answers)]), options=options) as rag:
-            report = await rag.insert(Document("Ann met Bob.", id="x"))
-            assert report.documents == ("x",) and len(rag.graph) > 1_500
-
-    asyncio.run(run())
+    options = IndexOptions(max_gleanings=0)
+    async with index(tmp_path, ScriptedLLM(["\n".join(answers)]), options=options) as rag:
+        report = await rag.insert(Document("Ann met Bob.", id="x"))
+        assert report.documents == ("x",) and len(rag.graph) > 1_500
     assert problems(tmp_path) == []
 
 
@@ -199,20 +185,16 @@ class Broken(HashEmbedder):
 
 
 @pytest.mark.parametrize("answer", ["shape", "count", "nan", "ragged", "error"])
-def test_an_embedder_that_breaks_its_promise_is_told_so(tmp_path: Path, answer: str) -> None:
+async def test_an_embedder_that_breaks_its_promise_is_told_so(tmp_path: Path, answer: str) -> None:
     """Nothing of it is stored; once it is mended the same insert succeeds and no answer is paid again."""
     embedder, llm = Broken(answer), ScriptedLLM(read_names)
-
-    async def run() -> None:
-        async with index(tmp_path, llm, embedder=embedder) as rag:
-            with pytest.raises(EmbeddingError, match="embedder"):
-                await rag.insert(Document("Ann met Bob.", id="x"))
-            assert [d.state for d in await rag.documents()] == ["pending"]
-            embedder.answer = ""
-            assert (await rag.resume()).documents == ("x",)
-            assert len(llm.requests) <= 2
-
-    asyncio.run(run())
+    async with index(tmp_path, llm, embedder=embedder) as rag:
+        with pytest.raises(EmbeddingError, match="embedder"):
+            await rag.insert(Document("Ann met Bob.", id="x"))
+        assert [d.state for d in await rag.documents()] == ["pending"]
+        embedder.answer = ""
+        assert (await rag.resume()).documents == ("x",)
+        assert len(llm.requests) <= 2
     assert problems(tmp_path) == []
 
 
@@ -243,43 +225,35 @@ def test_facts_nested_too_deeply_are_refused(tmp_path: Path) -> None:
         assert rag.documents() == ()
 
 
-def test_facts_that_are_no_json_are_refused(tmp_path: Path) -> None:
+async def test_facts_that_are_no_json_are_refused(tmp_path: Path) -> None:
     """Alone, they are an error; of one document among several, a failure that stops no other."""
-
-    async def run() -> None:
-        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-            bad = Document("Ann sang.", id="bad", metadata={"at": b"1900"})  # type: ignore[dict-item]
-            with pytest.raises(ConfigError, match="plain JSON; bytes is none"):
-                await rag.insert(bad)
-            assert await rag.documents() == ()
-            report = await rag.insert([bad, Document("Ann met Bob.", id="good")])
-            assert report.documents == ("good",)
-            (failure,) = report.failures
-            assert failure.document_id == "bad"
-            assert "plain JSON" in failure.reason
-
-    asyncio.run(run())
+    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+        bad = Document("Ann sang.", id="bad", metadata={"at": b"1900"})  # type: ignore[dict-item]
+        with pytest.raises(ConfigError, match="plain JSON; bytes is none"):
+            await rag.insert(bad)
+        assert await rag.documents() == ()
+        report = await rag.insert([bad, Document("Ann met Bob.", id="good")])
+        assert report.documents == ("good",)
+        (failure,) = report.failures
+        assert failure.document_id == "bad"
+        assert "plain JSON" in failure.reason
     assert problems(tmp_path) == []
 
 
-def test_waiting_records_that_fit_no_more_stop_no_other(tmp_path: Path) -> None:
+async def test_waiting_records_that_fit_no_more_stop_no_other(tmp_path: Path) -> None:
     """Records of an insert that was killed, whose chunks are others by now: told, and they wait."""
-
-    async def run() -> None:
-        async with index(tmp_path) as rag:
-            records = ({**entity("Ann", "Sang."), "chunk": 7},)
-            for id, given in (("bad", records), ("good", None)):
-                waiting = PendingDocument(Document(f"Ann met {id}.", id=id), given, None, 1.0)
-                await rag._database.committed(partial(pending.put, waiting=waiting))
-            report = await rag.resume()
-            assert report.documents == ("good",)
-            assert [failure.document_id for failure in report.failures] == ["bad"]
-            (again,) = (await rag.resume()).failures
-            assert "names chunk 7" in again.reason
-            await rag.delete("bad")
-            assert (await rag.resume()).failures == ()
-
-    asyncio.run(run())
+    async with index(tmp_path) as rag:
+        records = ({**entity("Ann", "Sang."), "chunk": 7},)
+        for id, given in (("bad", records), ("good", None)):
+            waiting = PendingDocument(Document(f"Ann met {id}.", id=id), given, None, 1.0)
+            await rag._database.committed(partial(pending.put, waiting=waiting))
+        report = await rag.resume()
+        assert report.documents == ("good",)
+        assert [failure.document_id for failure in report.failures] == ["bad"]
+        (again,) = (await rag.resume()).failures
+        assert "names chunk 7" in again.reason
+        await rag.delete("bad")
+        assert (await rag.resume()).failures == ()
 
 
 @pytest.mark.parametrize("chunks", [[], "Ann met Bob."])
@@ -316,15 +290,11 @@ def test_an_id_that_cannot_be_seen_is_refused(tmp_path: Path, id: str) -> None:
     assert [failure.document_id for failure in report.failures] == [id]
 
 
-def test_a_writer_of_pending_documents_needs_no_id(tmp_path: Path) -> None:
+async def test_a_writer_of_pending_documents_needs_no_id(tmp_path: Path) -> None:
     """An id that is missing or blank is derived from the text, the same each time."""
-
-    async def run() -> None:
-        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-            given = [
-                PendingDocument(Document("Ann sang.", id=id), None, None, 1.0) for id in (None, "")
-            ]
-            first = await rag._engine.indexing.insert(given[:1])
-            assert (await rag._engine.indexing.insert(given[1:])).unchanged == first.documents
-
-    asyncio.run(run())
+    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+        given = [
+            PendingDocument(Document("Ann sang.", id=id), None, None, 1.0) for id in (None, "")
+        ]
+        first = await rag._engine.indexing.insert(given[:1])
+        assert (await rag._engine.indexing.insert(given[1:])).unchanged == first.documents

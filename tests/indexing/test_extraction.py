@@ -240,7 +240,7 @@ def typed(relation: str, subject: str, subject_type: str, target: str, object_ty
     }
 
 
-def test_an_ontology_is_kept_to(tmp_path: Path) -> None:
+async def test_an_ontology_is_kept_to(tmp_path: Path) -> None:
     """`extract-with-ontologies`: what fits feeds the graph, what does not is a rejection with its reason."""
     pasty = {"entity": "Cornish pasty", "entity_type": "Pastry"}
     answer = jsonl(
@@ -253,24 +253,20 @@ def test_an_ontology_is_kept_to(tmp_path: Path) -> None:
     )
     llm = ScriptedLLM([answer])
     given = options(extraction="extract-with-ontologies", ontology=KITCHEN)
-
-    async def run() -> None:
-        async with index(tmp_path, llm, options=given) as rag:
-            await rag.insert(Document("A Cornish pasty, with beef, serves 4.", id="x"))
-            graph = rag.graph
-            assert set(graph) == {"Cornish pasty", "beef"}
-            assert graph.nodes["Cornish pasty"]["attributes"] == (("serves", "4"),)
-            assert graph.nodes["Cornish pasty"]["entity_type"] == "pastry"
-            assert graph.edges["Cornish pasty", "beef"]["keywords"] == ("has_ingredient",)
-            refused = [rejection for _, _, rejection in await rag.rejections()]
-            assert [(one.line, one.reason) for one in refused] == [(5, "ontology"), (6, "ontology")]
-            assert "County" in refused[1].detail
-
-    asyncio.run(run())
+    async with index(tmp_path, llm, options=given) as rag:
+        await rag.insert(Document("A Cornish pasty, with beef, serves 4.", id="x"))
+        graph = rag.graph
+        assert set(graph) == {"Cornish pasty", "beef"}
+        assert graph.nodes["Cornish pasty"]["attributes"] == (("serves", "4"),)
+        assert graph.nodes["Cornish pasty"]["entity_type"] == "pastry"
+        assert graph.edges["Cornish pasty", "beef"]["keywords"] == ("has_ingredient",)
+        refused = [rejection for _, _, rejection in await rag.rejections()]
+        assert [(one.line, one.reason) for one in refused] == [(5, "ontology"), (6, "ontology")]
+        assert "County" in refused[1].detail
     assert "has_ingredient: Recipe -> Food" in llm.requests[0].messages[0].content
 
 
-def test_definitions_feed_the_graph(tmp_path: Path) -> None:
+async def test_definitions_feed_the_graph(tmp_path: Path) -> None:
     """`agent-kg-extract`: definitions are entities, values are attributes, the rest are relations."""
     answer = jsonl(
         {"type": "definition", "entity": "sextant", "definition": "An instrument."},
@@ -291,18 +287,14 @@ def test_definitions_feed_the_graph(tmp_path: Path) -> None:
         {"type": "relationship", "subject": "sextant", "predicate": "has", "object": "x"},
     )
     llm = ScriptedLLM([answer])
-
-    async def run() -> None:
-        async with index(tmp_path, llm, options=options(extraction="agent-kg-extract")) as rag:
-            await rag.insert(Document("A sextant, of brass, perfected by John Campbell.", id="x"))
-            graph = rag.graph
-            assert set(graph) == {"sextant", "John Campbell"}
-            assert graph.nodes["sextant"]["attributes"] == (("made of", "brass"),)
-            edge = graph.edges["sextant", "John Campbell"]
-            assert edge["keywords"] == ("was perfected by",) and edge["source"] == "sextant"
-            assert edge["description"] == "sextant was perfected by John Campbell"
-            assert [r.detail for _, _, r in await rag.rejections()] == [
-                "relationship: 'object-entity' is missing"
-            ]
-
-    asyncio.run(run())
+    async with index(tmp_path, llm, options=options(extraction="agent-kg-extract")) as rag:
+        await rag.insert(Document("A sextant, of brass, perfected by John Campbell.", id="x"))
+        graph = rag.graph
+        assert set(graph) == {"sextant", "John Campbell"}
+        assert graph.nodes["sextant"]["attributes"] == (("made of", "brass"),)
+        edge = graph.edges["sextant", "John Campbell"]
+        assert edge["keywords"] == ("was perfected by",) and edge["source"] == "sextant"
+        assert edge["description"] == "sextant was perfected by John Campbell"
+        assert [r.detail for _, _, r in await rag.rejections()] == [
+            "relationship: 'object-entity' is missing"
+        ]

@@ -53,33 +53,25 @@ def raising(error: BaseException) -> Callable[[], object]:
         ),
     ],
 )
-def test_one_bad_chunk_is_a_failure_of_its_own(
+async def test_one_bad_chunk_is_a_failure_of_its_own(
     tmp_path: Path, otherwise: Callable[[], object]
 ) -> None:
     """The others are there, nothing is passed over in silence, and a retry asks again."""
-
-    async def run() -> None:
-        async with index(tmp_path, extractor=Reader(otherwise)) as rag:
-            texts = [Document(text, id=text) for text in ("good", "bad", "fine")]
-            report = await rag.insert(texts)
-            assert report.documents == ("bad", "fine", "good") and report.stopped == ""
-            assert [failure.document_id for failure in report.failures] == ["bad"]
-            assert "reader" in report.failures[0].reason
-        async with index(tmp_path, extractor=Reader(lambda: Extraction((ANN,)))) as rag:
-            assert (await rag.retry()).failures == ()
-            assert {document.state for document in await rag.documents()} == {"done"}
-
-    asyncio.run(run())
+    async with index(tmp_path, extractor=Reader(otherwise)) as rag:
+        texts = [Document(text, id=text) for text in ("good", "bad", "fine")]
+        report = await rag.insert(texts)
+        assert report.documents == ("bad", "fine", "good") and report.stopped == ""
+        assert [failure.document_id for failure in report.failures] == ["bad"]
+        assert "reader" in report.failures[0].reason
+    async with index(tmp_path, extractor=Reader(lambda: Extraction((ANN,)))) as rag:
+        assert (await rag.retry()).failures == ()
+        assert {document.state for document in await rag.documents()} == {"done"}
     assert problems(tmp_path) == []
 
 
-def test_texts_are_kept_as_they_can_be(tmp_path: Path) -> None:
+async def test_texts_are_kept_as_they_can_be(tmp_path: Path) -> None:
     """Half an emoji is replaced, as in what a model writes."""
     found = Extraction((EntityMention("Ann", "person", "half \ud83d"),), usage=Usage(calls=1))
-
-    async def run() -> None:
-        async with index(tmp_path, extractor=Reader(lambda: found)) as rag:
-            assert (await rag.insert(Document("bad", id="bad"))).failures == ()
-
-    asyncio.run(run())
+    async with index(tmp_path, extractor=Reader(lambda: found)) as rag:
+        assert (await rag.insert(Document("bad", id="bad"))).failures == ()
     assert stored(tmp_path, "SELECT description FROM entities") == [("half \ufffd",)]

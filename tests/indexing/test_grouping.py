@@ -68,17 +68,13 @@ def test_the_first_error_ends_it_all() -> None:
     assert begun == [0]
 
 
-def test_versions_of_one_document_do_not_wait_for_company(
+async def test_versions_of_one_document_do_not_wait_for_company(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each waits for the one before it to be visible; so that one waits for nobody."""
     monkeypatch.setattr(grouping, "LINGER_SECONDS", 3_600)
-
-    async def run() -> None:
-        async with asyncio.timeout(60), AsyncLightRAG(tmp_path) as rag:
-            texts = [f"Ann met Bob in Paris {number} times." for number in range(4)]
-            report = await rag.insert([Document(text, id="a") for text in texts])
-            assert report.documents == ("a",) * 4
-            assert [page.text for page in await rag.pages("a")] == texts[-1:]
-
-    asyncio.run(run())
+    async with asyncio.timeout(60), AsyncLightRAG(tmp_path) as rag:
+        texts = [f"Ann met Bob in Paris {number} times." for number in range(4)]
+        report = await rag.insert([Document(text, id="a") for text in texts])
+        assert report.documents == ("a",) * 4
+        assert [page.text for page in await rag.pages("a")] == texts[-1:]

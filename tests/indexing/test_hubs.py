@@ -70,7 +70,7 @@ def test_one_session_or_many(tmp_path_factory: pytest.TempPathFactory, steps: li
     assert problems(folders[0]) == []
 
 
-def test_hubs_are_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_hubs_are_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From commit to commit of a session, unless somebody else changed the index."""
     read: list[int] = []
     asked = claims.fragments
@@ -80,18 +80,15 @@ def test_hubs_are_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         read.append(sum(map(len, found.values())))
         return found
 
-    async def run() -> None:
-        async with index(tmp_path, options=OPTIONS) as rag:
-            for number in range(10):
-                await take(rag, ("insert", [number]))
-            read.clear()
-            await take(rag, ("insert", [10]))
-            assert sum(read) == 0
-            async with index(tmp_path, options=OPTIONS) as other:
-                await take(other, ("insert", [11]))
-            read.clear()
-            await take(rag, ("insert", [12]))
-            assert sum(read) == 3 * 12
-
     monkeypatch.setattr(claims, "fragments", fragments)
-    asyncio.run(run())
+    async with index(tmp_path, options=OPTIONS) as rag:
+        for number in range(10):
+            await take(rag, ("insert", [number]))
+        read.clear()
+        await take(rag, ("insert", [10]))
+        assert sum(read) == 0
+        async with index(tmp_path, options=OPTIONS) as other:
+            await take(other, ("insert", [11]))
+        read.clear()
+        await take(rag, ("insert", [12]))
+        assert sum(read) == 3 * 12

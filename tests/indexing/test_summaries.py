@@ -77,18 +77,14 @@ def test_a_summary_is_written_from_all_fragments_and_never_from_a_summary(tmp_pa
     assert sorted(description.split("\n")[1:]) == sorted([fact(16), fact(17)])
 
 
-def test_the_same_words_many_times_need_no_summary(tmp_path: Path) -> None:
+async def test_the_same_words_many_times_need_no_summary(tmp_path: Path) -> None:
     """It is distinct descriptions that count."""
     llm = ScriptedLLM(read_names)
-
-    async def run() -> None:
-        async with index(tmp_path, llm) as rag:
-            for number in range(20):
-                await rag.insert_records(
-                    Document(str(number), id=f"d{number}"), [entity("Hub", "The same.")]
-                )
-
-    asyncio.run(run())
+    async with index(tmp_path, llm) as rag:
+        for number in range(20):
+            await rag.insert_records(
+                Document(str(number), id=f"d{number}"), [entity("Hub", "The same.")]
+            )
     assert hub(tmp_path) == ("The same.", None) and llm.requests == []
 
 
@@ -99,17 +95,13 @@ def test_two_long_descriptions_need_a_summary(tmp_path: Path) -> None:
     assert hub(tmp_path)[1] is not None and llm.requests
 
 
-def test_relations_are_summarized_too(tmp_path: Path) -> None:
+async def test_relations_are_summarized_too(tmp_path: Path) -> None:
     """By their ends' names."""
     llm = ScriptedLLM(read_names)
-
-    async def run() -> None:
-        async with index(tmp_path, llm) as rag:
-            for n in range(9):
-                said = [entity("Ann", "A."), entity("Bob", "B."), relation("Ann", "Bob", fact(n))]
-                await rag.insert_records(Document(str(n), id=f"d{n}"), said)
-
-    asyncio.run(run())
+    async with index(tmp_path, llm) as rag:
+        for n in range(9):
+            said = [entity("Ann", "A."), entity("Bob", "B."), relation("Ann", "Bob", fact(n))]
+            await rag.insert_records(Document(str(n), id=f"d{n}"), said)
     assert stored(tmp_path, "SELECT summary FROM relations") == [("A summary of 8 notes.",)]
     assert [request.question.split("\n")[0] for request in llm.requests] == ["Subject: Ann — Bob"]
 
@@ -122,63 +114,46 @@ def test_the_same_history_gives_the_same_requests(tmp_path: Path) -> None:
     assert one.requests == other.requests and hub(tmp_path / "a") == hub(tmp_path / "b")
 
 
-def test_a_summary_covers_its_own_fragments_only(tmp_path: Path) -> None:
+async def test_a_summary_covers_its_own_fragments_only(tmp_path: Path) -> None:
     """After others' claims are deleted and their row ids used again, new fragments still stand beside it."""
-
-    async def run() -> None:
-        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-            facts = [entity("Hub", fact(n)) for n in range(8)]
-            others = [entity(f"Other{n}", "x") for n in range(9)]
-            await rag.insert_records(Document("a", id="a"), facts[:7])
-            chunks = ["first", "second"]
-            mixed = [facts[7], *({**other, "chunk": 1} for other in others)]
-            await rag.insert_records(Document("first second", id="b"), mixed, chunks)
-            assert hub_of(rag) == "A summary of 8 notes."
-            await rag.insert_records(Document("c", id="c"), [entity("Last", "x")])
-            await rag.delete("c")
-            await rag.insert_records(Document("d", id="d"), [entity("Hub", fact(8))])
-            assert hub_of(rag) == "A summary of 8 notes.\n" + fact(8)
 
     def hub_of(rag: object) -> str:
         rows = stored(tmp_path, "SELECT description FROM entities WHERE name = 'Hub'")
         return str(rows[0][0])
 
-    asyncio.run(run())
+    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+        facts = [entity("Hub", fact(n)) for n in range(8)]
+        others = [entity(f"Other{n}", "x") for n in range(9)]
+        await rag.insert_records(Document("a", id="a"), facts[:7])
+        chunks = ["first", "second"]
+        mixed = [facts[7], *({**other, "chunk": 1} for other in others)]
+        await rag.insert_records(Document("first second", id="b"), mixed, chunks)
+        assert hub_of(rag) == "A summary of 8 notes."
+        await rag.insert_records(Document("c", id="c"), [entity("Last", "x")])
+        await rag.delete("c")
+        await rag.insert_records(Document("d", id="d"), [entity("Hub", fact(8))])
+        assert hub_of(rag) == "A summary of 8 notes.\n" + fact(8)
 
 
-def test_a_deletion_frees_row_ids_that_no_summary_covers(tmp_path: Path) -> None:
+async def test_a_deletion_frees_row_ids_that_no_summary_covers(tmp_path: Path) -> None:
     """The highest claims of a commit may belong to others and go before the hub is told more."""
+    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+        waiting = [(Document("a", id="a"), [entity("Hub", fact(n)) for n in range(8)])]
+        waiting += [(Document("b", id="b"), [entity(f"Other{n}", "x") for n in range(20)])]
+        from lightrag_jsonl.storage.pending import PendingDocument
 
-    async def run() -> None:
-        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-            waiting = [(Document("a", id="a"), [entity("Hub", fact(n)) for n in range(8)])]
-            waiting += [(Document("b", id="b"), [entity(f"Other{n}", "x") for n in range(20)])]
-            from lightrag_jsonl.storage.pending import PendingDocument
-
-            await rag._engine.indexing.insert(
-                PendingDocument(document, tuple(records), None, 1.0)
-                for document, records in waiting
-            )
-            await rag.delete("b")
-            await rag.insert_records(Document("c", id="c"), [entity("Hub", fact(8))])
-
-    asyncio.run(run())
+        await rag._engine.indexing.insert(
+            PendingDocument(document, tuple(records), None, 1.0) for document, records in waiting
+        )
+        await rag.delete("b")
+        await rag.insert_records(Document("c", id="c"), [entity("Hub", fact(8))])
     description, summary = hub(tmp_path)
     assert summary and description == summary + "\n" + fact(8)
 
 
 @pytest.mark.parametrize("gone", [0, 7])
-def test_no_summary_outlives_a_claim_that_it_covers(tmp_path: Path, gone: int) -> None:
+async def test_no_summary_outlives_a_claim_that_it_covers(tmp_path: Path, gone: int) -> None:
     """The first as well as the last: nothing that a deleted text said stands in one."""
-
-    async def run() -> None:
-        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-            for n in range(8):
-                said = [entity("Hub", fact(n)), entity("Far", "x"), relation("Hub", "Far", fact(n))]
-                await rag.insert_records(Document(fact(n), id=f"d{n}"), said)
-            assert summaries() == {"A summary of 8 notes."}
-            await rag.delete(f"d{gone}")
-            assert summaries() == {None}
 
     def summaries() -> set[object]:
         entities = "SELECT summary FROM entities WHERE name = 'Hub'"
@@ -186,47 +161,45 @@ def test_no_summary_outlives_a_claim_that_it_covers(tmp_path: Path, gone: int) -
             row[0] for row in stored(tmp_path, f"{entities} UNION SELECT summary FROM relations")
         }
 
-    asyncio.run(run())
+    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+        for n in range(8):
+            said = [entity("Hub", fact(n)), entity("Far", "x"), relation("Hub", "Far", fact(n))]
+            await rag.insert_records(Document(fact(n), id=f"d{n}"), said)
+        assert summaries() == {"A summary of 8 notes."}
+        await rag.delete(f"d{gone}")
+        assert summaries() == {None}
     left = {fact(n) for n in range(8) if n != gone}
     assert set(hub(tmp_path)[0].split("\n")) == left
 
 
-def test_a_summary_beside_a_deletion_covers_what_is_left_only(tmp_path: Path) -> None:
+async def test_a_summary_beside_a_deletion_covers_what_is_left_only(tmp_path: Path) -> None:
     """A text that says no more of the hub takes its claims along; their row ids are another's next."""
-
-    async def run() -> None:
-        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-            for id, facts in (("a", range(8)), ("b", range(8, 16))):
-                said = [entity("Hub", fact(n)) for n in facts]
-                await rag.insert_records(Document(id, id=id), said)
-            await rag.insert_records(Document("b, otherwise", id="b"), [])
-            assert hub(tmp_path) == ("A summary of 8 notes.",) * 2
-            for n in (16, 17):
-                await rag.insert_records(Document(fact(n), id=f"c{n}"), [entity("Hub", fact(n))])
-
-    asyncio.run(run())
+    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+        for id, facts in (("a", range(8)), ("b", range(8, 16))):
+            said = [entity("Hub", fact(n)) for n in facts]
+            await rag.insert_records(Document(id, id=id), said)
+        await rag.insert_records(Document("b, otherwise", id="b"), [])
+        assert hub(tmp_path) == ("A summary of 8 notes.",) * 2
+        for n in (16, 17):
+            await rag.insert_records(Document(fact(n), id=f"c{n}"), [entity("Hub", fact(n))])
     assert set(hub(tmp_path)[0].split("\n")) == {"A summary of 8 notes.", fact(16), fact(17)}
 
 
-def test_many_entities_told_of_again_keep_what_was_said_before(
+async def test_many_entities_told_of_again_keep_what_was_said_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However few of them are read at once."""
     monkeypatch.setattr(claims, "OWNERS_AT_ONCE", 2)
     names = [f"Name{n}" for n in range(5)]
-
-    async def run() -> None:
-        for number in range(2):
-            async with index(tmp_path) as rag:
-                said = [entity(name, fact(number)) for name in names]
-                await rag.insert_records(Document(fact(number), id=f"d{number}"), said)
-
-    asyncio.run(run())
+    for number in range(2):
+        async with index(tmp_path) as rag:
+            said = [entity(name, fact(number)) for name in names]
+            await rag.insert_records(Document(fact(number), id=f"d{number}"), said)
     assert {hub(tmp_path, name)[0] for name in names} == {fact(0) + "\n" + fact(1)}
 
 
 @pytest.mark.parametrize("answer", ["", "  \n", LLMError("ill")])
-def test_where_no_summary_can_be_had_the_fragments_stand_in(
+async def test_where_no_summary_can_be_had_the_fragments_stand_in(
     tmp_path: Path, answer: str | Exception
 ) -> None:
     """Nothing is lost, nothing bad is cached, and the next insert tries again."""
@@ -235,33 +208,23 @@ def test_where_no_summary_can_be_had_the_fragments_stand_in(
     def model(request: Request) -> str | Exception:
         return read_names(request) if well else answer
 
-    async def run() -> None:
-        nonlocal well
-        async with index(tmp_path, ScriptedLLM(model)) as rag:
-            for n in range(8):
-                await rag.insert_records(Document(str(n), id=f"d{n}"), [entity("Hub", fact(n))])
-            assert len(hub(tmp_path)[0].split("\n")) == 8 and hub(tmp_path)[1] is None
-            well = True
-            await rag.insert_records(Document("8", id="d8"), [entity("Hub", fact(8))])
-            assert hub(tmp_path) == ("A summary of 9 notes.",) * 2
-
-    asyncio.run(run())
+    async with index(tmp_path, ScriptedLLM(model)) as rag:
+        for n in range(8):
+            await rag.insert_records(Document(str(n), id=f"d{n}"), [entity("Hub", fact(n))])
+        assert len(hub(tmp_path)[0].split("\n")) == 8 and hub(tmp_path)[1] is None
+        well = True
+        await rag.insert_records(Document("8", id="d8"), [entity("Hub", fact(8))])
+        assert hub(tmp_path) == ("A summary of 9 notes.",) * 2
 
 
-def test_a_spent_budget_leaves_fragments(tmp_path: Path) -> None:
+async def test_a_spent_budget_leaves_fragments(tmp_path: Path) -> None:
     """Documents become visible all the same."""
-
-    async def run() -> None:
-        async with index(
-            tmp_path, ScriptedLLM(read_names), options=IndexOptions(max_calls=0)
-        ) as rag:
-            for n in range(8):
-                report = await rag.insert_records(
-                    Document(str(n), id=f"d{n}"), [entity("Hub", fact(n))]
-                )
-            assert report.documents == ("d7",) and "stopped" in report.stopped
-
-    asyncio.run(run())
+    async with index(tmp_path, ScriptedLLM(read_names), options=IndexOptions(max_calls=0)) as rag:
+        for n in range(8):
+            report = await rag.insert_records(
+                Document(str(n), id=f"d{n}"), [entity("Hub", fact(n))]
+            )
+        assert report.documents == ("d7",) and "stopped" in report.stopped
     assert len(hub(tmp_path)[0].split("\n")) == 8
 
 
@@ -349,24 +312,20 @@ def test_a_hub_of_many_fragments_is_summarized_in_groups(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_report_counts_every_call_for_a_summary(fails: bool, tmp_path: Path) -> None:
+async def test_a_report_counts_every_call_for_a_summary(fails: bool, tmp_path: Path) -> None:
     """Those of each level of groups, too, and of one that is empty, so that nothing comes of all."""
     llm = ScriptedLLM(
         lambda request: "" if fails and fact(0) in notes(request) else read_names(request)
     )
-
-    async def run() -> None:
-        options = IndexOptions(summarize_group_tokens=200)
-        async with index(tmp_path, llm, options=options) as rag:
-            said = [entity("Hub", fact(n)) for n in range(60)]
-            report = await rag.insert_records(Document("a", id="a"), said)
-            assert report.usage.calls == len(llm.requests) > 4
-            assert (hub(tmp_path)[1] is None) == fails
-
-    asyncio.run(run())
+    options = IndexOptions(summarize_group_tokens=200)
+    async with index(tmp_path, llm, options=options) as rag:
+        said = [entity("Hub", fact(n)) for n in range(60)]
+        report = await rag.insert_records(Document("a", id="a"), said)
+        assert report.usage.calls == len(llm.requests) > 4
+        assert (hub(tmp_path)[1] is None) == fails
 
 
-def test_groups_are_written_at_the_same_time_and_one_that_fails_costs_no_other(
+async def test_groups_are_written_at_the_same_time_and_one_that_fails_costs_no_other(
     tmp_path: Path,
 ) -> None:
     """What others are in the middle of comes to its end; the next try pays for the rest only."""
@@ -375,21 +334,17 @@ def test_groups_are_written_at_the_same_time_and_one_that_fails_costs_no_other(
     def model(request: Request) -> str | Exception:
         return LLMError("ill") if not well and fact(0) in notes(request) else read_names(request)
 
-    async def run() -> None:
-        nonlocal well
-        llm = ScriptedLLM(model, seconds=0.02)
-        async with index(tmp_path, llm, options=IndexOptions(summarize_group_tokens=600)) as rag:
-            facts = [entity("Hub", fact(n)) for n in range(300)]
-            await rag.insert_records(Document("a", id="a"), facts)
-            asked = {request.question for request in llm.requests}
-            assert llm.most_in_flight > 4 and hub(tmp_path)[1] is None
-            well, before = True, len(llm.requests)
-            await rag.summarize()
-            again = [request.question for request in llm.requests[before:]]
-            assert hub(tmp_path)[1] is not None
-            assert [fact(0) in question for question in again if question in asked] == [True]
-
-    asyncio.run(run())
+    llm = ScriptedLLM(model, seconds=0.02)
+    async with index(tmp_path, llm, options=IndexOptions(summarize_group_tokens=600)) as rag:
+        facts = [entity("Hub", fact(n)) for n in range(300)]
+        await rag.insert_records(Document("a", id="a"), facts)
+        asked = {request.question for request in llm.requests}
+        assert llm.most_in_flight > 4 and hub(tmp_path)[1] is None
+        well, before = True, len(llm.requests)
+        await rag.summarize()
+        again = [request.question for request in llm.requests[before:]]
+        assert hub(tmp_path)[1] is not None
+        assert [fact(0) in question for question in again if question in asked] == [True]
 
 
 async def _two_hubs(rag: AsyncLightRAG) -> None:
@@ -408,75 +363,62 @@ def _told(folder: Path) -> list[tuple[object, ...]]:
     return stored(folder, f"{entities} UNION ALL {relations} ORDER BY 1")
 
 
-def test_a_merge_keeps_the_summaries_of_all_it_does_not_concern(tmp_path: Path) -> None:
+async def test_a_merge_keeps_the_summaries_of_all_it_does_not_concern(tmp_path: Path) -> None:
     """No summary is paid for again, and what came after it still stands beside it."""
-
-    async def run() -> None:
-        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-            await _two_hubs(rag)
-            before = _told(tmp_path)
-            assert sum(row[2] is not None for row in before) == 3
-            await rag.merge_entities(["Bobby", "Ann"], into="Bob")
-            rest = {"Ann", "Bob", "Bobby"}
-            assert [row for row in _told(tmp_path) if row[0] not in rest] == [
-                row for row in before if row[0] not in rest
-            ]
-            await rag.unmerge("Bobby", "Ann")
-            assert _told(tmp_path) == before
-
-    asyncio.run(run())
+    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+        await _two_hubs(rag)
+        before = _told(tmp_path)
+        assert sum(row[2] is not None for row in before) == 3
+        await rag.merge_entities(["Bobby", "Ann"], into="Bob")
+        rest = {"Ann", "Bob", "Bobby"}
+        assert [row for row in _told(tmp_path) if row[0] not in rest] == [
+            row for row in before if row[0] not in rest
+        ]
+        await rag.unmerge("Bobby", "Ann")
+        assert _told(tmp_path) == before
     assert problems(tmp_path) == []
 
 
-def test_a_merge_drops_a_summary_only_of_those_whose_claims_it_moves(tmp_path: Path) -> None:
+async def test_a_merge_drops_a_summary_only_of_those_whose_claims_it_moves(tmp_path: Path) -> None:
     """Claims older than the summary that it was not written from: it would not be of all of them."""
-
-    async def run() -> None:
-        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-            await _two_hubs(rag)
-            await rag.merge_entities(["Bob"], into="Hub")  # told later: stands beside the summary
-            assert summaries() == {"Hub": True, "Far": True}
-            assert hub(tmp_path, "Hub")[0].endswith("A man.")
-            await rag.merge_entities(["Ann"], into="Hub")  # told before
-            assert summaries() == {"Hub": False, "Far": True}
 
     def summaries() -> dict[object, bool]:
         return {row[0]: row[2] is not None for row in _told(tmp_path) if row[0] in ("Hub", "Far")}
 
-    asyncio.run(run())
+    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+        await _two_hubs(rag)
+        await rag.merge_entities(["Bob"], into="Hub")  # told later: stands beside the summary
+        assert summaries() == {"Hub": True, "Far": True}
+        assert hub(tmp_path, "Hub")[0].endswith("A man.")
+        await rag.merge_entities(["Ann"], into="Hub")  # told before
+        assert summaries() == {"Hub": False, "Far": True}
     assert problems(tmp_path) == []
 
 
-def test_a_repair_keeps_summaries_and_drops_those_that_cover_other_claims(tmp_path: Path) -> None:
+async def test_a_repair_keeps_summaries_and_drops_those_that_cover_other_claims(
+    tmp_path: Path,
+) -> None:
     """They were paid for; one whose claims are not those it was written from goes."""
-
-    async def run() -> None:
-        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-            await _two_hubs(rag)
-            before = _told(tmp_path)
-            await rag.repair()
-            assert _told(tmp_path) == before
-            with sqlite3.connect(tmp_path / "index.sqlite") as connection:
-                connection.execute("UPDATE entities SET covered_mentions = 5 WHERE name = 'Far'")
-            await rag.repair()
-            lost = {row[0] for row in before} - {row[0] for row in _told(tmp_path) if row[2]}
-            assert lost == {"Ann", "Bob", "Bobby", "Far"}
-
-    asyncio.run(run())
+    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+        await _two_hubs(rag)
+        before = _told(tmp_path)
+        await rag.repair()
+        assert _told(tmp_path) == before
+        with sqlite3.connect(tmp_path / "index.sqlite") as connection:
+            connection.execute("UPDATE entities SET covered_mentions = 5 WHERE name = 'Far'")
+        await rag.repair()
+        lost = {row[0] for row in before} - {row[0] for row in _told(tmp_path) if row[2]}
+        assert lost == {"Ann", "Bob", "Bobby", "Far"}
     assert problems(tmp_path) == []
 
 
-def test_a_relation_is_called_alike_whichever_end_came_first(tmp_path: Path) -> None:
+async def test_a_relation_is_called_alike_whichever_end_came_first(tmp_path: Path) -> None:
     """So its answers are found again after another order of inserts."""
     llm = ScriptedLLM(read_names)
-
-    async def run() -> None:
-        for first in ("Abe", "Zed"):
-            async with index(tmp_path / first, llm) as rag:
-                await rag.insert_records(Document(first, id="a"), [entity(first)])
-                for n in range(8):
-                    said = [entity("Abe"), entity("Zed"), relation("Zed", "Abe", fact(n))]
-                    await rag.insert_records(Document(fact(n), id=f"d{n}"), said)
-
-    asyncio.run(run())
+    for first in ("Abe", "Zed"):
+        async with index(tmp_path / first, llm) as rag:
+            await rag.insert_records(Document(first, id="a"), [entity(first)])
+            for n in range(8):
+                said = [entity("Abe"), entity("Zed"), relation("Zed", "Abe", fact(n))]
+                await rag.insert_records(Document(fact(n), id=f"d{n}"), said)
     assert {request.question.split("\n")[0] for request in llm.requests} == {"Subject: Abe — Zed"}

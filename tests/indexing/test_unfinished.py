@@ -115,39 +115,31 @@ def test_only_the_missing_turns_of_an_unfinished_chunk_are_asked(
     assert view(folder) == view(tmp_path / "fresh")
 
 
-def test_a_retry_that_reads_less_takes_nothing_away(tmp_path: Path) -> None:
+async def test_a_retry_that_reads_less_takes_nothing_away(tmp_path: Path) -> None:
     """Without the paid answers, and with a model that fails at once, what was read stays."""
     model = Late(1)
-
-    async def run() -> None:
-        async with index(tmp_path, ScriptedLLM(model), options=GLEANING) as rag:
-            await rag.insert(Document(TEXT, id="x"))
-            before = view(tmp_path)
-            with contextlib.closing(Database(tmp_path)) as database:
-                database.write(lambda connection: connection.execute("DELETE FROM completions"))
-            model.always = True
-            report = await rag.retry()
-            assert [failure.reason for failure in report.failures] == ["model is ill"]
-            assert view(tmp_path) == before and problems(tmp_path) == []
-            assert [one.state for one in await rag.documents()] == ["partial"]
-
-    asyncio.run(run())
+    async with index(tmp_path, ScriptedLLM(model), options=GLEANING) as rag:
+        await rag.insert(Document(TEXT, id="x"))
+        before = view(tmp_path)
+        with contextlib.closing(Database(tmp_path)) as database:
+            database.write(lambda connection: connection.execute("DELETE FROM completions"))
+        model.always = True
+        report = await rag.retry()
+        assert [failure.reason for failure in report.failures] == ["model is ill"]
+        assert view(tmp_path) == before and problems(tmp_path) == []
+        assert [one.state for one in await rag.documents()] == ["partial"]
 
 
-def test_repair_finds_unfinished_documents_that_were_called_done(tmp_path: Path) -> None:
+async def test_repair_finds_unfinished_documents_that_were_called_done(tmp_path: Path) -> None:
     """An index of an earlier version is told to be wrong, and put right."""
-
-    async def run() -> None:
-        async with index(tmp_path, ScriptedLLM(Late(1)), options=GLEANING) as rag:
-            await rag.insert(Document(TEXT, id="x"))
-            with contextlib.closing(Database(tmp_path)) as database:
-                database.write(lambda c: c.execute("UPDATE documents SET state = 'done'"))
-            assert problems(tmp_path) == ["1 documents have another state than their chunks"]
-            await rag.repair()
-            assert [one.state for one in await rag.documents()] == ["partial"]
-            assert problems(tmp_path) == []
-
-    asyncio.run(run())
+    async with index(tmp_path, ScriptedLLM(Late(1)), options=GLEANING) as rag:
+        await rag.insert(Document(TEXT, id="x"))
+        with contextlib.closing(Database(tmp_path)) as database:
+            database.write(lambda c: c.execute("UPDATE documents SET state = 'done'"))
+        assert problems(tmp_path) == ["1 documents have another state than their chunks"]
+        await rag.repair()
+        assert [one.state for one in await rag.documents()] == ["partial"]
+        assert problems(tmp_path) == []
 
 
 def test_waiting_records_keep_the_chunks_they_name(tmp_path: Path) -> None:

@@ -12,23 +12,19 @@ from lightrag_jsonl.types import Document
 from tests.indexing.kit import entity, index, problems, read_names, stored, view
 
 
-def test_two_folders_share_no_document_and_no_paid_answer(tmp_path: Path) -> None:
+async def test_two_folders_share_no_document_and_no_paid_answer(tmp_path: Path) -> None:
     """The same text is asked about anew in another folder; what is deleted in one stays in the other."""
     llm = ScriptedLLM(read_names)
-
-    async def run() -> None:
-        async with index(tmp_path / "a", llm) as one, index(tmp_path / "b", llm) as other:
-            await asyncio.gather(
-                one.insert([Document("Ann met Bob.", id="x"), Document("Cid left.", id="y")]),
-                other.insert([Document("Ann met Bob.", id="x"), Document("Dora sang.", id="z")]),
-            )
-            assert len(llm.requests) == 4
-            await one.delete("x")
-            assert {d.id for d in await one.documents()} == {"y"}
-            assert {d.id for d in await other.documents()} == {"x", "z"}
-            assert set(one.graph) == {"Cid"} and set(other.graph) == {"Ann", "Bob", "Dora"}
-
-    asyncio.run(run())
+    async with index(tmp_path / "a", llm) as one, index(tmp_path / "b", llm) as other:
+        await asyncio.gather(
+            one.insert([Document("Ann met Bob.", id="x"), Document("Cid left.", id="y")]),
+            other.insert([Document("Ann met Bob.", id="x"), Document("Dora sang.", id="z")]),
+        )
+        assert len(llm.requests) == 4
+        await one.delete("x")
+        assert {d.id for d in await one.documents()} == {"y"}
+        assert {d.id for d in await other.documents()} == {"x", "z"}
+        assert set(one.graph) == {"Cid"} and set(other.graph) == {"Ann", "Bob", "Dora"}
     assert problems(tmp_path / "a") == problems(tmp_path / "b") == []
 
 
@@ -65,30 +61,22 @@ def test_two_instances_on_one_folder_in_one_process_agree(tmp_path: Path) -> Non
     assert problems(tmp_path) == []
 
 
-def test_at_most_the_slots_are_in_flight_over_all_documents(tmp_path: Path) -> None:
+async def test_at_most_the_slots_are_in_flight_over_all_documents(tmp_path: Path) -> None:
     """`max_concurrent_calls` limits calls over all documents and inserts of an index, and is used."""
     llm = ScriptedLLM(read_names, seconds=0.002)
     documents = [Document(f"Person{n} met Ann.", id=f"d{n}") for n in range(12)]
-
-    async def run() -> None:
-        options = IndexOptions(max_concurrent_calls=3)
-        async with index(tmp_path, llm, options=options) as rag:
-            await asyncio.gather(rag.insert(documents[:6]), rag.insert(documents[6:]))
-
-    asyncio.run(run())
+    options = IndexOptions(max_concurrent_calls=3)
+    async with index(tmp_path, llm, options=options) as rag:
+        await asyncio.gather(rag.insert(documents[:6]), rag.insert(documents[6:]))
     assert llm.most_in_flight == 3 and len(llm.requests) == 12
     assert stored(tmp_path, "SELECT count(*) FROM documents") == [(12,)]
 
 
-def test_the_keeper_of_one_folder_never_holds_rows_of_another(tmp_path: Path) -> None:
+async def test_the_keeper_of_one_folder_never_holds_rows_of_another(tmp_path: Path) -> None:
     """Derived indexes belong to their database alone."""
-
-    async def run() -> None:
-        async with index(tmp_path / "a") as one, index(tmp_path / "b") as other:
-            await one.insert_records(Document("Ann met Bob.", id="x"), [entity("Ann")])
-            keepers = [SnapshotKeeper(rag._database) for rag in (one, other)]
-            with keepers[0].snapshot() as first, keepers[1].snapshot() as second:
-                assert first.graph.entity_count > 0 and second.graph.entity_count == 0
-                assert len(first.vectors["chunk"]) == 1 and len(second.vectors["chunk"]) == 0
-
-    asyncio.run(run())
+    async with index(tmp_path / "a") as one, index(tmp_path / "b") as other:
+        await one.insert_records(Document("Ann met Bob.", id="x"), [entity("Ann")])
+        keepers = [SnapshotKeeper(rag._database) for rag in (one, other)]
+        with keepers[0].snapshot() as first, keepers[1].snapshot() as second:
+            assert first.graph.entity_count > 0 and second.graph.entity_count == 0
+            assert len(first.vectors["chunk"]) == 1 and len(second.vectors["chunk"]) == 0

@@ -124,25 +124,19 @@ def test_summaries_are_as_they_were_before(
         asyncio.run(run(folder))
 
 
-def test_deletion_asks_no_model_and_drops_summaries_with_their_inputs(tmp_path: Path) -> None:
+async def test_deletion_asks_no_model_and_drops_summaries_with_their_inputs(tmp_path: Path) -> None:
     """A summary that speaks of what is gone goes too; fragments stand in; no call is made."""
     llm = ScriptedLLM(read_names)
-
-    async def run() -> None:
-        async with index(tmp_path, llm, options=IndexOptions(max_gleanings=0)) as rag:
-            texts = [f"Hub is here in place number {n}." for n in range(9)]
-            for number, text in enumerate(texts):
-                await rag.insert_records(Document(text, id=f"d{number}"), [entity("Hub", text)])
-            assert stored(tmp_path, "SELECT summary IS NOT NULL FROM entities") == [(1,)]
-            calls = len(llm.requests)
-            await rag.delete("d3")
-            assert len(llm.requests) == calls
-            ((description, summary),) = stored(
-                tmp_path, "SELECT description, summary FROM entities"
-            )
-            assert summary is None and "number 3" not in description and "number 4" in description
-
-    asyncio.run(run())
+    async with index(tmp_path, llm, options=IndexOptions(max_gleanings=0)) as rag:
+        texts = [f"Hub is here in place number {n}." for n in range(9)]
+        for number, text in enumerate(texts):
+            await rag.insert_records(Document(text, id=f"d{number}"), [entity("Hub", text)])
+        assert stored(tmp_path, "SELECT summary IS NOT NULL FROM entities") == [(1,)]
+        calls = len(llm.requests)
+        await rag.delete("d3")
+        assert len(llm.requests) == calls
+        ((description, summary),) = stored(tmp_path, "SELECT description, summary FROM entities")
+        assert summary is None and "number 3" not in description and "number 4" in description
     assert problems(tmp_path) == []
 
 

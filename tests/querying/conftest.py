@@ -102,12 +102,6 @@ def fill(folder: Path, given: Iterable[Given]) -> None:
 
 
 @pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    """Coroutine tests run on asyncio."""
-    return "asyncio"
-
-
-@pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The index of four little documents, made once."""
     folder = tmp_path_factory.mktemp("carol")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from lightrag_jsonl.candidates import edge_id
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.querying.edges import EdgeSelection
@@ -13,8 +11,6 @@ from lightrag_jsonl.querying.observing import Silent
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.types import Context
 from tests.querying.conftest import Pipelines
-
-pytestmark = pytest.mark.anyio
 
 PARTNER = edge_id("Marley", "business partner", "Scrooge")
 LLM_CHOICE = QueryParam(mode="hybrid", selection="llm", ll_keywords=("Scrooge",))

@@ -107,25 +107,21 @@ def test_an_answer_may_hold_half_a_character(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_who_is_cancelled_while_a_part_works_is_cancelled(part: str, tmp_path: Path) -> None:
+async def test_who_is_cancelled_while_a_part_works_is_cancelled(part: str, tmp_path: Path) -> None:
     """That is no fault of the part."""
+    begun = asyncio.Event()
 
-    async def run() -> None:
-        begun = asyncio.Event()
+    class Slow(Own):
+        async def _wait(self, *given: object) -> None:
+            begun.set()
+            await asyncio.Event().wait()
 
-        class Slow(Own):
-            async def _wait(self, *given: object) -> None:
-                begun.set()
-                await asyncio.Event().wait()
+        keywords = score = answer = _wait  # type: ignore[assignment]
 
-            keywords = score = answer = _wait  # type: ignore[assignment]
-
-        async with AsyncLightRAG(tmp_path, **{part: Slow(print)}) as rag:  # type: ignore[arg-type]
-            await rag.insert(TEXT)
-            task = asyncio.create_task(rag.query(QUESTION))
-            await begun.wait()
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
-    asyncio.run(run())
+    async with AsyncLightRAG(tmp_path, **{part: Slow(print)}) as rag:  # type: ignore[arg-type]
+        await rag.insert(TEXT)
+        task = asyncio.create_task(rag.query(QUESTION))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task

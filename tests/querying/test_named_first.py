@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -13,19 +12,15 @@ from tests.indexing.kit import entity, index, relation
 
 
 @pytest.mark.parametrize("mode", ["local", "hybrid", "mix"])
-def test_a_named_entity_without_relations_comes_before_its_neighbours(
+async def test_a_named_entity_without_relations_comes_before_its_neighbours(
     tmp_path: Path, mode: Mode
 ) -> None:
     """Relations bring others a vote that it cannot get; and the budget cuts from the end."""
     others = [entity(f"Liu B{n}", f"The {n}th of the Lius.") for n in range(9)]
     joined = [relation("Liu B0", f"Liu B{n}", "They are cousins.") for n in range(1, 9)]
-
-    async def run() -> None:
-        async with index(tmp_path) as rag:
-            await rag.insert_records(Document("Lius", id="a"), [*others, *joined])
-            await rag.insert_records(Document("Liu Bei", id="b"), [entity("Liu Bei", "A king.")])
-            param = QueryParam(mode=mode, ll_keywords=("Liu Bei",), max_entity_tokens=40)
-            context = await rag.retrieve("What did Liu Bei do?", param=param)
-            assert context.entities[0].name == "Liu Bei"
-
-    asyncio.run(run())
+    async with index(tmp_path) as rag:
+        await rag.insert_records(Document("Lius", id="a"), [*others, *joined])
+        await rag.insert_records(Document("Liu Bei", id="b"), [entity("Liu Bei", "A king.")])
+        param = QueryParam(mode=mode, ll_keywords=("Liu Bei",), max_entity_tokens=40)
+        context = await rag.retrieve("What did Liu Bei do?", param=param)
+        assert context.entities[0].name == "Liu Bei"

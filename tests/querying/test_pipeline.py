@@ -24,8 +24,6 @@ from lightrag_jsonl.types import Answer, Context, Document, Json, Keywords, Mess
 from tests.conftest import CHECKOUT
 from tests.querying.conftest import Pipelines, entity, fill, relation
 
-pytestmark = pytest.mark.anyio
-
 QUESTION = "Who was Scrooge's partner?"
 SEARCHING = [mode for mode in MODES if mode != "bypass"]
 GRAPH = [mode for mode in SEARCHING if mode != "naive"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from pathlib import Path
@@ -20,22 +19,18 @@ def _long() -> int:
     return threading.get_ident()
 
 
-def test_only_what_follows_a_short_search_runs_at_once() -> None:
+async def test_only_what_follows_a_short_search_runs_at_once() -> None:
     """The first one, one that has to wait, and one after a long one change threads."""
-
-    async def run() -> None:
-        threads, here = SearchThread(), threading.get_ident()
-        assert await threads.run(threading.get_ident, ready=True) != here
-        assert await threads.run(threading.get_ident, ready=True) == here
-        assert await threads.run(threading.get_ident) != here
-        assert await threads.run(_long, ready=True) == here
-        assert await threads.run(_long, ready=True) != here
-        assert await threads.run(threading.get_ident, ready=True) != here
-        threads.close()
-        with pytest.raises(StorageError, match="closed"):
-            await threads.run(threading.get_ident, ready=True)
-
-    asyncio.run(run())
+    threads, here = SearchThread(), threading.get_ident()
+    assert await threads.run(threading.get_ident, ready=True) != here
+    assert await threads.run(threading.get_ident, ready=True) == here
+    assert await threads.run(threading.get_ident) != here
+    assert await threads.run(_long, ready=True) == here
+    assert await threads.run(_long, ready=True) != here
+    assert await threads.run(threading.get_ident, ready=True) != here
+    threads.close()
+    with pytest.raises(StorageError, match="closed"):
+        await threads.run(threading.get_ident, ready=True)
 
 
 def test_an_index_is_ready_where_nothing_is_to_be_loaded_or_waited_for(tmp_path: Path) -> None:

@@ -124,29 +124,25 @@ def test_an_error_in_any_statement_loses_nothing(tmp_path: Path, faults: Faults)
 
 
 @pytest.mark.parametrize("word", ["INTO documents", "INTO entity_mentions", "INTO commits"])
-def test_what_was_paid_before_the_error_is_not_paid_again(
+async def test_what_was_paid_before_the_error_is_not_paid_again(
     tmp_path: Path, faults: Faults, word: str
 ) -> None:
     """A commit that fails leaves the answers in the cache: the same insert then asks nobody."""
     llm = ScriptedLLM(read_names)
-
-    async def run() -> None:
-        async with index(tmp_path, llm) as rag:
-            faults.word = word
-            with pytest.raises(StorageError, match="free some disk space"):
-                await rag.insert(DOCUMENTS)
-            faults.word = ""
-            assert [d.state for d in await rag.documents()] == ["pending", "pending"]
-            calls = len(llm.requests)
-            assert (await rag.resume()).documents == ("a", "b")
-            assert len(llm.requests) == calls == 2
-
-    asyncio.run(run())
+    async with index(tmp_path, llm) as rag:
+        faults.word = word
+        with pytest.raises(StorageError, match="free some disk space"):
+            await rag.insert(DOCUMENTS)
+        faults.word = ""
+        assert [d.state for d in await rag.documents()] == ["pending", "pending"]
+        calls = len(llm.requests)
+        assert (await rag.resume()).documents == ("a", "b")
+        assert len(llm.requests) == calls == 2
     assert problems(tmp_path) == []
 
 
 @pytest.mark.parametrize("way", ["query", "listener", "stream", "events", "reuse"])
-def test_a_question_is_answered_though_nothing_can_be_kept(
+async def test_a_question_is_answered_though_nothing_can_be_kept(
     way: str, tmp_path: Path, faults: Faults, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The answer is paid for: a full disk costs its trace, and the log says so."""
@@ -168,59 +164,50 @@ def test_a_question_is_answered_though_nothing_can_be_kept(
         listener = told.append if way == "listener" else None
         return (await rag.query("Who met Bob?", param, listener=listener)).text
 
-    async def run() -> None:
-        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-            await rag.insert(DOCUMENTS)
-        async with index(tmp_path, ScriptedLLM(answer)) as rag:
-            assert await ask(rag) == "Ann met Bob."
-            assert {trace.status for trace in await rag.traces()} <= {"incomplete"}
-            full.clear()
-            faults.word = ""
-            assert await ask(rag) == "Ann met Bob."
-            assert (await rag.traces())[0].status == "complete"
-
-    asyncio.run(run())
+    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+        await rag.insert(DOCUMENTS)
+    async with index(tmp_path, ScriptedLLM(answer)) as rag:
+        assert await ask(rag) == "Ann met Bob."
+        assert {trace.status for trace in await rag.traces()} <= {"incomplete"}
+        full.clear()
+        faults.word = ""
+        assert await ask(rag) == "Ann met Bob."
+        assert (await rag.traces())[0].status == "complete"
     assert any("answer-mix: the model's answer is not kept" in one for one in caplog.messages)
     assert sum("is not stored to its end" in one for one in caplog.messages) == 1
     assert not told or [type(told[0]), type(told[-1])] == [Session, End]
 
 
-def test_what_of_a_trace_is_lost_ends_it(tmp_path: Path, faults: Faults) -> None:
+async def test_what_of_a_trace_is_lost_ends_it(tmp_path: Path, faults: Faults) -> None:
     """An event that cannot be stored leaves the trace incomplete, not complete with a hole."""
+    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+        await rag.insert(DOCUMENTS)
 
-    async def run() -> None:
-        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-            await rag.insert(DOCUMENTS)
+        def fail_once(event: Event) -> None:
+            faults.word = "INTO trace_events" if isinstance(event, Session) else ""
 
-            def fail_once(event: Event) -> None:
-                faults.word = "INTO trace_events" if isinstance(event, Session) else ""
-
-            await rag.query("Who met Bob?", QueryParam(ll_keywords=("Ann",)), listener=fail_once)
-            (trace,) = await rag.traces()
-            assert trace.status == "incomplete"
-            assert stored(tmp_path, "SELECT count(*) FROM trace_events") == [(1,)]
-
-    asyncio.run(run())
+        await rag.query("Who met Bob?", QueryParam(ll_keywords=("Ann",)), listener=fail_once)
+        (trace,) = await rag.traces()
+        assert trace.status == "incomplete"
+        assert stored(tmp_path, "SELECT count(*) FROM trace_events") == [(1,)]
 
 
-def test_a_database_that_may_not_grow_gives_a_clear_error(tmp_path: Path, faults: Faults) -> None:
+async def test_a_database_that_may_not_grow_gives_a_clear_error(
+    tmp_path: Path, faults: Faults
+) -> None:
     """SQLite's own full disk: the error says what to do, and the same instance goes on once there is room."""
-
-    async def run() -> None:
-        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-            await rag.insert(DOCUMENTS)
-            before = view(tmp_path)
-            ((used,),) = stored(tmp_path, "PRAGMA page_count")
-            many = [Document(f"Person{n} met Ann. " * 40, id=f"m{n}") for n in range(40)]
-            for more in (1, 2, 5, 9):
-                faults.pages = used + more
-                with pytest.raises(StorageError, match="free some disk space"):
-                    await rag.insert(many)
-                assert view(tmp_path) == before and problems(tmp_path) == []
-            faults.pages = 1_000_000
-            assert len((await rag.insert(many)).documents) == 40
-
-    asyncio.run(run())
+    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+        await rag.insert(DOCUMENTS)
+        before = view(tmp_path)
+        ((used,),) = stored(tmp_path, "PRAGMA page_count")
+        many = [Document(f"Person{n} met Ann. " * 40, id=f"m{n}") for n in range(40)]
+        for more in (1, 2, 5, 9):
+            faults.pages = used + more
+            with pytest.raises(StorageError, match="free some disk space"):
+                await rag.insert(many)
+            assert view(tmp_path) == before and problems(tmp_path) == []
+        faults.pages = 1_000_000
+        assert len((await rag.insert(many)).documents) == 40
     assert problems(tmp_path) == []
 
 
@@ -332,22 +319,18 @@ def test_without_a_thread_a_write_is_refused_and_the_next_one_done(tmp_path: Pat
     database.close()
 
 
-def test_who_stops_waiting_does_not_stop_the_writing(tmp_path: Path) -> None:
+async def test_who_stops_waiting_does_not_stop_the_writing(tmp_path: Path) -> None:
     """A cancelled caller leaves its job as it is, and the writer unharmed."""
     database = Database(tmp_path)
     gate = threading.Event()
-
-    async def run() -> None:
-        database.submit(lambda connection: gate.wait(10))
-        put = database.submit(lambda c: c.execute("INSERT INTO settings VALUES ('k', 'v')"))
-        task = asyncio.ensure_future(asyncio.wrap_future(put))
-        await asyncio.sleep(0)
-        task.cancel()
-        gate.set()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(run())
+    database.submit(lambda connection: gate.wait(10))
+    put = database.submit(lambda c: c.execute("INSERT INTO settings VALUES ('k', 'v')"))
+    task = asyncio.ensure_future(asyncio.wrap_future(put))
+    await asyncio.sleep(0)
+    task.cancel()
+    gate.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     database.close()
     assert stored(tmp_path, "SELECT value FROM settings") == [("v",)]
 

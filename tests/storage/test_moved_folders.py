@@ -54,22 +54,18 @@ def test_a_link_that_is_turned_elsewhere_leaves_readers_where_they_are(tmp_path:
         assert ids(rag) == {"new"}
 
 
-def test_the_database_may_be_a_link(tmp_path: Path) -> None:
+async def test_the_database_may_be_a_link(tmp_path: Path) -> None:
     """Its log lies beside the file itself: what a model answered is flushed there."""
-
-    async def run() -> None:
-        async with index(tmp_path / "disk") as rag:
-            await rag.insert(Document("Ann met Bob.", id="a"))
-        (tmp_path / "kb").mkdir()
-        (tmp_path / "kb" / "index.sqlite").symlink_to(tmp_path / "disk" / "index.sqlite")
-        async with index(tmp_path / "kb", ScriptedLLM(read_names)) as rag:
-            for number in range(3):
-                await rag.insert(Document(f"Cid met Dan {number}.", id=f"{number}"))
-                await asyncio.sleep(0.6)  # what was not flushed is, by then
-        async with index(tmp_path / "disk") as rag:
-            assert len(await rag.documents()) == 4
-
-    asyncio.run(run())
+    async with index(tmp_path / "disk") as rag:
+        await rag.insert(Document("Ann met Bob.", id="a"))
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "index.sqlite").symlink_to(tmp_path / "disk" / "index.sqlite")
+    async with index(tmp_path / "kb", ScriptedLLM(read_names)) as rag:
+        for number in range(3):
+            await rag.insert(Document(f"Cid met Dan {number}.", id=f"{number}"))
+            await asyncio.sleep(0.6)  # what was not flushed is, by then
+    async with index(tmp_path / "disk") as rag:
+        assert len(await rag.documents()) == 4
     assert problems(tmp_path / "disk") == []
 
 

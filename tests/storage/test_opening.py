@@ -75,14 +75,10 @@ def test_a_database_of_a_newer_version(tmp_path: Path) -> None:
     assert caught.value.path == tmp_path / FILE_NAME
 
 
-def test_a_database_cut_short(tmp_path: Path) -> None:
+async def test_a_database_cut_short(tmp_path: Path) -> None:
     """A truncated file is an error with the path, never an empty index."""
-
-    async def build() -> None:
-        async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-            await rag.insert(Document("Ann met Bob in Bern. " * 30, id="x"))
-
-    asyncio.run(build())
+    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+        await rag.insert(Document("Ann met Bob in Bern. " * 30, id="x"))
     path = tmp_path / FILE_NAME
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(StorageError):
