@@ -37,37 +37,28 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-def test_all_is_heard_in_order() -> None:
-    async def run() -> list[int]:
-        return [number async for number in Told(partial(count, 5))]
-
-    assert asyncio.run(run()) == [0, 1, 2, 3, 4]
+async def test_all_is_heard_in_order() -> None:
+    assert [number async for number in Told(partial(count, 5))] == [0, 1, 2, 3, 4]
 
 
-def test_an_error_comes_after_what_was_told_before_it() -> None:
+async def test_an_error_comes_after_what_was_told_before_it() -> None:
     async def fail(numbers: Numbers) -> None:
         await count(3, numbers)
         raise ZeroDivisionError
 
-    async def run() -> list[int]:
-        heard, told = [], Told(fail)
-        with pytest.raises(ZeroDivisionError):
-            async for number in told:
-                heard.append(number)
-        return heard + [number async for number in told]
-
-    assert asyncio.run(run()) == [0, 1, 2]
+    heard, told = [], Told(fail)
+    with pytest.raises(ZeroDivisionError):
+        async for number in told:
+            heard.append(number)
+    assert heard + [number async for number in told] == [0, 1, 2]
 
 
-def test_nothing_begins_before_it_is_asked_for() -> None:
-    async def run() -> list[str]:
-        log: list[str] = []
-        told = Told(partial(count_for_ever, log))
-        await settled()
-        await told.aclose()
-        return log + [str(number) async for number in told]
-
-    assert asyncio.run(run()) == []
+async def test_nothing_begins_before_it_is_asked_for() -> None:
+    log: list[str] = []
+    told = Told(partial(count_for_ever, log))
+    await settled()
+    await told.aclose()
+    assert log + [str(number) async for number in told] == []
 
 
 async def test_who_waits_for_the_reader_is_never_ahead() -> None:
@@ -78,60 +69,51 @@ async def test_who_waits_for_the_reader_is_never_ahead() -> None:
     await told.aclose()
 
 
-def test_leaving_waits_until_it_has_stopped() -> None:
-    async def run() -> list[str]:
-        log: list[str] = []
-        told = Told(partial(count_for_ever, log))
-        await anext(told)
-        await told.aclose()
-        return log + [str(number) async for number in told]
-
-    assert asyncio.run(run()) == ["stopped"]
+async def test_leaving_waits_until_it_has_stopped() -> None:
+    log: list[str] = []
+    told = Told(partial(count_for_ever, log))
+    await anext(told)
+    await told.aclose()
+    assert log + [str(number) async for number in told] == ["stopped"]
 
 
-def test_a_cancelled_reader_stops_it() -> None:
+async def test_a_cancelled_reader_stops_it() -> None:
     async def waits(log: list[str], numbers: Numbers) -> None:
         try:
             await asyncio.Event().wait()
         finally:
             log.append("stopped")
 
-    async def run() -> list[str]:
-        log: list[str] = []
-        reader = asyncio.create_task(anext(Told(partial(waits, log))))  # type: ignore[arg-type]
-        for _ in range(3):
-            await asyncio.sleep(0)
-        reader.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await reader
-        return log
-
-    assert asyncio.run(run()) == ["stopped"]
+    log: list[str] = []
+    reader = asyncio.create_task(anext(Told(partial(waits, log))))  # type: ignore[arg-type]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    reader.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reader
+    assert log == ["stopped"]
 
 
-def test_a_reader_whose_stream_is_closed_elsewhere_comes_to_its_end() -> None:
+async def test_a_reader_whose_stream_is_closed_elsewhere_comes_to_its_end() -> None:
     """It is not cancelled itself."""
 
     async def wait(numbers: Numbers) -> None:
         numbers.put_nowait(0)
         await asyncio.Event().wait()
 
-    async def run() -> list[int]:
-        told = Told(wait)
-        heard: list[int] = []
+    told = Told(wait)
+    heard: list[int] = []
 
-        async def read() -> None:
-            async for number in told:
-                heard.append(number)
+    async def read() -> None:
+        async for number in told:
+            heard.append(number)
 
-        reader = asyncio.create_task(read())
-        while not heard:
-            await asyncio.sleep(0)
-        await told.aclose()
-        await reader
-        return heard
-
-    assert asyncio.run(run()) == [0]
+    reader = asyncio.create_task(read())
+    while not heard:
+        await asyncio.sleep(0)
+    await told.aclose()
+    await reader
+    assert heard == [0]
 
 
 class Page:
@@ -142,19 +124,15 @@ class Page:
 
 
 @pytest.mark.parametrize("hold", [list, Page], ids=["counted", "in a circle"])
-def test_what_is_forgotten_is_stopped(hold: Callable[[Told[int]], object]) -> None:
+async def test_what_is_forgotten_is_stopped(hold: Callable[[Told[int]], object]) -> None:
     """Without a word, though the reader and the task are found as garbage at the same time."""
     complaints: list[object] = []
-
-    async def run() -> list[str]:
-        loop, log = asyncio.get_running_loop(), list[str]()
-        loop.set_exception_handler(lambda _, context: complaints.append(context))
-        told = Told(partial(count_for_ever, log))
-        await anext(told)
-        kept = hold(told) if hold is Page else [told]
-        del told, kept
-        gc.collect()
-        await settled()
-        return log
-
-    assert asyncio.run(run()) == ["stopped"] and complaints == []
+    loop, log = asyncio.get_running_loop(), list[str]()
+    loop.set_exception_handler(lambda _, context: complaints.append(context))
+    told = Told(partial(count_for_ever, log))
+    await anext(told)
+    kept = hold(told) if hold is Page else [told]
+    del told, kept
+    gc.collect()
+    await settled()
+    assert log == ["stopped"] and complaints == []

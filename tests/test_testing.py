@@ -139,14 +139,11 @@ def test_a_script_in_a_row() -> None:
     assert [one.question for one in llm.requests] == ["one two three", "x", "y", "z"]
 
 
-def test_a_scripted_stream_comes_word_by_word() -> None:
+async def test_a_scripted_stream_comes_word_by_word() -> None:
     """Put together it is the answer."""
-
-    async def pieces() -> list[str]:
-        llm = ScriptedLLM(["one two  three"])
-        return [piece async for piece in llm.stream([Message("user", "?")])]
-
-    assert "".join(asyncio.run(pieces())) == "one two  three"
+    llm = ScriptedLLM(["one two  three"])
+    pieces = [piece async for piece in llm.stream([Message("user", "?")])]
+    assert "".join(pieces) == "one two  three"
 
 
 def test_a_replay_answers_by_text_and_turn() -> None:

@@ -50,14 +50,11 @@ def test_chat_stops_at_the_limit_and_counts(tiny_llama: str) -> None:
     assert answer.usage.calls == 1
 
 
-def test_a_stream_is_the_answer_in_pieces(tiny_llama: str) -> None:
+async def test_a_stream_is_the_answer_in_pieces(tiny_llama: str) -> None:
     """At temperature 0 the pieces, joined, are the whole answer."""
     llm = OpenAILLM("tiny", base_url=tiny_llama, extra_body={"grammar": "root ::= [a-z]{30}"})
-
-    async def both() -> tuple[list[str], str]:
-        return [piece async for piece in llm.stream(QUESTION)], (await llm.complete(QUESTION)).text
-
-    pieces, whole = asyncio.run(both())
+    pieces = [piece async for piece in llm.stream(QUESTION)]
+    whole = (await llm.complete(QUESTION)).text
     assert len(pieces) > 1 and "".join(pieces) == whole and len(whole) == 30
 
 

@@ -67,30 +67,21 @@ def test_near_texts_are_near(minilm: SentenceTransformerEmbedder) -> None:
     assert np.allclose(vectors[0], vectors[3], atol=1e-5)
 
 
-def test_prompts_go_with_their_kind(minilm: SentenceTransformerEmbedder) -> None:
+async def test_prompts_go_with_their_kind(minilm: SentenceTransformerEmbedder) -> None:
     """A passage is read with its prompt, a query here without."""
-
-    async def both() -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # type: ignore[type-arg]
-        return (
-            await minilm.embed(["a cat"], kind="passage"),
-            await minilm.embed(["text: a cat"], kind="query"),
-            await minilm.embed(["a cat"], kind="query"),
-        )
-
-    passage, same, bare = asyncio.run(both())
+    passage = await minilm.embed(["a cat"], kind="passage")
+    same = await minilm.embed(["text: a cat"], kind="query")
+    bare = await minilm.embed(["a cat"], kind="query")
     assert np.allclose(passage, same, atol=1e-5)
     assert not np.allclose(passage, bare, atol=1e-2)
 
 
-def test_no_text_and_calls_at_once(minilm: SentenceTransformerEmbedder) -> None:
+async def test_no_text_and_calls_at_once(minilm: SentenceTransformerEmbedder) -> None:
     """An empty list gives no rows; concurrent calls do not disturb each other."""
-
-    async def many() -> list[np.ndarray]:  # type: ignore[type-arg]
-        return await asyncio.gather(*(minilm.embed([text], kind="query") for text in "甲乙丙丁"))
-
-    assert asyncio.run(minilm.embed([], kind="query")).shape == (0, 384)
-    alone = asyncio.run(minilm.embed(list("甲乙丙丁"), kind="query"))
-    assert np.allclose(np.concatenate(asyncio.run(many())), alone, atol=1e-5)
+    assert (await minilm.embed([], kind="query")).shape == (0, 384)
+    alone = await minilm.embed(list("甲乙丙丁"), kind="query")
+    many = await asyncio.gather(*(minilm.embed([text], kind="query") for text in "甲乙丙丁"))
+    assert np.allclose(np.concatenate(many), alone, atol=1e-5)
 
 
 def test_clip_keeps_what_the_model_reads(minilm: SentenceTransformerEmbedder) -> None:
@@ -174,16 +165,12 @@ def test_without_a_network_nobody_waits_for_the_hub(
     assert "Retrying" not in caplog.text
 
 
-def test_a_cross_encoder_scores_every_text(folder: Path, tmp_path: Path) -> None:
+async def test_a_cross_encoder_scores_every_text(folder: Path, tmp_path: Path) -> None:
     """One number a text, the same for equal texts, whatever the batches."""
     reranker = CrossEncoderReranker(random_cross_encoder(folder, tmp_path, labels=1), batch_size=2)
-
-    async def score() -> tuple[list[float], list[float]]:
-        texts = ["a cat", "rates rose", "a cat", LONG, ""]
-        return list(await reranker.score("乔峰?", texts)), list(await reranker.score("x", []))
-
-    scores, none = asyncio.run(score())
-    assert len(scores) == 5 and none == [] and all(isinstance(score, float) for score in scores)
+    scores = await reranker.score("乔峰?", ["a cat", "rates rose", "a cat", LONG, ""])
+    assert len(scores) == 5 and all(isinstance(score, float) for score in scores)
+    assert list(await reranker.score("x", [])) == []
     assert scores[0] == pytest.approx(scores[2]) and scores[0] != scores[1]
 
 

@@ -92,19 +92,13 @@ def test_a_dimension_is_needed() -> None:
         HashEmbedder(1)
 
 
-def test_chinese_questions_find_their_passage(shared_data: Path) -> None:
+async def test_chinese_questions_find_their_passage(shared_data: Path) -> None:
     """At its default size the embedder alone ranks the right passage first for most questions."""
     folder = shared_data / "zh-cmrc2018"
     passages, questions = read(folder / "passages.jsonl.gz"), read(folder / "questions.jsonl.gz")
     embedder = HashEmbedder()
-
-    async def both() -> tuple[Vectors, Vectors]:
-        return (
-            await embedder.embed([one["text"] for one in passages], kind="passage"),
-            await embedder.embed([one["question"] for one in questions], kind="query"),
-        )
-
-    stored, asked = asyncio.run(both())
+    stored = await embedder.embed([one["text"] for one in passages], kind="passage")
+    asked = await embedder.embed([one["question"] for one in questions], kind="query")
     best = (asked @ stored.T).argmax(axis=1)
     hits = [
         passages[at]["id"] in one["supporting"] for at, one in zip(best, questions, strict=True)

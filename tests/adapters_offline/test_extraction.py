@@ -16,7 +16,7 @@ from lightrag_jsonl.adapters.offline import OfflineExtractor
 from lightrag_jsonl.adapters.offline.extraction import extract_text
 from lightrag_jsonl.options import ENTITY_TYPES
 from lightrag_jsonl.text import name_key
-from lightrag_jsonl.types import Chunk, Extraction, Language
+from lightrag_jsonl.types import Chunk, Language
 
 ENGLISH = (
     "Mr. Scrooge met the Ghost of Christmas Past. Jacob Marley was dead, said Scrooge. "
@@ -119,16 +119,13 @@ def test_what_is_found_stands_in_the_text(text: str, language: Language) -> None
     assert len(set(pairs)) == len(pairs) <= 3 * len(names)
 
 
-def test_extraction_depends_on_the_text_alone() -> None:
+async def test_extraction_depends_on_the_text_alone() -> None:
     """Concurrent chunks, other instances and earlier texts change nothing."""
     texts = [ENGLISH, CHINESE, ENGLISH[40:], CHINESE[20:]] * 3
     chunks = [Chunk(str(at), "d", at, 1, 0, len(text), text) for at, text in enumerate(texts)]
-
-    async def together() -> list[Extraction]:
-        extractor = OfflineExtractor("zh")
-        return await asyncio.gather(*(extractor.extract(chunk) for chunk in chunks))
-
-    assert asyncio.run(together()) == [extract_text(text, language="zh") for text in texts]
+    extractor = OfflineExtractor("zh")
+    found = await asyncio.gather(*(extractor.extract(chunk) for chunk in chunks))
+    assert found == [extract_text(text, language="zh") for text in texts]
 
 
 def test_repeated_company_is_stronger_than_a_single_meeting() -> None:

@@ -265,24 +265,20 @@ def test_a_failing_listener_never_changes_the_answer(tmp_path: Path) -> None:
         assert comparable(traces[0]) == comparable(traces[1])
 
 
-def test_a_listener_may_be_a_coroutine(tmp_path: Path) -> None:
+async def test_a_listener_may_be_a_coroutine(tmp_path: Path) -> None:
     """It is waited for, and hears each event after it is stored."""
+    stored: list[int] = []
+    async with opened_async(tmp_path, ENGLISH) as rag:
+        await rag.insert_records(ENGLISH.document(), ENGLISH.records)
 
-    async def main() -> list[int]:
-        stored: list[int] = []
-        async with opened_async(tmp_path, ENGLISH) as rag:
-            await rag.insert_records(ENGLISH.document(), ENGLISH.records)
+        async def listen(event: Event) -> None:
+            trace = await rag.trace(event.trace_id)
+            if event.stage != "chunk":
+                assert event.stage in trace.stages
+                stored.append(len(trace.stages))
 
-            async def listen(event: Event) -> None:
-                trace = await rag.trace(event.trace_id)
-                if event.stage != "chunk":
-                    assert event.stage in trace.stages
-                    stored.append(len(trace.stages))
-
-            await rag.query(ENGLISH.question, mode="hybrid", explain=True, listener=listen)
-        return stored
-
-    assert asyncio.run(main()) == [1, 2, 3, 4, 5, 6]
+        await rag.query(ENGLISH.question, mode="hybrid", explain=True, listener=listen)
+    assert stored == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_listener_that_calls_back_does_not_hang(tmp_path: Path) -> None:
@@ -320,7 +316,7 @@ async def test_events_that_cannot_be_stored_raise(tmp_path: Path) -> None:
 # ── many at once ────────────────────────────────────────────────────────────────
 
 
-def test_twenty_queries_at_once_leave_twenty_whole_traces(tmp_path: Path) -> None:
+async def test_twenty_queries_at_once_leave_twenty_whole_traces(tmp_path: Path) -> None:
     """No event gets into the wrong trace, whoever else is asking."""
 
     def script(request: Request) -> str:
@@ -330,26 +326,23 @@ def test_twenty_queries_at_once_leave_twenty_whole_traces(tmp_path: Path) -> Non
         assert isinstance(said, str)
         return said
 
-    async def main() -> tuple[dict[str, list[Event]], dict[str, Trace], dict[str, str], int]:
-        heard: dict[str, list[Event]] = {}
-        model = ScriptedLLM(script, seconds=0.001)
-        async with opened_async(tmp_path, ENGLISH, model) as rag:
-            await rag.insert_records(ENGLISH.document(), ENGLISH.records)
+    heard: dict[str, list[Event]] = {}
+    model = ScriptedLLM(script, seconds=0.001)
+    async with opened_async(tmp_path, ENGLISH, model) as rag:
+        await rag.insert_records(ENGLISH.document(), ENGLISH.records)
 
-            async def ask(number: int) -> tuple[str, str]:
-                question, own = f"What did Marie Curie discover? ({number})", []
-                heard[question] = own
-                mode = MODES[number % 6]
-                answer = await rag.query(question, mode=mode, explain=True, listener=own.append)
-                return question, answer.text
+        async def ask(number: int) -> tuple[str, str]:
+            question, own = f"What did Marie Curie discover? ({number})", []
+            heard[question] = own
+            mode = MODES[number % 6]
+            answer = await rag.query(question, mode=mode, explain=True, listener=own.append)
+            return question, answer.text
 
-            texts = dict(await asyncio.gather(*map(ask, range(20))))
-            traces = {one.question: await rag.trace(one.id) for one in await rag.traces()}
-            return heard, traces, texts, len(await rag.verify())
+        texts = dict(await asyncio.gather(*map(ask, range(20))))
+        traces = {one.question: await rag.trace(one.id) for one in await rag.traces()}
+        assert await rag.verify() == ()
 
-    heard, traces, texts, problems = asyncio.run(main())
-
-    assert len(traces) == 20 and problems == 0
+    assert len(traces) == 20
     for question, events in heard.items():
         assert {event.trace_id for event in events} == {traces[question].id}
         assert sum(isinstance(event, End) for event in events) == 1

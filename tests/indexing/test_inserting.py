@@ -199,45 +199,37 @@ class Flaky:
 
 @pytest.mark.parametrize("garbage", [False, True], ids=["error", "garbage"])
 @pytest.mark.parametrize("way", ["retry", "insert", "resume and retry"])
-def test_only_failed_chunks_are_asked_again(tmp_path: Path, garbage: bool, way: str) -> None:
+async def test_only_failed_chunks_are_asked_again(tmp_path: Path, garbage: bool, way: str) -> None:
     """A partial document can be queried and says why; a retry, or the same insert, asks for the rest alone."""
     flaky = Flaky("Person1", "Person4", garbage=garbage)
     llm = ScriptedLLM(flaky)
+    async with index(tmp_path / "kb", llm, options=CHUNKED) as rag:
+        report = await rag.insert(Document(TEXT, id="x"))
+        assert report.documents == ("x",) and len(report.failures) == 2
+        (status,) = await rag.documents()
+        assert (status.state, status.extraction.failed, status.extraction.ok) == (
+            "partial",
+            2,
+            4,
+        )
+        assert {f.chunk_id for f in status.failures} == {f.chunk_id for f in report.failures}
+        assert "Person0" in rag.graph and "Person1" not in rag.graph
+        assert problems(tmp_path / "kb") == []
 
-    async def run() -> None:
-        async with index(tmp_path / "kb", llm, options=CHUNKED) as rag:
-            report = await rag.insert(Document(TEXT, id="x"))
-            assert report.documents == ("x",) and len(report.failures) == 2
-            (status,) = await rag.documents()
-            assert (status.state, status.extraction.failed, status.extraction.ok) == (
-                "partial",
-                2,
-                4,
-            )
-            assert {f.chunk_id for f in status.failures} == {f.chunk_id for f in report.failures}
-            assert "Person0" in rag.graph and "Person1" not in rag.graph
-            assert problems(tmp_path / "kb") == []
-
-            still = await rag.retry()
-            assert (await rag.documents())[0].state == "partial" and len(still.failures) == 2
-            flaky.broken.clear()
-            llm.requests.clear()
-            if way == "resume and retry":
-                assert (await rag.resume()).documents == ()
-            again = await (rag.insert(Document(TEXT, id="x")) if way == "insert" else rag.retry())
-            assert sorted(text_of(r)[:7] for r in llm.requests) == ["Person1", "Person4"]
-            assert (again.documents, again.failures, again.chunks) == (("x",), (), 2)
-            (status,) = await rag.documents()
-            assert (status.state, status.failures) == ("done", ()) and "Person4" in rag.graph
-            assert await rag.rejections() == []
-
-    asyncio.run(run())
-
-    async def unbroken() -> None:
-        async with index(tmp_path / "fresh", ScriptedLLM(read_names), options=CHUNKED) as rag:
-            await rag.insert(Document(TEXT, id="x"))
-
-    asyncio.run(unbroken())
+        still = await rag.retry()
+        assert (await rag.documents())[0].state == "partial" and len(still.failures) == 2
+        flaky.broken.clear()
+        llm.requests.clear()
+        if way == "resume and retry":
+            assert (await rag.resume()).documents == ()
+        again = await (rag.insert(Document(TEXT, id="x")) if way == "insert" else rag.retry())
+        assert sorted(text_of(r)[:7] for r in llm.requests) == ["Person1", "Person4"]
+        assert (again.documents, again.failures, again.chunks) == (("x",), (), 2)
+        (status,) = await rag.documents()
+        assert (status.state, status.failures) == ("done", ()) and "Person4" in rag.graph
+        assert await rag.rejections() == []
+    async with index(tmp_path / "fresh", ScriptedLLM(read_names), options=CHUNKED) as rag:
+        await rag.insert(Document(TEXT, id="x"))
     assert view(tmp_path / "kb") == view(tmp_path / "fresh") and problems(tmp_path / "kb") == []
 
 
@@ -260,7 +252,7 @@ async def test_a_document_whose_chunks_all_fail_is_failed_and_can_be_deleted(
 @pytest.mark.parametrize(
     "limit", [{"max_calls": 4}, {"max_input_tokens": 1500}, {"max_output_tokens": 150}]
 )
-def test_a_limit_stops_between_chunks_and_keeps_everything(
+async def test_a_limit_stops_between_chunks_and_keeps_everything(
     tmp_path: Path, limit: dict[str, int]
 ) -> None:
     """What was paid for is kept, the report says why it stopped, and the next insert goes on from there."""
@@ -270,31 +262,23 @@ def test_a_limit_stops_between_chunks_and_keeps_everything(
     llm = ScriptedLLM(read_names)
     documents = [Document(TEXT, id="x"), Document("Dora sang.", id="y")]
 
-    async def run() -> list[int]:
-        paid = []
-        async with index(tmp_path / "kb", llm, options=options) as rag:
-            for _ in range(9):
-                before = len(llm.requests)
-                report = await rag.insert(documents)
-                paid.append(len(llm.requests) - before)
-                assert problems(tmp_path / "kb") == []
-                if not report.stopped:
-                    return paid
+    paid, stopped = [], True
+    async with index(tmp_path / "kb", llm, options=options) as rag:
+        while stopped and len(paid) < 9:
+            before = len(llm.requests)
+            report = await rag.insert(documents)
+            paid.append(len(llm.requests) - before)
+            assert problems(tmp_path / "kb") == []
+            if stopped := bool(report.stopped):
                 assert "raise the limit and insert again" in report.stopped
                 assert {d.state for d in await rag.documents()} <= {"pending", "done"}
                 assert await rag.rejections() == []
-        raise AssertionError("it never ended")
-
-    paid = asyncio.run(run())
+    assert not stopped
     assert len(paid) > 1 and all(paid) and sum(paid) == 7
     if "max_calls" in limit:
         assert paid == [4, 3]
-
-    async def fresh() -> None:
-        async with index(tmp_path / "fresh", ScriptedLLM(read_names), options=CHUNKED) as rag:
-            await rag.insert(documents)
-
-    asyncio.run(fresh())
+    async with index(tmp_path / "fresh", ScriptedLLM(read_names), options=CHUNKED) as rag:
+        await rag.insert(documents)
     assert view(tmp_path / "kb") == view(tmp_path / "fresh")
 
 

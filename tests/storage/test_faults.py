@@ -415,7 +415,7 @@ def test_what_is_not_written_flushes_nothing(
     assert stored(tmp_path, "SELECT key FROM settings") == [("a",)]
 
 
-def test_who_only_looks_leaves_nothing_to_be_flushed(
+async def test_who_only_looks_leaves_nothing_to_be_flushed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It sees all that was committed, keeps nobody else from writing, and is no reason for a flush."""
@@ -431,10 +431,7 @@ def test_who_only_looks_leaves_nothing_to_be_flushed(
             put_setting("b")(other)
         return [*found, *connection.execute("SELECT key FROM settings")]
 
-    async def look() -> list[tuple[str]]:
-        return await database.examined(keys)
-
-    assert asyncio.run(look()) == [("a",), ("a",)]
+    assert await database.examined(keys) == [("a",), ("a",)]
     assert not flushes.done.wait(0.2)
     database.close()
     assert stored(tmp_path, "SELECT key FROM settings ORDER BY key") == [("a",), ("b",)]
