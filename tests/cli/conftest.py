@@ -21,6 +21,7 @@ ENGLISH = "Marie Curie was born in Warsaw. She discovered radium with Pierre Cur
 CHINESE = "张骞出使西域，到过大月氏。汉武帝派张骞联络大月氏。"
 
 Run = Callable[..., Result]
+RunJson = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +45,7 @@ def run() -> Run:
 
 
 @pytest.fixture
-def run_json() -> Callable[..., Any]:
+def run_json() -> RunJson:
     """Run a command with --json and read its stdout, which must be one JSON value."""
 
     def ask(*arguments: object, status: int = 0) -> Any:

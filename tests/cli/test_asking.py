@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from lightrag_jsonl.options import MODES
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, RunJson
 from tests.servers import ScriptedServer, chat_reply, error_reply, stream_reply
 
 
@@ -25,7 +23,7 @@ def test_an_answer_with_its_sources(run: Run, kb: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "bypass"])
-def test_every_mode_answers(run_json: Callable[..., Any], kb: Path, mode: str) -> None:
+def test_every_mode_answers(run_json: RunJson, kb: Path, mode: str) -> None:
     """Every mode that looks anywhere finds the sentence, in Chinese too."""
     answer = run_json("query", "-w", kb, "--mode", mode, "谁联络大月氏？")
 
@@ -69,9 +67,7 @@ def test_streaming_with_a_model(run: Run, kb: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["--stream", "--no-stream"])
-def test_a_cut_answer_is_told_as_cut(
-    run: Run, run_json: Callable[..., Any], kb: Path, how: str
-) -> None:
+def test_a_cut_answer_is_told_as_cut(run: Run, run_json: RunJson, kb: Path, how: str) -> None:
     """On stderr, also where it comes from the cache, and in the JSON."""
     streamed, whole = (
         stream_reply(["In War"], finish="length"),
@@ -149,7 +145,7 @@ def test_a_history_that_is_none_is_an_error(run: Run, kb: Path, tmp_path: Path, 
     ],
 )
 def test_where_narrows_the_documents(
-    run_json: Callable[..., Any], kb: Path, conditions: list[str], found: set[str]
+    run_json: RunJson, kb: Path, conditions: list[str], found: set[str]
 ) -> None:
     """Only chunks of documents that meet every condition are found; one key twice means either."""
     where = [word for condition in conditions for word in ("--where", condition)]
@@ -181,16 +177,14 @@ def test_retrieve_shows_what_was_found(run: Run, kb: Path) -> None:
     assert "Marie Curie" in result.stdout and "tokens;" in result.stdout
 
 
-def test_retrieve_prompt_is_what_a_model_would_read(
-    run: Run, run_json: Callable[..., Any], kb: Path
-) -> None:
+def test_retrieve_prompt_is_what_a_model_would_read(run: Run, run_json: RunJson, kb: Path) -> None:
     """--prompt prints the context's text, the same that --json has."""
     text = run("retrieve", "-w", kb, "--prompt", "Marie Curie").stdout
 
     assert text.rstrip("\n") == run_json("retrieve", "-w", kb, "Marie Curie")["prompt"].rstrip("\n")
 
 
-def test_a_budget_is_kept(run_json: Callable[..., Any], kb: Path) -> None:
+def test_a_budget_is_kept(run_json: RunJson, kb: Path) -> None:
     """--max-tokens limits what is shown."""
     context = run_json("retrieve", "-w", kb, "--max-tokens", "60", "Marie Curie 张骞")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from tests.indexing.kit import damage
 
 SWAPPED = (  # an index that SQLite finds to be in another order than its table
     "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = "
@@ -98,12 +99,6 @@ SOURCES = [
     "UPDATE relation_mentions SET strength = 9e999",
     "UPDATE relation_mentions SET keywords = '{}'",
 ]
-
-
-def damage(kb: Path, script: str) -> None:
-    """Change the database behind the package's back."""
-    with contextlib.closing(sqlite3.connect(kb / "index.sqlite")) as connection:
-        connection.executescript(script)
 
 
 def everything(kb: Path) -> list[str]:

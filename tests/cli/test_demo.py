@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, RunJson
 
 
 def test_demo_shows_both_languages(run: Run, tmp_path: Path) -> None:
@@ -23,7 +21,7 @@ def test_demo_shows_both_languages(run: Run, tmp_path: Path) -> None:
         assert run("status", "-w", tmp_path / "demo" / language).exit_code == 0
 
 
-def test_demo_json(run_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_demo_json(run_json: RunJson, tmp_path: Path) -> None:
     """One object a language; a second run over the same folder finds everything there."""
     first = run_json("demo", "-w", tmp_path)
     second = run_json("demo", "-w", tmp_path)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from lightrag_jsonl.storage import aliases
 from lightrag_jsonl.storage.aliases import Aliases
 from lightrag_jsonl.storage.database import Database
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, RunJson
 
 
 def test_the_command_to_undo_a_merge_works(run: Run, kb: Path) -> None:
@@ -24,9 +22,7 @@ def test_the_command_to_undo_a_merge_works(run: Run, kb: Path) -> None:
     assert run(*shlex.split(undo)).exit_code == 0
 
 
-def test_a_merge_tells_the_name_as_it_is_kept(
-    run: Run, run_json: Callable[..., Any], kb: Path
-) -> None:
+def test_a_merge_tells_the_name_as_it_is_kept(run: Run, run_json: RunJson, kb: Path) -> None:
     """Cleaned, on one line."""
     told = run("entities", "merge", "-w", kb, "Pierre Curie", "--into", "The\nCuries\x1b")
     assert told.stdout.startswith("1 name now means The Curies\n")
@@ -35,7 +31,7 @@ def test_a_merge_tells_the_name_as_it_is_kept(
 
 
 def test_the_commands_to_undo_a_merge_bring_back_the_merges_before(
-    run: Run, run_json: Callable[..., Any], kb: Path
+    run: Run, run_json: RunJson, kb: Path
 ) -> None:
     """Who is merged into a name that was merged elsewhere takes it out of there; so does the other way."""
 

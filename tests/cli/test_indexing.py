@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from lightrag_jsonl.cli.opening import recorded
-from tests.cli.conftest import CHINESE, ENGLISH, Run
+from tests.cli.conftest import CHINESE, ENGLISH, Run, RunJson
+from tests.indexing.kit import damage
 from tests.servers import Reply, Request, ScriptedServer, chat_reply, error_reply
 
 ANSWER = "\n".join(
@@ -54,7 +52,7 @@ def test_the_same_again_is_known(run: Run, tmp_path: Path) -> None:
     assert "1 document known already" in result.stdout
 
 
-def test_folders_patterns_and_several_files(run_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_folders_patterns_and_several_files(run_json: RunJson, tmp_path: Path) -> None:
     """Folders are read whole, quoted patterns are expanded, ** goes into folders."""
     write(tmp_path / "one" / "deep", a__txt=ENGLISH)
     write(tmp_path / "two", b__md=CHINESE, c__txt="Isaac Newton lived in England.")
@@ -82,9 +80,7 @@ def test_a_pattern_without_a_match(run: Run, tmp_path: Path) -> None:
     assert f"no file matches {tmp_path}/*.txt" in result.stderr
 
 
-def test_stdin_with_an_id_and_its_new_version(
-    run: Run, run_json: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_stdin_with_an_id_and_its_new_version(run: Run, run_json: RunJson, tmp_path: Path) -> None:
     """A text from stdin gets the id it is given; another text with this id takes its place."""
     kb = tmp_path / "kb"
     assert run("insert", "-w", kb, "--id", "note", "-", stdin=ENGLISH).exit_code == 0
@@ -137,7 +133,7 @@ def test_one_unreadable_file_of_several(run: Run, tmp_path: Path) -> None:
     assert "1 failure:" in result.stderr and "b.txt" in result.stderr
 
 
-def test_chunk_sizes_are_taken(run_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_chunk_sizes_are_taken(run_json: RunJson, tmp_path: Path) -> None:
     """Options of cutting reach the index."""
     text = " ".join(f"Person{i} met Person{i + 1} in London." for i in range(60))
     texts = write(tmp_path / "texts", a__txt=text)
@@ -156,7 +152,7 @@ def test_nonsense_options_are_a_clear_error(run: Run, tmp_path: Path) -> None:
     assert "chunk_overlap" in result.stderr
 
 
-def test_delete(run: Run, run_json: Callable[..., Any], kb: Path) -> None:
+def test_delete(run: Run, run_json: RunJson, kb: Path) -> None:
     """A deleted document is gone with all that only it said; an unknown id removes nothing."""
     assert run("delete", "-w", kb, "curie", "nobody").exit_code == 1
     assert len(run_json("documents", "-w", kb)) == 2
@@ -175,9 +171,7 @@ def test_retry_and_resume_with_nothing_to_do(run: Run, kb: Path) -> None:
 # ── with a model ────────────────────────────────────────────────────────────────
 
 
-def test_a_model_reads_and_is_remembered(
-    run: Run, run_json: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_a_model_reads_and_is_remembered(run: Run, run_json: RunJson, tmp_path: Path) -> None:
     """Tokens and refused lines are told; the model's name and endpoint are kept, never a key."""
     texts, kb = write(tmp_path / "texts", a__txt=ENGLISH), tmp_path / "kb"
     with ScriptedServer(respond=lambda request: chat_reply(ANSWER)) as server:
@@ -262,7 +256,7 @@ def test_a_failed_chunk_is_told_and_retried(run: Run, tmp_path: Path) -> None:
     ],
 )
 def test_a_server_that_refuses_everything_is_not_asked_on(
-    run: Run, run_json: Callable[..., Any], tmp_path: Path, refusal: Reply, ends: bool
+    run: Run, run_json: RunJson, tmp_path: Path, refusal: Reply, ends: bool
 ) -> None:
     """What was read is there, the rest waits for `resume`; a text refused by itself ends nothing."""
     texts, kb = tmp_path / "texts", tmp_path / "kb"
@@ -289,7 +283,7 @@ def test_a_server_that_refuses_everything_is_not_asked_on(
 
 
 def test_where_no_answer_comes_any_more_the_insert_ends(
-    run: Run, run_json: Callable[..., Any], tmp_path: Path
+    run: Run, run_json: RunJson, tmp_path: Path
 ) -> None:
     """Sixteen slots, so 32 chunks in a row; those failed, the others wait, and both can go on."""
     texts, kb = tmp_path / "texts", tmp_path / "kb"
@@ -311,7 +305,7 @@ def test_where_no_answer_comes_any_more_the_insert_ends(
 
 
 def test_a_chunk_read_in_part_is_told_and_retried(
-    run: Run, run_json: Callable[..., Any], tmp_path: Path
+    run: Run, run_json: RunJson, tmp_path: Path
 ) -> None:
     """Where a second look fails: status 3, a partial document; `retry` asks for that look alone."""
     texts, kb = write(tmp_path / "texts", a__txt=ENGLISH * 40), tmp_path / "kb"
@@ -340,9 +334,7 @@ def test_a_chunk_read_in_part_is_told_and_retried(
     assert [one["state"] for one in run_json("documents", "-w", kb)] == ["done"]
 
 
-def test_resume_reads_what_was_left_waiting(
-    run: Run, run_json: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_resume_reads_what_was_left_waiting(run: Run, run_json: RunJson, tmp_path: Path) -> None:
     """After a stop, `resume` goes on with the model, endpoint and cutting of the insert."""
     texts, kb = write(tmp_path / "texts", a__txt=ENGLISH, b__txt=CHINESE), tmp_path / "kb"
     cut = ("--chunk-tokens", "200", "--chunk-overlap", "0", "--max-calls", "1")
@@ -359,7 +351,7 @@ def test_resume_reads_what_was_left_waiting(
 
 
 def test_the_earlier_text_of_a_changed_file_is_told(
-    run: Run, run_json: Callable[..., Any], tmp_path: Path
+    run: Run, run_json: RunJson, tmp_path: Path
 ) -> None:
     """A changed file is a new document; the command that removes the old one is said, and works."""
     texts, kb = write(tmp_path / "texts", a__txt=ENGLISH, b__txt=CHINESE), tmp_path / "kb"
@@ -427,10 +419,8 @@ def test_an_embedder_behind_an_endpoint_is_remembered(run: Run, tmp_path: Path) 
 
 def test_looking_needs_no_embedder(run: Run, kb: Path) -> None:
     """status, documents and export work where the embedder of the index is not known here."""
-    with sqlite3.connect(kb / "index.sqlite") as connection:
-        connection.execute("DELETE FROM settings WHERE key LIKE 'cli.%'")
-        connection.execute("UPDATE settings SET value = 'my own' WHERE key = 'embedder'")
-    connection.close()
+    damage(kb, "DELETE FROM settings WHERE key LIKE 'cli.%'")
+    damage(kb, "UPDATE settings SET value = 'my own' WHERE key = 'embedder'")
 
     for command in ("status", "documents", "rejections", "export"):
         assert run(command, "-w", kb).exit_code == 0

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 
 from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.cli.output import width
-from tests.cli.conftest import CHINESE, ENGLISH, Run
+from tests.cli.conftest import CHINESE, ENGLISH, Run, RunJson
 
 
-def test_status_for_people_and_programs(run: Run, run_json: Callable[..., Any], kb: Path) -> None:
+def test_status_for_people_and_programs(run: Run, run_json: RunJson, kb: Path) -> None:
     """Both tell the same counts; the JSON has the fields of `Status`."""
     status, shown = run_json("status", "-w", kb), run("status", "-w", kb).stdout
 
@@ -44,7 +42,7 @@ def test_documents_stand_in_columns(run: Run, kb: Path) -> None:
     assert sorted("张骞传" in row for row in rows) == [False, True]
 
 
-def test_documents_json(run_json: Callable[..., Any], kb: Path) -> None:
+def test_documents_json(run_json: RunJson, kb: Path) -> None:
     """An array of documents with dates in ISO form and their metadata."""
     found = {one["id"]: one for one in run_json("documents", "-w", kb)}
     curie, zhang = found["curie"], found["张骞"]
@@ -87,7 +85,7 @@ def test_graphml_of_strange_characters(run: Run, tmp_path: Path) -> None:
     assert ET.fromstring(run("export", "-w", tmp_path / "kb").stdout.encode())
 
 
-def test_json_is_one_object(run: Run, run_json: Callable[..., Any], kb: Path) -> None:
+def test_json_is_one_object(run: Run, run_json: RunJson, kb: Path) -> None:
     """--format json, and --json without a file, are the same object of entities and relations."""
     graph = json.loads(run("export", "-w", kb, "--format", "json").stdout)
 
@@ -108,9 +106,7 @@ def test_records_make_the_same_graph_again(run: Run, kb: Path, tmp_path: Path) -
         assert set(map(frozenset, old.graph.edges)) == set(map(frozenset, new.graph.edges))
 
 
-def test_export_reports_what_it_wrote(
-    run_json: Callable[..., Any], kb: Path, tmp_path: Path
-) -> None:
+def test_export_reports_what_it_wrote(run_json: RunJson, kb: Path, tmp_path: Path) -> None:
     """With a file, --json tells its name and how many lines it has."""
     path = tmp_path / "records.jsonl"
     report = run_json("export", "-w", kb, "--format", "jsonl", path)

@@ -6,14 +6,12 @@ import os
 import stat
 import subprocess
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from lightrag_jsonl.cli.opening import recorded
-from tests.cli.conftest import ENGLISH, Run, command, invoke
+from tests.cli.conftest import ENGLISH, Run, RunJson, command, invoke
 from tests.servers import Reply, Request, ScriptedServer, chat_reply
 
 
@@ -80,7 +78,7 @@ def test_a_misspelt_file_makes_no_index(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_bad_line_refuses_its_file_alone_or_in_company(
-    run: Run, run_json: Callable[..., Any], tmp_path: Path
+    run: Run, run_json: RunJson, tmp_path: Path
 ) -> None:
     """Nothing of it goes in, whatever stands beside it."""
     bad, good = tmp_path / "bad.jsonl", tmp_path / "good.txt"

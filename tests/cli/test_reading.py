@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.conftest import CHECKOUT, Run
+from tests.cli.conftest import CHECKOUT, Run, RunJson
 from tests.servers import ScriptedServer, chat_reply
 
 BROKEN = 'Sure!\n{"entity":"猫","definition":"x"}\n{"entity":"dog","defi'
@@ -56,7 +54,7 @@ def test_parse_with_a_broken_schema(run: Run, tmp_path: Path, schema: str) -> No
     assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
 
 
-def test_parse_json(run_json: Callable[..., Any], tmp_path: Path) -> None:
+def test_parse_json(run_json: RunJson, tmp_path: Path) -> None:
     """--json gives the whole result: records, lines, rejections, whether it was cut."""
     (tmp_path / "answer.txt").write_text(BROKEN, encoding="utf-8")
     result = run_json("parse", tmp_path / "answer.txt")
@@ -161,7 +159,7 @@ def test_extract_needs_a_model_and_a_known_prompt(run: Run) -> None:
     assert result.exit_code == 1 and "extract-topics" in result.stderr
 
 
-def test_prompts_list(run: Run, run_json: Callable[..., Any]) -> None:
+def test_prompts_list(run: Run, run_json: RunJson) -> None:
     """Every prompt with the form of its answer; the same ids in both languages."""
     english, chinese = run_json("prompts", "list"), run_json("prompts", "list", "-l", "zh")
 
@@ -184,7 +182,7 @@ def test_prompts_show_changes_no_character(run: Run, tmp_path: Path) -> None:
     assert run("prompts", "show", "no-context", "--prompts", tmp_path).stdout == text
 
 
-def test_prompts_show_follows_aliases(run: Run, run_json: Callable[..., Any]) -> None:
+def test_prompts_show_follows_aliases(run: Run, run_json: RunJson) -> None:
     """An alias shows its prompt; an unknown id names near ones."""
     assert run_json("prompts", "show", "ontology-extract")["id"] == "extract-with-ontologies"
     unknown = run("prompts", "show", "extract-grap")
@@ -213,7 +211,7 @@ def test_prompts_of_ones_own(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_prompt_file_that_replaces_none_is_told(
-    run: Run, run_json: Callable[..., Any], tmp_path: Path
+    run: Run, run_json: RunJson, tmp_path: Path
 ) -> None:
     """By `check`, with the name that was probably meant; it is no problem, since extract may use it."""
     for id in ("anwser", "answer", "ontology-extract", "食谱"):
@@ -230,6 +228,6 @@ def test_a_prompt_file_that_replaces_none_is_told(
     assert told.exit_code == 0 and "sound\n  note: anwser.md: no packaged" in told.stdout
 
 
-def test_packaged_prompts_are_sound(run_json: Callable[..., Any]) -> None:
+def test_packaged_prompts_are_sound(run_json: RunJson) -> None:
     """`prompts check` without a folder looks at both packaged sets and finds nothing."""
     assert [one["problems"] for one in run_json("prompts", "check")] == [[], []]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,8 @@ from lightrag_jsonl.cli.doctor import CORE, check_index
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.derived import derived_problems
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
-from tests.cli.conftest import CHECKOUT, Run
-from tests.indexing.kit import view
+from tests.cli.conftest import CHECKOUT, Run, RunJson
+from tests.indexing.kit import damage, view
 
 SECRET = "sk-never-shown"
 
@@ -54,14 +52,7 @@ DAMAGES = [
 ]
 
 
-def damage(kb: Path, statement: str) -> None:
-    """Change the database behind the package's back."""
-    with contextlib.closing(sqlite3.connect(kb / "index.sqlite")) as connection:
-        assert connection.execute(statement).rowcount != 0
-        connection.commit()
-
-
-def test_a_sound_index(run: Run, run_json: Callable[..., Any], kb: Path) -> None:
+def test_a_sound_index(run: Run, run_json: RunJson, kb: Path) -> None:
     """doctor finds nothing, says what will be used, and ends well."""
     found = run_json("doctor", "-w", kb)
 
@@ -170,7 +161,7 @@ def test_aliases_are_no_damage(kb: Path) -> None:
     assert check_index(kb) == []
 
 
-def test_cache_stats_and_clear(run: Run, run_json: Callable[..., Any], kb: Path) -> None:
+def test_cache_stats_and_clear(run: Run, run_json: RunJson, kb: Path) -> None:
     """Vectors in use stay; the numbers are told before and after."""
     stats = run_json("cache", "stats", "-w", kb)
     assert stats["completions"] == 0 and stats["embeddings"] > 0
@@ -181,7 +172,7 @@ def test_cache_stats_and_clear(run: Run, run_json: Callable[..., Any], kb: Path)
     assert "vectors" in run("cache", "stats", "-w", kb).stdout
 
 
-def test_vacuum(run: Run, run_json: Callable[..., Any], kb: Path) -> None:
+def test_vacuum(run: Run, run_json: RunJson, kb: Path) -> None:
     """Space is given back, and everything is still there."""
     run("delete", "-w", kb, "curie")
 
@@ -190,7 +181,7 @@ def test_vacuum(run: Run, run_json: Callable[..., Any], kb: Path) -> None:
     assert check_index(kb) == []
 
 
-def test_reembed_is_remembered(run: Run, run_json: Callable[..., Any], kb: Path) -> None:
+def test_reembed_is_remembered(run: Run, run_json: RunJson, kb: Path) -> None:
     """After a move to another embedder, queries use it without being told."""
     with LightRAG(kb) as rag:
         rag.reembed(Lengths())

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import re
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +19,7 @@ from lightrag_jsonl.indexing.checking import fold_problems, id_problems
 from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import LLM
 from lightrag_jsonl.storage import checks, fulltext, reading, settings
-from lightrag_jsonl.storage.database import Database
+from lightrag_jsonl.storage.database import FILE_NAME, Database
 from lightrag_jsonl.storage.derived import derived_problems
 from lightrag_jsonl.storage.embeddings import load_vectors
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
@@ -204,6 +205,12 @@ def problems(folder: Path | str, keeper: SnapshotKeeper | None = None) -> list[s
             found += id_problems(connection) + fold_problems(connection)
         with (keeper or SnapshotKeeper(database)).snapshot() as snapshot:
             return found + derived_problems(snapshot)
+
+
+def damage(folder: Path, script: str) -> None:
+    """Change the database behind the package's back."""
+    with contextlib.closing(sqlite3.connect(folder / FILE_NAME)) as connection:
+        connection.executescript(script)
 
 
 def stored(folder: Path | str, query: str, *values: object) -> list[Any]:

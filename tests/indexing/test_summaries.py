@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from lightrag_jsonl.storage import claims
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.text import digest
 from lightrag_jsonl.types import Document
-from tests.indexing.kit import entity, index, problems, read_names, relation, stored
+from tests.indexing.kit import damage, entity, index, problems, read_names, relation, stored
 
 
 def fact(number: int) -> str:
@@ -399,8 +398,7 @@ async def test_a_repair_keeps_summaries_and_drops_those_that_cover_other_claims(
         before = _told(tmp_path)
         await rag.repair()
         assert _told(tmp_path) == before
-        with sqlite3.connect(tmp_path / "index.sqlite") as connection:
-            connection.execute("UPDATE entities SET covered_mentions = 5 WHERE name = 'Far'")
+        damage(tmp_path, "UPDATE entities SET covered_mentions = 5 WHERE name = 'Far'")
         await rag.repair()
         lost = {row[0] for row in before} - {row[0] for row in _told(tmp_path) if row[2]}
         assert lost == {"Ann", "Bob", "Bobby", "Far"}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from lightrag_jsonl import (
 )
 from lightrag_jsonl.storage.remembered import Remembered
 from lightrag_jsonl.vectors import Floats, Ids, VectorIndex
+from tests.indexing.kit import damage
 
 MODES = ("naive", "local", "global", "hybrid", "mix", "walk")
 QUESTIONS = ("Who knew Scrooge in London?", "Where did Jacob Marley visit Bob Cratchit?")
@@ -62,10 +61,8 @@ def test_what_another_repairs_is_not_remembered_as_it_was(tmp_path: Path) -> Non
     with LightRAG(tmp_path) as warm, LightRAG(tmp_path) as other:
         warm.insert(_document("a"))
         sound = _contexts(warm)
-        with contextlib.closing(sqlite3.connect(tmp_path / "index.sqlite")) as connection:
-            connection.execute("UPDATE entities SET description = 'Damaged.'")
-            connection.execute("UPDATE relations SET description = 'Damaged.'")
-            connection.commit()
+        damage(tmp_path, "UPDATE entities SET description = 'Damaged.'")
+        damage(tmp_path, "UPDATE relations SET description = 'Damaged.'")
         with LightRAG(tmp_path) as looked:
             assert _contexts(looked) != sound
             other.repair()

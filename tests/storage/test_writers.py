@@ -23,7 +23,7 @@ from lightrag_jsonl.storage import database as storage_database
 from lightrag_jsonl.storage.database import FILE_NAME
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.types import Completion, Document, DocumentStatus, Message
-from tests.indexing.kit import entity, index, problems, read_names, stored, view
+from tests.indexing.kit import damage, entity, index, problems, read_names, stored, view
 
 LONG = 20.0  # seconds: nothing here waits for so long unless it fails
 ONE_LOOK = IndexOptions(max_gleanings=0)
@@ -119,15 +119,11 @@ async def test_what_was_planned_on_rows_that_somebody_changed_is_not_written(
     tmp_path: Path,
 ) -> None:
     """A program that writes without asking costs the command, not the index."""
-
-    def intrude() -> None:
-        with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as other, other:
-            other.execute("INSERT INTO commits (touched) VALUES ('{\"all\": true}')")
-
+    intrude = "INSERT INTO commits (touched) VALUES ('{\"all\": true}')"
     embedder = Embedder("e")
     async with index(tmp_path, embedder=embedder) as rag:
         await rag.insert_records(Document("Anna.", id="a"), records("Anna"))
-        embedder.first = intrude
+        embedder.first = lambda: damage(tmp_path, intrude)
         with pytest.raises(StorageError, match="changed by another program"):
             await rag.insert_records(Document("Anna, Bob.", id="b"), records("Anna", "Bob"))
         embedder.first = lambda: None
@@ -143,8 +139,7 @@ async def test_upkeep_takes_no_vector_that_an_insert_counts_on(upkeep: str, tmp_
     async with index(tmp_path, slow, options=ONE_LOOK) as rag:
         await rag.insert(Document(text, id="a"))
         await rag.delete("a")
-        with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as other, other:
-            other.execute("DELETE FROM completions")  # the model is asked again
+        damage(tmp_path, "DELETE FROM completions")  # the model is asked again
         insert = asyncio.create_task(rag.insert(Document(text, id="a")))
         await asyncio.sleep(0.2)
         await getattr(rag, upkeep)()
@@ -167,8 +162,7 @@ async def test_a_repair_that_is_cut_short_leaves_the_index_as_it_was(
     async with index(tmp_path, embedder=embedder) as rag:
         for name in ("Ann", "Bob", "Cid"):
             await rag.insert_records(Document(f"{name} 中文", id=name), records(name))
-        with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as other, other:
-            other.execute("UPDATE entity_mentions SET description = name || ' sings. 🙂'")
+        damage(tmp_path, "UPDATE entity_mentions SET description = name || ' sings. 🙂'")
         before = view(tmp_path)
         embedder.passages.clear()
         embedder.first = fail
@@ -224,9 +218,7 @@ def test_a_vacuum_beside_a_long_reader_says_that_the_space_comes_later(
     monkeypatch.setattr(storage_database, "READERS_SECONDS", 0.1)
     with LightRAG(tmp_path) as rag:
         rag.insert_records("Ann.", records("Ann"))
-        with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as other, other:
-            other.execute("CREATE TABLE much AS SELECT zeroblob(3000000)")
-            other.execute("DROP TABLE much")
+        damage(tmp_path, "CREATE TABLE much AS SELECT zeroblob(3000000); DROP TABLE much")
         with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as reader:
             reader.execute("BEGIN")
             reader.execute("SELECT * FROM documents").fetchall()
@@ -282,8 +274,7 @@ async def test_a_deletion_that_fails_deletes_nothing(tmp_path: Path) -> None:
             await rag.insert(Document("Ann left Person c.", id="c"))
         before = state(await rag.documents())
         assert ("c", "pending") in before
-        with contextlib.closing(sqlite3.connect(tmp_path / FILE_NAME)) as other, other:
-            other.execute("UPDATE entity_mentions SET description = id || ' 中文'")
+        damage(tmp_path, "UPDATE entity_mentions SET description = id || ' 中文'")
         with pytest.raises(EmbeddingError, match="no network"):
             await rag.delete("a", "c")
         assert state(await rag.documents()) == before
