@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -279,24 +279,21 @@ def _sources(answer: Answer) -> str:
 
 
 def _show(context: Context) -> None:
-    for number, entity in enumerate(context.entities, 1):
-        if number == 1:
-            say("entities")
-        _item(number, entity.score, f"{entity.name} ({entity.type}): {entity.description}")
-    for number, relation in enumerate(context.relations, 1):
-        if number == 1:
-            say("relations")
-        what = f"{relation.source} — {relation.predicate} — {relation.target}"
-        _item(
-            number, relation.score, f"{what} (weight {relation.weight:g}): {relation.description}"
-        )
+    _list(
+        "entities", ((e.score, f"{e.name} ({e.type}): {e.description}") for e in context.entities)
+    )
+    relations = (
+        (r.score, f"{r.source} — {r.predicate} — {r.target} (weight {r.weight:g}): {r.description}")
+        for r in context.relations
+    )
+    _list("relations", relations)
     names = told_apart(context.documents.items())
-    for number, chunk in enumerate(context.chunks, 1):
-        if number == 1:
-            say("chunks")
+    chunks = []
+    for chunk in context.chunks:
         document = names.get(chunk.document_id, chunk.document_id)
         where = told_place(document, chunk.page, chunk.start, chunk.end, context.language)
-        _item(number, chunk.score, f"[{where}] {chunk.text}")
+        chunks.append((chunk.score, f"[{where}] {chunk.text}"))
+    _list("chunks", chunks)
     dropped = context.dropped
     if context.empty:
         say("nothing was found")
@@ -306,5 +303,8 @@ def _show(context: Context) -> None:
     )
 
 
-def _item(number: int, score: float, text: str) -> None:
-    say(f"{number:4}  {score:6.3f}  {one_line(text, DESCRIPTION_COLUMNS)}")
+def _list(title: str, items: Iterable[tuple[float, str]]) -> None:
+    for number, (score, text) in enumerate(items, 1):
+        if number == 1:
+            say(title)
+        say(f"{number:4}  {score:6.3f}  {one_line(text, DESCRIPTION_COLUMNS)}")

@@ -53,8 +53,8 @@ def merge(setup: Setup, names: tuple[str, ...], into: str) -> Reply:
     from lightrag_jsonl.indexing.renaming import undoing
 
     into = clean_name(into)
-    before = known_aliases(setup.working_dir)
     with asking(setup) as rag:
+        before = known_aliases(setup.working_dir)
         rag.merge_entities(names, into=into)
     others = [name for name in names if name_key(name) != name_key(into)]
     lines = [f"{counted(len(others), 'name')} now mean{'s' * (len(others) == 1)} {into}"]

@@ -31,14 +31,6 @@ SHOWN_FAILURES = 20
 COUNT = click.IntRange(min=1)
 
 
-def _all_visible(
-    context: click.Context, option: click.Parameter, value: tuple[str, ...]
-) -> tuple[str, ...]:
-    for name in value:
-        visible(context, option, name)
-    return value
-
-
 cutting_options = (
     click.option(
         "--chunk-tokens", type=COUNT, metavar="N", help="Tokens of a chunk (default 1200)."
@@ -61,7 +53,7 @@ cutting_options = (
         "--entity-type",
         "entity_types",
         multiple=True,
-        callback=_all_visible,
+        callback=visible,
         metavar="NAME",
         help="A kind of thing to look for; may be repeated.",
     ),

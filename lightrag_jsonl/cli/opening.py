@@ -147,11 +147,9 @@ def older_documents(working_dir: Path, ids: Sequence[str]) -> list[str]:
 
 
 def known_aliases(working_dir: Path) -> Aliases:
-    """Which names stand for which entity; none where there is no index."""
+    """Which names stand for which entity."""
     from lightrag_jsonl.storage import aliases
 
-    if not has_index(working_dir):
-        return aliases.Aliases()
     with reading(working_dir) as connection:
         return aliases.read(connection)
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -16,6 +16,7 @@ from lightrag_jsonl.text import name_key
 
 Command = Callable[..., None]
 Option = Callable[[Command], Command]
+Names = TypeVar("Names", str | None, tuple[str, ...])
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 EMBEDDERS = "hash, st:NAME_OR_FOLDER or openai:NAME"
 
@@ -74,10 +75,11 @@ def _url(context: click.Context, option: click.Parameter, value: str | None) -> 
     return value
 
 
-def visible(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """The value of an option that names something, as it is."""
-    if value is not None and not name_key(value):  # as of a variable that is not set
-        raise click.BadParameter(f"{value!r} has no character that can be seen")
+def visible(context: click.Context, option: click.Parameter, value: Names) -> Names:
+    """What an option names, one thing or several, as it is."""
+    for name in value if isinstance(value, tuple) else (value,):
+        if name is not None and not name_key(name):  # as of a variable that is not set
+            raise click.BadParameter(f"{name!r} has no character that can be seen")
     return value
 
 

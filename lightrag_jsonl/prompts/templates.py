@@ -75,8 +75,6 @@ class Template:
 
 
 _MISSING = object()
-_NUMBER = (int, float)
-_LIST = (list, tuple)
 
 
 def _plain(value: object) -> object:
@@ -86,9 +84,9 @@ def _plain(value: object) -> object:
     """
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, _NUMBER):
+    if isinstance(value, (int, float)):
         return type(value), repr(value)
-    if isinstance(value, _LIST) and set(map(type, value)) <= {str}:
+    if isinstance(value, (list, tuple)) and set(map(type, value)) <= {str}:
         return tuple(value)
     return _MISSING
 

@@ -19,7 +19,7 @@ def test_it_tags_as_textblob_does() -> None:
 
     tagger, words = the_tagger(), SENTENCE.split()
 
-    assert list(tagger.tags(words)) == parser.find_tags(words)
+    assert list(tagger.find_tags(words)) == parser.find_tags(words)
     assert dict(tagger.lexicon) == dict(parser.lexicon)
 
 
@@ -27,7 +27,7 @@ def test_it_starts_without_a_language_toolkit() -> None:
     """Reading English loads neither NLTK nor scikit-learn, which takes seconds; it leaves no file open."""
     code = (
         "import sys; from lightrag_jsonl.adapters.offline.english_tokens import the_tagger\n"
-        "the_tagger().tags(['Hello'])\n"
+        "the_tagger().find_tags(['Hello'])\n"
         "print([name for name in ('nltk', 'sklearn', 'scipy') if name in sys.modules])"
     )
     command = [sys.executable, "-X", "dev", "-c", code]

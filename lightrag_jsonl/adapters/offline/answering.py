@@ -6,12 +6,12 @@ import asyncio
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lightrag_jsonl.adapters.offline import chinese_words, english_words
 from lightrag_jsonl.adapters.offline.keywords import find_keywords
-from lightrag_jsonl.adapters.offline.reading import written_in
+from lightrag_jsonl.adapters.offline.reading import TAG, written_in
 from lightrag_jsonl.markers import MARKER
 from lightrag_jsonl.text import has_cjk, is_cjk, is_lone, search_terms, sentence_spans
 from lightrag_jsonl.types import Context, Keywords, Language
@@ -76,38 +76,24 @@ class _Quote:
 
 def _chunk_quotes(context: Context) -> list[_Quote]:
     first = len(context.entities) + len(context.relations) + 1
-    return _distinct(
-        quote
-        for rank, chunk in enumerate(context.chunks)
-        for quote in _quotes(first + rank, rank, chunk.text)
-    )
+    return _distinct(_quotes((("", chunk.text) for chunk in context.chunks), first))
 
 
 def _fact_quotes(context: Context) -> list[_Quote]:
-    first = len(context.entities) + 1
-    relations = [
-        quote
-        for rank, relation in enumerate(context.relations)
-        for quote in _quotes(
-            first + rank, rank, relation.description, about=f"{relation.source} {relation.target}"
-        )
-    ]
-    entities = [
-        quote
-        for rank, entity in enumerate(context.entities)
-        for quote in _quotes(rank + 1, rank, entity.description, about=entity.name)
-    ]
-    return _distinct([*relations, *entities])
+    relations = ((f"{one.source} {one.target}", one.description) for one in context.relations)
+    entities = ((one.name, one.description) for one in context.entities)
+    return _distinct([*_quotes(relations, len(context.entities) + 1), *_quotes(entities, 1)])
 
 
-def _quotes(number: int, rank: int, text: str, *, about: str = "") -> Iterable[_Quote]:
-    for start, end in sentence_spans(text):
-        line = _on_one_line(text[start:end])
-        if len(line) > 2:
-            yield _Quote(number, rank, line, _terms(f"{about} {line}"))
+def _quotes(told: Iterable[tuple[str, str]], first: int) -> Iterator[_Quote]:
+    """The sentences of items: what each is about, and its text; they are numbered from `first`."""
+    for rank, (about, text) in enumerate(told):
+        for start, end in sentence_spans(text):
+            line = _on_one_line(text[start:end])
+            if len(line) > 2:
+                yield _Quote(first + rank, rank, line, _terms(f"{about} {line}"))
 
 
-_TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")
 _CODE_OR_MARK = re.compile(rf"`[^`]*`| ?{MARKER.pattern}")
 _NOTE_NUMBERS = range(1, 1000)  # beyond are places counted from 0, years and the like
 _WORD_JOINER = "\u2060"  # has no width
@@ -115,7 +101,7 @@ _WORD_JOINER = "\u2060"  # has no width
 
 def _on_one_line(sentence: str) -> str:
     """The sentence without tags and footnote marks; nothing in it reads as a citation."""
-    line = " ".join(_TAG.sub(" ", sentence).split())
+    line = " ".join(TAG.sub(" ", sentence).split())
     line = _CODE_OR_MARK.sub(_without_note, line).strip()
     line = line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"
     return MARKER.sub(lambda mark: mark[0][0] + _WORD_JOINER + mark[0][1:], line)

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 
 from lightrag_jsonl.adapters.offline import chinese_words as tables
-from lightrag_jsonl.adapters.offline.reading import Phrase, Sentence, Sort
+from lightrag_jsonl.adapters.offline.reading import TAG, Phrase, Sentence, Sort
 from lightrag_jsonl.text import has_cjk, sentence_spans
 
 
@@ -248,12 +248,9 @@ def _heading(text: str) -> Iterator[Phrase]:
         yield Phrase(*title.span(1), title[1], "concept", sure=False)
 
 
-_TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")
-
-
 def _without_tags(text: str) -> str:
     """The text with its markup blanked out, every other character in its place."""
-    return _TAG.sub(lambda tag: " " * len(tag[0]), text)
+    return TAG.sub(lambda tag: " " * len(tag[0]), text)
 
 
 def _foreign_names(text: str, words: Sequence[_Word]) -> Iterator[Phrase]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lightrag_jsonl.adapters.offline import english_words as tables
+from lightrag_jsonl.adapters.offline.reading import TAG
 
 _TOKEN = re.compile(
     r"(?P<name>(?:Mrs?|Ms|Dr|St|Prof|Jr|Sr|Rev|Gen|Col|Capt|Lt|Sgt|Gov|Sen|Hon|Messrs|Mt|Ft|vs|Inc"
@@ -20,7 +21,7 @@ _TOKEN = re.compile(
     r"|(?P<number>[$£€¥]?\d+(?:[.,:]\d+)*(?:st|nd|rd|th|s|%)?(?![^\W_]))"
     r"|(?P<own>['’][sS]\b)"
     r"|(?P<word>[^\W_]+(?:(?:[-&+]|\.(?=[a-z]{2,3}\b)|['’](?![sS]\b))[^\W_]+)*\+{0,2})"
-    r"|(?P<tag></?[A-Za-z][^<>]{0,80}>)|(?P<mark>\S)"
+    rf"|(?P<tag>{TAG.pattern})|(?P<mark>\S)"
 )
 LEXICON = Path("en", "en-lexicon.txt")  # within TextBlob
 _OPENERS = frozenset("\"'“‘([{:;—–-_*•|…!?.>")
@@ -55,19 +56,9 @@ class Tagger(Protocol):
 
     lexicon: Mapping[str, str]
 
-    def tags(self, words: list[str]) -> Iterable[tuple[str, str | None]]:
+    def find_tags(self, words: list[str]) -> Iterable[tuple[str, str | None]]:
         """Each word with its Penn Treebank tag, or None."""
         ...
-
-
-class PatternTagger:
-    """TextBlob's pattern tagger; the lexicon comes with the package, nothing is downloaded."""
-
-    def __init__(self) -> None:
-        parser = _parser()
-        self.tags = parser.find_tags
-        self.lexicon: Mapping[str, str] = parser.lexicon
-        self.lexicon.get("the")  # it is read lazily, and not safely so, by the first who looks
 
 
 _loading = threading.Lock()  # the lexicon fills in place, and a half-filled one tags wrongly
@@ -82,7 +73,7 @@ class LexiconTagger:
     def __init__(self) -> None:
         self.lexicon = _lexicon()
 
-    def tags(self, words: list[str]) -> Iterable[tuple[str, str | None]]:
+    def find_tags(self, words: list[str]) -> Iterable[tuple[str, str | None]]:
         """Each word with its usual part of speech, whatever stands around it."""
         return [(word, self._tag(word)) for word in words]
 
@@ -108,8 +99,8 @@ _FORMS = tuple(
 
 @cache
 def _parser() -> Any:
-    """The parser of `textblob.en`, made from its own file: importing the package around it brings
-    NLTK and scikit-learn with it, which takes seconds and is of no use here.
+    """The parser of `textblob.en`, a tagger, made from its own file: importing the package around
+    it brings NLTK and scikit-learn with it, which takes seconds and is of no use here.
     """
     home = _textblob()
     spec = spec_from_file_location("textblob_text", home / "_text.py")
@@ -137,17 +128,19 @@ def _lexicon() -> Mapping[str, str]:
 
 
 def the_tagger(*, quick: bool = False) -> Tagger:
-    """The tagger, its lexicon read; `quick` takes the lexicon alone."""
+    """TextBlob's pattern tagger, its lexicon read; `quick` takes the lexicon alone."""
     if quick:
         return LexiconTagger()
     with _loading:
-        return PatternTagger()
+        parser: Tagger = _parser()
+        parser.lexicon.get("the")  # it is read lazily, and not safely so, by the first who looks
+    return parser
 
 
 def tokenized(text: str, start: int, end: int, tagger: Tagger) -> list[Token]:
     """The tagged words and marks of one sentence."""
     found = [m for m in _TOKEN.finditer(text, start, end) if m.lastgroup != "tag"]
-    tagged = tagger.tags([m[0].replace("’", "'") for m in found])
+    tagged = tagger.find_tags([m[0].replace("’", "'") for m in found])
     tokens: list[Token] = []
     initial = True
     for match, (_, tag) in zip(found, tagged, strict=True):

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
 
-from lightrag_jsonl.adapters.offline.reading import Phrase, Sentence, read, type_name
+from lightrag_jsonl.adapters.offline.reading import TAG, Phrase, Sentence, read, type_name
 from lightrag_jsonl.adapters.threads import Threads
 from lightrag_jsonl.text import has_cjk, name_key
 from lightrag_jsonl.types import Chunk, EntityMention, Extraction, Language, RelationMention
 
 VERSION = 1
 _READERS = 2  # threads: they compute, and more would keep the one that writes from its turn
-_TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")
+
 _ENTITY_SENTENCES = 2  # sentences quoted as an entity's description
 _SENTENCE_PHRASES = 8  # phrases of one sentence that are related with each other
 _RELATIONS_PER_ENTITY = 3
@@ -117,7 +116,7 @@ def _mention(
 
 def _quote(text: str, sentence: Sentence) -> str:
     """The sentence on one line without tags, cut at a sane length."""
-    line = " ".join(_TAG.sub(" ", text[sentence.start : sentence.end]).split())
+    line = " ".join(TAG.sub(" ", text[sentence.start : sentence.end]).split())
     if len(line) <= _DESCRIPTION:
         return line
     cut = line[: _DESCRIPTION - 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -22,6 +23,7 @@ Sort: TypeAlias = Literal[
     "date",
     "quantity",
 ]
+TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")  # of markup, which is not what a text says
 
 
 @dataclass(frozen=True, slots=True)
