@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import CHECKOUT
+from tests.processes import run_python
 
 BEGIN = """
 import sys
@@ -50,13 +48,7 @@ HALF_READ = AT_EXIT + "open = rag.stream(question)\nnext(open)\n"
 
 def run(script: str, folder: Path) -> tuple[int, str, str]:
     """How a script ends, given the folder, and what it prints; where it never ends, this fails."""
-    done = subprocess.run(
-        [sys.executable, "-c", BEGIN + script, str(folder)],
-        cwd=CHECKOUT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_python(BEGIN + script, folder)
     return done.returncode, done.stdout.strip(), done.stderr
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import CHECKOUT
+from tests.processes import run_python
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -63,13 +61,7 @@ rag.close()
 
 def run(script: str, folder: Path) -> list[str]:
     """What a script prints, given the folder; none of it takes long, or it waits for ever."""
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(folder)],
-        cwd=CHECKOUT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_python(script, folder)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

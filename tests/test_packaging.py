@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import CHECKOUT
+from tests.processes import run_python
 
 PACKAGE = CHECKOUT / "lightrag_jsonl"
 PROMPTS = ("prompts_en", "prompts_zh")
@@ -149,14 +150,7 @@ def test_without_the_extra_it_says_which_one(tmp_path: Path) -> None:
             except LightRAGError as error:
                 print(error)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env={**__import__("os").environ, "PYTHONPATH": str(CHECKOUT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(code, cwd=tmp_path)
     assert "pip install 'pyoxigraph" in done.stdout, done.stderr
 
 

@@ -6,8 +6,6 @@ import asyncio
 import copy
 import pickle
 import re
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +15,7 @@ import pytest
 import lightrag_jsonl
 from lightrag_jsonl import AsyncLightRAG, ConfigError, Document, LightRAG, QueryParam, StorageError
 from lightrag_jsonl.testing import Request, ScriptedLLM
+from tests.processes import run_python
 
 HEAVY = (
     "faiss",
@@ -54,10 +53,8 @@ def model(request: Request) -> str:
 def test_importing_loads_no_heavy_package() -> None:
     """Faiss, torch and their like are imported by whoever first needs them."""
     code = "import sys, lightrag_jsonl; print([m for m in sys.argv[1:] if m in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *HEAVY], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
+    done = run_python(code, *HEAVY)
+    assert done.stdout.strip() == "[]", done.stderr
 
 
 RARE = (
@@ -86,13 +83,8 @@ def test_a_question_loads_only_what_questions_need(tmp_path: Path) -> None:
         "with LightRAG(sys.argv[1]) as rag: assert rag.query('Who discovered radium?').text\n"
         "print([name for name in sys.argv[2:] if name in sys.modules.keys() - there])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "kb"), *RARE],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == "[]"
+    done = run_python(code, tmp_path / "kb", *RARE)
+    assert done.stdout.strip() == "[]", done.stderr
 
 
 def test_every_public_name_can_be_had() -> None:
@@ -285,14 +277,6 @@ def test_the_quickstart_of_the_readme_runs(name: str, said: str, tmp_path: Path)
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     runnable = [block for block in blocks if "llm" not in block]
     assert len(runnable) >= 4
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(runnable)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env={**__import__("os").environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
-        check=False,
-    )
+    done = run_python("\n".join(runnable), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert said in done.stdout

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from lightrag_jsonl import AsyncLightRAG, Document
 from lightrag_jsonl.adapters import CrossEncoderReranker, SentenceTransformerEmbedder
 from lightrag_jsonl.adapters.offline import HashEmbedder
 from lightrag_jsonl.errors import EmbeddingError, LLMError
+from tests.processes import run_python
 
 LONG = "Marley was dead: to begin with. 乔峰 🌍 There is no doubt about that. " * 60
 
@@ -193,12 +192,9 @@ def test_importing_the_adapters_loads_nothing_heavy() -> None:
         "heavy = {'openai', 'torch', 'sentence_transformers', 'transformers', 'tiktoken', 'httpx'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
-    checkout = Path(__file__).resolve().parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=checkout, check=True
-    )
+    done = run_python(code)
 
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.strip() == "[]", done.stderr
 
 
 def random_cross_encoder(tokenizer: Path, folder: Path, *, labels: int) -> Path:

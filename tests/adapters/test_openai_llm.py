@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Awaitable
-from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -18,6 +14,7 @@ from lightrag_jsonl.adapters import OpenAIEmbedder, OpenAILLM
 from lightrag_jsonl.errors import ConfigError, LLMError
 from lightrag_jsonl.protocols import ConstrainedLLM, StreamingLLM
 from lightrag_jsonl.types import Completion, Message, Usage
+from tests.processes import run_python
 from tests.servers import (
     Reply,
     ScriptedServer,
@@ -474,17 +471,8 @@ gc.collect()
 
 def test_ended_loops_make_no_noise() -> None:
     """No "Event loop is closed", no unraisable exception, whichever way a loop ends."""
-    checkout = Path(__file__).resolve().parents[2]
     with ScriptedServer(respond=lambda _: chat_reply("ok")) as server:
-        done = subprocess.run(
-            [sys.executable, "-c", LOOPS, server.base_url],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            env={**os.environ, "PYTHONPATH": str(checkout)},
-            timeout=60,
-            check=False,
-        )
+        done = run_python(LOOPS, server.base_url)
 
     assert (done.returncode, done.stderr) == (0, "")
 

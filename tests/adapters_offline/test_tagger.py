@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 from lightrag_jsonl.adapters.offline.english_tokens import the_tagger
+from tests.processes import run_python
 
 SENTENCE = (
     "The Cratchits quickly unwrapped 12 strangely-coloured gooseberries , and Scrooge 's nephew "
@@ -30,7 +28,6 @@ def test_it_starts_without_a_language_toolkit() -> None:
         "the_tagger().find_tags(['Hello'])\n"
         "print([name for name in ('nltk', 'sklearn', 'scipy') if name in sys.modules])"
     )
-    command = [sys.executable, "-X", "dev", "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = run_python(code, PYTHONDEVMODE="1")
 
     assert (done.stdout.strip(), done.stderr) == ("[]", "")

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from lightrag_jsonl.cli import main
+from tests.conftest import CHECKOUT
 
-CHECKOUT = Path(__file__).resolve().parent.parent.parent
 ENGLISH = "Marie Curie was born in Warsaw. She discovered radium with Pierre Curie in Paris."
 CHINESE = "张骞出使西域，到过大月氏。汉武帝派张骞联络大月氏。"
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import CHECKOUT, Run, RunJson
+from tests.cli.conftest import Run, RunJson
+from tests.conftest import CHECKOUT
 from tests.servers import ScriptedServer, chat_reply
 
 BROKEN = 'Sure!\n{"entity":"猫","definition":"x"}\n{"entity":"dog","defi'

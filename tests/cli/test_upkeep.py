@@ -14,7 +14,8 @@ from lightrag_jsonl.cli.doctor import CORE, check_index
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.derived import derived_problems
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
-from tests.cli.conftest import CHECKOUT, Run, RunJson
+from tests.cli.conftest import Run, RunJson
+from tests.conftest import CHECKOUT
 from tests.indexing.kit import damage, view
 
 SECRET = "sk-never-shown"

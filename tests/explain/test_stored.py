@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
@@ -18,10 +16,10 @@ from lightrag_jsonl import Document, LightRAG, QueryParam
 from lightrag_jsonl.errors import CorruptError, NotFoundError
 from lightrag_jsonl.storage.database import FILE_NAME
 from lightrag_jsonl.types import Mode
+from tests.processes import run_python
 
 from .curie import ENGLISH, opened
 
-CHECKOUT = Path(__file__).resolve().parent.parent.parent
 MODES: tuple[Mode, ...] = ("naive", "hybrid", "mix")
 
 
@@ -59,6 +57,7 @@ import os, signal, sys
 from pathlib import Path
 from tests.explain.curie import ENGLISH, opened, step
 from lightrag_jsonl.testing import ScriptedLLM
+from tests.processes import run_python
 
 plain = ENGLISH.script({})
 
@@ -84,10 +83,7 @@ def test_a_killed_process_leaves_an_incomplete_trace(
     tmp_path: Path, at: str, reached: tuple[str, ...]
 ) -> None:
     """Killed between selection and answer, what was told is stored, and it is sound."""
-    code = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path), at], cwd=CHECKOUT, timeout=60
-    ).returncode
-    assert code == -signal.SIGKILL
+    assert run_python(KILLED, tmp_path, at).returncode == -signal.SIGKILL
 
     with opened(tmp_path, ENGLISH) as rag:
         trace, problems = rag.trace("0001"), rag.verify()

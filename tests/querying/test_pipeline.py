@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +18,7 @@ from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.querying.observing import Silent
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.types import Answer, Context, Document, Json, Keywords, Message, Mode
-from tests.conftest import CHECKOUT
+from tests.processes import run_python
 from tests.querying.conftest import Pipelines, entity, fill, relation
 
 QUESTION = "Who was Scrooge's partner?"
@@ -72,18 +69,11 @@ with LightRAG(sys.argv[1]) as rag:
 
 def test_other_processes_give_the_same_bytes(carol: Path) -> None:
     """Neither the process nor its hash seed makes a difference in any mode."""
-    command = [sys.executable, "-c", ASKING, str(carol), QUESTION, *SEARCHING]
     one, other = (
-        subprocess.run(
-            command,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            cwd=CHECKOUT,
-            capture_output=True,
-            check=True,
-        ).stdout
+        run_python(ASKING, carol, QUESTION, *SEARCHING, PYTHONHASHSEED=seed).stdout
         for seed in ("0", "1")
     )
-    assert b"Marley" in one and one == other
+    assert "Marley" in one and one == other
 
 
 async def test_chinese_names_in_a_question_are_found(carol: Path, pipelines: Pipelines) -> None:

@@ -1,0 +1,25 @@
+"""A Python of its own for what a test cannot do in the process that runs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import CHECKOUT
+
+
+def run_python(
+    code: str, *arguments: object, cwd: Path = CHECKOUT, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run code over this checkout, and wait a minute at most; `environment` adds variables."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT), **environment},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+    )
