@@ -6,8 +6,8 @@ import asyncio
 import ipaddress
 import json
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from openai._types import RequestOptions
 
 JsonObject: TypeAlias = dict[str, Json]
-Transport = TypeVar("Transport")
+Made = TypeVar("Made")
 _Session: TypeAlias = "tuple[openai.AsyncOpenAI, AsyncGenerator[None, None]]"
 
 OPENAI_HOST = "api.openai.com"
@@ -82,52 +82,38 @@ class Endpoint:
     async def post(self, path: str, body: JsonObject) -> JsonObject:
         """The answer to `body`, a JSON object."""
         client = await self._client()
-        try:
+        with self._explaining(client):
             async with self._limited():
                 content = await client.post(path, cast_to=bytes, body=body, options=self._options())
-        except TimeoutError as error:
-            raise self._endless() from error
-        except failures() as error:
-            raise self._explained(error, client) from cause(error)
         return self._object(content)
 
     def post_blocking(self, path: str, body: JsonObject) -> JsonObject:
         """Like `post`, on the calling thread."""
         if self._given is not None:
             raise ConfigError("a client given as client= can only be used from an event loop")
-        with self._blocking_client() as client:
-            try:
-                content = client.post(path, cast_to=bytes, body=body, options=self._options())
-            except failures() as error:
-                raise self._explained(error, client) from cause(error)
+        with self._blocking_client() as client, self._explaining(client):
+            content = client.post(path, cast_to=bytes, body=body, options=self._options())
         return self._object(content)
 
     async def get(self, path: str, *, timeout: float) -> JsonObject:
         """What `path` holds, asked for once and for at most `timeout` seconds."""
         client = await self._client()
         options: RequestOptions = {**self._options(), "max_retries": 0, "timeout": timeout}
-        try:
+        with self._explaining(client):
             content = await client.get(path, cast_to=bytes, options=options)
-        except failures() as error:
-            raise self._explained(error, client) from cause(error)
         return self._object(content)
 
     async def stream(self, path: str, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
         """The events of an answer as they come; the connection is freed when iteration ends."""
         client = await self._client()
-        try:
+        with self._explaining(client):
             async with aclosing(self._events(client, path, body)) as events:
                 while (event := await self._next(events)) is not None:
                     yield event
-        except failures() as error:
-            raise self._explained(error, client) from cause(error)
 
     async def _next(self, events: AsyncGenerator[JsonObject, None]) -> JsonObject | None:
-        try:
-            async with self._limited():
-                return await anext(events, None)
-        except TimeoutError as error:
-            raise self._endless() from error
+        async with self._limited():
+            return await anext(events, None)
 
     async def _events(
         self, client: openai.AsyncOpenAI, path: str, body: JsonObject
@@ -173,17 +159,8 @@ class Endpoint:
         import openai
 
         # The SDK's own default closes itself from __del__, on whichever loop runs then.
-        transport = self._made(openai.DefaultAsyncHttpxClient)
-        try:
-            client = openai.AsyncOpenAI(
-                api_key=self._api_key,
-                base_url=self._base_url,
-                timeout=self._timeout,
-                max_retries=self._max_retries,
-                http_client=transport,
-            )
-        except openai.OpenAIError as error:
-            raise self._no_key() from error
+        transport = self._transport(openai.DefaultAsyncHttpxClient)
+        client = self._made(openai.AsyncOpenAI, transport)
 
         async def keep_headers(request: Any) -> None:
             self._keep_headers(request, client.base_url)
@@ -196,9 +173,19 @@ class Endpoint:
     def _blocking_client(self) -> openai.OpenAI:
         import openai
 
-        transport = self._made(openai.DefaultHttpxClient)
+        transport = self._transport(openai.DefaultHttpxClient)
+        client = self._made(openai.OpenAI, transport)
+        transport.event_hooks = {
+            "request": [lambda request: self._keep_headers(request, client.base_url)]
+        }
+        return client
+
+    def _made(self, kind: Callable[..., Made], transport: object) -> Made:
+        """A client of the SDK."""
+        import openai
+
         try:
-            client = openai.OpenAI(
+            return kind(
                 api_key=self._api_key,
                 base_url=self._base_url,
                 timeout=self._timeout,
@@ -206,13 +193,12 @@ class Endpoint:
                 http_client=transport,
             )
         except openai.OpenAIError as error:
-            raise self._no_key() from error
-        transport.event_hooks = {
-            "request": [lambda request: self._keep_headers(request, client.base_url)]
-        }
-        return client
+            raise ConfigError(
+                f"no API key for {self.host}: set OPENAI_API_KEY, or give api_key= "
+                "(where no model is named, the offline adapters work without a key)"
+            ) from error
 
-    def _made(self, kind: Callable[..., Transport]) -> Transport:
+    def _transport(self, kind: Callable[..., Made]) -> Made:
         """An HTTP client, which takes proxies and certificates from the environment."""
         try:
             return kind(timeout=self._timeout)
@@ -230,9 +216,6 @@ class Endpoint:
         tries = self._max_retries
         return asyncio.timeout(self._timeout * (TRICKLE + tries) + RETRY_WAIT * tries)
 
-    def _endless(self) -> EndpointError:
-        return self.unusable("its answer trickles and comes to no end; raise the timeout")
-
     def _keep_headers(self, request: Any, named: Any) -> None:
         """Take the given headers, which may be keys, from a request that was redirected elsewhere.
 
@@ -245,26 +228,25 @@ class Endpoint:
         for name in self._headers:
             request.headers.pop(name, None)
 
-    def _no_key(self) -> ConfigError:
-        return ConfigError(
-            f"no API key for {self.host}: set OPENAI_API_KEY, or give api_key= "
-            "(where no model is named, the offline adapters work without a key)"
-        )
-
     def _options(self) -> RequestOptions:
         return {"headers": self._headers} if self._headers else {}
 
-    def _explained(
-        self, error: Exception, client: openai.AsyncOpenAI | openai.OpenAI
-    ) -> EndpointError:
-        key, url = client.api_key, str(client.base_url)
-        return explain(
-            error,
-            host=self.host,
-            secrets=self._secrets(key),
-            keyless=key == NO_KEY,
-            proxied=self._given is None and is_proxied(url),
-        )
+    @contextmanager
+    def _explaining(self, client: openai.AsyncOpenAI | openai.OpenAI) -> Iterator[None]:
+        """Raise what a request may raise as an `EndpointError`."""
+        try:
+            yield
+        except TimeoutError as error:
+            trickles = "its answer trickles and comes to no end; raise the timeout"
+            raise self.unusable(trickles) from error
+        except failures() as error:
+            raise explain(
+                error,
+                host=self.host,
+                secrets=self._secrets(client.api_key),
+                keyless=client.api_key == NO_KEY,
+                proxied=self._given is None and is_proxied(str(client.base_url)),
+            ) from cause(error)
 
     def _secrets(self, key: object) -> set[str]:
         known = {key, *self._headers.values()} - {NO_KEY}
