@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
@@ -45,15 +46,13 @@ def _history(
         turns = json.loads(value.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{value} is no JSON: {error}") from error
-    try:
+    with contextlib.suppress(TypeError, KeyError):
         messages = tuple(Message(turn["role"], turn["content"]) for turn in turns)
-    except (TypeError, KeyError):
-        messages = (Message("", ""),)
-    if not all(m.role in ROLES and isinstance(m.content, str) for m in messages):
-        raise ConfigError(
-            f'{value} must hold a list of {{"role": {" | ".join(ROLES)}, "content": text}}'
-        )
-    return messages
+        if all(one.role in ROLES and isinstance(one.content, str) for one in messages):
+            return messages
+    raise ConfigError(
+        f'{value} must hold a list of {{"role": {" | ".join(ROLES)}, "content": text}}'
+    )
 
 
 def _where(

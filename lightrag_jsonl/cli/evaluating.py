@@ -14,15 +14,13 @@ from lightrag_jsonl.options import MODES
 from lightrag_jsonl.types import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from lightrag_jsonl.evaluation import EvalQuestion, GraphHealth, Lookup, Retriever, Row
+    from lightrag_jsonl.evaluation import EvalQuestion, GraphHealth, Lookup, Row
     from lightrag_jsonl.sync import LightRAG
-    from lightrag_jsonl.types import Chunk
 
 ASKABLE = tuple(mode for mode in MODES if mode not in ("bypass", "naive"))  # naive is always there
 FEW = 20  # questions: below, an average says little
-TIMES_ASKED = 2  # each question of each mode: once to warm up, once timed
 
 
 @click.command("eval")
@@ -120,25 +118,10 @@ def _rows(
 
     if not questions:
         return ()
-    systems = {
-        **evaluation.rank_retrievers(rag, lookup),
-        **evaluation.retrievers(rag, modes),
-    }
-    total = TIMES_ASKED * len(systems) * len(questions)
+    systems = evaluation.rank_retrievers(rag, lookup) | evaluation.retrievers(rag, modes)
+    total = len(systems) * len(questions)
     with tqdm(total=total, unit=" searches", disable=None, leave=False) as bar:  # None: no terminal
-        watched = {name: _watched(system, bar.update) for name, system in systems.items()}
-        return evaluation.evaluate(watched, questions, budget=budget, seed=seed)
-
-
-def _watched(system: Retriever, told: Callable[[], object]) -> Retriever:
-    """The same retriever, which tells each time it has searched."""
-
-    def search(question: EvalQuestion) -> Sequence[Chunk]:
-        found = system(question)
-        told()
-        return found
-
-    return search
+        return evaluation.evaluate(systems, questions, budget=budget, seed=seed, watcher=bar.update)
 
 
 def _tell(questions: Sequence[EvalQuestion], rows: Sequence[Row], health: GraphHealth) -> None:

@@ -60,15 +60,18 @@ def evaluate(
     *,
     budget: int = 4_000,
     seed: int = 0,
+    watcher: Callable[[], object] | None = None,
 ) -> tuple[Row, ...]:
     """Every retriever's scores, in order. `budget`: tokens that the answer is looked for in.
 
-    Each question is asked once before it is timed.
+    Each question is asked once before it is timed. `watcher` is called after each that was scored.
     """
-    scores = {
-        name: [_scored(system, question, budget) for question in questions]
-        for name, system in systems.items()
-    }
+    scores: dict[str, list[Score]] = {name: [] for name in systems}
+    for name, system in systems.items():
+        for question in questions:
+            scores[name].append(_scored(system, question, budget))
+            if watcher is not None:
+                watcher()
     base = scores.get(BASELINE)
     return tuple(_row(name, found, base, seed) for name, found in scores.items())
 
