@@ -14,7 +14,15 @@ import click
 
 from lightrag_jsonl.cli.explaining import Live
 from lightrag_jsonl.cli.opening import NO_MODEL, asking
-from lightrag_jsonl.cli.options import FILE, Setup, as_json, mode, models, with_options
+from lightrag_jsonl.cli.options import (
+    FILE,
+    Setup,
+    as_json,
+    mode,
+    models,
+    number_option,
+    with_options,
+)
 from lightrag_jsonl.cli.output import emit_json, one_line, printable, say
 from lightrag_jsonl.cli.sources import read_stdin
 from lightrag_jsonl.errors import ConfigError
@@ -86,24 +94,10 @@ def _choices(key: str, text: str) -> list[Json]:
 
 QUESTION_OPTIONS = (
     mode,
-    click.option(
-        "--top-k",
-        type=COUNT,
-        metavar="N",
-        help="Entities and relations to look up (default 40).",
-    ),
-    click.option(
-        "--chunk-top-k",
-        type=COUNT,
-        metavar="N",
-        help="Chunks to look up (default 20).",
-    ),
-    click.option(
-        "--max-tokens",
-        "max_total_tokens",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Tokens that the context may have (default 30000).",
+    number_option("--top-k", type=COUNT, help="Entities and relations to look up (default 40)."),
+    number_option("--chunk-top-k", type=COUNT, help="Chunks to look up (default 20)."),
+    number_option(
+        "--max-tokens", "max_total_tokens", help="Tokens that the context may have (default 30000)."
     ),
     click.option(
         "--where",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lightrag_jsonl.cli.opening import asking, known_aliases, looking
-from lightrag_jsonl.cli.options import Setup, folder
+from lightrag_jsonl.cli.options import Setup, folder, number_option
 from lightrag_jsonl.cli.output import Reply, counted, replying, table
 from lightrag_jsonl.text import clean_name, name_key
 
@@ -30,9 +30,7 @@ def entities() -> None:
 
 @entities.command()
 @folder
-@click.option(
-    "-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N"
-)
+@number_option("-n", "--limit", default=50, show_default=True)
 @replying
 def duplicates(setup: Setup, limit: int) -> Reply:
     """List pairs of entities that may be one, the likeliest first. Nothing is changed."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lightrag_jsonl.cli.opening import asking
-from lightrag_jsonl.cli.options import FILE, Setup, as_json, models
+from lightrag_jsonl.cli.options import FILE, Setup, as_json, models, number_option
 from lightrag_jsonl.cli.output import counted, emit_json, say, table
 from lightrag_jsonl.options import MODES
 from lightrag_jsonl.types import Mode
@@ -25,10 +25,8 @@ FEW = 20  # questions: below, an average says little
 
 @click.command("eval")
 @click.argument("questions", type=FILE, required=False)
-@click.option(
+@number_option(
     "--generate",
-    type=click.IntRange(min=1),
-    metavar="N",
     help="Make N questions over two chunks each from the graph itself; no model is needed.",
 )
 @click.option(
@@ -45,12 +43,10 @@ FEW = 20  # questions: below, an average says little
     type=click.Choice(["naive", *ASKABLE]),
     help="A mode to try beside naive; may be repeated. All of them where none is named.",
 )
-@click.option(
+@number_option(
     "--budget",
-    type=click.IntRange(min=1),
     default=4_000,
     show_default=True,
-    metavar="N",
     help="Tokens of the best chunks in which the answer is looked for.",
 )
 @click.option(

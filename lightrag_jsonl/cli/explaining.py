@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from lightrag_jsonl.cli.opening import looking, reading
-from lightrag_jsonl.cli.options import Setup, as_json, folder
+from lightrag_jsonl.cli.options import Setup, as_json, folder, number_option
 from lightrag_jsonl.cli.output import Reply, counted, emit_json, one_line, replying, say, table
 from lightrag_jsonl.errors import NotFoundError
 from lightrag_jsonl.indexfiles import check_not_of_index
@@ -206,9 +206,7 @@ def documents(setup: Setup, document: str) -> Reply:
 
 @explain.command()
 @folder
-@click.option(
-    "--keep", type=click.IntRange(min=0), required=True, metavar="N", help="The newest N stay."
-)
+@number_option("--keep", type=click.IntRange(min=0), required=True, help="The newest N stay.")
 @replying
 def gc(setup: Setup, keep: int) -> Reply:
     """Forget all but the newest traces."""

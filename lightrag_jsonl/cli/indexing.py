@@ -17,7 +17,15 @@ from lightrag_jsonl.cli.opening import (
     put_model_back,
     recorded,
 )
-from lightrag_jsonl.cli.options import FILE, Setup, as_json, models, visible, with_options
+from lightrag_jsonl.cli.options import (
+    FILE,
+    Setup,
+    as_json,
+    models,
+    number_option,
+    visible,
+    with_options,
+)
 from lightrag_jsonl.cli.output import counted, emit_json, one_line, say, told_usage
 from lightrag_jsonl.cli.progress import interruptible, progress_bar
 from lightrag_jsonl.cli.sources import find_sources, with_id
@@ -28,18 +36,13 @@ if TYPE_CHECKING:
 
 INCOMPLETE = 3
 SHOWN_FAILURES = 20
-COUNT = click.IntRange(min=1)
+NONE_OR_MORE = click.IntRange(min=0)
 
 
 cutting_options = (
-    click.option(
-        "--chunk-tokens", type=COUNT, metavar="N", help="Tokens of a chunk (default 1200)."
-    ),
-    click.option(
-        "--chunk-overlap",
-        type=click.IntRange(min=0),
-        metavar="N",
-        help="Tokens that neighbours share (default 100).",
+    number_option("--chunk-tokens", help="Tokens of a chunk (default 1200)."),
+    number_option(
+        "--chunk-overlap", type=NONE_OR_MORE, help="Tokens that neighbours share (default 100)."
     ),
     click.option(
         "--extraction",
@@ -59,32 +62,21 @@ cutting_options = (
     ),
 )
 gleaning_options = (
-    click.option(
+    number_option(
         "--gleanings",
         "max_gleanings",
-        type=click.IntRange(min=0),
-        metavar="N",
+        type=NONE_OR_MORE,
         help="How often a model is asked again for what it missed (default 1).",
     ),
 )
 running_options = (
     *gleaning_options,
-    click.option(
-        "--concurrency",
-        "max_concurrent_calls",
-        type=COUNT,
-        metavar="N",
-        help="Model calls at a time (default 16).",
+    number_option(
+        "--concurrency", "max_concurrent_calls", help="Model calls at a time (default 16)."
     ),
-    click.option(
-        "--max-calls", type=COUNT, metavar="N", help="Stop after so many model calls, all kept."
-    ),
-    click.option(
-        "--max-input-tokens", type=COUNT, metavar="N", help="Stop after so many tokens read."
-    ),
-    click.option(
-        "--max-output-tokens", type=COUNT, metavar="N", help="Stop after so many tokens written."
-    ),
+    number_option("--max-calls", help="Stop after so many model calls, all kept."),
+    number_option("--max-input-tokens", help="Stop after so many tokens read."),
+    number_option("--max-output-tokens", help="Stop after so many tokens written."),
 )
 
 

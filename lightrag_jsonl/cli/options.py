@@ -107,6 +107,7 @@ def embedder_option(*, required: bool = False) -> Option:
     )
 
 
+number_option = functools.partial(click.option, type=click.IntRange(min=1), metavar="N")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 working_dir = click.option(
     "-w",
