@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 
@@ -59,7 +60,7 @@ class Recorder:
         self._listener = listener
         self._clock = clock
         self._position = 0
-        self._edges: tuple[Edge, ...] = ()
+
         self._by_labels: dict[tuple[str, str, str], Edge] = {}
         self._retrieved: frozenset[str] = frozenset()
         self._sources: tuple[str, ...] = ()
@@ -103,11 +104,11 @@ class Recorder:
 
     async def retrieved(self, relations: Sequence[Relation], chunks: Sequence[Chunk]) -> None:
         """Everything that could be shown, best first."""
-        self._edges = candidate_edges(relations)
-        self._by_labels = {edge.labels: edge for edge in self._edges}
+        edges = candidate_edges(relations)
+        self._by_labels = {edge.labels: edge for edge in edges}
         names = tuple(chunk.id for chunk in chunks)
         self._retrieved = frozenset(names)
-        await self._add(Retrieval(self.trace_id, self._session.mode, self._edges, names))
+        await self._add(Retrieval(self.trace_id, self._session.mode, edges, names))
 
     async def selected(self, selection: EdgeSelection, context: Context) -> None:
         """What was chosen, and what the model reads."""
@@ -124,7 +125,7 @@ class Recorder:
                 selection.method,
                 tuple(self._selected_edges(selection)),
                 tuple(names) if context.mode in WITH_CHUNKS else (),
-                self._shown(context),
+                tuple(self._shown(context)),
                 selection.rejections,
                 selection.fallback,
                 error=selection.error,
@@ -153,35 +154,27 @@ class Recorder:
 
     # ── storing and telling ─────────────────────────────────────────────────────
 
-    def _selected_edges(self, selection: EdgeSelection) -> list[SelectedEdge]:
-        chosen = []
-        for relation, reason in zip(selection.relations, selection.reasons, strict=True):
-            edge = self._by_labels[(relation.source, relation.predicate, relation.target)]
-            score = None if reason else edge.score
-            chosen.append(SelectedEdge(edge, reason, score))
-        return chosen
+    def _edge(self, relation: Relation) -> Edge:
+        return self._by_labels[(relation.source, relation.predicate, relation.target)]
 
-    def _shown(self, context: Context) -> tuple[Shown, ...]:
-        shown: list[Shown] = []
+    def _selected_edges(self, selection: EdgeSelection) -> Iterator[SelectedEdge]:
+        for relation, reason in zip(selection.relations, selection.reasons, strict=True):
+            edge = self._edge(relation)
+            yield SelectedEdge(edge, reason, None if reason else edge.score)
+
+    def _shown(self, context: Context) -> Iterator[Shown]:
+        number = itertools.count(1)
         for entity in context.entities:
-            number = len(shown) + 1
-            names = entity.chunk_ids
-            text = _line(entity.description)
-            shown.append(Shown(number, "entity", entity.name, entity.name, names, text))
+            name, text = entity.name, _line(entity.description)
+            yield Shown(next(number), "entity", name, name, entity.chunk_ids, text)
         for relation in context.relations:
-            number = len(shown) + 1
-            labels = (relation.source, relation.predicate, relation.target)
-            edge = self._by_labels[labels]
-            label = f"{labels[0]} — {labels[1]} → {labels[2]}"
-            text = _line(relation.description)
-            shown.append(Shown(number, "relation", edge.id, label, edge.chunk_ids, text))
+            edge, text = self._edge(relation), _line(relation.description)
+            label = f"{edge.source} — {edge.predicate} → {edge.target}"
+            yield Shown(next(number), "relation", edge.id, label, edge.chunk_ids, text)
         for chunk in context.chunks:
             label = context.documents.get(chunk.document_id, chunk.document_id)
-            number, names = len(shown) + 1, (chunk.id,)
-            shown.append(
-                Shown(number, "chunk", chunk.id, label, names, start=chunk.start, end=chunk.end)
-            )
-        return tuple(shown)
+            place = chunk.start, chunk.end
+            yield Shown(next(number), "chunk", chunk.id, label, (chunk.id,), "", *place)
 
     async def _add(self, event: Event) -> None:
         self._position += 1
