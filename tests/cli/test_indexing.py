@@ -101,15 +101,6 @@ def test_an_id_that_cannot_be_seen_is_wrong_usage(run: Run, tmp_path: Path, id: 
     assert not (tmp_path / "kb").exists()
 
 
-def test_an_id_for_two_texts(run: Run, tmp_path: Path) -> None:
-    """One id cannot name two documents."""
-    texts = write(tmp_path / "texts", a__txt=ENGLISH, b__txt=CHINESE)
-    result = run("insert", "-w", tmp_path / "kb", "--id", "x", texts)
-
-    assert result.exit_code == 2
-    assert "--id names one document, but 2 were given" in result.stderr
-
-
 @pytest.mark.parametrize("name", ["none.txt", "binary.txt", "blank.txt", "empty"])
 def test_one_unreadable_thing_alone_is_an_error(run: Run, tmp_path: Path, name: str) -> None:
     """A single file or folder that cannot be read ends the command with 1."""
@@ -140,16 +131,6 @@ def test_chunk_sizes_are_taken(run_json: RunJson, tmp_path: Path) -> None:
     options = ("--chunk-tokens", "60", "--chunk-overlap", "0")
 
     assert run_json("insert", "-w", tmp_path / "kb", *options, texts)["chunks"] > 4
-
-
-def test_nonsense_options_are_a_clear_error(run: Run, tmp_path: Path) -> None:
-    """An overlap as large as a chunk is refused."""
-    texts = write(tmp_path / "texts", a__txt=ENGLISH)
-    options = ("--chunk-tokens", "50", "--chunk-overlap", "50")
-    result = run("insert", "-w", tmp_path / "kb", *options, texts)
-
-    assert result.exit_code == 2
-    assert "chunk_overlap" in result.stderr
 
 
 def test_delete(run: Run, run_json: RunJson, kb: Path) -> None:

@@ -85,33 +85,6 @@ def test_debug_shows_the_traceback(run: Run, tmp_path: Path) -> None:
         run("--debug", "status", "-w", tmp_path)
 
 
-def test_a_folder_that_is_a_file(run: Run, tmp_path: Path) -> None:
-    """A file in place of the folder is wrong usage, and it stays."""
-    (tmp_path / "kb").write_text("x", encoding="utf-8")
-    result = run("insert", "-w", tmp_path / "kb", tmp_path / "kb")
-
-    assert result.exit_code == 2 and "is a file" in result.stderr
-    assert (tmp_path / "kb").read_text(encoding="utf-8") == "x"
-
-
-def test_unknown_mode_lists_the_modes(run: Run, kb: Path) -> None:
-    """A wrong mode is wrong usage, and the right ones are named."""
-    result = run("query", "-w", kb, "--mode", "deep", "Who?")
-
-    assert result.exit_code == 2
-    assert all(mode in result.stderr for mode in ("naive", "hybrid", "walk", "bypass"))
-
-
-@pytest.mark.parametrize("spec", ["st:", "openai", "bert", "hash:12", "openai:"])
-def test_an_embedder_that_is_none_lists_the_forms(run: Run, tmp_path: Path, spec: str) -> None:
-    """A wrong embedder is wrong usage, found before anything is made."""
-    result = run("insert", "-w", tmp_path / "kb", "--embedder", spec, "x.txt")
-
-    assert result.exit_code == 2
-    assert "st:NAME_OR_FOLDER" in result.stderr
-    assert not (tmp_path / "kb").exists()
-
-
 def test_no_key_in_a_url(run: Run, tmp_path: Path) -> None:
     """A URL with a password in it is refused: keys come from the environment."""
     url = "http://user:secret@localhost/v1"
@@ -119,11 +92,6 @@ def test_no_key_in_a_url(run: Run, tmp_path: Path) -> None:
 
     assert result.exit_code == 2
     assert "OPENAI_API_KEY" in result.stderr and "secret" not in result.stderr
-
-
-def test_a_missing_history_file_is_wrong_usage(run: Run, kb: Path) -> None:
-    """Files named by options are looked at before the work begins."""
-    assert run("query", "-w", kb, "--history", "none.json", "Who?").exit_code == 2
 
 
 def test_json_stays_json_with_failures(run: Run, tmp_path: Path) -> None:

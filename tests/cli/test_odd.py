@@ -28,6 +28,7 @@ def test_an_empty_name_is_not_this_folder(
 
 
 MODEL = ("--llm", "m", "--base-url", "http://127.0.0.1:9/v1")
+NO_EMBEDDERS = ("st:", "openai", "bert", "hash:12", "openai:")
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,7 @@ MODEL = ("--llm", "m", "--base-url", "http://127.0.0.1:9/v1")
         (("insert", "a.txt", "-w", " "), "the name of a folder is empty"),
         (("demo", "-w", ""), "the name of a folder is empty"),
         (("status", "-w", "a.txt"), "is a file"),
+        (("insert", "a.txt", "-w", "b.txt"), "is a file"),
         (("insert", "a.txt", "--llm", ""), "no character that can be seen"),
         (("insert", "a.txt", "--entity-type", " "), "no character that can be seen"),
         (("insert", "a.txt", "--language", "xx"), "there are: en, zh"),
@@ -44,12 +46,21 @@ MODEL = ("--llm", "m", "--base-url", "http://127.0.0.1:9/v1")
         (("insert", "a.txt", "--chunk-tokens", "9", "--chunk-overlap", "9"), "chunk_overlap (9)"),
         (("estimate", "a.txt", "--chunk-tokens", "9", "--chunk-overlap", "9"), "chunk_overlap (9)"),
         (("insert", "a.txt", "--extraction", "extract-with-ontologies"), "needs an --ontology"),
-        (("insert", "a.txt", "a.txt", "b.txt", "--id", "x"), "--id names one document"),
+        (
+            ("insert", "a.txt", "a.txt", "b.txt", "--id", "x"),
+            "names one document, but 2 were given",
+        ),
+        *((("insert", "a.txt", "--embedder", spec), "st:NAME_OR_FOLDER") for spec in NO_EMBEDDERS),
         (("estimate", "a.txt", "--price-input", "nan", "--price-output", "1"), "nan is no price"),
         (("estimate", "a.txt", "--price-input", "1", "--price-output", "inf"), "inf is no price"),
         (("estimate", "a.txt", "--price-cached", "1"), "--price-cached needs"),
         (("batch", "export", "a.txt", "-o", "requests.jsonl"), "name one with --llm"),
         (("query", "--mode", "bypass", "Who?"), "name one with --llm"),
+        (
+            ("query", "--mode", "deep", "Who?"),
+            "'naive', 'local', 'global', 'hybrid', 'mix', 'walk'",
+        ),
+        (("query", "--history", "none.json", "Who?"), "does not exist"),
         (("query", "--stream", "--json", "Who?"), "no --stream"),
         (("export", "--json", "--format", "graphml"), "--json on stdout means --format json"),
         (("extract", "extract-topics", "none.txt", *MODEL), "does not exist"),

@@ -390,20 +390,6 @@ async def test_bypass_without_a_model_says_what_is_missing(
         await pipelines(carol).answer(QUESTION, QueryParam(mode="bypass"))
 
 
-async def test_a_stream_gives_the_pieces_and_then_the_answer(
-    carol: Path, pipelines: Pipelines
-) -> None:
-    """The pieces joined are the answer's text; before the last one there is no answer."""
-    llm = ScriptedLLM(["Jacob Marley was [1]."])
-    stream = pipelines(carol, llm=llm).stream(QUESTION, QueryParam(mode="naive"))
-    first = await anext(stream)
-    with pytest.raises(ValueError, match="pieces"):
-        _ = stream.answer
-    rest = [piece async for piece in stream]
-    assert len(rest) > 1
-    assert stream.answer.text == "".join([first, *rest]) == "Jacob Marley was [1]."
-
-
 async def test_a_given_context_is_answered_from_as_it_is(carol: Path, pipelines: Pipelines) -> None:
     """No second search, so what was looked at is what is answered from."""
     llm = ScriptedLLM(["Marley [1]."])
