@@ -7,7 +7,6 @@ import hashlib
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from html import escape
 from importlib import resources
 from itertools import pairwise
@@ -116,7 +115,8 @@ class _Page:
 
     def _header(self) -> str:
         trace = self.trace
-        facts = [self._say("mode", mode=trace.mode), _minute(trace.started_at), trace.status]
+        asked = xsd_time(trace.started_at)[:16].replace("T", " ") + " UTC"
+        facts = [self._say("mode", mode=trace.mode), asked, trace.status]
         facts += [*trace.keywords.high_level, *trace.keywords.low_level]
         items = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
         return (
@@ -314,10 +314,6 @@ def _bold(pieces: list[tuple[bool, str]]) -> str:
             html += ("</strong>" if seen % 2 else "<strong>", part)
             seen += 1
     return "".join(html)
-
-
-def _minute(moment: datetime) -> str:
-    return xsd_time(moment)[:16].replace("T", " ") + " UTC"
 
 
 def _asset(name: str) -> str:

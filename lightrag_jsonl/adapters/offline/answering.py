@@ -13,7 +13,7 @@ from lightrag_jsonl.adapters.offline import chinese_words, english_words
 from lightrag_jsonl.adapters.offline.keywords import find_keywords
 from lightrag_jsonl.adapters.offline.reading import TAG, written_in
 from lightrag_jsonl.markers import MARKER
-from lightrag_jsonl.text import has_cjk, is_cjk, is_lone, search_terms, sentence_spans
+from lightrag_jsonl.text import is_cjk, is_lone, search_terms, sentence_spans
 from lightrag_jsonl.types import Context, Keywords, Language
 
 _MOST = 5  # sentences of an answer
@@ -207,10 +207,6 @@ _ENDINGS = (
 )
 
 
-def _bigrams(words: Iterable[str]) -> Iterable[str]:
-    return (term for word in words if has_cjk(word) for term in search_terms(word))
-
-
 _SILENT = frozenset(
     _stem(word.replace("'", "")) for word in english_words.STOP_WORDS | english_words.QUESTION_WORDS
-) | frozenset(_bigrams(chinese_words.STOP_WORDS | chinese_words.QUESTION_WORDS))
+).union(*map(search_terms, chinese_words.STOP_WORDS | chinese_words.QUESTION_WORDS))

@@ -32,7 +32,7 @@ def find_keywords(
     """The low- and high-level keywords of a question, each in the order of the text."""
     question = sanitize(question)
     names, words = _names_and_words(question, language)
-    if _leans_on_history(question):
+    if _LEANING.search(question):
         before = next((turn.content for turn in reversed(history) if turn.role == "user"), "")
         names = _distinct([*names, *_names_and_words(sanitize(before), language)[0]])
     taken = {name_key(part) for name in names for part in [name, *name.split()]}
@@ -65,15 +65,11 @@ def _within(word: str, names: Iterable[str]) -> bool:
 _QUESTION_WORDS = (
     english_words.QUESTION_WORDS | english_words.STOP_WORDS | chinese_words.QUESTION_WORDS
 )
-_LEANING = re.compile(
+_LEANING = re.compile(  # what only an earlier turn can tell
     r"\b(?:he|she|it|they|him|her|them|his|its|their|theirs|this|that|these|those)\b"
     r"|[他她它]|其(?!他|它|中|实|余)|这|那|此人|前者|后者",
     re.IGNORECASE,
 )
-
-
-def _leans_on_history(question: str) -> bool:
-    return _LEANING.search(question) is not None
 
 
 _EDGES = re.compile(
