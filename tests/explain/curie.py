@@ -114,6 +114,13 @@ def opened(folder: Path, example: Example, model: ScriptedLLM | None = None) -> 
     return LightRAG(folder, **settings(example, model))
 
 
+def filled(folder: Path, example: Example, model: ScriptedLLM | None = None) -> LightRAG:
+    """The same, with the example's document in it."""
+    rag = opened(folder, example, model)
+    rag.insert_records(example.document(), example.records)
+    return rag
+
+
 def opened_async(folder: Path, example: Example, model: ScriptedLLM | None = None) -> AsyncLightRAG:
     """The same for `async with`."""
     return AsyncLightRAG(folder, **settings(example, model))

@@ -12,7 +12,7 @@ from lightrag_jsonl.errors import ConfigError, NotFoundError
 from lightrag_jsonl.explain.events import AnswerChunk, Answered, End, Selection
 from lightrag_jsonl.types import Mode
 
-from .curie import CHINESE, ENGLISH, Example, opened
+from .curie import CHINESE, ENGLISH, Example, filled
 
 RIGHT: Mode = "hybrid"  # edges and no chunks of its own: the mode of the 18 quads
 ORDER = ["session", "keywords", "retrieval", "selection", "chunk", "answer", "end"]
@@ -29,8 +29,7 @@ def example(request: pytest.FixtureRequest) -> Example:
 def test_events_come_in_order(tmp_path: Path, example: Example, mode: Mode) -> None:
     """Example 1: one edge chosen, three lines refused, and nothing else reaches the synthesis."""
     model = example.model()
-    with opened(tmp_path, example, model) as rag:
-        rag.insert_records(example.document(), example.records)
+    with filled(tmp_path, example, model) as rag:
         events = list(rag.events(example.question, mode=mode))
 
     assert list(dict.fromkeys(event.stage for event in events)) == ORDER
@@ -48,8 +47,7 @@ def test_events_come_in_order(tmp_path: Path, example: Example, mode: Mode) -> N
 
 def test_pieces_come_before_the_answer_and_the_sources_last(tmp_path: Path) -> None:
     """Example 1: pieces, the end of their stream, the answer, the end of the session."""
-    with opened(tmp_path, ENGLISH) as rag:
-        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+    with filled(tmp_path, ENGLISH) as rag:
         *_, last_piece, answered, end = rag.events(ENGLISH.question, mode=RIGHT)
 
     assert isinstance(last_piece, AnswerChunk) and last_piece.end_of_stream
@@ -103,8 +101,7 @@ def test_the_form_of_rdf_1_1(tmp_path: Path, example: Example) -> None:
     """Example 3: 22 quads in JSON-LD, isomorphic to the 1.1 N-Quads."""
     rdflib = pytest.importorskip("rdflib")
     pytest.importorskip("pyoxigraph")
-    with opened(tmp_path, example) as rag:
-        rag.insert_records(example.document(), example.records)
+    with filled(tmp_path, example) as rag:
         id = str(rag.query(example.question, mode=RIGHT, explain=True).trace_id)
         linked = rag.export_trace(id, format="jsonld", rdf="1.1")
         plain = rag.export_trace(id, rdf="1.1")
@@ -153,8 +150,7 @@ def test_from_the_answer_to_the_document_in_sparql(tmp_path: Path, example: Exam
 
 def test_offsets_are_exact(tmp_path: Path) -> None:
     """Example 5: page 1, 0, 30 and page 2, 0, 31."""
-    with opened(tmp_path, ENGLISH) as rag:
-        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+    with filled(tmp_path, ENGLISH) as rag:
         found = rag.document_origins("d1")
         text = export_text(rag)
 
@@ -186,8 +182,7 @@ def test_slices_equal_chunks_whatever_the_size(tmp_path: Path, size: int, overla
 
 def test_every_source_not_one(tmp_path: Path, example: Example) -> None:
     """Example 6: the same sentence in two documents is two sources; deleted, they are said to be."""
-    with opened(tmp_path, example) as rag:
-        rag.insert_records(example.document(), example.records)
+    with filled(tmp_path, example) as rag:
         again = example.records_of(0, *example.found)
         rag.insert_records(example.document("d2", example.pages[0]), again)
         id = str(rag.query(example.question, mode=RIGHT, explain=True).trace_id)
@@ -209,8 +204,7 @@ def test_every_source_not_one(tmp_path: Path, example: Example) -> None:
 
 def test_inserted_again_the_uris_are_the_same(tmp_path: Path) -> None:
     """A document that comes back has the URIs it had, and the old trace finds its source again."""
-    with opened(tmp_path, ENGLISH) as rag:
-        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+    with filled(tmp_path, ENGLISH) as rag:
         id = str(rag.query(ENGLISH.question, mode=RIGHT, explain=True).trace_id)
         before = rag.export_trace(id, with_source=True)
         rag.delete("d1")
@@ -224,8 +218,7 @@ def test_inserted_again_the_uris_are_the_same(tmp_path: Path) -> None:
 
 def exported(folder: Path, example: Example, *, with_source: bool = False) -> str:
     """A fresh index, the question, and its trace as N-Quads."""
-    with opened(folder, example) as rag:
-        rag.insert_records(example.document(), example.records)
+    with filled(folder, example) as rag:
         id = str(rag.query(example.question, mode=RIGHT, explain=True).trace_id)
         return rag.export_trace(id, with_source=with_source)
 

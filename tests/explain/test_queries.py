@@ -22,7 +22,7 @@ from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
 from lightrag_jsonl.types import Mode
 from tests import servers
 
-from .curie import CHINESE, ENGLISH, Example, opened, opened_async, step
+from .curie import CHINESE, ENGLISH, Example, filled, opened, opened_async, step
 
 BROKEN = LLMError("the model is out")
 
@@ -39,8 +39,7 @@ def test_every_mode_leaves_a_sound_trace(tmp_path: Path, mode: Mode, selection: 
     """Whatever the mode and the way of choosing, the trace is whole, checked and exportable."""
     pyoxigraph = pytest.importorskip("pyoxigraph")
     param = QueryParam(mode=mode, selection=selection)  # type: ignore[arg-type]
-    with opened(tmp_path, ENGLISH) as rag:
-        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+    with filled(tmp_path, ENGLISH) as rag:
         id = str(rag.query(ENGLISH.question, param).trace_id)
         trace, problems = rag.trace(id), rag.verify()
         text = rag.export_trace(id, with_source=True)
@@ -150,8 +149,7 @@ def test_a_passage_cut_to_the_budget_is_recorded_as_it_was_shown(tmp_path: Path)
 def test_a_passage_without_edges_stays_in_mix(tmp_path: Path) -> None:
     """What a text search found and no candidate edge speaks of was not judged, so it is shown."""
     model = ENGLISH.model()
-    with opened(tmp_path, ENGLISH, model) as rag:
-        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+    with filled(tmp_path, ENGLISH, model) as rag:
         rag.insert_records(Document("What did Marie Curie discover? See Nature.", id="d2"), [])
         trace = rag.trace(str(rag.query(ENGLISH.question, mode="mix", explain=True).trace_id))
         problems = rag.verify()
@@ -199,8 +197,7 @@ def test_an_empty_selection_falls_back_to_rank(tmp_path: Path) -> None:
 def test_a_failing_synthesis_ends_the_session_once(tmp_path: Path) -> None:
     """The error is raised, heard by the listener as the last event, and on record."""
     heard: list[Event] = []
-    with opened(tmp_path, ENGLISH, ENGLISH.model(answer=BROKEN)) as rag:
-        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+    with filled(tmp_path, ENGLISH, ENGLISH.model(answer=BROKEN)) as rag:
         with pytest.raises(LLMError, match="the model is out"):
             rag.query(ENGLISH.question, mode="hybrid", explain=True, listener=heard.append)
         streamed = list(rag.events(ENGLISH.question, mode="hybrid"))
@@ -254,8 +251,7 @@ def test_a_failing_listener_never_changes_the_answer(tmp_path: Path) -> None:
             if len(heard) == stop:
                 raise ZeroDivisionError
 
-        with opened(tmp_path / str(stop), ENGLISH) as rag:
-            rag.insert_records(ENGLISH.document(), ENGLISH.records)
+        with filled(tmp_path / str(stop), ENGLISH) as rag:
             answer = rag.query(ENGLISH.question, mode="hybrid", explain=True, listener=listen)
             plain = rag.query(ENGLISH.question, mode="hybrid", explain=True)
             traces = [rag.trace(str(one.trace_id)) for one in (answer, plain)]
@@ -283,8 +279,7 @@ async def test_a_listener_may_be_a_coroutine(tmp_path: Path) -> None:
 
 def test_a_listener_that_calls_back_does_not_hang(tmp_path: Path) -> None:
     """Calling the blocking face from its own listener is refused, and the answer still comes."""
-    with opened(tmp_path, ENGLISH) as rag:
-        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+    with filled(tmp_path, ENGLISH) as rag:
         answer = rag.query(ENGLISH.question, explain=True, listener=lambda event: rag.traces())
 
     assert answer.text == ENGLISH.answer
@@ -293,8 +288,7 @@ def test_a_listener_that_calls_back_does_not_hang(tmp_path: Path) -> None:
 def test_events_left_early_stop_the_query(tmp_path: Path) -> None:
     """Who stops listening pays for no answer; the trace stays incomplete, and sound."""
     model = ScriptedLLM(ENGLISH.script({}), seconds=5.0)
-    with opened(tmp_path, ENGLISH, model) as rag:
-        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+    with filled(tmp_path, ENGLISH, model) as rag:
         for event in rag.events(ENGLISH.question, mode="hybrid"):
             if event.stage == "session":
                 break
@@ -368,8 +362,7 @@ def test_a_cached_answer_leaves_a_whole_trace(tmp_path: Path) -> None:
 def test_a_reused_answer_leaves_a_trace_that_says_so(tmp_path: Path) -> None:
     """An answer of an earlier question is on record as such."""
     param = QueryParam(mode="hybrid", similarity_reuse=0.5)
-    with opened(tmp_path, ENGLISH) as rag:
-        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+    with filled(tmp_path, ENGLISH) as rag:
         rag.query(ENGLISH.question, param)
         again = rag.query("What did Marie Curie discover, then?", param)
         trace, problems = rag.trace(str(again.trace_id)), rag.verify()
@@ -382,8 +375,7 @@ def test_a_reused_answer_leaves_a_trace_that_says_so(tmp_path: Path) -> None:
 def test_an_answer_is_reused_in_the_form_that_is_wished(tmp_path: Path) -> None:
     """Whether the form is the prompt's own or one that was named."""
     plain = QueryParam(mode="hybrid", similarity_reuse=0.5)
-    with opened(tmp_path, ENGLISH) as rag:
-        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+    with filled(tmp_path, ENGLISH) as rag:
         for param in (plain, replace(plain, response_type="One sentence")):
             reused = [
                 rag.trace(str(rag.query(ENGLISH.question, param).trace_id)).reused for _ in "12"
@@ -396,8 +388,7 @@ def test_answers_are_reused_in_pieces_and_events_too(tmp_path: Path, first: str)
     """Whichever way a question is asked; a reused answer is one piece."""
     param = QueryParam(mode="hybrid", similarity_reuse=0.5)
     model = ENGLISH.model()
-    with opened(tmp_path, ENGLISH, model) as rag:
-        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+    with filled(tmp_path, ENGLISH, model) as rag:
         begun = getattr(rag, first)(ENGLISH.question, param, explain=False)
         assert first == "query" or list(begun)
         calls = len(model.requests)
@@ -414,8 +405,7 @@ def test_no_answer_of_other_prompts_is_reused(tmp_path: Path) -> None:
     param, prompts = QueryParam(mode="hybrid", similarity_reuse=0.5), tmp_path / "prompts"
     prompts.mkdir()
     template = "---\nresponse-type: text\n---\n# user\n\nAnswer in verse: {{ query }}\n"
-    with opened(tmp_path / "kb", ENGLISH) as rag:
-        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+    with filled(tmp_path / "kb", ENGLISH) as rag:
         rag.query(ENGLISH.question, param)
     (prompts / "answer.md").write_text(template, encoding="utf-8")
     with LightRAG(tmp_path / "kb", llm=ENGLISH.model(), prompts=prompts) as rag:

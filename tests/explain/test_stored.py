@@ -18,7 +18,7 @@ from lightrag_jsonl.storage.database import FILE_NAME
 from lightrag_jsonl.types import Mode
 from tests.processes import run_python
 
-from .curie import ENGLISH, opened
+from .curie import ENGLISH, filled, opened
 
 MODES: tuple[Mode, ...] = ("naive", "hybrid", "mix")
 
@@ -55,9 +55,8 @@ def test_traces_stay_sound_through_every_change(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tests.explain.curie import ENGLISH, opened, step
+from tests.explain.curie import ENGLISH, filled, step
 from lightrag_jsonl.testing import ScriptedLLM
-from tests.processes import run_python
 
 plain = ENGLISH.script({})
 
@@ -66,8 +65,7 @@ def script(request):
         os.kill(os.getpid(), signal.SIGKILL)
     return plain(request)
 
-with opened(Path(sys.argv[1]), ENGLISH, ScriptedLLM(script)) as rag:
-    rag.insert_records(ENGLISH.document(), ENGLISH.records)
+with filled(Path(sys.argv[1]), ENGLISH, ScriptedLLM(script)) as rag:
     rag.query(ENGLISH.question, mode="hybrid", explain=True, listener=lambda event: None)
 """
 
@@ -277,8 +275,7 @@ def test_what_is_behind_a_trace_can_be_written_as_json(asked: Path, tmp_path: Pa
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index in which the example's question was asked, closed."""
     folder = tmp_path_factory.mktemp("asked")
-    with opened(folder, ENGLISH) as rag:
-        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+    with filled(folder, ENGLISH) as rag:
         rag.query(ENGLISH.question, mode="hybrid", explain=True)
     return folder
 
