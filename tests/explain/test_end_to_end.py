@@ -75,8 +75,7 @@ def test_eighteen_quads(tmp_path: Path, example: Example) -> None:
 
 def test_facts_under_bases_of_ones_own(tmp_path: Path) -> None:
     """The export goes into the name space of the knowledge base that it is joined with."""
-    with opened(tmp_path, ENGLISH) as rag:
-        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+    with filled(tmp_path, ENGLISH) as rag:
         id = str(rag.query(ENGLISH.question, mode=RIGHT, explain=True).trace_id)
         plain = rag.export_trace(id, with_source=True)
         given = rag.export_trace(
