@@ -11,12 +11,12 @@ from pathlib import Path
 import click
 
 from lightrag_jsonl.cli import trust
+from lightrag_jsonl.cli.folders import has_index
 from lightrag_jsonl.cli.opening import (
     NO_MODEL,
     embedder_spec,
     embedder_url,
     going_on,
-    has_index,
     llm_url,
     make_embedder,
     recorded,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lightrag_jsonl.cli.folders import has_index
 from lightrag_jsonl.cli.indexing import (
     INCOMPLETE,
     cutting_options,
@@ -20,7 +21,7 @@ from lightrag_jsonl.cli.indexing import (
     gleaning_options,
     tell_failures,
 )
-from lightrag_jsonl.cli.opening import going_on, has_index, inserting
+from lightrag_jsonl.cli.opening import going_on, inserting
 from lightrag_jsonl.cli.options import Setup, as_json, models, with_options
 from lightrag_jsonl.cli.output import counted, emit_json, say, table, to_json
 from lightrag_jsonl.cli.sources import find_sources

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lightrag_jsonl.cli.folders import has_index
 from lightrag_jsonl.cli.indexing import INCOMPLETE, tell_failures
-from lightrag_jsonl.cli.opening import going_on, has_index, inserting
+from lightrag_jsonl.cli.opening import going_on, inserting
 from lightrag_jsonl.cli.options import Setup, as_json, models
 from lightrag_jsonl.cli.output import counted, emit_json, one_line, say, table
 from lightrag_jsonl.cli.progress import progress_bar

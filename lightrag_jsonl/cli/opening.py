@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from lightrag_jsonl.cli import trust
+from lightrag_jsonl.cli.folders import has_index
 from lightrag_jsonl.cli.options import Setup
 from lightrag_jsonl.errors import ConfigError, EmbeddingError, StorageError
 
@@ -87,26 +88,7 @@ def going_on(setup: Setup, given: Mapping[str, Any]) -> LightRAG:
     return _open(setup, known, llm, options)
 
 
-@contextlib.contextmanager
-def explained(working_dir: Path) -> Iterator[None]:
-    """`CorruptError` in place of an error that nobody expected, where the index is not sound."""
-    from lightrag_jsonl.storage.database import Database
-
-    if not has_index(working_dir):
-        yield
-        return
-    with contextlib.closing(Database(working_dir)) as database, database.explained():
-        yield
-
-
 # ── what the folder knows ───────────────────────────────────────────────────────
-
-
-def has_index(working_dir: Path) -> bool:
-    """Whether the folder holds an index; nothing is created."""
-    from lightrag_jsonl.storage.database import FILE_NAME
-
-    return (working_dir / FILE_NAME).is_file()
 
 
 def require_index(working_dir: Path) -> dict[str, str]:

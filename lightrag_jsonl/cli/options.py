@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from lightrag_jsonl.cli.folders import explained
 from lightrag_jsonl.errors import MISREAD, ConfigError, LightRAGError, PromptError
 from lightrag_jsonl.options import MODES
 from lightrag_jsonl.text import name_key
@@ -201,8 +202,6 @@ def _with_setup(function: Command, options: Sequence[Option], names: Sequence[st
         except LightRAGError:
             raise
         except MISREAD:
-            from lightrag_jsonl.cli.opening import explained
-
             with explained(setup.working_dir):
                 raise
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from lightrag_jsonl.adapters.offline import chinese_words, english_words
 from lightrag_jsonl.adapters.offline.keywords import find_keywords
-from lightrag_jsonl.adapters.offline.reading import TAG, written_in
+from lightrag_jsonl.adapters.offline.phrases import TAG
+from lightrag_jsonl.adapters.offline.reading import written_in
 from lightrag_jsonl.markers import MARKER
 from lightrag_jsonl.text import is_cjk, is_lone, search_terms, sentence_spans
 from lightrag_jsonl.types import Context, Keywords, Language

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 
 from lightrag_jsonl.adapters.offline import chinese_words as tables
-from lightrag_jsonl.adapters.offline.reading import TAG, Phrase, Sentence, Sort
+from lightrag_jsonl.adapters.offline.phrases import TAG, Phrase, Sentence, Sort
 from lightrag_jsonl.text import has_cjk, sentence_spans
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lightrag_jsonl.adapters.offline.english_words import by_word, words
-from lightrag_jsonl.adapters.offline.reading import Sort
+from lightrag_jsonl.adapters.offline.phrases import Sort
 
 SURNAMES = frozenset(
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林郑谢罗梁宋唐许韩冯邓曹彭曾萧田董潘袁蔡蒋余于杜叶程魏苏吕丁任沈"

@@ -19,7 +19,7 @@ from lightrag_jsonl.adapters.offline.english_tokens import (
     the_tagger,
     tokenized,
 )
-from lightrag_jsonl.adapters.offline.reading import Phrase, Sentence
+from lightrag_jsonl.adapters.offline.phrases import Phrase, Sentence
 from lightrag_jsonl.text import sentence_spans
 
 

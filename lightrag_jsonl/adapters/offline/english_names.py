@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lightrag_jsonl.adapters.offline import english_words as tables
 from lightrag_jsonl.adapters.offline.english_tokens import Token, shouted
-from lightrag_jsonl.adapters.offline.reading import Phrase, Sort
+from lightrag_jsonl.adapters.offline.phrases import Phrase, Sort
 
 _MONTH = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"

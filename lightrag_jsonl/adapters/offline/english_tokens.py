@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lightrag_jsonl.adapters.offline import english_words as tables
-from lightrag_jsonl.adapters.offline.reading import TAG
+from lightrag_jsonl.adapters.offline.phrases import TAG
 
 _TOKEN = re.compile(
     r"(?P<name>(?:Mrs?|Ms|Dr|St|Prof|Jr|Sr|Rev|Gen|Col|Capt|Lt|Sgt|Gov|Sen|Hon|Messrs|Mt|Ft|vs|Inc"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lightrag_jsonl.adapters.offline.reading import Sort
+from lightrag_jsonl.adapters.offline.phrases import Sort
 
 
 def words(listed: str) -> frozenset[str]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
 
-from lightrag_jsonl.adapters.offline.reading import TAG, Phrase, Sentence, read, type_name
+from lightrag_jsonl.adapters.offline.phrases import TAG, Phrase, Sentence
+from lightrag_jsonl.adapters.offline.reading import read, type_name
 from lightrag_jsonl.adapters.threads import Threads
 from lightrag_jsonl.text import has_cjk, name_key
 from lightrag_jsonl.types import Chunk, EntityMention, Extraction, Language, RelationMention

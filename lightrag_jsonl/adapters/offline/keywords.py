@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from lightrag_jsonl.adapters.offline import chinese_words, english_words
-from lightrag_jsonl.adapters.offline.reading import Phrase, read, written_in
+from lightrag_jsonl.adapters.offline.phrases import Phrase
+from lightrag_jsonl.adapters.offline.reading import read, written_in
 from lightrag_jsonl.text import has_cjk, is_lone, name_key, sanitize
 from lightrag_jsonl.types import Keywords, Language, Message
 

@@ -1,0 +1,26 @@
+"""Whether a folder holds an index, and whether that is sound."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def has_index(working_dir: Path) -> bool:
+    """Whether the folder holds an index; nothing is created."""
+    from lightrag_jsonl.storage.database import FILE_NAME
+
+    return (working_dir / FILE_NAME).is_file()
+
+
+@contextlib.contextmanager
+def explained(working_dir: Path) -> Iterator[None]:
+    """`CorruptError` in place of an error that nobody expected, where the index is not sound."""
+    from lightrag_jsonl.storage.database import Database
+
+    if not has_index(working_dir):
+        yield
+        return
+    with contextlib.closing(Database(working_dir)) as database, database.explained():
+        yield
