@@ -388,8 +388,8 @@ class Ask:
         pause, spent = FIRST_PAUSE, Usage()
         for attempt in range(1, TRIES + 1):
             try:
-                done = await self._counted(request, spending)
-                spent += replace(done.usage, calls=1)
+                done, cost = await self._counted(request, spending)
+                spent += cost
                 self._check(request, done)
                 return done, spent
             except LLMError as error:
@@ -401,8 +401,8 @@ class Ask:
                 pause *= 2
         raise AssertionError("unreachable")
 
-    async def _counted(self, request: _Request, spending: Spending) -> Completion:
-        """One try, whose cost counts whatever comes of it; of one that was cut off that is a call of
+    async def _counted(self, request: _Request, spending: Spending) -> tuple[Completion, Usage]:
+        """One try and its cost, which counts whatever comes of it; of one that was cut off that is a call of
         which nobody told the tokens.
         """
         try:
@@ -411,8 +411,9 @@ class Ask:
             if request.begun or isinstance(error, asyncio.CancelledError):
                 spending.add(CUT_OFF)
             raise
-        spending.add(replace(done.usage, calls=1))
-        return done
+        cost = replace(done.usage, calls=1)
+        spending.add(cost)
+        return done, cost
 
     async def _once(self, request: _Request) -> Completion:
         """What the model says to it; whatever a model that the user wrote does, an `LLMError` tells."""
