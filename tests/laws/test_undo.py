@@ -147,7 +147,8 @@ def test_a_question_finds_what_it_would_had_nothing_been_deleted(tmp_path: Path)
     def found(folder: Path, *passing: Document) -> list[tuple[str, str, float]]:
         with LightRAG(folder) as rag:
             rag.insert(passing)
-            rag.insert(["Ann is here.", "Bob is here.", "Cid is there.", "Dan sang."])
+            for text in ("Ann is here.", "Bob is here.", "Cid is there.", "Dan sang."):
+                rag.insert(text)  # one by one: equals stand in the order in which they came
             rag.delete(*(document.id or "" for document in passing))
             chunks = rag.retrieve("Who is Dan?", mode="naive").chunks
             return [(chunk.text, chunk.why, chunk.score) for chunk in chunks]
