@@ -124,7 +124,8 @@ def _phrase(term: str) -> str:
 def _telling_terms(terms: list[str], counted: TermCounts, total: int) -> list[str]:
     """The terms of a question, the rarest first, as many as `POSTINGS` rows allow; one at least.
 
-    A term of more than half of the chunks has no weight in FTS5's BM25.
+    A term of more than half of the chunks has no weight in FTS5's BM25. Those of none are left out
+    in the end, since FTS5 takes as long over each as over a rare one.
     """
     telling = terms
     if total > LARGE:
@@ -133,6 +134,10 @@ def _telling_terms(terms: list[str], counted: TermCounts, total: int) -> list[st
     ordered = sorted(telling, key=lambda term: (counts[term], term))
     ordered = [term for term in ordered if 2 * counts[term] <= total] or ordered[:1]
     used = itertools.accumulate(counts[term] for term in ordered)
-    return [term for term, rows in zip(ordered, used, strict=True) if rows <= POSTINGS] or (
-        ordered[:1]
-    )
+    kept = [term for term, rows in zip(ordered, used, strict=True) if rows <= POSTINGS]
+    return [term for term in kept or ordered[:1] if counts[term] or not _is_counted_exactly(term)]
+
+
+def _is_counted_exactly(term: str) -> bool:
+    """Whether FTS5 surely spells a term as we do."""
+    return term.isascii() or term.endswith(_ANY_END)
