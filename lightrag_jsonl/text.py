@@ -133,18 +133,16 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 # ── characters ──────────────────────────────────────────────────────────────────
 
-_CJK_CLASS = (
+CJK = (  # for the class of a pattern
     "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U0003ffff"
 )
-_UNSPACED_CLASS = (
-    _CJK_CLASS + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-)  # Thai, Lao, Burmese, Khmer
+_UNSPACED_CLASS = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
 _MARKS_CLASS = "".join(
     chr(code) for code in range(0x0300, 0x1E00) if unicodedata.category(chr(code))[0] == "M"
 )
-_CJK = re.compile(f"[{_CJK_CLASS}]")
+_CJK = re.compile(f"[{CJK}]")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _TAG = re.compile(  # what is no tag of a page may be a part of a name: List<String>
     r"</?(?:a|abbr|b|big|blockquote|br|center|cite|code|dd|del|dfn|div|dl|dt|em|font|h[1-6]|hr|i|img"
@@ -292,7 +290,7 @@ _STOPS = (
 )
 _STOP = re.compile(_STOPS % "")
 _STOP_OR_POINT = re.compile(
-    _STOPS % rf"|(?<=[{_CJK_CLASS}”’）])(?<![〇零一二三四五六七八九十])．(?![0-9０-９])"
+    _STOPS % rf"|(?<=[{CJK}”’）])(?<![〇零一二三四五六七八九十])．(?![0-9０-９])"
 )
 _TAG_OR_NOTE = rf"</?[A-Za-z][^<>]{{0,80}}>|{MARKER.pattern}"
 _CLOSERS = re.compile(rf"(?:[”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")

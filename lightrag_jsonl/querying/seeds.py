@@ -14,7 +14,7 @@ from lightrag_jsonl.querying.recipes import Recipe
 from lightrag_jsonl.sorting import each_first
 from lightrag_jsonl.storage import fulltext, reading
 from lightrag_jsonl.storage.snapshot import Snapshot
-from lightrag_jsonl.text import is_cjk, name_key
+from lightrag_jsonl.text import CJK, name_key
 from lightrag_jsonl.types import Kind
 
 SURE = (
@@ -24,6 +24,7 @@ LONGEST_NAME = 6  # words of a name looked for in the question
 LONGEST_CJK_NAME = 8  # characters
 NAME_LIMIT = 600  # spans of the question that are looked up
 TEXT_HITS = 100  # chunks a text lane proposes at least
+_WORD = re.compile(rf"([{CJK}])|[^\s{CJK}]+")
 _POSSESSIVE = re.compile(r"['’]s?\W*$")
 PASSAGES = 20  # whose facts are looked at where there are no vectors
 QUESTION_WEIGHT = 2.0  # of the whole question beside each keyword, among relations
@@ -133,18 +134,7 @@ def _spans(question: str) -> list[tuple[int, int, str]]:
 
 def _word_spans(text: str) -> list[tuple[int, int, bool]]:
     """Words, and single CJK characters, as (start, end, is CJK)."""
-    spans: list[tuple[int, int, bool]] = []
-    start = -1
-    for position, char in enumerate(text + " "):
-        cjk = is_cjk(char)
-        if start >= 0 and (cjk or char.isspace()):
-            spans.append((start, position, False))
-            start = -1
-        if cjk:
-            spans.append((position, position + 1, True))
-        elif start < 0 and not char.isspace():
-            start = position
-    return spans
+    return [(*found.span(), bool(found.lastindex)) for found in _WORD.finditer(text)]
 
 
 # ── relations and chunks ────────────────────────────────────────────────────────
