@@ -8,35 +8,27 @@ import logging
 import queue
 import sqlite3
 import threading
-import time
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from lightrag_jsonl.errors import (
     MISREAD,
     CorruptError,
     LightRAGError,
-    LockedError,
     StorageError,
-    VersionError,
 )
 from lightrag_jsonl.forks import Home
 from lightrag_jsonl.indexfiles import DATABASE, LOCK, note_open
 from lightrag_jsonl.loops import PerLoop
-from lightrag_jsonl.storage import readonly, schema
-from lightrag_jsonl.storage.bulk import STATEMENTS
-from lightrag_jsonl.storage.lock import keeps_locks
-from lightrag_jsonl.storage.trouble import no_sharing, translated
-from lightrag_jsonl.storage.writer import CHECKPOINT_PAGES, Job, Manner, Result, Waiting, Writer
+from lightrag_jsonl.storage import opening, readonly
+from lightrag_jsonl.storage.trouble import translated
+from lightrag_jsonl.storage.writer import Job, Manner, Result, Waiting, Writer
 
 FILE_NAME = DATABASE
-BUSY_SECONDS = 30.0
 READERS_SECONDS = 5.0  # that a vacuum waits for those who still read the file as it was
-PAUSE_SECONDS = 0.02
 SHOWN = 3  # problems of a damaged index
 
 log = logging.getLogger(__name__)
@@ -52,21 +44,22 @@ class Database:
     """
 
     def __init__(self, working_dir: Path | str) -> None:
-        self.working_dir = _resolved(Path(working_dir))
-        self._make_directory()
+        self.working_dir = opening.made(Path(working_dir))
         self.path = (self.working_dir / FILE_NAME).resolve()
         self.read_only = readonly.is_read_only(self.path)
         self._is_told = False  # that nothing is noted in it
         self._turns = PerLoop(asyncio.Lock)
         self._free: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._readers = readonly.Readers(self.path)
-        self._writer = Writer(self.path, partial(_connect, self.path))  # which does not hold this
+        connect = partial(opening.connect, self.path)
+        self._writer = Writer(self.path, connect)  # which does not hold this
         weakref.finalize(self, self._writer.finish_soon).atexit = False
         self._closed = False
         self._home = Home()
         self._guard = threading.Lock()
         self._let_go = note_open(self, self.path, self.path.parent / LOCK)
-        self._prepare_patiently()
+        prepare = self._check_readable if self.read_only else partial(opening.prepare, self.path)
+        opening.patiently(prepare, self.path)
         self._file = self._found_file()
 
     # ── reading ─────────────────────────────────────────────────────────────────
@@ -118,7 +111,7 @@ class Database:
         try:
             connection = self._free.get_nowait()
         except queue.Empty:
-            connection = _connect(self.path)
+            connection = opening.connect(self.path)
             connection.execute("PRAGMA query_only = 1")
         try:
             yield connection
@@ -262,12 +255,12 @@ class Database:
         await self.examined(lambda _: self._rewrite())
 
     def _rewrite(self) -> None:
-        connection = _connect(self.path)
+        connection = opening.connect(self.path)
         try:
             connection.execute("PRAGMA temp_store = FILE")  # a whole copy may not fit into memory
             connection.execute("VACUUM")
             connection.execute(f"PRAGMA busy_timeout = {READERS_SECONDS * 1000:.0f}")
-            if _value(connection, "PRAGMA wal_checkpoint(TRUNCATE)"):
+            if opening.value(connection, "PRAGMA wal_checkpoint(TRUNCATE)"):
                 log.warning(
                     "%s: somebody has been reading for long; the space is given back when that has "
                     "ended and the index is closed, or by another vacuum",
@@ -296,129 +289,6 @@ class Database:
 
     # ── opening ─────────────────────────────────────────────────────────────────
 
-    def _make_directory(self) -> None:
-        if self.working_dir.exists() and not self.working_dir.is_dir():
-            raise StorageError(
-                f"{self.working_dir} is a file; name a folder for the index", path=self.working_dir
-            )
-        try:
-            self.working_dir.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageError(
-                f"cannot make the folder {self.working_dir}: {error.strerror or error}",
-                path=self.working_dir,
-            ) from error
-
-    def _prepare_patiently(self) -> None:
-        """Prepare the file; where others do the same, SQLite does not always wait by itself."""
-        deadline = time.monotonic() + BUSY_SECONDS
-        while True:
-            try:
-                return self._prepare()
-            except LockedError as error:
-                if time.monotonic() > deadline:
-                    if not keeps_locks(self.path.parent):
-                        raise no_sharing(self.path) from error
-                    raise
-                time.sleep(PAUSE_SECONDS)
-
-    def _prepare(self) -> None:
-        if self.read_only:
-            self._check_readable()
-            return
-        with translated(self.path):
-            connection = _connect(self.path)
-            try:
-                known = _value(connection, "PRAGMA user_version") == schema.FORMAT
-                if not known or _value(connection, "PRAGMA journal_mode") != "wal":
-                    # new, old, or a copy that VACUUM INTO made
-                    connection.execute("BEGIN")  # one look: others may be making it right now
-                    try:
-                        self._check_format(connection)
-                    finally:
-                        connection.execute("ROLLBACK")
-                    self._begin_log(connection)
-                    self._create_or_migrate(connection)
-                connection.execute("SELECT count(*) FROM settings").fetchone()
-            finally:
-                connection.close()
-
     def _check_readable(self) -> None:
         with self.reading() as connection:
-            found = self._check_format(connection)
-            connection.execute("SELECT count(*) FROM settings").fetchone()
-        if found != schema.FORMAT:
-            raise VersionError(
-                f"{self.path} has format {found} and cannot be written to, this version of "
-                f"lightrag-jsonl reads {schema.FORMAT}: open it once where it can be written to",
-                path=self.path,
-            )
-
-    def _begin_log(self, connection: sqlite3.Connection) -> None:
-        """Switch to a write-ahead log; SQLite says nothing where it cannot, but stays as it was."""
-        if _value(connection, "PRAGMA journal_mode = WAL") != "wal":
-            raise StorageError(
-                f"{self.path} cannot have a write-ahead log: free some disk space, or put the "
-                "folder on a local disk, and run the same command again",
-                path=self.path,
-            )
-
-    def _create_or_migrate(self, connection: sqlite3.Connection) -> None:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            found = self._check_format(connection)
-            if found == 0:
-                schema.create(connection)
-            else:
-                log.info("%s: format %d becomes %d", self.path, found, schema.FORMAT)
-                schema.migrate(connection, found)
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:  # a failing disk has undone it already
-                connection.execute("ROLLBACK")
-            raise
-
-    def _check_format(self, connection: sqlite3.Connection) -> int:
-        """The format of the database, 0 of an empty one; it may be too new, or somebody else's."""
-        found = int(_value(connection, "PRAGMA user_version"))
-        if found > schema.FORMAT:
-            raise VersionError(
-                f"{self.path} has format {found}, this version of lightrag-jsonl reads up to "
-                f"{schema.FORMAT}: upgrade lightrag-jsonl",
-                path=self.path,
-            )
-        if found < 0 or (found == 0 and _value(connection, "SELECT count(*) FROM sqlite_schema")):
-            raise CorruptError(
-                f"{self.path} is a database of another program; name another folder",
-                path=self.path,
-            )
-        return found
-
-
-def _resolved(working_dir: Path) -> Path:
-    """Where a folder is: it stays there, whatever a link leads to later."""
-    try:
-        return working_dir.resolve()
-    except (OSError, RuntimeError) as error:  # links in a circle, no current folder any more
-        raise StorageError(
-            f"there is no place for the folder {working_dir}: {error}", path=working_dir
-        ) from error
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        path,
-        timeout=BUSY_SECONDS,
-        isolation_level=None,
-        check_same_thread=False,
-        cached_statements=STATEMENTS,
-    )
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
-    connection.execute("PRAGMA cache_size = -32000")
-    connection.execute("PRAGMA temp_store = MEMORY")
-    return connection
-
-
-def _value(connection: sqlite3.Connection, query: str) -> Any:
-    return connection.execute(query).fetchone()[0]
+            opening.check_readable(connection, self.path)

@@ -21,8 +21,8 @@ OPEN = """
 import os, sys
 from pathlib import Path
 from lightrag_jsonl.errors import StorageError
-from lightrag_jsonl.storage import database
-database.BUSY_SECONDS = 0.1
+from lightrag_jsonl.storage import database, opening
+opening.BUSY_SECONDS = 0.1
 for name in ("new", "known"):
     try:
         database.Database(Path(sys.argv[1]) / name)

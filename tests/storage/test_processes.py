@@ -16,8 +16,7 @@ import pytest
 
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.errors import ConfigError, LightRAGError, LockedError
-from lightrag_jsonl.storage import database as storage_database
-from lightrag_jsonl.storage import schema, snapshot
+from lightrag_jsonl.storage import opening, schema, snapshot
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.lock import writing
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
@@ -142,7 +141,7 @@ async def test_a_question_is_answered_while_another_process_rewrites_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is paid for; the log says that it is not kept, and who was in the way."""
-    monkeypatch.setattr(storage_database, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(opening, "BUSY_SECONDS", 0.1)
     async with index(tmp_path, ScriptedLLM(lambda request: "no keywords")) as rag:
         await rag.insert_records("Ann met Bob.", [entity("Ann"), entity("Bob")])
         with process(HOLD_BOTH, tmp_path) as other:
@@ -156,7 +155,7 @@ async def test_a_vacuum_waits_for_what_is_being_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what comes later for the vacuum: within one object nobody is told that it is busy."""
-    monkeypatch.setattr(storage_database, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(opening, "BUSY_SECONDS", 0.1)
     database, gate = Database(tmp_path), threading.Event()
     written = database.submit(lambda connection: gate.wait(20))
     vacuum = asyncio.create_task(database.vacuum())
