@@ -8,7 +8,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -30,6 +30,7 @@ from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import LLM, ConstrainedLLM, StreamingLLM
 from lightrag_jsonl.reading.thoughts import without_opening_thought, without_thought
 from lightrag_jsonl.slots import QUESTION, Slots
+from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.storage import cache
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.telling import Told
@@ -125,29 +126,6 @@ class _Request:
     def begun(self) -> bool:
         """Whether a part of the answer is told already."""
         return self.teller is not None and self.teller.begun
-
-
-class Spending:
-    """What an operation spends; `check` is asked before each call, `add` told after it."""
-
-    def __init__(self) -> None:
-        self.spent = Usage()
-
-    def check(self) -> None:
-        """Raise `BudgetError` where the limit is reached."""
-
-    def add(self, usage: Usage) -> None:
-        """Count what a call cost."""
-        self.spent += usage
-
-    @contextlib.contextmanager
-    def told(self) -> Iterator[None]:
-        """Within, the operation: an error that ends it tells what was spent till then."""
-        try:
-            yield
-        except LightRAGError as error:
-            error.usage = self.spent
-            raise
 
 
 class Ask:

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TypeAlias
 
-from lightrag_jsonl.ask import Spending
 from lightrag_jsonl.explain.events import End, Event, Session
 from lightrag_jsonl.explain.recorder import Listener, Recorder
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.querying.pipeline import AnswerStream, QueryPipeline
 from lightrag_jsonl.reuse import Reuse
+from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.storage import snapshot
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.telling import Told

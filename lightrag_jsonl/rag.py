@@ -21,7 +21,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from lightrag_jsonl.ask import Spending
 from lightrag_jsonl.assembly import Engine, Setup, connect, rehearsal
 from lightrag_jsonl.defaults import complete, wrapped_embedder
 from lightrag_jsonl.errors import ConfigError, NotFoundError, SettingsError, StorageError
@@ -45,6 +44,7 @@ from lightrag_jsonl.protocols import (
     Tokenizer,
 )
 from lightrag_jsonl.questions import AsyncStream, Tell, events
+from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.storage import (
     documents,
     maintenance,

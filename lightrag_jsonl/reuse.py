@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from lightrag_jsonl.ask import Ask, Spending
+from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.calls import embedded
 from lightrag_jsonl.errors import StorageError
 from lightrag_jsonl.explain.codec import from_json, to_json
@@ -22,6 +22,7 @@ from lightrag_jsonl.explain.recorder import Recorder
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.protocols import Embedder, Vectors
 from lightrag_jsonl.querying.edges import ranked
+from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.storage import answers, snapshot
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.text import digest

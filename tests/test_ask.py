@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl import OpenAILLM
-from lightrag_jsonl.ask import Ask, Reply, Spending, request_key
+from lightrag_jsonl.ask import Ask, Reply, request_key
 from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError, PromptError, ResponseError
+from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.writer import Job, Result
 from lightrag_jsonl.testing import Request, Script, ScriptedLLM

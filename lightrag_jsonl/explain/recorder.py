@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 
-from lightrag_jsonl.ask import Spending
 from lightrag_jsonl.candidates import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.errors import StorageError
 from lightrag_jsonl.explain.events import (
@@ -27,6 +26,7 @@ from lightrag_jsonl.explain.events import (
 from lightrag_jsonl.explain.prov import WITH_CHUNKS
 from lightrag_jsonl.explain.trace import event_to_json
 from lightrag_jsonl.querying.edges import EdgeSelection
+from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.storage import traces
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.types import Answer, Chunk, Context, Keywords, Relation

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lightrag_jsonl.ask import Ask, Spending
+from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.concurrency import together
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.embedding import Embeddings
@@ -19,6 +19,7 @@ from lightrag_jsonl.indexing.summaries import Describer, Due, Paid, summarize
 from lightrag_jsonl.indexing.tallies import entity_text, relation_text
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Tokenizer, Vectors
+from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.storage import (
     aliases,
     claims,

@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lightrag_jsonl.ask import Ask, Records, Spending
+from lightrag_jsonl.ask import Ask, Records
 from lightrag_jsonl.drift import normalize_graph_record
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.records import ADAPTERS, MentionCollector, OntologyCheck
 from lightrag_jsonl.languages import known_language
 from lightrag_jsonl.options import ENTITY_TYPES, IndexOptions
+from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.types import (
     Chunk,
     ChunkState,

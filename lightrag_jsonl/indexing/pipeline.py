@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from lightrag_jsonl.ask import Ask, Spending
+from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.concurrency import both, to_the_end, together
 from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError, NotFoundError
 from lightrag_jsonl.indexing import renaming, repairing
@@ -35,6 +35,7 @@ from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Extractor, Tokenizer, Vectors
 from lightrag_jsonl.schemas import Schema
+from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.storage import documents, pending, settings
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.documents import StoredDocument

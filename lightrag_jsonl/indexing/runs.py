@@ -7,11 +7,11 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lightrag_jsonl.ask import Spending
 from lightrag_jsonl.errors import BudgetError, ConfigError
 from lightrag_jsonl.indexing.committing import Committed, Ready
 from lightrag_jsonl.indexing.steps import StepName, Steps
 from lightrag_jsonl.options import IndexOptions
+from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.storage import reports
 from lightrag_jsonl.types import Document, Extraction, Failure, InsertReport, Usage
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from lightrag_jsonl.ask import Ask, Spending
+from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.concurrency import together
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.hubs import Hubs, Owner
@@ -16,6 +16,7 @@ from lightrag_jsonl.indexing.tallies import winner
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.slots import SUMMARY
+from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.storage import claims, snapshot
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.types import Kind, Usage

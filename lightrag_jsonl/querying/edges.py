@@ -7,10 +7,11 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lightrag_jsonl.ask import Ask, Spending
+from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.candidates import candidate_edges, resolve_selection
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.options import Selection
+from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.types import Rejection, Relation
 
 CANDIDATES = 3  # times `top_k` relations are looked at where they are chosen from

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
-from lightrag_jsonl.ask import Ask, Spending
+from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.calls import keywords_of
 from lightrag_jsonl.drift import normalize_keywords
 from lightrag_jsonl.errors import ResponseError
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.protocols import KeywordExtractor
+from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.text import name_key, sanitize
 from lightrag_jsonl.types import Json, Keywords, Message
 

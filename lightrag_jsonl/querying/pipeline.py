@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
-from lightrag_jsonl.ask import Ask, Reply, Spending
+from lightrag_jsonl.ask import Ask, Reply
 from lightrag_jsonl.calls import answer_of
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.protocols import (
@@ -27,6 +27,7 @@ from lightrag_jsonl.querying.answering import (
 from lightrag_jsonl.querying.observing import Observer, Silent
 from lightrag_jsonl.querying.recipes import RECIPES
 from lightrag_jsonl.querying.retrieving import Retriever
+from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 from lightrag_jsonl.telling import Told
 from lightrag_jsonl.tokens import RememberingTokenizer

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from functools import partial
 
-from lightrag_jsonl.ask import Ask, Spending
+from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.calls import embedded
 from lightrag_jsonl.errors import ConfigError
 from lightrag_jsonl.options import QueryParam, Selection
@@ -32,6 +32,7 @@ from lightrag_jsonl.querying.searching import Findings, find, load_sources
 from lightrag_jsonl.querying.selection import reranked
 from lightrag_jsonl.querying.thread import SHORT_SECONDS, SearchThread
 from lightrag_jsonl.querying.writing import Found
+from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Context, Keywords
