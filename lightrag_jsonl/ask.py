@@ -380,8 +380,9 @@ class Ask:
         raise AssertionError("unreachable")
 
     async def _counted(self, request: _Request, spending: Spending) -> tuple[Completion, Usage]:
-        """One try and its cost, which counts whatever comes of it; of one that was cut off that is a call of
-        which nobody told the tokens.
+        """One try and its cost, which counts whatever comes of it.
+
+        Of one that was cut off the cost is a call of which nobody told the tokens.
         """
         try:
             done = await self._once(request)

@@ -1,11 +1,14 @@
-"""Run coroutines together, and have their error as it was raised."""
+"""Run coroutines together, and have their error as it was raised; and start threads."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Iterable
+import threading
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
+
+from lightrag_jsonl.errors import StorageError
 
 Result = TypeVar("Result")
 Other = TypeVar("Other")
@@ -61,3 +64,16 @@ def first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+def started_thread(work: Callable[..., object], *arguments: object, name: str) -> threading.Thread:
+    """A daemon thread that does some work; `StorageError` where the system gives none."""
+    thread = threading.Thread(target=work, args=arguments, name=name, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise StorageError(
+            f"no thread can be started ({error}): raise the limit on processes and threads "
+            "(`ulimit -u`, or that of the container), or on memory"
+        ) from error
+    return thread

@@ -15,8 +15,9 @@ from collections.abc import AsyncIterator, Coroutine, Generator
 from types import FrameType
 from typing import Any, TypeVar
 
+from lightrag_jsonl.concurrency import started_thread
 from lightrag_jsonl.errors import StorageError
-from lightrag_jsonl.forks import Home, begun
+from lightrag_jsonl.forks import Home
 from lightrag_jsonl.telling import closed
 
 Result = TypeVar("Result")
@@ -178,7 +179,7 @@ class LoopThread:
         if self._loop is None:
             loop, me = asyncio.new_event_loop(), weakref.ref(self)
             try:
-                self._thread = begun(
+                self._thread = started_thread(
                     _serve, loop, self._wanted, self._turn, me, name="lightrag-jsonl"
                 )
             except StorageError:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable
 from pathlib import Path
 
 from lightrag_jsonl.errors import StorageError
@@ -30,19 +28,6 @@ class Home:
                 "this LightRAG was opened before the process was forked, and its threads and"
                 " connections stayed behind: open the folder anew here"
             )
-
-
-def begun(work: Callable[..., object], *arguments: object, name: str) -> threading.Thread:
-    """A daemon thread that does some work; `StorageError` where the system gives none."""
-    thread = threading.Thread(target=work, args=arguments, name=name, daemon=True)
-    try:
-        thread.start()
-    except RuntimeError as error:
-        raise StorageError(
-            f"no thread can be started ({error}): raise the limit on processes and threads "
-            "(`ulimit -u`, or that of the container), or on memory"
-        ) from error
-    return thread
 
 
 def not_copied(working_dir: Path) -> TypeError:

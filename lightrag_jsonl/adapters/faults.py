@@ -159,8 +159,11 @@ def _refused(
 
 
 def _advice(status: int) -> str:
-    others = ((400, REDIRECT_ADVICE), (500, REQUEST_ADVICE))
-    return ADVICE.get(status) or next((it for end, it in others if status < end), SERVER_ADVICE)
+    if status in ADVICE:
+        return ADVICE[status]
+    if status < 400:
+        return REDIRECT_ADVICE
+    return REQUEST_ADVICE if status < 500 else SERVER_ADVICE
 
 
 def _page(text: str) -> str:

@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from lightrag_jsonl.concurrency import started_thread
 from lightrag_jsonl.errors import LightRAGError, LockedError, StorageError
-from lightrag_jsonl.forks import begun
 from lightrag_jsonl.storage.lock import holder
 from lightrag_jsonl.storage.trouble import file_trouble, translated
 
@@ -70,7 +70,7 @@ class Writer:
     def put(self, job: Job[Result], future: Waiting[Result], how: Manner) -> None:
         """Hand in a job, and what is to be told of its end; not from two threads at once."""
         if self._thread is None:
-            self._thread = begun(self._run, name="lightrag-jsonl-writer")
+            self._thread = started_thread(self._run, name="lightrag-jsonl-writer")
         self._jobs.put(_Work(job, future, self._path, how))
 
     def finish(self) -> None:
