@@ -253,8 +253,9 @@ def _interruptible(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Result]) 
     try:
         return loop.run_until_complete(task)
     finally:
-        if signal.getsignal(signal.SIGINT) is interrupt:
-            signal.signal(signal.SIGINT, before)
+        found = signal.signal(signal.SIGINT, before)
+        if found is not interrupt:  # somebody set another meanwhile
+            signal.signal(signal.SIGINT, found)
         if raised:
             raise raised[0] from None
 

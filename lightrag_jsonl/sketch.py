@@ -69,9 +69,10 @@ class Sketch:
 
     def search(self, queries: Floats, pool: int) -> tuple[Ids, Floats]:
         """The `pool` likeliest rows of each query, and what they may score; there must be as many."""
-        turned = self._turned(queries)
-        widest = np.abs(turned).sum(axis=1, keepdims=True) / np.float32(self._COLUMNS)
-        scores, rows = self._index.search(np.hstack([turned, widest, 0 * widest]), pool)
+        asked = np.zeros((len(queries), self._rotation.width + 2), np.float32)
+        asked[:, :-2] = self._turned(queries)
+        asked[:, -2] = np.abs(asked).sum(axis=1) / np.float32(self._COLUMNS)
+        scores, rows = self._index.search(asked, pool)
         return rows, scores
 
     def _turned(self, vectors: Floats) -> Floats:

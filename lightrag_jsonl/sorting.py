@@ -16,35 +16,42 @@ _LIMIT: Final = 1 << 31  # row ids are below it
 _NONE: Final = np.empty(0, np.int64)
 _FEW: Final = 300  # values up to which comparing them takes less than counting digits
 _SPARSE: Final = 4  # possible values for each that is there, up to which a table of all is kept
+_SPREAD: Final = 8  # the same, up to which counting in a table of all takes less than sorting
 
 
-def ordered(*keys: Ids) -> Ids:
-    """The places that sort by whole numbers from 0 on, by the last key first; equals keep their order.
+def ordered(values: Ids) -> Ids:
+    """The places that sort whole numbers from 0 on; equals keep their order.
 
     numpy counts digits of 16 bits where it compares longer numbers: of many, ten times as fast.
     """
-    if len(keys) == 1 and len(keys[0]) <= _FEW:
-        return keys[0].argsort(kind="stable")
-    digits: list[Ids | npt.NDArray[np.uint16]] = []
-    for key in keys:
-        most = int(key.max(initial=0))
-        if most >= _DIGIT * _DIGIT:
-            digits.append(key)
-            continue
-        digits.append(key.astype(np.uint16))
-        if most >= _DIGIT:
-            digits.append((key >> 16).astype(np.uint16))
-    return np.lexsort(digits)
+    if len(values) <= _FEW:
+        return values.argsort(kind="stable")
+    most = int(values.max())
+    if most < _DIGIT:
+        return values.astype(np.uint16).argsort(kind="stable")
+    if most < _DIGIT * _DIGIT:
+        return np.lexsort([values.astype(np.uint16), (values >> 16).astype(np.uint16)])
+    return np.lexsort([values])
 
 
 def distinct(values: Ids) -> Ids:
-    """Each value once, ascending; they are whole numbers from 0 on."""
-    values = values.take(ordered(values))
+    """Each value once, ascending."""
+    values = np.sort(values)
     return values[_is_new(values)]
 
 
 def grouped(values: Ids) -> tuple[Ids, Ids, Ids]:
-    """Each value once, ascending; which of these each was; and how many there were of each."""
+    """Each value once, ascending; which of these each was; and how many there were of each.
+
+    They are whole numbers from 0 on.
+    """
+    possible = _possible(values)
+    if possible <= _SPREAD * len(values):
+        counts = np.bincount(values, minlength=possible)
+        each = _true(counts > 0)
+        place = np.empty(possible, np.int64)
+        place[each] = np.arange(len(each))
+        return each, place.take(values), counts.take(each)
     order = ordered(values)
     in_order = values.take(order)
     new = _is_new(in_order)
@@ -56,8 +63,7 @@ def grouped(values: Ids) -> tuple[Ids, Ids, Ids]:
 
 def firsts(values: Ids) -> Ids:
     """Where each value of an ascending column stands first."""
-    found: Ids = _is_new(values).nonzero()[0]
-    return found
+    return _true(_is_new(values))
 
 
 def each_first(values: Ids) -> Ids:
@@ -71,8 +77,20 @@ def foremost(scores: npt.NDArray[Any], ids: Ids, limit: int) -> Ids:
     if not 0 < limit < len(scores):
         return np.lexsort((ids, -scores))[: max(limit, 0)]
     least = np.partition(scores, -limit)[-limit]
-    places: Ids = (scores >= least).nonzero()[0]  # sorting all would take longer than finding them
+    places = _true(scores >= least)  # sorting all would take longer than finding them
     return places[np.lexsort((ids[places], -scores[places]))][:limit]
+
+
+def topmost(scores: npt.NDArray[Any], limit: int) -> Ids:
+    """The places of the `limit` highest scores, ascending; of equal ones the first."""
+    if len(scores) <= limit:
+        return np.arange(len(scores))
+    least = np.partition(scores, -limit)[-limit]
+    places = _true(scores >= least)
+    if len(places) > limit:
+        equal = _true(scores.take(places) == least)
+        places = np.delete(places, equal[limit - len(places) :])
+    return places
 
 
 def among(values: Ids, column: Ids) -> npt.NDArray[np.bool_]:
@@ -181,6 +199,17 @@ class Pairs:
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────
+
+
+def _possible(values: Ids) -> int:
+    """How many whole numbers there are from 0 to the greatest of these."""
+    return int(values.max(initial=-1)) + 1
+
+
+def _true(flags: npt.NDArray[np.bool_]) -> Ids:
+    """Where a flag is set."""
+    found: Ids = flags.nonzero()[0]
+    return found
 
 
 def _is_new(values: Ids) -> npt.NDArray[np.bool_]:

@@ -282,7 +282,7 @@ class VectorIndex:
         mean, deviation = _spread(scores - guesses[:, :first])
         margin = np.maximum(mean, 0) + _SURE * np.maximum(deviation, error)
         least = np.partition(scores, -k, axis=1)[:, -k] - margin - _EQUAL
-        counts = np.count_nonzero(guesses >= least[:, None], axis=1)
+        counts = (guesses >= least[:, None]).sum(axis=1)
         sure = (counts < living) & (living >= first)  # else others may be as near
         most = int(counts.max(where=sure, initial=first))
         if most > first:

@@ -17,6 +17,7 @@ from lightrag_jsonl.sorting import (
     foremost,
     grouped,
     ordered,
+    topmost,
 )
 
 values = st.one_of(st.integers(0, 9), st.integers(0, 1 << 20), st.integers(0, (1 << 62)))
@@ -29,9 +30,11 @@ def ids(*numbers: int) -> Ids:
     return np.array(numbers, np.int64)
 
 
-@given(st.lists(values))
+@given(st.one_of(st.lists(values), st.lists(st.integers(0, 60)), st.lists(rows, min_size=310)))
 def test_sorting(numbers: list[int]) -> None:
-    """Order, repetition and grouping of numbers of one digit of 16 bits, of two, and of more."""
+    """Order, repetition and grouping of numbers of one digit of 16 bits, of two, and of more, of few
+    numbers and of many, near to each other and far.
+    """
     column = ids(*numbers)
     assert ordered(column).tolist() == sorted(range(len(numbers)), key=numbers.__getitem__)
     assert distinct(column).tolist() == sorted(set(numbers))
@@ -50,11 +53,11 @@ def test_foremost(scored: list[tuple[int, int]], limit: int) -> None:
     assert found == sorted(scored, key=lambda item: (-item[0], item[1]))[: max(limit, 0)]
 
 
-@given(st.lists(st.tuples(values, values)))
-def test_the_last_key_comes_first(items: list[tuple[int, int]]) -> None:
-    """As with `numpy.lexsort`."""
-    ones, others = (ids(*column) for column in (zip(*items, strict=True) if items else ((), ())))
-    assert ordered(others, ones).tolist() == sorted(range(len(items)), key=items.__getitem__)
+@given(st.lists(st.integers(-3, 3)), st.integers(1, 12))
+def test_topmost(scores: list[int], limit: int) -> None:
+    """The highest scores, of equal ones the first, in the order they come."""
+    best = sorted(range(len(scores)), key=lambda place: (-scores[place], place))[:limit]
+    assert topmost(np.array(scores, np.float64), limit).tolist() == sorted(best)
 
 
 @given(st.sets(values), st.lists(values))

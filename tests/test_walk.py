@@ -273,7 +273,8 @@ def test_synonyms_are_near_few_and_others() -> None:
     vectors[8, 1] = 1
     index, ids = VectorIndex(16), np.arange(10, 19)
     index.update(ids, vectors)
-    found, similarities = walk.synonym_edges(ids, *index.search(vectors, 8))
+    near, cosines = index.search(vectors, 8)
+    found, similarities = walk.synonym_edges(ids.repeat(8), near.ravel(), cosines.ravel())
     asked = {(one, other) for one in range(10, 18) for other in range(10, 18) if one != other}
     first = {(a, b) for a, b in asked if sum((a, c) in asked for c in range(10, b)) < 5}
     assert [tuple(pair) for pair in found.tolist()] == sorted(

@@ -9,12 +9,13 @@ from typing import Literal, TypeAlias, TypeVar
 from lightrag_jsonl.languages import known_language
 from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.protocols import Tokenizer
-from lightrag_jsonl.querying.writing import WORDS, Found, Item, Writer
+from lightrag_jsonl.querying.writing import WORDS, Found, Item, Sections, Writer
 from lightrag_jsonl.types import Chunk, Context, Dropped, Entity, Keywords, Relation
 
 CLIP_SHARE = 0.25  # of its section's budget that one description may take
 LEAST_PASSAGE = 16  # tokens: a shorter beginning of a passage is not worth its heading
 JOINT = 2  # tokens that joining one more item to a text may cost beside its own
+NUMBER = "[99]"  # before each item
 LONGEST_CODE = 4  # bytes of a character, and so tokens of it at the most
 HOPELESS = 40  # characters a token: a longer text is cut before it is counted
 
@@ -121,10 +122,9 @@ def _chosen(found: Found, writer: Writer, room: _Room, tokenizer: Tokenizer) -> 
     """The choice by the tokens of single items, and their sum."""
     entities = _clipped(found.entities, int(room.entities * CLIP_SHARE), tokenizer)
     relations = _clipped(found.relations, int(room.relations * CLIP_SHARE), tokenizer)
-    entity_costs = [tokenizer.count(writer.entity(99, entity)) + JOINT for entity in entities]
-    relation_costs = [
-        tokenizer.count(writer.relation(99, relation)) + JOINT for relation in relations
-    ]
+    number = tokenizer.count(NUMBER) + JOINT
+    entity_costs = [tokenizer.count(writer.entity(entity)) + number for entity in entities]
+    relation_costs = [tokenizer.count(writer.relation(relation)) + number for relation in relations]
     frames = [tokenizer.count(writer.frame(chunk)) + 2 * JOINT for chunk in found.chunks]
     chunk_costs = [
         frame + (chunk.tokens or tokenizer.count(chunk.text))
@@ -183,7 +183,7 @@ def _beginning(chunk: Chunk, limit: int, tokenizer: Tokenizer) -> tuple[Chunk, .
 
 def _overfull(
     kept: Found,
-    sections: tuple[str, str, str],
+    sections: Sections,
     room: _Room,
     tokenizer: Tokenizer,
     tokens: int,
@@ -191,7 +191,7 @@ def _overfull(
     """The part that must give something up, if any must."""
     if tokens <= min(room.entities, room.relations, room.total):  # then every part fits too
         return None
-    entities, relations, passages = sections
+    entities, relations, passages = map("\n".join, sections)
     if kept.entities and tokenizer.count(entities) > room.entities:
         return "entities"
     if kept.relations and tokenizer.count(relations) > room.relations:

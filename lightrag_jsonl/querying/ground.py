@@ -9,19 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from lightrag_jsonl.neighbours import nearest_neighbours
+from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.querying import walk
 from lightrag_jsonl.querying.hits import Ids, Scope, Seeds, Subgraph
 from lightrag_jsonl.querying.transitions import Floats
 from lightrag_jsonl.querying.walk import Edges, WalkGraph
-from lightrag_jsonl.sorting import among, distinct, foremost, grouped
+from lightrag_jsonl.sorting import among, distinct, grouped, topmost
 from lightrag_jsonl.storage import rows
 from lightrag_jsonl.storage.mentions import Mentions
 from lightrag_jsonl.storage.snapshot import Snapshot
-from lightrag_jsonl.vectors import OneThread, VectorIndex
+from lightrag_jsonl.vectors import VectorIndex
 
 CHUNKS = 300  # reached through entities: of more, those that the rarest entities lead to
 LEADING = 40  # entities found whose synonyms are looked for
 EVERYWHERE = 200  # mentions: above, an entity leads only to chunks that the text found as well
+ROUNDING = 1e-5  # of a cosine, at most
+AT_ONCE = 4  # rows multiplied: of more, numpy's BLAS starts threads, which then go on spinning
 NEAREST = 2 * walk.SYNONYMS + 2  # neighbours looked at for an entity's synonyms, itself included
 
 
@@ -35,7 +38,7 @@ class Ground:
 
     def entity_places(self, rows: Sequence[int]) -> list[int]:
         """Places of entities; -1 for one that is not there."""
-        places = np.searchsorted(self.entities, np.array(rows, np.int64))
+        places = self.entities.searchsorted(np.array(rows, np.int64))
         return [
             int(place) if place < len(self.entities) and self.entities[place] == row else -1
             for place, row in zip(places, rows, strict=True)
@@ -57,17 +60,37 @@ def subgraph_ground(
     each, which, counts = grouped(mentioned)
     joining = (counts > 1) | among(each, found)  # all others lead nowhere but back
     entities = distinct(np.concatenate([found, each[joining]]))
-    inner = joining.take(which)
-    mentions = np.stack([entities.searchsorted(each).take(which[inner]), by[inner]]).T
-    pairs, similarities = _synonyms_among(snapshot.vectors["entity"], named[:LEADING], found)
+    joins = joining.take(which)
+    inner, outer = joins.nonzero()[0], (~joins).nonzero()[0]
+    place = entities.searchsorted(each)
+    mentions = np.array([place.take(which.take(inner)), by.take(inner)]).T
+    pairs, similarities = synonyms_among(snapshot.vectors["entity"], named[:LEADING], found)
     edges = Edges(
         mentions=mentions,
         relations=entities.searchsorted(ends),
         synonyms=entities.searchsorted(pairs),
         similarities=similarities,
-        leaves=np.bincount(by[~inner], minlength=len(chunks)),
+        leaves=np.bincount(by.take(outer), minlength=len(chunks)),
     )
     return Ground(entities, chunks, WalkGraph(len(entities), len(chunks), edges))
+
+
+def synonyms_among(index: VectorIndex, leading: Ids, rows: Ids) -> tuple[Ids, Floats]:
+    """Pairs of a few leading ones of `rows` and what else of those is nearly like them, and their
+    cosines.
+    """
+    rows = rows[index.knows(rows)]
+    leading = leading[among(leading, rows)]
+    if not len(leading):
+        return walk.NO_PAIRS, walk.NO_WEIGHTS
+    vectors, places = index.vectors(rows), rows.searchsorted(leading)
+    cosines = _products(vectors[places], vectors)
+    cosines[np.arange(len(places)), places] = 0  # of each with itself
+    near = (cosines.ravel() > walk.SYNONYM_SIMILARITY - ROUNDING).nonzero()[0]
+    who, whom = np.divmod(near, len(rows))
+    # of two vectors always the same, unlike what a product of matrices makes of them
+    exact = np.einsum("ij,ij->i", vectors[places[who]], vectors[whom])
+    return walk.synonym_edges(leading[who], rows[whom], exact)
 
 
 class WholeGround:
@@ -91,8 +114,9 @@ class WholeGround:
 def _whole(snapshot: Snapshot) -> Ground:
     entities = np.array(snapshot.graph.entity_ids(), np.int64)
     chunks = np.array(rows.all_ids(snapshot.connection, "chunk"), np.int64)
-    near = nearest_neighbours(snapshot.vectors["entity"], NEAREST)
-    pairs, similarities = walk.synonym_edges(*near)
+    asking, others, cosines = nearest_neighbours(snapshot.vectors["entity"], NEAREST)
+    asking = asking.repeat(others.shape[1])
+    pairs, similarities = walk.synonym_edges(asking, others.ravel(), cosines.ravel())
     mentioned, by = snapshot.mentions().all
     places = [np.searchsorted(entities, mentioned), np.searchsorted(chunks, by)]
     edges = Edges(
@@ -132,30 +156,18 @@ def _chunks_around(
     return distinct(np.concatenate(parts))
 
 
-def _synonyms_among(index: VectorIndex, leading: Ids, rows: Ids) -> tuple[Ids, Floats]:
-    """Pairs of a few leading ones of `rows` and what else of those is nearly like them, and their
-    cosines.
-    """
-    rows = rows[index.knows(rows)]
-    leading = leading[among(leading, rows)]
-    if not len(leading):
-        return walk.NO_PAIRS, walk.NO_WEIGHTS
-    import faiss
-
-    vectors, count = index.vectors(rows), min(walk.SYNONYMS + 1, len(rows))
-    asking, inner = vectors[rows.searchsorted(leading)], faiss.METRIC_INNER_PRODUCT
-    with OneThread():  # unlike numpy's, no threads that go on spinning
-        cosines, places = faiss.knn(asking, vectors, count, inner)
-    return walk.synonym_edges(leading, rows[places], cosines)
-
-
 # ── helpers ─────────────────────────────────────────────────────────────────────
 
 
 def _most_pulled(chunks: Ids, pull: npt.NDArray[np.float64], limit: int) -> Ids:
     """The distinct chunks, ascending; at most `limit`, those with the greatest sums of `pull`."""
     each, group, _ = grouped(chunks)
-    if len(each) > limit:
-        sums = np.bincount(group, pull, len(each))
-        each = np.sort(each[foremost(sums, each, limit)])
-    return each
+    return each[topmost(np.bincount(group, pull, len(each)), limit)]
+
+
+def _products(ones: Vectors, others: Vectors) -> Vectors:
+    """The inner product of each of `ones` with each of `others`, of shape (ones, others)."""
+    stacks = np.zeros((-(-len(ones) // AT_ONCE), AT_ONCE, ones.shape[1]), np.float32)
+    stacks.reshape(-1, ones.shape[1])[: len(ones)] = ones
+    products = stacks @ others.T
+    return products.reshape(-1, len(others))[: len(ones)]

@@ -77,18 +77,47 @@ def entity_namer(snapshot: Snapshot, scope: Scope | None) -> NamesOf:
 
 def _entity_hit(of: Entity, degree: int, score: float, why: str) -> Entity:
     """Like `dataclasses.replace`, three times as fast; so the two below."""
-    told = (of.name, of.type, of.description, of.chunk_ids)
-    return Entity(*told, degree, of.created_at, of.attributes, score, why)
+    return Entity(
+        of.name,
+        of.type,
+        of.description,
+        of.chunk_ids,
+        degree,
+        of.created_at,
+        of.attributes,
+        score,
+        why,
+    )
 
 
 def _relation_hit(of: Relation, score: float, why: str) -> Relation:
-    told = (of.source, of.target, of.keywords, of.description, of.weight)
-    return Relation(*told, of.chunk_ids, of.created_at, score, why)
+    return Relation(
+        of.source,
+        of.target,
+        of.keywords,
+        of.description,
+        of.weight,
+        of.chunk_ids,
+        of.created_at,
+        score,
+        why,
+    )
 
 
 def _chunk_hit(of: Chunk, score: float, why: str) -> Chunk:
-    place = (of.id, of.document_id, of.index, of.page, of.start, of.end)
-    return Chunk(*place, of.text, of.tokens, of.created_at, score, why)
+    return Chunk(
+        of.id,
+        of.document_id,
+        of.index,
+        of.page,
+        of.start,
+        of.end,
+        of.text,
+        of.tokens,
+        of.created_at,
+        score,
+        why,
+    )
 
 
 # ── under a filter ──────────────────────────────────────────────────────────────

@@ -117,6 +117,7 @@ def _names_in(
 def _spans(question: str) -> list[tuple[int, int, str]]:
     """Runs of words or of CJK characters that may be a name, as (start, end, key), longest first."""
     words = _word_spans(question)
+    may_own = "'" in question or "’" in question
     spans: dict[tuple[int, int], str] = {}
     for first, (start, _, cjk) in enumerate(words):
         longest = LONGEST_CJK_NAME if cjk else LONGEST_NAME
@@ -125,7 +126,7 @@ def _spans(question: str) -> list[tuple[int, int, str]]:
             plain = question[start:end]
             if first == last and (cjk or not plain[:1].isupper()):
                 continue  # one character, or a common word
-            key = name_key(_POSSESSIVE.sub("", plain))
+            key = name_key(_POSSESSIVE.sub("", plain) if may_own else plain)
             if key:
                 spans[start, end] = key
     ordered = sorted(spans.items(), key=lambda item: (item[0][0] - item[0][1], item[0]))
@@ -199,10 +200,10 @@ def _nearest(
     if vectors is None or not len(vectors) or not len(index):
         return []
     ids, scores = index.search(vectors, min(limit, len(index)), allowed=allowed)
-    counts = (ids >= 0).sum(axis=1).tolist()  # of fewer, the rest is filled up
+    found = np.count_nonzero(ids[0] >= 0)  # as many for each; where there are fewer, -1 follows
     return [
-        Hits.of(rows[:count], near[:count], why)
-        for rows, near, why, count in zip(ids, scores, reasons, counts, strict=True)
+        Hits.of(rows[:found], near[:found], why)
+        for rows, near, why in zip(ids, scores, reasons, strict=True)
     ]
 
 

@@ -145,14 +145,14 @@ def _near_chunks(
     dense = _scores(seeds.dense, rows, np.nan)
     unseen = np.isnan(dense)
     dense[unseen] = _cosines(snapshot, probe, rows[unseen])
-    return np.searchsorted(ground.chunks, rows), walk.relevance(dense, lexical, nearness)
+    return ground.chunks.searchsorted(rows), walk.relevance(dense, lexical, nearness)
 
 
 def _scores(hits: Hits, rows: Ids, missing: float) -> Floats:
     """The scores of `rows`, an ascending column, among these hits."""
     scores = np.full(len(rows), missing)
     there = among(hits.ids, rows)
-    scores[np.searchsorted(rows, hits.ids[there])] = hits.scores[there]
+    scores[rows.searchsorted(hits.ids[there])] = hits.scores[there]
     return scores
 
 

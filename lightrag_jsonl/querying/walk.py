@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from lightrag_jsonl.querying.transitions import Floats, Greatest, Ints, greatest_of, transitions
+from lightrag_jsonl.querying.transitions import Floats, Greatest, Ints, transitions
 from lightrag_jsonl.sorting import firsts
 
 EdgeKind = Literal["seed", "mention", "relation", "synonym"]
@@ -27,6 +26,7 @@ SYNONYM_SIMILARITY: Final = 0.8
 SYNONYMS: Final = 5  # synonym edges an entity may ask for
 NEAR_CHUNKS: Final = 100  # so many chunks count as near
 SHARPNESS: Final = 4
+EARLIEST: Final = 5  # step of a walk after which to look whether it still changes anything
 
 NO_PAIRS: Final = np.empty((0, 2), dtype=np.int64)
 NO_IDS: Final = np.empty(0, dtype=np.int64)
@@ -124,16 +124,15 @@ class WalkGraph:
         start = _normalized(reset)
         here, back = start, self._leaving * damping**2
         again = start * (1 - damping)
-        for _ in range(iterations if start.any() else 0):
+        for number in range(iterations if start.any() else 0):
             after: Floats = self._matrix @ here
             after *= damping
             after += back * here
             after += again
             if len(self._lonely):
                 after += start * (damping * here[self._lonely].sum())
-            change = float(np.abs(after - here).sum())
-            here = after
-            if change < tolerance:
+            before, here = here, after
+            if number >= EARLIEST and np.abs(here - before).sum() < tolerance:
                 break
         return here
 
@@ -150,7 +149,7 @@ class WalkGraph:
         if max(one, other) >= self.entities:
             return "mention"
         key = min(one, other) * self.entities + max(one, other)
-        place = int(np.searchsorted(self._related, key))
+        place = int(self._related.searchsorted(key))
         related = place < len(self._related) and self._related[place] == key
         return "relation" if related else "synonym"
 
@@ -174,8 +173,7 @@ class Paths:
         self._again = (1 - damping) / max(float(reset.sum()), 1e-30)
         self._damping, self._limit = damping, limit
         self._strongest: Greatest = graph.strongest(scores)
-        self._neighbours = cache(graph.neighbours)
-        self._left = scores.copy()
+        self._senders: dict[int, list[tuple[int, float]]] = {}
 
     def to(self, node: int) -> tuple[Step, ...]:
         """The steps to a node, seed first."""
@@ -193,12 +191,20 @@ class Paths:
 
     def _strongest_but(self, node: int, seen: set[int]) -> tuple[int, float]:
         """The neighbour that sends most, and how much, without those in `seen`; -1 for none."""
-        neighbours, chances = self._neighbours(node)
-        passed_over = list(seen)
-        self._left[passed_over] = 0
-        found = greatest_of(neighbours, chances * self._left.take(neighbours))
-        self._left[passed_over] = self._scores[passed_over]
-        return found
+        if node not in self._senders:
+            self._senders[node] = self._strongest_few(node)
+        return next((sent for sent in self._senders[node] if sent[0] not in seen), (-1, 0.0))
+
+    def _strongest_few(self, node: int) -> list[tuple[int, float]]:
+        """The neighbours that send most, and how much: as many as a path can have met, and one more.
+
+        One may send by two edges.
+        """
+        neighbours, chances = self._graph.neighbours(node)
+        sent = chances * self._scores.take(neighbours)
+        most = np.argsort(-sent, kind="stable")[: 2 * self._limit + 1]
+        most = most[sent[most] > 0]
+        return list(zip(neighbours[most].tolist(), sent[most].tolist(), strict=True))
 
 
 # ── where it starts ─────────────────────────────────────────────────────────────
@@ -299,33 +305,29 @@ _BY: Final[dict[EdgeKind, str]] = {
 
 
 def synonym_edges(
-    ids: Ints,
-    neighbours: Ints,
-    similarities: npt.NDArray[np.floating[Any]],
-    *,
-    threshold: float = SYNONYM_SIMILARITY,
+    asking: Ints, others: Ints, similarities: npt.NDArray[np.floating[Any]]
 ) -> tuple[Ints, Floats]:
-    """Synonym pairs among the entities `ids` and what may be near to them, each pair once.
+    """Synonym pairs of entities, each once, and their similarities.
 
-    `neighbours` and `similarities` have a row for each id, in any order; -1 is nobody. Each entity
-    asks for at most `SYNONYMS`, its nearest, and is none of its own.
+    Given are who asks for synonyms, who may be one (-1 is nobody), and how near they are, in any
+    order. Each asks for at most `SYNONYMS`, its nearest, and is none of its own.
     """
-    good = (similarities >= threshold) & (neighbours != ids[:, None]) & (neighbours >= 0)
-    rows, columns = good.nonzero()
-    if not len(rows):
+    good = (similarities >= SYNONYM_SIMILARITY) & (others != asking) & (others >= 0)
+    asking, others, near = asking[good], others[good], similarities[good].astype(np.float64)
+    if not len(asking):
         return NO_PAIRS, NO_WEIGHTS
-    others, near = neighbours[rows, columns], similarities[rows, columns].astype(np.float64)
-    if np.bincount(rows).max() > SYNONYMS:
-        order = np.lexsort((others, -near, rows))
-        rows, others, near = rows[order], others[order], near[order]
-        starts = firsts(rows)
-        asked = np.arange(len(rows)) - starts.repeat(np.diff(starts, append=len(rows))) < SYNONYMS
-        rows, others, near = rows[asked], others[asked], near[asked]
-    pairs = np.stack([np.minimum(ids[rows], others), np.maximum(ids[rows], others)]).T
+    if len(asking) > SYNONYMS:
+        order = np.lexsort((others, -near, asking))
+        asking, others, near = asking[order], others[order], near[order]
+        starts = firsts(asking)
+        ranks = np.arange(len(asking)) - starts.repeat(np.diff(starts, append=len(asking)))
+        first = ranks < SYNONYMS
+        asking, others, near = asking[first], others[first], near[first]
+    pairs = np.stack([np.minimum(asking, others), np.maximum(asking, others)]).T
     keys = _keys(pairs, int(pairs.max()) + 1)
     order = np.lexsort((-near, keys))
-    first = order[firsts(keys[order])]
-    return pairs[first], near[first]
+    each = order[firsts(keys[order])]
+    return pairs[each], near[each]
 
 
 def _unordered(pairs: Ints) -> Ints:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from lightrag_jsonl.languages import Language
 from lightrag_jsonl.types import Chunk, Entity, Relation
@@ -14,6 +14,7 @@ from lightrag_jsonl.types import Chunk, Entity, Relation
 LABEL_LENGTH = 200  # characters of a title that are shown
 
 Item = TypeVar("Item", Entity, Relation, Chunk)
+Sections: TypeAlias = tuple[Sequence[str], Sequence[str], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +53,16 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes items and whole contexts in one language."""
+    """Writes items, without their numbers, and whole contexts in one language."""
 
     words: Words
     documents: Mapping[str, str]
 
-    def entity(self, number: int, entity: Entity) -> str:
-        return f"[{number}] {_entity(entity.name, entity.type, entity.description)}"
+    def entity(self, entity: Entity) -> str:
+        return _entity(entity.name, entity.type, entity.description)
 
-    def relation(self, number: int, relation: Relation) -> str:
-        told = _relation(
+    def relation(self, relation: Relation) -> str:
+        return _relation(
             self.words.weight,
             self.words.separator,
             relation.source,
@@ -71,11 +72,10 @@ class Writer:
             relation.created_at,
             relation.description,
         )
-        return f"[{number}] {told}"
 
-    def chunk(self, number: int, chunk: Chunk) -> str:
+    def chunk(self, chunk: Chunk) -> str:
         page = self.words.page.format(chunk.page)
-        return f"[{number}] {self.title(chunk.document_id)}{page}:\n{chunk.text}"
+        return f"{self.title(chunk.document_id)}{page}:\n{chunk.text}"
 
     def frame(self, chunk: Chunk) -> str:
         """What a chunk costs beside its own text: its heading, and its place among the sources."""
@@ -90,8 +90,8 @@ class Writer:
     def title(self, document: str) -> str:
         return _line(self.documents.get(document, document))[:LABEL_LENGTH]
 
-    def sections(self, found: Found) -> tuple[str, str, str]:
-        """The texts of entities, relations and passages, "" where there are none."""
+    def sections(self, found: Found) -> Sections:
+        """The lines of entities, relations and passages, none where there are no such."""
         relations_from = len(found.entities) + 1
         chunks_from = relations_from + len(found.relations)
         return (
@@ -100,7 +100,7 @@ class Writer:
             _section(self.words.passages, self.chunk, found.chunks, chunks_from),
         )
 
-    def sources(self, found: Found) -> str:
+    def sources(self, found: Found) -> Sequence[str]:
         """The documents of the passages, each with its numbers."""
         numbers: dict[str, list[int]] = {}
         start = len(found.entities) + len(found.relations) + 1
@@ -110,22 +110,24 @@ class Writer:
             f"- {self.title(document)}: {''.join(f'[{number}]' for number in found_at)}"
             for document, found_at in numbers.items()
         ]
-        return "\n".join([f"{self.words.sources}:", *lines]) if lines else ""
+        return [f"{self.words.sources}:", *lines] if lines else ()
 
-    def prompt(self, found: Found, sections: tuple[str, str, str]) -> str:
+    def prompt(self, found: Found, sections: Sections) -> str:
         """The whole text: the sections that `sections` wrote, and the sources."""
-        parts = [*sections, self.sources(found)]
-        return "\n\n".join(part for part in parts if part)
+        lines: list[str] = []
+        for part in (*sections, self.sources(found)):
+            lines += ("", *part) if lines and part else part
+        return "\n".join(lines)
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────
 
 
 def _section(
-    heading: str, write: Callable[[int, Item], str], items: Sequence[Item], start: int
-) -> str:
-    lines: list[str] = [write(number, item) for number, item in enumerate(items, start)]
-    return "\n".join([f"{heading}:", *lines]) if lines else ""
+    heading: str, write: Callable[[Item], str], items: Sequence[Item], start: int
+) -> Sequence[str]:
+    lines: list[str] = [f"[{number}] {write(item)}" for number, item in enumerate(items, start)]
+    return [f"{heading}:", *lines] if lines else ()
 
 
 REMEMBERED = 10_000  # lines of each kind, about 5 MB: a fact is counted, shown, and asked for again

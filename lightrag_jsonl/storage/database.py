@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import queue
 import sqlite3
 import threading
 import weakref
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
 from functools import partial
@@ -49,7 +49,7 @@ class Database:
         self.read_only = readonly.is_read_only(self.path)
         self._is_told = False  # that nothing is noted in it
         self._turns = PerLoop(asyncio.Lock)
-        self._free: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
+        self._free: deque[sqlite3.Connection] = deque()  # whose ends any thread may use
         self._readers = readonly.Readers(self.path)
         connect = partial(opening.connect, self.path)
         self._writer = Writer(self.path, connect)  # which does not hold this
@@ -109,8 +109,8 @@ class Database:
                 self._close_free()
             return
         try:
-            connection = self._free.get_nowait()
-        except queue.Empty:
+            connection = self._free.pop()
+        except IndexError:
             connection = opening.connect(self.path)
             connection.execute("PRAGMA query_only = 1")
         try:
@@ -118,7 +118,7 @@ class Database:
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            self._free.put(connection)
+            self._free.append(connection)
             if self._closed:  # meanwhile, by somebody else
                 self._close_free()
 
@@ -283,9 +283,9 @@ class Database:
 
     def _close_free(self) -> None:
         self._readers.close()
-        with contextlib.suppress(queue.Empty):
+        with contextlib.suppress(IndexError):
             while True:
-                self._free.get_nowait().close()
+                self._free.pop().close()
 
     # ── opening ─────────────────────────────────────────────────────────────────
 
