@@ -362,7 +362,11 @@ class Ask:
         return done, spent
 
     async def _call(self, request: _Request, spending: Spending) -> tuple[Completion, Usage]:
-        """The model's answer, after a few tries where it failed in passing, and what all of them cost."""
+        """The model's answer, after a few tries where it failed in passing, and what all of them cost.
+
+        What may have been paid and not been heard is not tried again: the adapter did that already,
+        and a model that is slower than its timeout would be paid for every try.
+        """
         pause, spent = FIRST_PAUSE, Usage()
         for attempt in range(1, TRIES + 1):
             try:
@@ -371,7 +375,8 @@ class Ask:
                 self._check(request, done)
                 return done, spent
             except LLMError as error:
-                if not error.transient or request.begun or attempt == TRIES:
+                hopeless = not error.transient or error.unheard or request.begun
+                if hopeless or attempt == TRIES:
                     raise
                 wait = min(error.retry_after or pause, LONGEST_PAUSE)
                 log.debug("try %d failed (%s); again in %.1f s", attempt, error, wait)
@@ -386,8 +391,11 @@ class Ask:
         """
         try:
             done = await self._once(request)
-        except (LLMError, asyncio.CancelledError) as error:
-            if request.begun or isinstance(error, asyncio.CancelledError):
+        except asyncio.CancelledError:
+            spending.add(CUT_OFF)
+            raise
+        except LLMError as error:
+            if request.begun or error.unheard:
                 spending.add(CUT_OFF)
             raise
         cost = replace(done.usage, calls=1)

@@ -28,6 +28,8 @@ class LLMError(LightRAGError, RuntimeError):
     `transient` tells whether the same call may succeed later; `retry_after` is the
     server's own wish in seconds, where it gave one. `permanent` tells that every other call would
     fail alike (a refused key, no credit left, an unknown model): an insert asks nothing more then.
+    `unheard` tells that the model may have answered, and be paid for it, though nobody heard it to
+    its end: such a call is counted, and not made again by itself.
     """
 
     def __init__(
@@ -37,10 +39,12 @@ class LLMError(LightRAGError, RuntimeError):
         transient: bool = False,
         retry_after: float | None = None,
         permanent: bool = False,
+        unheard: bool = False,
     ) -> None:
         super().__init__(message)
         self.transient = transient
         self.permanent = permanent
+        self.unheard = unheard
         self.retry_after = retry_after
 
 

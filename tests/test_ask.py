@@ -242,6 +242,16 @@ async def test_a_passing_error_is_tried_again_and_others_are_not(tmp_path: Path)
         assert len(llm.requests) == 8
 
 
+async def test_an_answer_that_got_lost_is_counted_and_not_paid_again(tmp_path: Path) -> None:
+    """One call of unknown tokens: a model that is slower than its timeout is not asked on and on."""
+    lost = LLMError("no answer in time", transient=True, unheard=True)
+    async with asking(tmp_path, [lost, "now"]) as (ask, llm):
+        with pytest.raises(LLMError, match="in time"):
+            await ask.text("extract-graph", TEXT, spending=(spending := Spending()))
+        assert spending.spent == Usage(calls=1) and len(llm.requests) == 1
+        assert (await ask.text("extract-graph", TEXT)).text == "now"
+
+
 async def test_an_unreadable_json_answer_is_asked_for_once_more(tmp_path: Path) -> None:
     """Then it is an error with the text in it, and neither answer stays in the cache."""
     good = '{"high_level_keywords": ["a"], "low_level_keywords": ["b"]}'

@@ -137,10 +137,12 @@ class Endpoint:
                 if isinstance(event, dict):
                     yield event
 
-    def unusable(self, problem: str, *, transient: bool = False) -> EndpointError:
+    def unusable(
+        self, problem: str, *, transient: bool = False, unheard: bool = False
+    ) -> EndpointError:
         """The error for an answer that arrived and cannot be used."""
-        secrets = self._secrets(self._api_key)
-        return EndpointError(f"{self.host}: {redact(problem, secrets)}", transient=transient)
+        told = f"{self.host}: {redact(problem, self._secrets(self._api_key))}"
+        return EndpointError(told, transient=transient, unheard=unheard)
 
     async def _client(self) -> openai.AsyncOpenAI:
         if self._given is not None:
@@ -238,7 +240,7 @@ class Endpoint:
             yield
         except TimeoutError as error:
             trickles = "its answer trickles and comes to no end; raise the timeout"
-            raise self.unusable(trickles) from error
+            raise self.unusable(trickles, unheard=True) from error
         except failures() as error:
             raise explain(
                 error,

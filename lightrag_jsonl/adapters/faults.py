@@ -30,6 +30,7 @@ REDIRECT_ADVICE = "check the base URL, from which it leads elsewhere"
 REQUEST_ADVICE = "the server refused the request"
 SERVER_ADVICE = "the server failed, even after retries; try later"
 TRANSIENT = frozenset({408, 409, 425, 429})
+UNHEARD = frozenset({504, 524})  # a gateway did not wait for the answer
 PERMANENT = frozenset({401, 402, 404, 405})  # not 403: gateways refuse single texts with it
 SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 NO_KEY_SENT = (
@@ -54,10 +55,17 @@ class EndpointError(LLMError):
         transient: bool = False,
         retry_after: float | None = None,
         permanent: bool = False,
+        unheard: bool = False,
         status: int | None = None,
         detail: str = "",
     ) -> None:
-        super().__init__(message, transient=transient, retry_after=retry_after, permanent=permanent)
+        super().__init__(
+            message,
+            transient=transient,
+            retry_after=retry_after,
+            permanent=permanent,
+            unheard=unheard,
+        )
         self.status = status
         self.detail = detail
 
@@ -73,6 +81,22 @@ def transport_failures() -> tuple[type[Exception], ...]:
     """What the HTTP clients that are loaded raise where a server cannot be reached."""
     clients = (sys.modules.get(name) for name in ("httpx", "httpx2"))
     return tuple(client.HTTPError for client in clients if client is not None)
+
+
+def _is_unheard(error: Exception) -> bool:
+    """Whether a request had been sent, and its answer did not come, or broke off."""
+    import openai
+
+    if not isinstance(error, openai.APIConnectionError):
+        return isinstance(error, transport_failures())  # of a stream that had begun
+    clients = (sys.modules.get(name) for name in ("httpx", "httpx2"))
+    lost = tuple(
+        kind
+        for client in clients
+        if client is not None
+        for kind in (client.ReadTimeout, client.ReadError, client.RemoteProtocolError)
+    )
+    return isinstance(error.__cause__, lost)
 
 
 def set_up_failures() -> tuple[type[Exception], ...]:
@@ -103,8 +127,11 @@ def explain(
 
     if isinstance(error, openai.APIStatusError):
         return _refused(error, host, secrets, keyless)
+    unheard = _is_unheard(error)
     if isinstance(error, openai.APITimeoutError):
         words = "no answer in time; raise the timeout or ask for less"
+    elif unheard and isinstance(error, openai.APIConnectionError):
+        words = f"the connection broke before the answer was there ({_root(error)})"
     elif isinstance(error, openai.APIConnectionError):
         words = f"no connection ({_root(error)}); is the server running, is the base URL right?"
         words += PROXIED if proxied else ""
@@ -118,7 +145,7 @@ def explain(
         return EndpointError(f"{host}: {redact(str(error), secrets)}")
     else:
         words = f"the connection broke ({error.__class__.__name__})"
-    return EndpointError(f"{host}: {redact(words, secrets)}", transient=True)
+    return EndpointError(f"{host}: {redact(words, secrets)}", transient=True, unheard=unheard)
 
 
 def redact(text: str, secrets: Collection[str]) -> str:
@@ -153,6 +180,7 @@ def _refused(
         transient=not spent and (status in TRANSIENT or status >= 500),
         retry_after=_seconds(error.response.headers.get("retry-after")),
         permanent=spent or status in PERMANENT,
+        unheard=status in UNHEARD,
         status=status,
         detail=said,
     )

@@ -37,12 +37,13 @@ class OpenAILLM:
     """A chat model behind an OpenAI-compatible endpoint; also a `StreamingLLM` and `ConstrainedLLM`.
 
     `temperature=None` sends none. `extra_body` is merged into every request. `timeout` is in
-    seconds. `json_mode` asks for `json_object` where the response type is "json" (never for
-    "jsonl"). `constrain`: "off" leaves extraction to the prompt; "auto" finds out what the
-    server can do and holds every line to the schema (a grammar on llama.cpp and vLLM, a JSON
-    schema elsewhere, nothing where that is refused); "grounded" also holds entity names to
-    those given, where the server takes grammars. One instance may be used from several event
-    loops. `name` is part of cache keys: give one to tell two set-ups of a model apart.
+    seconds; a request that is not answered by then is sent again up to `max_retries` times, and
+    each of them may be paid. `json_mode` asks for `json_object` where the response type is "json"
+    (never for "jsonl"). `constrain`: "off" leaves extraction to the prompt; "auto" finds out what
+    the server can do and holds every line to the schema (a grammar on llama.cpp and vLLM, a JSON
+    schema elsewhere, nothing where that is refused); "grounded" also holds entity names to those
+    given, where the server takes grammars. One instance may be used from several event loops.
+    `name` is part of cache keys: give one to tell two set-ups of a model apart.
     Raises `LLMError`, or `ConfigError` where there is no key.
     """
 

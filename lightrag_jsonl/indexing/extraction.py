@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lightrag_jsonl.ask import Ask, Records
+from lightrag_jsonl.ask import CUT_OFF, Ask, Records
 from lightrag_jsonl.drift import normalize_graph_record
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.records import ADAPTERS, MentionCollector, OntologyCheck
@@ -72,6 +72,7 @@ class LLMExtractor:
         except LLMError as error:
             if error.permanent:
                 raise
+            talk.usage += CUT_OFF if error.unheard else Usage()
             talk.error = str(error)
         return talk.extraction()
 

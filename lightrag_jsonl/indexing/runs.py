@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lightrag_jsonl.ask import CUT_OFF
 from lightrag_jsonl.errors import BudgetError, ConfigError
 from lightrag_jsonl.indexing.committing import Committed, Ready
 from lightrag_jsonl.indexing.steps import StepName, Steps
@@ -147,7 +148,8 @@ class Run:
 
     def heard(self, extraction: Extraction) -> None:
         """Note what came of a chunk; where no answer comes any more, the insert ends."""
-        if extraction.state == "failed" and extraction.error and not extraction.usage.calls:
+        nothing_heard = extraction.usage in (Usage(), CUT_OFF)
+        if extraction.state == "failed" and extraction.error and nothing_heard:
             self.unanswered += 1
         else:
             self.unanswered = 0

@@ -236,7 +236,7 @@ def test_an_empty_purse_is_not_transient() -> None:
             False,
             ["I will not"],
         ),
-        (Reply({"a": 1}, cut_after=4), True, ["no connection"]),
+        (Reply({"a": 1}, cut_after=4), True, ["connection broke before"]),
     ],
 )
 def test_failures_say_where_and_what_to_do(reply: Reply, transient: bool, words: list[str]) -> None:
@@ -255,7 +255,23 @@ def test_nobody_listens() -> None:
     with pytest.raises(LLMError, match="is the server running") as caught:
         run(OpenAILLM("m", base_url=address, max_retries=0).complete(QUESTION))
 
-    assert caught.value.transient
+    assert caught.value.transient and not caught.value.unheard
+
+
+@pytest.mark.parametrize(
+    ("reply", "unheard"),
+    [
+        (Reply({}, delay=30), True),
+        (Reply({"a": 1}, cut_after=4), True),
+        (error_reply(504, "the upstream took too long"), True),
+        (error_reply(500, "oops"), False),
+        (error_reply(429, "slow down"), False),
+        (error_reply(400, "context too long"), False),
+    ],
+)
+def test_an_answer_that_may_have_been_paid_and_got_lost(reply: Reply, unheard: bool) -> None:
+    """Said of what the model may have worked on; a refusal costs nothing."""
+    assert fails(reply, timeout=0.3).unheard is unheard
 
 
 def test_a_silent_server_times_out() -> None:

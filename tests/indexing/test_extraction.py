@@ -13,7 +13,15 @@ import pytest
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.testing import Request, Script, ScriptedLLM
-from lightrag_jsonl.types import Completion, Document, DocumentStatus, InsertReport, Message, Record
+from lightrag_jsonl.types import (
+    Completion,
+    Document,
+    DocumentStatus,
+    InsertReport,
+    Message,
+    Record,
+    Usage,
+)
 from tests.indexing.kit import entity, index, jsonl, prompts, relation, stored, text_of
 
 TEXT = "Ann met Bob in Bern. Cid was there too."
@@ -208,6 +216,18 @@ def test_an_error_of_the_model_makes_a_failed_chunk(tmp_path: Path, error: LLMEr
     assert len(llm.requests) == (3 if error.transient else 1)
     assert status.state == "failed" and str(error) in status.failures[0].reason
     assert report.failures == status.failures
+
+
+async def test_answers_that_get_lost_are_counted_and_end_the_insert(tmp_path: Path) -> None:
+    """Each chunk is asked about once, and sixteen in a row are enough; the others wait."""
+    lost = LLMError("no answer in time", transient=True, unheard=True)
+    llm = ScriptedLLM(lambda request: lost)
+    one_by_one = IndexOptions(max_concurrent_calls=1)
+    async with index(tmp_path, llm, options=one_by_one) as rag:
+        report = await rag.insert([Document(f"Ann met Bob on day {n}.") for n in range(30)])
+    assert "16 chunks in a row got no answer" in report.stopped
+    assert report.usage == Usage(calls=len(llm.requests)) and 16 <= report.usage.calls <= 17
+    assert report.extraction.usage.calls == report.extraction.failed
 
 
 def test_an_error_while_gleaning_keeps_what_was_read(tmp_path: Path) -> None:
