@@ -14,7 +14,7 @@ from functools import partial
 
 import orjson
 
-from lightrag_jsonl.calls import answered, is_cancelled
+from lightrag_jsonl.calls import answered, is_cancelled, is_lost
 from lightrag_jsonl.completions import Teller, sound, written
 from lightrag_jsonl.concurrency import uncut
 from lightrag_jsonl.errors import (
@@ -375,6 +375,7 @@ class Ask:
                 self._check(request, done)
                 return done, spent
             except LLMError as error:
+                spent += error.cost
                 hopeless = not error.transient or error.unheard or request.begun
                 if hopeless or attempt == TRIES:
                     raise
@@ -382,10 +383,12 @@ class Ask:
                 log.debug("try %d failed (%s); again in %.1f s", attempt, error, wait)
                 await asyncio.sleep(wait)
                 pause *= 2
+                if spent.calls:
+                    spending.check()
         raise AssertionError("unreachable")
 
     async def _counted(self, request: _Request, spending: Spending) -> tuple[Completion, Usage]:
-        """One try and its cost, which counts whatever comes of it.
+        """One try and its cost, which counts whatever comes of it: an answer has at least one call.
 
         Of one that was cut off the cost is a call of which nobody told the tokens.
         """
@@ -395,25 +398,25 @@ class Ask:
             spending.add(CUT_OFF)
             raise
         except LLMError as error:
-            if request.begun or error.unheard:
-                spending.add(CUT_OFF)
+            spending.add(CUT_OFF if request.begun and not error.cost.calls else error.cost)
             raise
-        cost = replace(done.usage, calls=1)
+        cost = replace(done.usage, calls=max(1, done.usage.calls))
         spending.add(cost)
         return done, cost
 
     async def _once(self, request: _Request) -> Completion:
         """What the model says to it; whatever a model that the user wrote does, an `LLMError` tells."""
         name = self.llm.name
-        cancelled = LLMError(f"{name} cancelled its own call", transient=True)
+        cancelled = LLMError(f"{name} cancelled its own call", transient=True, unheard=True)
         try:
             done = await answered(self._completed(request), cancelled)
         except LightRAGError:
             raise
         except Exception as error:
-            passing = isinstance(error, OSError | TimeoutError)
+            lost = is_lost(error)
             told = f"{name} failed: {type(error).__name__}: {error}"
-            raise LLMError(told, transient=passing) from error
+            passing = lost or isinstance(error, OSError)
+            raise LLMError(told, transient=passing, unheard=lost) from error
         return sound(done, name)
 
     def _check(self, request: _Request, done: Completion) -> None:

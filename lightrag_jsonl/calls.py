@@ -48,6 +48,18 @@ def is_cancelled() -> bool:
     return task is None or task.cancelling() > 0
 
 
+def is_lost(error: Exception) -> bool:
+    """Whether somebody's own client tells that an answer did not come in time, or broke off.
+
+    What HTTP clients raise has a name in common at most: `ReadTimeout`, `APITimeoutError`, and so on.
+    """
+    names = [kind.__name__ for kind in type(error).__mro__]
+    unsent = names[0].startswith(("Connect", "Pool"))  # httpx and requests call them so
+    return isinstance(error, TimeoutError | ConnectionResetError) or (
+        not unsent and any("Timeout" in name for name in names)
+    )
+
+
 async def embedded(embedder: Embedder, texts: Sequence[str], kind: EmbeddingKind) -> Vectors:
     """What an embedder gives for texts: float32 of shape (len(texts), dim), rows of unit length.
 

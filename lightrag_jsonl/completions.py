@@ -12,6 +12,7 @@ from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Completion, Usage
 
 FINISHED = ("stop", "length")
+ANSWERED = Usage(calls=1)  # of an answer that cannot be used
 
 
 class Teller:
@@ -30,9 +31,11 @@ class Teller:
 def sound(done: object, model: str) -> Completion:
     """A completion of plain values, as the database takes them; `LLMError` where it has no text."""
     if not isinstance(done, Completion):
-        raise LLMError(f"{model} answered with {type(done).__name__}, not with a Completion")
+        raise LLMError(
+            f"{model} answered with {type(done).__name__}, not with a Completion", cost=ANSWERED
+        )
     if not isinstance(done.text, str):
-        raise LLMError(f"{model} answered without a text: {done.text!r}")
+        raise LLMError(f"{model} answered without a text: {done.text!r}", cost=ANSWERED)
     usage = done.usage or Usage()
     counts = usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.calls
     finish = done.finish if done.finish in FINISHED else "stop"
@@ -41,7 +44,9 @@ def sound(done: object, model: str) -> Completion:
     try:
         return Completion(done.text, finish, Usage(*(int(count or 0) for count in counts)))
     except (TypeError, ValueError, OverflowError) as error:
-        raise LLMError(f"{model} counts its tokens in no numbers: {done.usage!r}") from error
+        raise LLMError(
+            f"{model} counts its tokens in no numbers: {done.usage!r}", cost=ANSWERED
+        ) from error
 
 
 async def written(source: AsyncIterator[object], teller: Teller) -> Completion:

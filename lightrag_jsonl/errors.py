@@ -4,6 +4,8 @@ from pathlib import Path
 
 from lightrag_jsonl.usage import Usage
 
+FREE = Usage()
+
 
 class LightRAGError(Exception):
     """Base of every error this package raises on purpose.
@@ -11,7 +13,7 @@ class LightRAGError(Exception):
     `usage` is what the question, or the insert, that ended so had paid a model till then.
     """
 
-    usage = Usage()
+    usage = FREE
 
 
 class ConfigError(LightRAGError, ValueError):
@@ -29,7 +31,8 @@ class LLMError(LightRAGError, RuntimeError):
     server's own wish in seconds, where it gave one. `permanent` tells that every other call would
     fail alike (a refused key, no credit left, an unknown model): an insert asks nothing more then.
     `unheard` tells that the model may have answered, and be paid for it, though nobody heard it to
-    its end: such a call is counted, and not made again by itself.
+    its end: such a call is not made again by itself. `cost` is what is known, or must be assumed,
+    to have been paid for it: a call where it is unheard, and nothing where it was refused.
     """
 
     def __init__(
@@ -40,12 +43,14 @@ class LLMError(LightRAGError, RuntimeError):
         retry_after: float | None = None,
         permanent: bool = False,
         unheard: bool = False,
+        cost: Usage = FREE,
     ) -> None:
         super().__init__(message)
         self.transient = transient
         self.permanent = permanent
         self.unheard = unheard
         self.retry_after = retry_after
+        self.cost = Usage(calls=1) if unheard and not cost.calls else cost
 
 
 class ResponseError(LLMError):

@@ -30,3 +30,18 @@ class Spending:
         except LightRAGError as error:
             error.usage = self.spent
             raise
+
+
+class Paid(Spending):
+    """What a part of an operation spends, added up beside the whole: also what comes to nothing."""
+
+    def __init__(self, of: Spending | None) -> None:
+        super().__init__()
+        self._of = of or Spending()
+
+    def check(self) -> None:
+        self._of.check()
+
+    def add(self, usage: Usage) -> None:
+        self._of.add(usage)
+        super().add(usage)

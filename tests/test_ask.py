@@ -15,9 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl import OpenAILLM
+from lightrag_jsonl import IndexOptions, OpenAILLM
+from lightrag_jsonl.adapters import FunctionLLM
 from lightrag_jsonl.ask import Ask, Reply, request_key
 from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError, PromptError, ResponseError
+from lightrag_jsonl.indexing.runs import Budget
 from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.storage.writer import Job, Result
@@ -250,6 +252,54 @@ async def test_an_answer_that_got_lost_is_counted_and_not_paid_again(tmp_path: P
             await ask.text("extract-graph", TEXT, spending=(spending := Spending()))
         assert spending.spent == Usage(calls=1) and len(llm.requests) == 1
         assert (await ask.text("extract-graph", TEXT)).text == "now"
+
+
+@pytest.mark.parametrize(
+    "error", [TimeoutError("slow"), ConnectionResetError(), type("ReadTimeout", (Exception,), {})()]
+)
+async def test_a_model_of_ones_own_whose_time_is_up_is_not_asked_on(
+    tmp_path: Path, error: Exception
+) -> None:
+    """Whatever its client calls that, as a function and as a model."""
+
+    async def slow(prompt: str) -> str:
+        requests.append(prompt)
+        raise error
+
+    requests: list[str] = []
+    with contextlib.closing(Database(tmp_path)) as database:
+        for llm in (FunctionLLM(slow), ScriptedLLM([error])):
+            ask = Ask(llm, prompts(), database, max_concurrent_calls=1)
+            with pytest.raises(LLMError):
+                await ask.text("extract-graph", TEXT, spending=(spending := Spending()))
+            assert spending.spent == Usage(calls=1)
+    assert len(requests) == 1
+
+
+async def test_what_cannot_be_used_is_counted_and_asked_for_within_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every try that was paid is one of the calls that may be made."""
+    monkeypatch.setattr("lightrag_jsonl.ask.FIRST_PAUSE", 0.0)
+    useless = LLMError("no choices", transient=True, cost=Usage(7, 5, calls=1))
+    async with asking(tmp_path, lambda request: useless) as (ask, llm):
+        with pytest.raises(LLMError, match="no choices"):
+            await ask.text("extract-graph", TEXT, spending=(spending := Spending()))
+        assert spending.spent == Usage(21, 15, calls=3) and len(llm.requests) == 3
+        budget = Budget(IndexOptions(max_calls=2))
+        with pytest.raises(BudgetError, match="2 of 2 calls"):
+            await ask.text("extract-graph", TEXT, spending=budget)
+        assert budget.spent.calls == 2 and len(llm.requests) == 5
+
+
+async def test_requests_that_were_sent_again_use_up_the_limit(tmp_path: Path) -> None:
+    """A client says how many of them it took to get an answer."""
+    answer = Completion("yes", usage=Usage(7, 5, calls=3))
+    async with asking(tmp_path, lambda request: answer) as (ask, _):
+        budget = Budget(IndexOptions(max_calls=3))
+        assert (await ask.text("extract-graph", TEXT, spending=budget)).usage.calls == 3
+        with pytest.raises(BudgetError, match="3 of 3 calls"):
+            await ask.text("extract-graph", {"text": "a"}, spending=budget)
 
 
 async def test_an_unreadable_json_answer_is_asked_for_once_more(tmp_path: Path) -> None:

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import itertools
 import json
+import logging
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from lightrag_jsonl.adapters.faults import (
+    LONGEST_ASKED,
     NO_UTF8,
     EndpointError,
     cause,
     detail,
     explain,
     failures,
+    is_unheard,
+    pause,
     redact,
     set_up_failures,
 )
-from lightrag_jsonl.errors import ConfigError
-from lightrag_jsonl.types import Json
+from lightrag_jsonl.errors import FREE, ConfigError
+from lightrag_jsonl.types import Json, Usage
 
 if TYPE_CHECKING:
     import openai
@@ -35,7 +41,19 @@ _Session: TypeAlias = "tuple[openai.AsyncOpenAI, AsyncGenerator[None, None]]"
 OPENAI_HOST = "api.openai.com"
 NO_KEY = "no-key"  # what a server of one's own gets where no key was given
 TRICKLE = 10  # times `timeout` that an answer may take which comes byte by byte
-RETRY_WAIT = 120.0  # seconds that the SDK waits at most before it tries again
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Lost:
+    """Requests of one call that were sent again, since no answer to them was heard; each may be paid."""
+
+    count: int = 0
+
+    @property
+    def cost(self) -> Usage:
+        """One call each."""
+        return Usage(calls=self.count)
 
 
 class Endpoint:
@@ -44,9 +62,9 @@ class Endpoint:
     The constructor reads no environment and opens nothing. A client is made for each event
     loop at its first request (the SDK then reads `OPENAI_API_KEY` and `OPENAI_BASE_URL` where
     nothing was given) and closed with that loop. `timeout` is how many seconds a server may be
-    silent; one that trickles has about ten times as long. The SDK retries lost connections, 408,
-    409, 429 and 5xx up to `max_retries` times, and waits as long as `Retry-After` says (up to two
-    minutes). Requests raise `EndpointError`, or `ConfigError` where there is no key or the
+    silent; one that trickles has about ten times as long. After lost connections, 408, 409, 425,
+    429 and 5xx a request is sent again up to `max_retries` times, as soon as `Retry-After` says (not
+    at all where that is in more than two minutes). Requests raise `EndpointError`, or `ConfigError` where there is no key or the
     environment's proxies or certificates cannot be used; the constructor raises `ConfigError` for
     a URL that is none.
     """
@@ -79,12 +97,16 @@ class Endpoint:
         port = f":{parts.port}" if parts.port else ""
         return f"{parts.hostname}{port}" if parts.hostname else OPENAI_HOST
 
-    async def post(self, path: str, body: JsonObject) -> JsonObject:
-        """The answer to `body`, a JSON object."""
+    async def post(self, path: str, body: JsonObject, lost: Lost | None = None) -> JsonObject:
+        """The answer to `body`, a JSON object; `lost` counts what was sent again unheard."""
         client = await self._client()
         with self._explaining(client):
             async with self._limited():
-                content = await client.post(path, cast_to=bytes, body=body, options=self._options())
+                content = await self._sent(
+                    client,
+                    lambda: client.post(path, cast_to=bytes, body=body, options=self._once()),
+                    lost,
+                )
         return self._object(content)
 
     def post_blocking(self, path: str, body: JsonObject) -> JsonObject:
@@ -98,16 +120,21 @@ class Endpoint:
     async def get(self, path: str, *, timeout: float) -> JsonObject:
         """What `path` holds, asked for once and for at most `timeout` seconds."""
         client = await self._client()
-        options: RequestOptions = {**self._options(), "max_retries": 0, "timeout": timeout}
+        options: RequestOptions = {**self._once(), "timeout": timeout}
         with self._explaining(client):
             content = await client.get(path, cast_to=bytes, options=options)
         return self._object(content)
 
-    async def stream(self, path: str, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
-        """The events of an answer as they come; the connection is freed when iteration ends."""
+    async def stream(
+        self, path: str, body: JsonObject, lost: Lost | None = None
+    ) -> AsyncGenerator[JsonObject, None]:
+        """The events of an answer as they come; the connection is freed when iteration ends.
+
+        `lost` counts what was sent again unheard, before the first of them.
+        """
         client = await self._client()
         with self._explaining(client):
-            async with aclosing(self._events(client, path, body)) as events:
+            async with aclosing(self._events(client, path, body, lost)) as events:
                 while (event := await self._next(events)) is not None:
                     yield event
 
@@ -116,19 +143,22 @@ class Endpoint:
             return await anext(events, None)
 
     async def _events(
-        self, client: openai.AsyncOpenAI, path: str, body: JsonObject
+        self, client: openai.AsyncOpenAI, path: str, body: JsonObject, lost: Lost | None
     ) -> AsyncGenerator[JsonObject, None]:
         """The events of an answer, or the whole of it where the server does not stream."""
         from openai import AsyncStream
 
-        events = await client.post(
-            path,
-            cast_to=object,
-            body={**body, "stream": True},
-            options=self._options(),
-            stream=True,
-            stream_cls=AsyncStream[object],
-        )
+        def send() -> Awaitable[openai.AsyncStream[object]]:
+            return client.post(
+                path,
+                cast_to=object,
+                body={**body, "stream": True},
+                options=self._once(),
+                stream=True,
+                stream_cls=AsyncStream[object],
+            )
+
+        events = await self._sent(client, send, lost)
         async with events:
             if not await _is_streamed(events.response):
                 yield self._object(events.response.content)
@@ -137,12 +167,34 @@ class Endpoint:
                 if isinstance(event, dict):
                     yield event
 
+    async def _sent(
+        self, client: openai.AsyncOpenAI, send: Callable[[], Awaitable[Made]], lost: Lost | None
+    ) -> Made:
+        """What a request brings, which is sent again where that may help."""
+        for sent in itertools.count(1):
+            try:
+                return await send()
+            except failures() as error:
+                wait = pause(error, sent)
+                if wait is None or sent > client.max_retries:
+                    raise
+                if lost is not None:
+                    lost.count += is_unheard(error)
+                log.debug("%s: %s; again in %.3f s", self.host, type(error).__name__, wait)
+            await asyncio.sleep(wait)
+        raise AssertionError("unreachable")
+
     def unusable(
-        self, problem: str, *, transient: bool = False, unheard: bool = False
+        self,
+        problem: str,
+        *,
+        transient: bool = False,
+        unheard: bool = False,
+        cost: Usage = FREE,
     ) -> EndpointError:
         """The error for an answer that arrived and cannot be used."""
         told = f"{self.host}: {redact(problem, self._secrets(self._api_key))}"
-        return EndpointError(told, transient=transient, unheard=unheard)
+        return EndpointError(told, transient=transient, unheard=unheard, cost=cost)
 
     async def _client(self) -> openai.AsyncOpenAI:
         if self._given is not None:
@@ -216,7 +268,7 @@ class Endpoint:
         if self._given is not None or not isinstance(self._timeout, int | float):
             return asyncio.timeout(None)  # what else the SDK takes are limits of other kinds
         tries = self._max_retries
-        return asyncio.timeout(self._timeout * (TRICKLE + tries) + RETRY_WAIT * tries)
+        return asyncio.timeout(self._timeout * (TRICKLE + tries) + LONGEST_ASKED * tries)
 
     def _keep_headers(self, request: Any, named: Any) -> None:
         """Take the given headers, which may be keys, from a request that was redirected elsewhere.
@@ -229,6 +281,10 @@ class Endpoint:
             return
         for name in self._headers:
             request.headers.pop(name, None)
+
+    def _once(self) -> RequestOptions:
+        """Options of a request that the SDK does not send again by itself."""
+        return {**self._options(), "max_retries": 0}
 
     def _options(self) -> RequestOptions:
         return {"headers": self._headers} if self._headers else {}
@@ -256,16 +312,19 @@ class Endpoint:
 
     def _object(self, content: bytes) -> JsonObject:
         """The JSON object of an answer, or an error that says what came instead."""
+        answer = Usage(calls=1)  # that nobody can read, but may have to pay
         if not content.strip():
-            raise self.unusable("it answered with an empty body", transient=True)
+            raise self.unusable("it answered with an empty body", transient=True, cost=answer)
         try:
             value = json.loads(content)
         except UnicodeDecodeError as error:
-            raise self.unusable(NO_UTF8, transient=True) from error
+            raise self.unusable(NO_UTF8, transient=True, cost=answer) from error
         except (ValueError, RecursionError) as error:
-            kind = "an HTML page" if content.lstrip().startswith(b"<") else "no JSON"
+            is_page = content.lstrip().startswith(b"<")
+            kind = "an HTML page" if is_page else "no JSON"
             raise self.unusable(
-                f"it answered with {kind}; check the base URL (it usually ends in /v1)"
+                f"it answered with {kind}; check the base URL (it usually ends in /v1)",
+                cost=FREE if is_page else answer,
             ) from error
         if not isinstance(value, dict):
             raise self.unusable("it answered with JSON that is no object; check the base URL")

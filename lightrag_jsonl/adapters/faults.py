@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import re
 import sys
+import time
 from collections.abc import Collection, Mapping
+from email.utils import mktime_tz, parsedate_tz
 from typing import TYPE_CHECKING
 
-from lightrag_jsonl.errors import LLMError
+from lightrag_jsonl.errors import FREE, LLMError
+from lightrag_jsonl.types import Usage
 
 if TYPE_CHECKING:
     import openai
@@ -30,7 +34,12 @@ REDIRECT_ADVICE = "check the base URL, from which it leads elsewhere"
 REQUEST_ADVICE = "the server refused the request"
 SERVER_ADVICE = "the server failed, even after retries; try later"
 TRANSIENT = frozenset({408, 409, 425, 429})
-UNHEARD = frozenset({504, 524})  # a gateway did not wait for the answer
+UNHEARD = frozenset(
+    {408, 504, 520, 524}
+)  # a gateway did not wait for the answer, or could not read it
+FIRST_PAUSE = 0.5  # seconds before a request is sent again; doubled each time
+LONGEST_PAUSE = 8.0
+LONGEST_ASKED = 120.0  # that a server may ask for; then it is not asked again
 PERMANENT = frozenset({401, 402, 404, 405})  # not 403: gateways refuse single texts with it
 SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 NO_KEY_SENT = (
@@ -56,6 +65,7 @@ class EndpointError(LLMError):
         retry_after: float | None = None,
         permanent: bool = False,
         unheard: bool = False,
+        cost: Usage = FREE,
         status: int | None = None,
         detail: str = "",
     ) -> None:
@@ -65,6 +75,7 @@ class EndpointError(LLMError):
             retry_after=retry_after,
             permanent=permanent,
             unheard=unheard,
+            cost=cost,
         )
         self.status = status
         self.detail = detail
@@ -83,10 +94,33 @@ def transport_failures() -> tuple[type[Exception], ...]:
     return tuple(client.HTTPError for client in clients if client is not None)
 
 
-def _is_unheard(error: Exception) -> bool:
+def pause(error: Exception, sent: int) -> float | None:
+    """Seconds to wait until a request that was `sent` so often is sent again; `None` where it is not.
+
+    These are the SDK's own rules. It is not left to the SDK, which does not tell what got lost.
+    """
+    import openai
+
+    asked = None
+    if isinstance(error, openai.APIStatusError):
+        headers = error.response.headers
+        asked, wish = _retry_after(headers), headers.get("x-should-retry")
+        failed = error.status_code in TRANSIENT or error.status_code >= 500
+        hopeless = _is_spent(error) or (asked or 0.0) > LONGEST_ASKED
+        if hopeless or wish == "false" or not (failed or wish == "true"):
+            return None
+    elif not isinstance(error, openai.APIConnectionError):
+        return None
+    backoff = min(FIRST_PAUSE * 2.0 ** (sent - 1), LONGEST_PAUSE)
+    return asked or backoff * random.uniform(0.75, 1.0)
+
+
+def is_unheard(error: Exception) -> bool:
     """Whether a request had been sent, and its answer did not come, or broke off."""
     import openai
 
+    if isinstance(error, openai.APIStatusError):
+        return error.status_code in UNHEARD
     if not isinstance(error, openai.APIConnectionError):
         return isinstance(error, transport_failures())  # of a stream that had begun
     clients = (sys.modules.get(name) for name in ("httpx", "httpx2"))
@@ -127,7 +161,7 @@ def explain(
 
     if isinstance(error, openai.APIStatusError):
         return _refused(error, host, secrets, keyless)
-    unheard = _is_unheard(error)
+    unheard = is_unheard(error)
     if isinstance(error, openai.APITimeoutError):
         words = "no answer in time; raise the timeout or ask for less"
     elif unheard and isinstance(error, openai.APIConnectionError):
@@ -170,7 +204,7 @@ def _refused(
     error: openai.APIStatusError, host: str, secrets: Collection[str], keyless: bool
 ) -> EndpointError:
     status = error.status_code
-    spent = error.code in SPENT or error.type in SPENT
+    spent = _is_spent(error)
     advice = "the account has no credit left" if spent else _advice(status)
     if status == 401 and keyless:
         advice = NO_KEY_SENT
@@ -178,12 +212,16 @@ def _refused(
     return EndpointError(
         f"{host}: HTTP {status}: {advice}" + (f" ({said})" if said else ""),
         transient=not spent and (status in TRANSIENT or status >= 500),
-        retry_after=_seconds(error.response.headers.get("retry-after")),
+        retry_after=_retry_after(error.response.headers),
         permanent=spent or status in PERMANENT,
-        unheard=status in UNHEARD,
+        unheard=is_unheard(error),
         status=status,
         detail=said,
     )
+
+
+def _is_spent(error: openai.APIStatusError) -> bool:
+    return error.code in SPENT or error.type in SPENT
 
 
 def _advice(status: int) -> str:
@@ -208,10 +246,19 @@ def _root(error: BaseException) -> str:
     return str(error) or error.__class__.__name__
 
 
-def _seconds(header: str | None) -> float | None:
-    """The wait that a `Retry-After` header asks for, where it is a number of seconds."""
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds that a server asks to be left alone for, where it says so: in number, or till when."""
+    date = parsedate_tz(headers.get("retry-after"))
+    till = None if date is None else mktime_tz(date) - time.time()
+    milliseconds = _number(headers.get("retry-after-ms"))
+    asked = _number(headers.get("retry-after")) if milliseconds is None else milliseconds / 1000
+    seconds = till if asked is None else asked
+    return seconds if seconds is not None and seconds >= 0 else None
+
+
+def _number(header: str | None) -> float | None:
     try:
-        seconds = math.nan if header is None else float(header)
+        number = math.nan if header is None else float(header)
     except ValueError:
         return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    return number if math.isfinite(number) else None

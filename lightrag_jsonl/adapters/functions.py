@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias, cast
 import numpy as np
 
 from lightrag_jsonl.adapters.threads import Threads
+from lightrag_jsonl.calls import is_lost
 from lightrag_jsonl.errors import ConfigError, EmbeddingError, LightRAGError, LLMError
 from lightrag_jsonl.protocols import LLM, Embedder, Vectors
 from lightrag_jsonl.types import Completion, Message, ResponseType, Usage
@@ -64,12 +65,14 @@ class FunctionLLM:
         except LightRAGError:
             raise
         except Exception as error:  # the user's own function may raise anything
-            raise LLMError(f"{self.name} failed: {_words(error)}", transient=True) from error
+            told = f"{self.name} failed: {_words(error)}"
+            raise LLMError(told, transient=True, unheard=is_lost(error)) from error
         if isinstance(answer, Completion):
             return answer
         if not isinstance(answer, str):
             kind = "None" if answer is None else f"a value of type {type(answer).__name__}"
-            raise LLMError(f"{self.name} returned {kind}, not a string", transient=answer is None)
+            told = f"{self.name} returned {kind}, not a string"
+            raise LLMError(told, transient=answer is None, cost=Usage(calls=1))
         return Completion(answer, usage=Usage(calls=1))
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from lightrag_jsonl.adapters.constrain import Means, constraint, means_of, unwrap
-from lightrag_jsonl.adapters.endpoint import Endpoint, JsonObject
+from lightrag_jsonl.adapters.endpoint import Endpoint, JsonObject, Lost
 from lightrag_jsonl.adapters.faults import EndpointError
 from lightrag_jsonl.adapters.openai_embedder import OpenAIEmbedder
 from lightrag_jsonl.errors import ConfigError, LLMError
@@ -106,20 +107,22 @@ class OpenAILLM:
         return Pieces(self._stream({**asked, **self._body(messages, max_tokens)}))
 
     async def _stream(self, body: JsonObject) -> AsyncGenerator[str | Completion]:
+        lost = Lost()
         while True:
             sent, characters = self._accepted(body), 0
             try:
-                async with aclosing(self._pieces(sent)) as pieces:
+                async with aclosing(self._pieces(sent, lost)) as pieces:
                     async for piece in pieces:
                         characters += len(piece) if isinstance(piece, str) else 0
                         yield piece
                 return
             except EndpointError as error:
                 if characters:
-                    broken = f"{error} (the answer broke off after {characters} characters)"
-                    raise EndpointError(broken, transient=True) from error
-                if not self._adapt(error, sent):
-                    raise
+                    error.args = (f"{error} (the answer broke off after {characters} characters)",)
+                elif self._adapt(error, sent):
+                    continue
+                error.cost += lost.cost
+                raise
 
     async def complete_records(
         self,
@@ -134,7 +137,7 @@ class OpenAILLM:
         `names` counts only with `constrain="grounded"`. A schema without a grammar, or a server
         that refuses the constraint, is asked without one.
         """
-        body = self._body(messages, max_tokens)
+        body, lost = self._body(messages, max_tokens), Lost()
         means = await self._find_means()
         if means is None:
             return await self._complete(body)
@@ -144,11 +147,11 @@ class OpenAILLM:
             log.warning("%s: asking %s without a constraint", error, self.name)
             return await self._complete(body)
         try:
-            answer = await self._complete({**body, **held})
+            answer = await self._complete({**body, **held}, lost)
         except EndpointError as error:
             if error.status not in (400, 422):
                 raise
-            answer = await self._complete(body)
+            answer = await self._complete(body, lost)
             log.warning("%s takes no constraint (%s): asking without", self.name, error)
             self._refused |= {"constraint"}
         return Completion(unwrap(answer.text), answer.finish, answer.usage)
@@ -198,13 +201,17 @@ class OpenAILLM:
             body["response_format"] = {"type": "json_object"}
         return body
 
-    async def _complete(self, body: JsonObject) -> Completion:
+    async def _complete(self, body: JsonObject, lost: Lost | None = None) -> Completion:
+        """The answer to a request; its cost has what was `lost` on the way, before and now."""
+        lost = lost or Lost()
         while True:
             sent = self._accepted(body)
             try:
-                return self._completion(await self._endpoint.post(CHAT, sent))
+                done = self._completion(await self._endpoint.post(CHAT, sent, lost))
+                return replace(done, usage=done.usage + lost.cost)
             except EndpointError as error:
                 if not self._adapt(error, sent):
+                    error.cost += lost.cost
                     raise
 
     def _accepted(self, body: JsonObject) -> JsonObject:
@@ -234,15 +241,19 @@ class OpenAILLM:
         try:
             return read_completion(answer)
         except LLMError as error:
-            raise self._endpoint.unusable(str(error), transient=error.transient) from error
+            raise self._endpoint.unusable(
+                str(error), transient=error.transient, cost=error.cost
+            ) from error
 
-    async def _pieces(self, body: JsonObject) -> AsyncGenerator[str | Completion]:
+    async def _pieces(self, body: JsonObject, lost: Lost) -> AsyncGenerator[str | Completion]:
+        """What is written, also in thought, is paid, whether it comes to its end or not."""
         reason: Json = None
-        usage, half = Usage(calls=1), ""
+        usage, half, begun = Usage(calls=1), "", False
         try:
-            async with aclosing(self._endpoint.stream(CHAT, body)) as events:
+            async with aclosing(self._endpoint.stream(CHAT, body, lost)) as events:
                 async for event in events:
                     choice = _first(event.get("choices")) or {}
+                    begun = begun or bool(choice)
                     delta = choice.get("delta") or choice.get(
                         "message"
                     )  # whole: it does not stream
@@ -253,14 +264,17 @@ class OpenAILLM:
                     if isinstance(event.get("usage"), dict):
                         usage = _usage(event["usage"])
                     reason = reason or choice.get("finish_reason")
-        except EndpointError:
+        except EndpointError as error:
+            if reason is None and begun:
+                raise EndpointError(str(error), transient=True, unheard=True, cost=usage) from error
             if reason is None:
                 raise  # else all is said, and only the end of the connection was not as it should be
         if half:
             yield half
         if reason is None:
-            raise self._endpoint.unusable("the stream ended before the answer", transient=True)
-        yield Completion("", _finish(reason), usage)
+            ended = "the stream ended before the answer"
+            raise self._endpoint.unusable(ended, transient=True, unheard=True, cost=usage)
+        yield Completion("", _finish(reason), usage + lost.cost)
 
 
 class Pieces:
@@ -288,17 +302,17 @@ class Pieces:
 
 def read_completion(answer: JsonObject) -> Completion:
     """What an answer in the form of `/chat/completions` says; `LLMError` where that is nothing."""
-    choice = _first(answer.get("choices"))
+    choice, cost = _first(answer.get("choices")), _usage(answer.get("usage"))
     if choice is None:
-        raise LLMError("the answer has no choices", transient=True)
+        raise LLMError("the answer has no choices", transient=True, cost=cost)
     message, reason = choice.get("message"), choice.get("finish_reason")
     content = _text(message.get("content")) if isinstance(message, dict) else None
     finish = _finish(reason)
     if content is None and finish != "length":
         refusal = message.get("refusal") if isinstance(message, dict) else None
         why = f": {refusal}" if refusal else f" (finish reason {reason!r})"
-        raise LLMError(f"the model gave no text{why}")
-    return Completion(sanitize(content or ""), finish, _usage(answer.get("usage")))
+        raise LLMError(f"the model gave no text{why}", cost=cost)
+    return Completion(sanitize(content or ""), finish, cost)
 
 
 def _finish(reason: Json) -> Literal["stop", "length"]:

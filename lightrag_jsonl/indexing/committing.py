@@ -15,11 +15,11 @@ from lightrag_jsonl.indexing.hubs import Hubs
 from lightrag_jsonl.indexing.kept_summaries import keep_summaries, restore_summaries
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, NextIds, Plan, Said, fold, said_again
 from lightrag_jsonl.indexing.steps import Steps
-from lightrag_jsonl.indexing.summaries import Describer, Due, Paid, summarize
+from lightrag_jsonl.indexing.summaries import Describer, Due, summarize
 from lightrag_jsonl.indexing.tallies import entity_text, relation_text
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Tokenizer, Vectors
-from lightrag_jsonl.spending import Spending
+from lightrag_jsonl.spending import Paid, Spending
 from lightrag_jsonl.storage import (
     aliases,
     claims,

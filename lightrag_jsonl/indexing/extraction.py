@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lightrag_jsonl.ask import CUT_OFF, Ask, Records
+from lightrag_jsonl.ask import Ask, Records
 from lightrag_jsonl.drift import normalize_graph_record
 from lightrag_jsonl.errors import LLMError
 from lightrag_jsonl.indexing.records import ADAPTERS, MentionCollector, OntologyCheck
 from lightrag_jsonl.languages import known_language
 from lightrag_jsonl.options import ENTITY_TYPES, IndexOptions
-from lightrag_jsonl.spending import Spending
+from lightrag_jsonl.spending import Paid, Spending
 from lightrag_jsonl.types import (
     Chunk,
     ChunkState,
@@ -21,7 +21,6 @@ from lightrag_jsonl.types import (
     Message,
     Record,
     Rejection,
-    Usage,
 )
 
 NO = re.compile(r"^\W*(no\b|否|没有|無|无|不)", re.IGNORECASE)
@@ -64,7 +63,7 @@ class LLMExtractor:
         variables = {**self._fixed, "text": chunk.text}
         names = None if self._candidates is None else self._candidates(chunk.text)
         found = MentionCollector(chunk.text, self._ontology)
-        talk = _Talk(found, variables, self._ask.slots.turn(), spending, names)
+        talk = _Talk(found, variables, self._ask.slots.turn(), Paid(spending), names)
         try:
             await self._first(talk)
             if talk.records and chunk.tokens >= self._options.glean_min_tokens:
@@ -72,7 +71,6 @@ class LLMExtractor:
         except LLMError as error:
             if error.permanent:
                 raise
-            talk.usage += CUT_OFF if error.unheard else Usage()
             talk.error = str(error)
         return talk.extraction()
 
@@ -81,7 +79,6 @@ class LLMExtractor:
     async def _first(self, talk: _Talk) -> None:
         asked = await self._turn(talk)
         if _unreadable(asked):
-            talk.usage += asked.reply.usage
             asked = await self._turn(talk)
         if _unreadable(asked):
             talk.error = "no line of the answer could be read as a record"
@@ -126,7 +123,6 @@ class LLMExtractor:
             turn=talk.turn,
             new=talk.paid,
         )
-        talk.usage += reply.usage
         return NO.match(reply.said) is not None
 
     async def _turn(self, talk: _Talk) -> Records:
@@ -148,7 +144,6 @@ class LLMExtractor:
 
     def _take(self, talk: _Talk, asked: Records) -> int:
         result = asked.result
-        talk.usage += asked.reply.usage
         talk.records += len(result.records)
         talk.truncated += int(_cut(asked))
         talk.rejections += result.rejections
@@ -164,7 +159,7 @@ class _Talk:
     mentions: MentionCollector
     variables: dict[str, object]
     turn: int
-    spending: Spending | None = None
+    spending: Paid
     names: Sequence[str] | None = None
     then: list[Message] = field(default_factory=list)
     last: str = ""
@@ -175,7 +170,6 @@ class _Talk:
     truncated: int = 0
     resumed: int = 0
     gleaned: list[int] = field(default_factory=list)
-    usage: Usage = Usage()
     error: str = ""
 
     def say(self, answer: str, question: Sequence[Message]) -> None:
@@ -205,7 +199,7 @@ class _Talk:
             truncated=self.truncated,
             resumed=self.resumed,
             gleaned=tuple(self.gleaned),
-            usage=self.usage,
+            usage=self.spending.spent,
             error=self.error,
         )
 

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lightrag_jsonl.ask import CUT_OFF
 from lightrag_jsonl.errors import BudgetError, ConfigError
 from lightrag_jsonl.indexing.committing import Committed, Ready
 from lightrag_jsonl.indexing.steps import StepName, Steps
@@ -72,6 +71,11 @@ class Budget(Spending):
                     "limit and insert again to go on"
                 )
         self._asked += 1
+
+    def add(self, usage: Usage) -> None:
+        """Count what a call cost, and each of its requests where some got lost."""
+        self._asked += max(0, usage.calls - 1)
+        super().add(usage)
 
 
 class RowIds:
@@ -148,7 +152,7 @@ class Run:
 
     def heard(self, extraction: Extraction) -> None:
         """Note what came of a chunk; where no answer comes any more, the insert ends."""
-        nothing_heard = extraction.usage in (Usage(), CUT_OFF)
+        nothing_heard = not (extraction.records or extraction.rejections or extraction.truncated)
         if extraction.state == "failed" and extraction.error and nothing_heard:
             self.unanswered += 1
         else:

@@ -19,7 +19,7 @@ from lightrag_jsonl.slots import SUMMARY
 from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.storage import claims, snapshot
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
-from lightrag_jsonl.types import Kind, Usage
+from lightrag_jsonl.types import Kind
 
 LOOK_AHEAD = 4  # fragments read for each one that is shown: the same text may stand many times
 SEVERAL = 4  # fragments that are worth remembering
@@ -150,21 +150,6 @@ def title(row: Row) -> str:
 
 
 # ── asking for summaries ────────────────────────────────────────────────────────
-
-
-class Paid(Spending):
-    """What summaries spend of something else, added up: also those that come to nothing."""
-
-    def __init__(self, of: Spending | None) -> None:
-        super().__init__()
-        self._of = of or Spending()
-
-    def check(self) -> None:
-        self._of.check()
-
-    def add(self, usage: Usage) -> None:
-        self._of.add(usage)
-        super().add(usage)
 
 
 async def summarize(

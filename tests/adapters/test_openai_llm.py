@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
@@ -175,7 +176,7 @@ def test_credentials_stay_with_the_server_that_was_named() -> None:
 
 def test_retry_after_is_honoured(caplog: pytest.LogCaptureFixture) -> None:
     """After a 429 the wait is the server's own, and the next answer counts."""
-    caplog.set_level(logging.INFO, logger="openai")
+    caplog.set_level(logging.DEBUG, logger="lightrag_jsonl")
     busy = error_reply(429, "slow down", retry_after="0.015")
     with ScriptedServer([busy, busy, chat_reply("ok")]) as server:
         assert run(model(server, max_retries=2).complete(QUESTION)).text == "ok"
@@ -264,6 +265,8 @@ def test_nobody_listens() -> None:
         (Reply({}, delay=30), True),
         (Reply({"a": 1}, cut_after=4), True),
         (error_reply(504, "the upstream took too long"), True),
+        (error_reply(408, "litellm.Timeout"), True),
+        (error_reply(520, "the origin's answer is unknown"), True),
         (error_reply(500, "oops"), False),
         (error_reply(429, "slow down"), False),
         (error_reply(400, "context too long"), False),
@@ -271,7 +274,62 @@ def test_nobody_listens() -> None:
 )
 def test_an_answer_that_may_have_been_paid_and_got_lost(reply: Reply, unheard: bool) -> None:
     """Said of what the model may have worked on; a refusal costs nothing."""
-    assert fails(reply, timeout=0.3).unheard is unheard
+    error = fails(reply, timeout=0.3)
+
+    assert error.unheard is unheard and error.cost == Usage(calls=int(unheard))
+
+
+def test_each_request_that_got_lost_is_counted() -> None:
+    """The model may have worked on every one of them; those that were refused are none."""
+    lost, refused = Reply({"a": 1}, cut_after=4), error_reply(503, "busy", retry_after="0.001")
+    with ScriptedServer([lost, refused, lost, chat_reply("ok", completion_tokens=2)]) as server:
+        done = run(model(server, max_retries=3).complete(QUESTION))
+    assert (done.usage.calls, done.usage.output_tokens) == (3, 2)
+    assert fails(lost, error_reply(504, "late"), max_retries=1).cost == Usage(calls=2)
+    assert fails(lost, error_reply(400, "too long"), max_retries=1).cost == Usage(calls=1)
+
+
+@pytest.mark.parametrize(
+    ("reply", "cost"),
+    [
+        (Reply({"choices": [], "usage": {"prompt_tokens": 7}}), Usage(7, calls=1)),
+        (chat_reply(None, finish="content_filter"), Usage(7, 5, calls=1)),
+        (Reply('{"choices": [{"mess'), Usage(calls=1)),
+        (Reply(b'{"choices":[{"message":{"content":"\xe4\xb8"}}]}'), Usage(calls=1)),
+        (Reply(b""), Usage(calls=1)),
+        (Reply("<!doctype html><p>Welcome"), Usage()),
+        (Reply({"error": {"message": "overloaded"}}), Usage()),
+    ],
+)
+def test_an_answer_that_cannot_be_used_costs_what_it_costs(reply: Reply, cost: Usage) -> None:
+    """Its tokens, where they are told; a page or an error was no model's answer."""
+    assert fails(reply).cost == cost
+
+
+@pytest.mark.parametrize(
+    ("headers", "again"),
+    [
+        ({"Retry-After-Ms": "1"}, True),
+        ({"Retry-After": "Thu, 01 Jan 2015 00:00:00 GMT", "x-should-retry": "true"}, True),
+        ({"Retry-After": "0.001", "x-should-retry": "false"}, False),
+        ({"Retry-After": "121"}, False),
+        ({"Retry-After": "Fri, 01 Jan 2999 00:00:00 GMT"}, False),
+    ],
+)
+def test_a_server_says_whether_and_when_it_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch, headers: dict[str, str], again: bool
+) -> None:
+    """In seconds, milliseconds or by a date; not at all where that is too far away."""
+    monkeypatch.setattr("lightrag_jsonl.adapters.faults.FIRST_PAUSE", 0.0)
+    busy = replace(error_reply(503, "busy"), headers=headers)
+    with ScriptedServer([busy, chat_reply("ok")]) as server:
+        asked = model(server, max_retries=2).complete(QUESTION)
+        if again:
+            assert run(asked).text == "ok"
+        else:
+            with pytest.raises(LLMError, match="busy"):
+                run(asked)
+    assert len(server.bodies) == 1 + again
 
 
 def test_a_silent_server_times_out() -> None:
@@ -386,6 +444,20 @@ def test_half_a_character_in_a_stream(told: bytes) -> None:
 
     assert caught.value.transient
     assert ("after 2 characters" in str(caught.value)) == bool(told)
+
+
+@pytest.mark.parametrize("told", ["<think>Hm,", "", None])
+@pytest.mark.parametrize("end", ["cut", "over", "error"])
+def test_a_stream_that_breaks_off_in_a_thought_is_lost(told: str | None, end: str) -> None:
+    """Nothing was said yet; the model has begun to write and is paid for it."""
+    delta = {"reasoning_content": "Hm,"} if told is None else {"content": told}
+    events: list[object] = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}]
+    if end == "error":
+        events.append({"error": {"message": "overloaded"}})
+    reply = Reply(events=[*events, {}], cut_after=1 if end == "cut" else None)
+    with ScriptedServer([reply]) as server, pytest.raises(LLMError) as caught:
+        run(collect(model(server)))
+    assert caught.value.unheard and caught.value.cost == Usage(calls=1)
 
 
 def test_an_error_inside_a_stream() -> None:
