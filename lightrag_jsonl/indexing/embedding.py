@@ -18,6 +18,7 @@ from lightrag_jsonl.storage import embeddings
 from lightrag_jsonl.storage.database import Database
 
 Batch: TypeAlias = list[tuple[bytes, str]]
+Making: TypeAlias = "asyncio.Future[dict[bytes, Vectors]]"
 
 
 class Embeddings:
@@ -31,6 +32,7 @@ class Embeddings:
         self._clip: Callable[[str], str] = getattr(embedder, "clip", str)  # as far as it reads
         self._measured = self._read = False  # the first look may load a model
         self._loading = PerLoop(asyncio.Lock)
+        self._under_way: PerLoop[dict[bytes, Making]] = PerLoop(dict)
 
     def key(self, text: str) -> bytes:
         """What identifies the vector of a text: the same for texts that begin alike as far as they are read."""
@@ -58,12 +60,36 @@ class Embeddings:
     ) -> dict[bytes, Vectors]:
         """The vectors (float32, shape (dim,)), by key, of those texts that the database has none for.
 
-        They are not stored yet, unless they came from afar or the rest of them does not come.
+        They are not stored yet, unless they came from afar or the rest of them does not come. What
+        is being made for somebody else is waited for.
         """
-        by_key = dict(keyed)
+        by_key, under_way = dict(keyed), self._under_way.here
+        shared = {key: text for key, text in by_key.items() if key in under_way}
+        others = list(dict.fromkeys(under_way[key] for key in shared))
         with self._database.reading() as connection:
-            stored = embeddings.embedding_ids(connection, by_key)
-        wanted = [(key, text) for key, text in by_key.items() if key not in stored]
+            stored = embeddings.embedding_ids(connection, by_key.keys() - shared)
+        wanted = [(k, text) for k, text in by_key.items() if k not in stored and k not in shared]
+        done: Making = asyncio.get_running_loop().create_future()
+        under_way.update(dict.fromkeys((key for key, _ in wanted), done))
+        try:
+            vectors = await self._vectors(wanted, steps)
+            done.set_result(vectors)
+        finally:
+            done.cancel()  # who waits makes what is missing
+            for key, _ in wanted:
+                del under_way[key]
+        if not others:
+            return vectors
+        await asyncio.wait(others)
+        found = dict(vectors)
+        for other in others:
+            found |= {} if other.cancelled() else other.result()
+        left = [(key, text) for key, text in shared.items() if key not in found]
+        found |= await self.missing(left, steps) if left else {}
+        return {key: found[key] for key in by_key if key in found}
+
+    async def _vectors(self, wanted: Batch, steps: Steps | None) -> dict[bytes, Vectors]:
+        """The vectors of texts, made in batches."""
         batches = [
             wanted[start : start + self._batch_size]
             for start in range(0, len(wanted), self._batch_size)
