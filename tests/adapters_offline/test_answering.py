@@ -168,6 +168,18 @@ def test_nothing_relevant_is_said_so(question: str, language: Language) -> None:
         assert "[" not in text and text.strip() and "\n" not in text
 
 
+@pytest.mark.parametrize("heading", ["# Marie Curie", "### Marie Curie", "Marie Curie"])
+def test_a_heading_is_not_quoted_but_counts_for_the_sentence_under_it(heading: str) -> None:
+    """It repeats what is asked, and says nothing of it; alone it is better than nothing."""
+    under = "She was born in Warsaw. She found radium. Marie Curie was a chemist in Paris."
+    given = replace(context(f"{heading}\n\n{under}", facts=False), documents={"d": "Marie Curie"})
+    alone = replace(context(heading, facts=False), documents={"d": "Marie Curie"})
+
+    said = answer("Who is Marie Curie?", given)
+    assert said.startswith("She was born in Warsaw. [1] Marie Curie was a chemist in Paris. [1]\n")
+    assert answer("Who is Marie Curie?", alone).startswith(f"{heading} [1]\n")
+
+
 def test_at_most_five_sentences_and_none_twice() -> None:
     """Overlapping chunks do not repeat themselves in the answer."""
     text = "".join(f"Marley owned house number {number}. " for number in range(20))

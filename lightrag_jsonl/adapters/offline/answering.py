@@ -39,7 +39,7 @@ class ExtractiveAnswerer:
     Sentences are scored by the terms they hold of the question and of its low-level keywords,
     which name what a follow-up only points at, weighted by rarity in the context and by the rank
     of their chunk. Where no chunk says anything, descriptions of relations and entities are
-    quoted. The last line says that no model wrote the answer.
+    quoted. A heading counts for the sentence under it. The last line says that no model wrote the answer.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -77,22 +77,47 @@ class _Quote:
 
 def _chunk_quotes(context: Context) -> list[_Quote]:
     first = len(context.entities) + len(context.relations) + 1
-    return _distinct(_quotes((("", chunk.text) for chunk in context.chunks), first))
+    told = ((chunk.text, context.documents.get(chunk.document_id, "")) for chunk in context.chunks)
+    return _distinct(
+        _Quote(first + rank, rank, line, _terms(f"{heading} {line}"))
+        for rank, (text, title) in enumerate(told)
+        for heading, line in _headed(text, title)
+    )
 
 
 def _fact_quotes(context: Context) -> list[_Quote]:
     relations = ((f"{one.source} {one.target}", one.description) for one in context.relations)
     entities = ((one.name, one.description) for one in context.entities)
-    return _distinct([*_quotes(relations, len(context.entities) + 1), *_quotes(entities, 1)])
+    return _distinct(
+        _Quote(first + rank, rank, line, _terms(f"{about} {line}"))
+        for first, told in ((len(context.entities) + 1, relations), (1, entities))
+        for rank, (about, text) in enumerate(told)
+        for line in _lines(text)
+    )
 
 
-def _quotes(told: Iterable[tuple[str, str]], first: int) -> Iterator[_Quote]:
-    """The sentences of items: what each is about, and its text; they are numbered from `first`."""
-    for rank, (about, text) in enumerate(told):
-        for start, end in sentence_spans(text):
-            line = _on_one_line(text[start:end])
-            if len(line) > 2:
-                yield _Quote(first + rank, rank, line, _terms(f"{about} {line}"))
+def _headed(text: str, title: str) -> Iterator[tuple[str, str]]:
+    """The sentences, each with the headings right above it, which say nothing by themselves.
+
+    A heading with nothing under it is a sentence of its own.
+    """
+    headings: list[str] = []
+    for line in _lines(text):
+        if _HEADING.match(line) or line == title:
+            headings.append(line)
+        else:
+            yield " ".join(headings), line
+            headings = []
+    yield from (("", heading) for heading in headings)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The sentences of a text, each on one line."""
+    lines = (_on_one_line(text[start:end]) for start, end in sentence_spans(text))
+    return (line for line in lines if len(line) > 2)
+
+
+_HEADING = re.compile(r"#{1,6}\s")
 
 
 _CODE_OR_MARK = re.compile(rf"`[^`]*`| ?{MARKER.pattern}")
