@@ -168,6 +168,42 @@ def test_nothing_relevant_is_said_so(question: str, language: Language) -> None:
         assert "[" not in text and text.strip() and "\n" not in text
 
 
+@pytest.mark.parametrize(
+    ("question", "named", "language"),
+    [
+        ("What is the capital of Peru?", ("Peru",), "en"),
+        ("Who was the partner in Heinkel HD 23?", ("Heinkel HD 23",), "en"),
+        ("谁写了红楼梦？", ("红楼梦",), "zh"),
+    ],
+)
+def test_a_question_about_what_no_source_names_is_not_answered_by_its_other_words(
+    question: str, named: tuple[str, ...], language: Language
+) -> None:
+    """A part of a name in passing is not the name; facts are heard before that is said."""
+    told = "He had a capital face. Marley was the partner of 23 others. 滕皇后亲自为他写了哀悼文。"
+    given = replace(context(told, SCROOGE), keywords=Keywords((), named))
+    known = replace(given, entities=(Entity(named[0], "", f"{named[0]} 首都是 Lima."),))
+
+    assert "[" not in answer(question, given, language)
+    assert answer(question, known, language).startswith(f"{named[0]} 首都是 Lima. [1]")
+
+
+def test_a_name_spelled_otherwise_is_answered_by_the_words_of_the_question() -> None:
+    """What rules take for the name may be another word: half of all words asked are as sure."""
+    given = replace(context("戚务生当年以迅疾的速度著称。"), keywords=Keywords((), ("特点",)))
+
+    assert answer("戚务生当年以什么著称？", given, "zh").startswith(
+        "戚务生当年以迅疾的速度著称。 [3]"
+    )
+
+
+def test_who_is_asked_is_no_word_to_look_for() -> None:
+    """是谁 and 谁是 join what is asked to words that say nothing; another name is no answer."""
+    given = context("貂蝉拜王允为父。未知此人是谁，且听下文分解。", facts=False)
+
+    assert "是谁" not in answer("貂蝉的父亲是谁？", given, "zh")
+
+
 @pytest.mark.parametrize("heading", ["# Marie Curie", "### Marie Curie", "Marie Curie"])
 def test_a_heading_is_not_quoted_but_counts_for_the_sentence_under_it(heading: str) -> None:
     """It repeats what is asked, and says nothing of it; alone it is better than nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 import re
 from collections import Counter
@@ -39,7 +40,8 @@ class ExtractiveAnswerer:
     Sentences are scored by the terms they hold of the question and of its low-level keywords,
     which name what a follow-up only points at, weighted by rarity in the context and by the rank
     of their chunk. Where no chunk says anything, descriptions of relations and entities are
-    quoted. A heading counts for the sentence under it. The last line says that no model wrote the answer.
+    quoted; where nothing speaks of what the keywords name, nothing is. A heading counts for the
+    sentence under it. The last line says that no model wrote the answer.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -167,12 +169,27 @@ def _best(question: str, keywords: Keywords, context: Context) -> list[_Quote]:
     low, high = keywords.low_level, keywords.high_level
     lone = frozenset(filter(is_lone, (*low, *high)))
     asked = _terms(question).union(lone, *map(_terms, low))
-    chunks = _chunk_quotes(context)
-    best = _select(asked, _with_characters(chunks, lone))
-    if best := best or _select(asked, _with_characters(_fact_quotes(context), lone)):
-        return best
+    named = [*map(frozenset, lone), *map(_terms, low)] if low else []
+    for told in (_chunk_quotes, _fact_quotes):
+        quotes = _with_characters(told(context), lone)
+        if _speak_of(named, asked, quotes) and (best := _select(asked, quotes)):
+            return best
     spelled = frozenset({"".join(low)} if low and all(map(is_cjk, "".join(low))) else ())
-    return _select(spelled, _with_characters(chunks, spelled))
+    return _select(spelled, _with_characters(_chunk_quotes(context), spelled))
+
+
+def _speak_of(
+    named: Sequence[frozenset[str]], asked: frozenset[str], quotes: Sequence[_Quote]
+) -> bool:
+    """Whether a quote holds half of a thing that is named, if any is, or most of what is asked.
+
+    A question about what no source has would else be answered by whatever shares its other words.
+    """
+    return not named or any(
+        2 * len(asked & quote.terms) > len(asked)
+        or any(2 * len(terms & quote.terms) >= len(terms) for terms in named)
+        for quote in quotes
+    )
 
 
 def _select(asked: frozenset[str], quotes: Sequence[_Quote]) -> list[_Quote]:
@@ -233,6 +250,10 @@ _ENDINGS = (
 )
 
 
+_SILENT_CHARACTERS = "谁哪吗呢的了是"  # two of them ask (是谁), or join what is asked (的是)
 _SILENT = frozenset(
     _stem(word.replace("'", "")) for word in english_words.STOP_WORDS | english_words.QUESTION_WORDS
-).union(*map(search_terms, chinese_words.STOP_WORDS | chinese_words.QUESTION_WORDS))
+).union(
+    *map(search_terms, chinese_words.STOP_WORDS | chinese_words.QUESTION_WORDS),
+    map("".join, itertools.product(_SILENT_CHARACTERS, repeat=2)),
+)
