@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from lightrag_jsonl.storage.bulk import put_rows
-from lightrag_jsonl.text import is_lone, search_terms
+from lightrag_jsonl.text import CJK, is_lone, search_terms
 
 TermCounts = Callable[[Iterable[str]], Mapping[str, int]]
 
@@ -39,23 +40,31 @@ def search(
     """The best chunks for a question as (row id, score), higher is better; ties by row id.
 
     A CJK character that is one of the `keywords`, or that stands alone in a question of nothing
-    else, is found where a bigram begins with it. Only chunks among `allowed` (row ids) where it is
-    given. `counted` may remember `term_counts`, and `total` be the `chunk_count`.
+    else, is found where a bigram begins with it and, if that is in fewer than `limit` chunks, where
+    it ends a run. Only chunks among `allowed` (row ids) where it is given. `counted` may remember
+    `term_counts`, and `total` be the `chunk_count`.
     """
     total = chunk_count(connection) if total is None else total
-    asked = _asked_terms(question, keywords)
-    terms = _telling_terms(asked, counted or partial(term_counts, connection), total)
-    if not terms or limit < 1:
+    counted = counted or partial(term_counts, connection)
+    rows = None if allowed is None else json.dumps(list(allowed))
+    terms = dict.fromkeys(search_terms(question))
+    if lone := _lone_characters(terms, keywords):
+        begin = counted(_beginnings(lone))
+        rare = [char for char in lone if rows is not None or begin[char + _ANY_END] < limit]
+        endings = (end for char in rare[:READ] for end in _endings(connection, char, limit, rows))
+        terms = dict.fromkeys([*begin, *(t for t in terms if t not in lone), *endings])
+    telling = _telling_terms(list(terms)[:TERM_LIMIT], counted, total)
+    if not telling or limit < 1:
         return []
-    match = " OR ".join(map(_phrase, terms))
-    only = "" if allowed is None else "AND rowid IN (SELECT value FROM json_each(?)) "
-    values = [match, *([] if allowed is None else [json.dumps(list(allowed))]), limit]
-    rows = connection.execute(
+    match = " OR ".join(map(_phrase, telling))
+    only = "" if rows is None else _AMONG.format("rowid")
+    values = [match, *([] if rows is None else [rows]), limit]
+    found = connection.execute(
         "SELECT rowid, bm25(chunk_terms) AS score FROM chunk_terms WHERE chunk_terms MATCH ? "
-        f"{only}ORDER BY score, rowid LIMIT ?",
+        f"{only} ORDER BY score, rowid LIMIT ?",
         values,
     )
-    return [(row, -score) for row, score in rows]
+    return [(row, -score) for row, score in found]
 
 
 def term_counts(connection: sqlite3.Connection, terms: Iterable[str]) -> dict[str, int]:
@@ -94,7 +103,9 @@ def _chunks_with(connection: sqlite3.Connection, term: str) -> int:
 POSTINGS = 2_500  # rows scored for a question: 3 or 4 ms; commoner terms hardly weigh in BM25
 LARGE = 5_000  # chunks: above, the commonest words are not even counted
 TERM_LIMIT = 256  # of a question: more is a text, not a question
+READ = 4  # lone characters at most that texts are read for
 _ANY_END = "*"  # after a term: all that begin so
+_AMONG = "AND {} IN (SELECT value FROM json_each(?))"
 
 _WORDS = (  # too common in a large index to be kept anyway; not even counted there
     "a an and are as at be been but by can could did do does for from had has have he her his how "
@@ -105,14 +116,31 @@ _WORDS = (  # too common in a large index to be kept anyway; not even counted th
 FUNCTION_WORDS = frozenset(_WORDS.split())
 
 
-def _asked_terms(question: str, keywords: Iterable[str]) -> list[str]:
-    """The question's terms, each once; in place of a lone character all that begin with it."""
-    terms = dict.fromkeys(search_terms(question))
+def _lone_characters(terms: Iterable[str], keywords: Iterable[str]) -> list[str]:
+    """The characters asked for by themselves, each once: of the keywords, or all of the question."""
     lone = dict.fromkeys(filter(is_lone, keywords))
-    if all(map(is_lone, terms)):
-        lone |= terms
-    beginnings = [term + _ANY_END for term in lone]
-    return [*beginnings, *(term for term in terms if term not in lone)][:TERM_LIMIT]
+    return list(lone | dict.fromkeys(terms)) if all(map(is_lone, terms)) else list(lone)
+
+
+def _beginnings(lone: Iterable[str]) -> list[str]:
+    return [char + _ANY_END for char in lone]
+
+
+def _endings(
+    connection: sqlite3.Connection, character: str, limit: int, rows: str | None
+) -> Iterator[str]:
+    """The bigrams at whose end a character ends a run, in the first chunks (of `rows`) that hold it.
+
+    The texts are read for it, which at 20,000 chunks takes 100 ms at most. FTS5 finds terms by
+    their beginnings alone, and takes 550 ms to list them.
+    """
+    only = "" if rows is None else _AMONG.format("id")
+    values = [character, *([] if rows is None else [rows]), limit]
+    texts = connection.execute(
+        f"SELECT text FROM chunks WHERE instr(text, ?) {only} LIMIT ?", values
+    )
+    ending = re.compile(f"[{CJK}]{character}(?![{CJK}])")
+    return (term for (text,) in texts for term in ending.findall(text))
 
 
 def _phrase(term: str) -> str:

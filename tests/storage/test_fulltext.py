@@ -27,6 +27,10 @@ def connection() -> Iterator[sqlite3.Connection]:
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as opened:
         schema.create(opened)
         fulltext.put_terms(opened, enumerate(TEXTS, start=1))
+        opened.executemany(
+            "INSERT INTO chunks VALUES (?, ?, 1, ?, 0, 0, 0, ?, 0, 0, NULL, 'done', '')",
+            [(row, str(row), row, text) for row, text in enumerate(TEXTS, start=1)],
+        )
         yield opened
 
 
@@ -46,6 +50,38 @@ def test_a_lone_character_is_found_inside_of_words(
 ) -> None:
     """A name of one character is found, whether it is all that is asked or a keyword."""
     assert found(connection, question, *keywords) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("question", "keywords", "rows"),
+    [
+        ("鼠", (), [1]),
+        ("什么是鼠？", ("鼠",), [1]),
+        ("子 🐈", ("子", "家"), [5, 1, 2]),
+        ("蛇", (), []),
+    ],
+)
+def test_a_lone_character_is_found_at_the_end_of_words(
+    connection: sqlite3.Connection, question: str, keywords: tuple[str, ...], rows: list[int]
+) -> None:
+    """No bigram begins with it there."""
+    assert sorted(found(connection, question, *keywords)) == sorted(rows)
+
+
+def test_the_end_of_words_is_looked_at_within_the_filter(connection: sqlite3.Connection) -> None:
+    """Also where enough chunks have the character elsewhere, but none of those asked for."""
+    for limit in (1, 9):
+        hits = fulltext.search(connection, "家", limit, allowed=[3, 5], total=len(TEXTS))
+        assert [row for row, _ in hits] == [5]
+
+
+def test_no_text_is_read_where_enough_is_found(connection: sqlite3.Connection) -> None:
+    """Reading takes the longer the more chunks there are, and would only add to a full list."""
+    asked: list[str] = []
+    connection.set_trace_callback(asked.append)
+
+    assert [row for row, _ in fulltext.search(connection, "猫", 2, total=len(TEXTS))] == [1, 2]
+    assert asked and not [query for query in asked if "FROM chunks" in query]
 
 
 def test_characters_between_numbers_are_no_names(connection: sqlite3.Connection) -> None:
