@@ -40,9 +40,9 @@ def search(
     """The best chunks for a question as (row id, score), higher is better; ties by row id.
 
     A CJK character that is one of the `keywords`, or that stands alone in a question of nothing
-    else, is found where a bigram begins with it and, if that is in fewer than `limit` chunks, where
-    it ends a run. Only chunks among `allowed` (row ids) where it is given. `counted` may remember
-    `term_counts`, and `total` be the `chunk_count`.
+    else, is found where a bigram begins with it and, if that is in fewer than `limit` chunks of an
+    index of at most `READABLE`, where it ends a run. Only chunks among `allowed` (row ids) where it
+    is given. `counted` may remember `term_counts`, and `total` be the `chunk_count`.
     """
     total = chunk_count(connection) if total is None else total
     counted = counted or partial(term_counts, connection)
@@ -51,7 +51,8 @@ def search(
     if lone := _lone_characters(terms, keywords):
         begin = counted(_beginnings(lone))
         rare = [char for char in lone if rows is not None or begin[char + _ANY_END] < limit]
-        endings = (end for char in rare[:READ] for end in _endings(connection, char, limit, rows))
+        read = rare[:READ] if total <= READABLE else []
+        endings = (end for char in read for end in _endings(connection, char, limit, rows))
         terms = dict.fromkeys([*begin, *(t for t in terms if t not in lone), *endings])
     telling = _telling_terms(list(terms)[:TERM_LIMIT], counted, total)
     if not telling or limit < 1:
@@ -104,6 +105,7 @@ POSTINGS = 2_500  # rows scored for a question: 3 or 4 ms; commoner terms hardly
 LARGE = 5_000  # chunks: above, the commonest words are not even counted
 TERM_LIMIT = 256  # of a question: more is a text, not a question
 READ = 4  # lone characters at most that texts are read for
+READABLE = 50_000  # chunks: of a larger index no texts are read (20,000 take 100 ms at most)
 _ANY_END = "*"  # after a term: all that begin so
 _AMONG = "AND {} IN (SELECT value FROM json_each(?))"
 
