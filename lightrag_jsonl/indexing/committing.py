@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.concurrency import together
-from lightrag_jsonl.errors import LLMError
+from lightrag_jsonl.errors import BudgetError, LLMError
 from lightrag_jsonl.indexing.embedding import Embeddings
 from lightrag_jsonl.indexing.extraction import LANGUAGES
-from lightrag_jsonl.indexing.hubs import Hubs
+from lightrag_jsonl.indexing.hubs import Hubs, Owner
 from lightrag_jsonl.indexing.kept_summaries import keep_summaries, restore_summaries
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, NextIds, Plan, Said, fold, said_again
 from lightrag_jsonl.indexing.steps import Steps
@@ -127,9 +127,12 @@ class Committer:
         spending: Spending | None = None,
         summarize: bool = True,
         steps: Steps | None = None,
+        put_off: set[Owner] | None = None,
     ) -> Committed:
         """Make documents visible (each in place of its earlier version) and delete others, visible or
         waiting, all at once.
+
+        No summaries are asked for of those `put_off`, which are added to where no answer was heard.
         """
         steps = steps or Steps()
         describer = Describer(
@@ -142,7 +145,7 @@ class Committer:
             change = await self._planned(
                 lambda connection: self._prepare(connection, ready, delete, describer)
             )
-        return await self._carry_out(change, describer, spending, steps)
+        return await self._carry_out(change, describer, spending, steps, put_off)
 
     async def rename(
         self, change: Callable[[Aliases], Aliases], keys: Collection[str]
@@ -192,10 +195,13 @@ class Committer:
         describer: Describer,
         spending: Spending | None = None,
         steps: Steps | None = None,
+        put_off: set[Owner] | None = None,
     ) -> Committed:
         """Have written what is due, have embedded what is new, and make it all visible at once."""
         steps = steps or Steps()
-        usage = await self._summarize(change, describer, spending, steps)
+        put_off = set() if put_off is None else put_off
+        change.due = [one for one in change.due if (one.kind, one.row.id) not in put_off]
+        usage = await self._summarize(change, describer, spending, steps, put_off)
         keyed = await self._embeddings.keyed(_texts(change.plan))
         change.keys = [key for key, _ in keyed]
         vectors = await self._embeddings.missing(keyed, steps)
@@ -231,10 +237,18 @@ class Committer:
         return change
 
     async def _summarize(
-        self, change: _Change, describer: Describer, spending: Spending | None, steps: Steps
+        self,
+        change: _Change,
+        describer: Describer,
+        spending: Spending | None,
+        steps: Steps,
+        put_off: set[Owner],
     ) -> Usage:
-        """Have written what is due; what that cost, also where nothing came of it."""
-        paid = Paid(spending)
+        """Have written what is due; what that cost, also where nothing came of it.
+
+        `BudgetError` where that ends, once what is in flight has come: it is paid for.
+        """
+        paid, ended = Paid(spending), list[BudgetError]()
 
         async def write(one: Due, add: Callable[[int], None]) -> None:
             try:
@@ -246,7 +260,12 @@ class Committer:
                     count=self._tokenizer.count,
                     spending=paid,
                 )
-            except LLMError:  # the fragments stand in; the next insert tries again
+            except LLMError as error:  # the fragments stand in; the next insert tries again
+                if error.unheard:  # this one has a commit every few seconds
+                    put_off.add((one.kind, one.row.id))
+                return
+            except BudgetError as error:
+                ended.append(error)
                 return
             finally:
                 add(1)
@@ -260,6 +279,8 @@ class Committer:
 
         with steps.step("summarizing", len(change.due)) as add:
             await together(write(one, add) for one in change.due)
+        if ended:
+            raise ended[0]
         return paid.spent
 
     # ── the transaction ─────────────────────────────────────────────────────────

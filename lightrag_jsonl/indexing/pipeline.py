@@ -20,7 +20,13 @@ from typing import Any
 
 from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.concurrency import both, to_the_end, together
-from lightrag_jsonl.errors import BudgetError, ConfigError, LLMError, NotFoundError
+from lightrag_jsonl.errors import (
+    BudgetError,
+    ConfigError,
+    EmbeddingError,
+    LLMError,
+    NotFoundError,
+)
 from lightrag_jsonl.indexing import renaming, repairing
 from lightrag_jsonl.indexing.committing import Committed, Committer, Ready
 from lightrag_jsonl.indexing.embedding import Embeddings
@@ -244,19 +250,35 @@ class IndexPipeline:
 
         async def commit(batch: list[Ready]) -> None:
             try:
-                run.account(batch, await self._commit(run, batch))
+                if run.broken is None:
+                    run.account(batch, await self._commit(run, batch))
+                    return
+            except EmbeddingError as error:
+                run.broke(error)
             except BaseException:
-                for one in batch:
-                    self._embeddings.keep(one.vectors)
+                self._keep_vectors(batch)
                 raise
+            self._keep_vectors(batch)
+            for one in batch:
+                run.end(one.document.id or "")
 
         with run.spending.told():
             await in_groups(work, commit, held_up=lambda: run.held_up)
+            if run.broken is not None:
+                raise run.broken
+
+    def _keep_vectors(self, batch: Sequence[Ready]) -> None:
+        for one in batch:
+            self._embeddings.keep(one.vectors)
 
     async def _commit(self, run: Run, batch: Sequence[Ready]) -> Committed:
         try:
             return await self._committer.commit(
-                batch, spending=run.spending, summarize=run.summarize, steps=run.steps
+                batch,
+                spending=run.spending,
+                summarize=run.summarize,
+                steps=run.steps,
+                put_off=run.put_off,
             )
         except BudgetError as error:  # no money left for summaries: fragments stand in
             run.stopped = str(error)
@@ -280,6 +302,8 @@ class IndexPipeline:
         await run.begin(id)
         ready = None
         try:
+            if run.broken is not None:
+                return None
             waiting = replace(waiting, document=document, records=records)
             ready = await self._prepare(run, waiting, pages)
         except BudgetError as error:
@@ -345,14 +369,23 @@ class IndexPipeline:
         keyed = await self._embeddings.keyed(chunk.text for chunk in chunks)
         if given is not None:
             run.done += len(chunks)
-            return given, await self._embeddings.missing(keyed, run.steps)
+            try:
+                return given, await self._embeddings.missing(keyed, run.steps)
+            except EmbeddingError as error:
+                run.broke(error)
+                raise BudgetError(run.stopped) from error
         vectors: dict[bytes, Vectors] = {}
 
         async def embed() -> None:
-            vectors.update(await self._embeddings.missing(keyed, run.steps))
+            try:
+                vectors.update(await self._embeddings.missing(keyed, run.steps))
+            except EmbeddingError as error:  # what is being read is paid for: it comes to its end
+                run.broke(error)
 
         try:
             extractions, _ = await both(self._extract_all(run, chunks), embed())
+            if run.broken is not None:
+                raise BudgetError(run.stopped)
         except BaseException:
             self._embeddings.keep(vectors)
             raise
@@ -368,6 +401,8 @@ class IndexPipeline:
 
     async def _extract(self, run: Run, chunk: Chunk) -> Extraction | None:
         extractor = self._extractor
+        if run.broken is not None:
+            return None
         try:
             if isinstance(extractor, LLMExtractor):
                 extraction = await extractor.extract(chunk, spending=run.spending)

@@ -7,8 +7,9 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lightrag_jsonl.errors import BudgetError, ConfigError
+from lightrag_jsonl.errors import BudgetError, ConfigError, EmbeddingError
 from lightrag_jsonl.indexing.committing import Committed, Ready
+from lightrag_jsonl.indexing.hubs import Owner
 from lightrag_jsonl.indexing.steps import StepName, Steps
 from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.spending import Spending
@@ -119,6 +120,8 @@ class Run:
 
     `begun` counts documents, `held_up` those that wait for an earlier one of their id; `unanswered`
     chunks got no answer, one after another; `refused` is why the last one was that does not fit.
+    `broken` ends the insert: what is in flight is awaited, nothing else begun. Summaries that are
+    `put_off` wait for the next insert.
     """
 
     spending: Budget
@@ -140,6 +143,8 @@ class Run:
     begun: int = 0
     unanswered: int = 0
     refused: ConfigError | None = None
+    broken: EmbeddingError | None = None
+    put_off: set[Owner] = field(default_factory=set)
     steps: Steps = field(init=False)
 
     def __post_init__(self) -> None:
@@ -159,6 +164,11 @@ class Run:
             self.unanswered = 0
         if self.unanswered >= self.spending.patience and not self.stopped:
             self.ended(f"{self.unanswered} chunks in a row got no answer ({extraction.error})")
+
+    def broke(self, error: EmbeddingError) -> None:
+        """No vectors come any more; the error is raised when what is in flight has come."""
+        self.broken = self.broken or error
+        self.ended(str(error))
 
     def ended(self, reason: str) -> None:
         """Nothing more is to be asked."""

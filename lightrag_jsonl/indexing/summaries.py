@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from lightrag_jsonl.ask import Ask
 from lightrag_jsonl.concurrency import together
-from lightrag_jsonl.errors import LLMError
+from lightrag_jsonl.errors import BudgetError, LightRAGError, LLMError
 from lightrag_jsonl.indexing.hubs import Hubs, Owner
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, Fragment, Plan
 from lightrag_jsonl.indexing.tallies import winner
@@ -167,7 +167,7 @@ async def summarize(
     the other groups are answered from the cache. Those of one level are written at the same time.
     """
 
-    async def write(group: Sequence[str]) -> str | LLMError:
+    async def write(group: Sequence[str]) -> str | LightRAGError:
         if len(group) == 1:
             return group[0]
         variables = {"name": due.name, "descriptions": group, "language": language}
@@ -178,7 +178,7 @@ async def summarize(
             if not reply.said.strip():
                 await ask.forget(reply)
                 raise LLMError(f"the model wrote an empty summary of {due.name!r}")
-        except LLMError as error:  # the others may come to their end: they are paid for
+        except (LLMError, BudgetError) as error:  # the others come to their end: they are paid for
             return error
         return reply.said.strip()
 
@@ -192,8 +192,8 @@ async def summarize(
     return texts[0]
 
 
-def _or_raised(done: str | LLMError) -> str:
-    if isinstance(done, LLMError):
+def _or_raised(done: str | LightRAGError) -> str:
+    if isinstance(done, LightRAGError):
         raise done
     return done
 

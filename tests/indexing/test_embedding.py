@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.adapters.offline import HashEmbedder
 from lightrag_jsonl.calls import EmbeddingKind
 from lightrag_jsonl.errors import EmbeddingError
@@ -65,3 +66,44 @@ async def test_who_waits_for_a_vector_gets_it(tmp_path: Path, way: str) -> None:
     assert isinstance(done, dict) == (way == "alike")
     twice = 1 + (way != "alike")
     assert embedder.texts == {"a": twice, "b": twice, "c": 1, "d": 1}
+
+
+async def test_an_embedder_that_fails_costs_no_answers(tmp_path: Path) -> None:
+    """The calls in flight come to their end and are kept, none is begun; then its error is raised."""
+    embedder, llm = Counting(failures=1), ScriptedLLM(read_names, seconds=0.02)
+    documents = [Document(f"Ann met Person{n}.", id=f"d{n}") for n in range(9)]
+    options = IndexOptions(max_concurrent_calls=3)
+    async with index(tmp_path, llm, embedder=embedder, options=options) as rag:
+        with pytest.raises(EmbeddingError, match="it failed") as caught:
+            await rag.insert([*documents, Document("Ann met nobody.", id="d0")])
+        assert caught.value.usage.calls == len(llm.requests) == 3
+        assert caught.value.usage.output_tokens > 0
+        report = await rag.insert(documents)
+    assert len(report.documents) == 9 == len(llm.requests) and report.usage.calls == 6
+    assert problems(tmp_path) == []
+
+
+async def test_an_embedder_that_fails_at_a_commit_costs_no_answers_either(tmp_path: Path) -> None:
+    """What was read waits for the next insert, also a document whose first version was read."""
+
+    class Narrow(Counting):
+        """Fails at what is no passage."""
+
+        well = False
+
+        async def embed(self, texts: Sequence[str], *, kind: EmbeddingKind) -> Vectors:
+            if not self.well and any("met" not in text for text in texts):
+                raise EmbeddingError("it failed")
+            return await super().embed(texts, kind=kind)
+
+    embedder, llm = Narrow(), ScriptedLLM(read_names, seconds=0.02)
+    options = IndexOptions(max_concurrent_calls=2)
+    texts = [f"Ann met Person{n}." for n in range(9)]
+    async with index(tmp_path, llm, embedder=embedder, options=options) as rag:
+        with pytest.raises(EmbeddingError, match="it failed") as caught:
+            await rag.insert([Document(text, id=f"d{n // 2}") for n, text in enumerate(texts)])
+        assert caught.value.usage.calls == len(llm.requests) > 0
+        embedder.well = True
+        await rag.insert(texts)
+    assert len(llm.requests) == 9 and problems(tmp_path) == []
+    assert max(embedder.texts.values()) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,8 +17,18 @@ from lightrag_jsonl.indexing.summaries import groups
 from lightrag_jsonl.storage import claims
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.text import digest
-from lightrag_jsonl.types import Document
-from tests.indexing.kit import damage, entity, index, problems, read_names, relation, stored
+from lightrag_jsonl.types import Completion, Document
+from tests.indexing.kit import (
+    damage,
+    entity,
+    index,
+    jsonl,
+    problems,
+    read_names,
+    relation,
+    stored,
+    text_of,
+)
 
 
 def fact(number: int) -> str:
@@ -214,6 +225,55 @@ async def test_where_no_summary_can_be_had_the_fragments_stand_in(
         well = True
         await rag.insert_records(Document("8", id="d8"), [entity("Hub", fact(8))])
         assert hub(tmp_path) == ("A summary of 9 notes.",) * 2
+
+
+async def test_a_budget_that_ends_awaits_the_summaries_that_are_being_written(
+    tmp_path: Path,
+) -> None:
+    """They are paid for: counted with their tokens, and not asked for again."""
+
+    class Uneven(ScriptedLLM):
+        """The third call takes longer than the others."""
+
+        async def complete(self, *args: Any, **options: Any) -> Completion:
+            third = len(self.requests) == 2
+            done = await super().complete(*args, **options)
+            await asyncio.sleep(0.05 if third else 0.0)
+            return done
+
+    llm = Uneven(lambda request: "A summary.")
+    records = [entity(f"Hub{n}", fact(day)) for n in range(6) for day in range(8)]
+    options = IndexOptions(max_calls=4, max_concurrent_calls=2)
+    async with index(tmp_path, llm, options=options) as rag:
+        report = await rag.insert_records(Document("many", id="d"), records)
+        assert "4 of 4 calls" in report.stopped and len(llm.requests) == 4
+        assert (report.usage.calls, report.usage.output_tokens) == (4, 4 * 2)
+    async with index(tmp_path, llm) as rag:
+        assert (await rag.summarize()).calls == 2
+    assert len(llm.requests) == 6
+
+
+async def test_a_summary_that_nobody_hears_is_asked_for_once_an_insert(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many commits the insert has; fragments stand in, and the next insert tries again."""
+
+    def model(request: Request) -> str | Exception:
+        if request.question.startswith("Subject: Ann"):
+            return LLMError("no answer in time", transient=True, unheard=True)
+        return jsonl(entity("Ann", text_of(request)))
+
+    def lost() -> int:
+        return sum(request.question.startswith("Subject: Ann\n") for request in llm.requests)
+
+    monkeypatch.setattr("lightrag_jsonl.indexing.grouping.LINGER_SECONDS", 0.0)
+    llm = ScriptedLLM(model, seconds=0.01)
+    options = IndexOptions(summarize_fragments=2, max_concurrent_calls=1)
+    async with index(tmp_path, llm, options=options) as rag:
+        report = await rag.insert([f"On day {n} Ann met Bob{n}." for n in range(6)])
+        assert lost() == 1 and report.usage.calls == len(llm.requests)
+        await rag.insert("On day 7 Ann met Cid.")
+        assert lost() == 2 and hub(tmp_path, "Ann")[1] is None
 
 
 async def test_a_spent_budget_leaves_fragments(tmp_path: Path) -> None:
