@@ -52,7 +52,8 @@ class IndexOptions:
     answer may have before it is cut; None sets no limit. An entity or relation gets a summary
     once it has `summarize_fragments` descriptions, or several of more than `summarize_tokens`
     together; one call reads at most `summarize_group_tokens` of them. `max_calls`,
-    `max_input_tokens` and `max_output_tokens` stop an insert between chunks, everything kept.
+    `max_input_tokens` and `max_output_tokens` stop an insert between chunks, everything kept; only
+    what is in flight then, or is sent again by a model's own client, may go beyond.
     `lock_timeout` is how many seconds a writer waits for another one. `ConfigError` where a
     value makes no sense.
     """
