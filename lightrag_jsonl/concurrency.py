@@ -1,17 +1,22 @@
-"""Run coroutines together, and have their error as it was raised; and start threads."""
+"""Run coroutines together, and have their error as it was raised; start threads; bear want of memory."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
 
 from lightrag_jsonl.errors import StorageError
 
 Result = TypeVar("Result")
 Other = TypeVar("Other")
+Given = ParamSpec("Given")
+
+WANT_SECONDS = 0.01  # until memory is asked for again
 
 
 async def together(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
@@ -72,8 +77,38 @@ def started_thread(work: Callable[..., object], *arguments: object, name: str) -
     try:
         thread.start()
     except RuntimeError as error:
-        raise StorageError(
-            f"no thread can be started ({error}): raise the limit on processes and threads "
-            "(`ulimit -u`, or that of the container), or on memory"
-        ) from error
+        raise _no_thread(error) from error
     return thread
+
+
+class Pool(ThreadPoolExecutor):
+    """Threads that are started as they are needed; `StorageError` where the system gives none."""
+
+    def submit(
+        self, fn: Callable[Given, Result], /, *args: Given.args, **kwargs: Given.kwargs
+    ) -> Future[Result]:
+        """Have a function called in one of them."""
+        try:
+            return super().submit(fn, *args, **kwargs)
+        except RuntimeError as error:
+            if "start new thread" in str(error):
+                raise _no_thread(error) from error
+            raise
+
+
+def _no_thread(error: RuntimeError) -> StorageError:
+    return StorageError(
+        f"no thread can be started ({error}): raise the limit on processes and threads "
+        "(`ulimit -u`, or that of the container), or on memory"
+    )
+
+
+def despite_want(
+    call: Callable[Given, Result], *args: Given.args, **kwargs: Given.kwargs
+) -> Result:
+    """Call what others wait for, again until there is memory for it."""
+    while True:
+        try:
+            return call(*args, **kwargs)
+        except MemoryError:
+            time.sleep(WANT_SECONDS)

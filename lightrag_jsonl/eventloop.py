@@ -10,12 +10,13 @@ import queue
 import signal
 import sys
 import threading
+import time
 import weakref
 from collections.abc import AsyncIterator, Coroutine, Generator
 from types import FrameType
 from typing import Any, TypeVar
 
-from lightrag_jsonl.concurrency import started_thread
+from lightrag_jsonl.concurrency import WANT_SECONDS, Pool, started_thread
 from lightrag_jsonl.errors import StorageError
 from lightrag_jsonl.forks import Home
 from lightrag_jsonl.telling import closed
@@ -178,6 +179,7 @@ class LoopThread:
             raise _was_closed()
         if self._loop is None:
             loop, me = asyncio.new_event_loop(), weakref.ref(self)
+            loop.set_default_executor(Pool(thread_name_prefix="asyncio"))
             try:
                 self._thread = started_thread(
                     _serve, loop, self._wanted, self._turn, me, name="lightrag-jsonl"
@@ -277,13 +279,17 @@ def _serve(
 
 def _run_on(loop: asyncio.AbstractEventLoop) -> None:
     """Run a loop until it is stopped. What asks the program to end goes to who waits for the task
-    that raised it: it passes through the loop as well, which would leave all others waiting.
+    that raised it: it passes through the loop as well, which would leave all others waiting. So
+    would a want of memory, over which the loop forgets nothing.
     """
     while True:
         try:
             return loop.run_forever()
         except (KeyboardInterrupt, SystemExit) as error:
             log.debug("a call ended with %r", error)
+        except MemoryError:
+            time.sleep(WANT_SECONDS)
+            asyncio._set_running_loop(None)  # where the loop could not even say that it left off
 
 
 def _runs_a_loop() -> bool:

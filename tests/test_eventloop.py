@@ -320,3 +320,37 @@ def test_the_thread_ends_whenever_it_is_closed() -> None:
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         for future in [pool.submit(some, seed) for seed in range(4)]:
             future.result(6 * LONG)
+
+
+# ── want ────────────────────────────────────────────────────────────────────────
+
+
+class Starved(asyncio.SelectorEventLoop):
+    """A loop that finds no memory for its rounds, now and then."""
+
+    rounds = 0
+
+    def _run_once(self) -> None:
+        self.rounds += 1
+        if self.rounds % 2:
+            raise MemoryError
+        super()._run_once()  # type: ignore[misc]
+
+
+def test_where_memory_is_wanting_for_a_moment_the_thread_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else all who wait for it, and all who ask later, would wait for ever."""
+    monkeypatch.setattr(asyncio, "new_event_loop", Starved)
+    loop = LoopThread()
+    assert loop.run(_sum(2)) == 1
+    assert loop.run(_sum(3)) == 3
+    monkeypatch.setattr(Starved, "_run_once", asyncio.SelectorEventLoop._run_once)  # type: ignore[attr-defined]
+    loop.close()
+
+
+def test_where_a_call_gets_no_thread_of_its_own_it_is_told(loop: LoopThread) -> None:
+    assert loop.run(_sum(0)) == 0  # the loop has its own
+    with no_threads(), pytest.raises(StorageError, match="no thread can be started"):
+        loop.run(_sum(3))
+    assert loop.run(_sum(10)) == 45

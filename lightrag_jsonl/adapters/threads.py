@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
+from lightrag_jsonl.concurrency import Pool
 from lightrag_jsonl.forks import Home
 
 Result = TypeVar("Result")
@@ -20,11 +20,11 @@ class Threads:
     def __init__(self, most: int | None = None) -> None:
         self._most = most
         self._home = Home()
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: Pool | None = None
 
     async def run(self, call: Callable[[], Result]) -> Result:
         """What `call` returns, in the context that it is asked for in."""
         if self._pool is None or not self._home.is_here:
-            self._pool, self._home = ThreadPoolExecutor(self._most, "lightrag-jsonl-call"), Home()
+            self._pool, self._home = Pool(self._most, "lightrag-jsonl-call"), Home()
         called = partial(contextvars.copy_context().run, call)
         return await asyncio.get_running_loop().run_in_executor(self._pool, called)

@@ -57,7 +57,7 @@ class _Group(click.Group):
         try:
             with _reader_may_leave():
                 return super().invoke(context)
-        except (LightRAGError, OSError, KeyboardInterrupt) as error:
+        except (LightRAGError, OSError, MemoryError, KeyboardInterrupt) as error:
             if context.params.get("debug"):
                 raise
             say(_told(error), err=True)
@@ -90,6 +90,8 @@ def _reader_may_leave() -> Iterator[None]:
 def _told(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
+    if isinstance(error, MemoryError):
+        return "error: there is not enough memory; what was stored before is kept"
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return f"error: {where}{error.strerror or error}"

@@ -6,9 +6,9 @@ import asyncio
 import math
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from lightrag_jsonl.concurrency import Pool
 from lightrag_jsonl.errors import StorageError
 
 Result = TypeVar("Result")
@@ -24,7 +24,7 @@ class SearchThread:
     """
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, "lightrag-jsonl-query")
+        self._pool = Pool(1, "lightrag-jsonl-query")
         self._lasted = math.inf
         self._closed = False
 

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from lightrag_jsonl.concurrency import started_thread
+from lightrag_jsonl.concurrency import despite_want, started_thread
 from lightrag_jsonl.errors import LightRAGError, LockedError, StorageError
 from lightrag_jsonl.storage.lock import holder
 from lightrag_jsonl.storage.trouble import file_trouble, translated
@@ -92,20 +92,23 @@ class Writer:
 
     def _take_turn(self) -> bool:
         """Write what waits; tells whether more may come. Nothing of it is held once it is done."""
-        batch, last = self._gather(self._left())
+        batch: list[_Work[Any]] = []
+        last = False
         try:
+            last = self._gather(batch, self._left())
             with translated(self._path, who=partial(holder, self._path.parent)):
                 self._write(batch)
         except (LightRAGError, sqlite3.Error, OSError, MemoryError) as error:
-            self._after_trouble(error)
+            despite_want(self._after_trouble, error)
             for work in batch:
                 work.fail(error)
-            _tell(batch)
+            despite_want(_tell, batch)
         return not last
 
-    def _gather(self, timeout: float | None) -> tuple[list[_Work[Any]], bool]:
-        """The jobs for one transaction, none if none came in time; True once there will be no more."""
-        batch: list[_Work[Any]] = []
+    def _gather(self, batch: list[_Work[Any]], timeout: float | None) -> bool:
+        """Put the jobs for one transaction into `batch`, none if none came in time; True once there
+        will be no more.
+        """
         patient = True
         try:
             work = self._next or self._jobs.get(timeout=timeout)
@@ -113,17 +116,17 @@ class Writer:
             while work is not None:
                 if not work.how.single and batch:
                     self._next = work
-                    return batch, False
+                    return False
                 batch.append(work)
                 if not work.how.single or len(batch) >= GROUP_LIMIT:
-                    return batch, False
+                    return False
                 patient = patient and not work.how.urgent
                 work = (
                     self._jobs.get(timeout=COMPANY_SECONDS) if patient else self._jobs.get_nowait()
                 )
         except queue.Empty:
-            return batch, False
-        return batch, True
+            return False
+        return True
 
     def _left(self) -> float | None:
         """The seconds until what is committed has to be flushed; None where all is flushed."""
@@ -247,13 +250,13 @@ class _Work(Generic[Result]):
     def finish(self) -> None:
         """Tell who waits; for a future of asyncio, in its own loop."""
         result, error = self._done
-        self._done = None, None  # an error knows this job, too: held, both would outlive their use
         if self.future.done():  # nobody waits any more
-            return
-        if error is None:
+            pass
+        elif error is None:
             self.future.set_result(result)  # type: ignore[arg-type]
         else:
             self.future.set_exception(error)
+        self._done = None, None  # an error knows this job, too: held, both would outlive their use
 
 
 def _commit_together(connection: sqlite3.Connection, batch: Sequence[_Work[Any]]) -> bool:
@@ -262,7 +265,7 @@ def _commit_together(connection: sqlite3.Connection, batch: Sequence[_Work[Any]]
     connection.execute("BEGIN" if batch[0].how.reads else "BEGIN IMMEDIATE")
     good = all(work.run(connection) for work in batch)
     connection.execute("COMMIT" if good else "ROLLBACK")
-    _tell(batch)
+    despite_want(_tell, batch)
     return good and connection.total_changes > before
 
 
@@ -281,4 +284,4 @@ def _tell(batch: Sequence[_Work[Any]]) -> None:
 
 def _finish(works: Sequence[_Work[Any]]) -> None:
     for work in works:
-        work.finish()
+        despite_want(work.finish)

@@ -20,7 +20,8 @@ from lightrag_jsonl.explain.events import End
 from lightrag_jsonl.indexing import repairing
 from lightrag_jsonl.protocols import Vectors
 from lightrag_jsonl.storage import database as storage_database
-from lightrag_jsonl.storage.database import FILE_NAME
+from lightrag_jsonl.storage import settings
+from lightrag_jsonl.storage.database import FILE_NAME, Database
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.types import Completion, Document, DocumentStatus, Message
 from tests.indexing.kit import damage, entity, index, problems, read_names, stored, view
@@ -580,3 +581,33 @@ async def test_upkeep_beside_its_own_reembed_waits_for_it(
         await upkeep
         assert (await rag.status()).embedder == "new"
     assert problems(tmp_path) == []
+
+
+# ── want of memory ──────────────────────────────────────────────────────────────
+
+
+class Starved(asyncio.SelectorEventLoop):
+    """A loop that is told nothing by other threads so many times, for want of memory."""
+
+    wants = 0
+
+    def call_soon_threadsafe(self, *arguments: Any, **more: Any) -> asyncio.Handle:
+        if self.wants:
+            self.wants -= 1
+            raise MemoryError
+        return super().call_soon_threadsafe(*arguments, **more)
+
+
+def test_who_waits_for_a_write_is_told_as_soon_as_there_is_memory(tmp_path: Path) -> None:
+    """What was committed is not called failed, and the thread lives to write the next."""
+    loop = Starved()
+    with contextlib.closing(loop), contextlib.closing(Database(tmp_path)) as database:
+
+        async def write(value: str) -> None:
+            loop.wants = 3
+            await database.committed(lambda c: settings.record(c, {"note": value}))
+
+        for value in ("one", "two"):
+            loop.run_until_complete(asyncio.wait_for(write(value), LONG))
+            with database.reading() as connection:
+                assert settings.read(connection)["note"] == value
