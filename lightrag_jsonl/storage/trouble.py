@@ -46,7 +46,8 @@ def translated(path: Path, who: Callable[[], str] = lambda: SOMEBODY) -> Iterato
             ) from error
         if "readonly" in text:
             raise StorageError(
-                f"{path} cannot be written to: check the permissions of its folder", path=path
+                f"{path} cannot be written to: check its permissions, and those of its folder",
+                path=path,
             ) from error
         if getattr(error, "sqlite_errorname", "") in UNSHARED:
             raise no_sharing(path) from error
