@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -17,10 +18,12 @@ from lightrag_jsonl.naming import (
     is_acronym,
     numbers_agree,
     read_name,
+    titles_agree,
 )
 from lightrag_jsonl.neighbours import nearest_neighbours
 from lightrag_jsonl.storage import reading
 from lightrag_jsonl.storage.snapshot import Snapshot
+from lightrag_jsonl.text import sentence_spans
 
 NEAREST = 6  # neighbours of an entity that are looked at, itself included
 SIMILAR = 0.85  # cosine from which two entities of one type are proposed
@@ -122,15 +125,28 @@ def _acronyms(known: Known) -> Iterator[Proposal]:
 
 
 def _alike(snapshot: Snapshot, known: Known) -> Iterator[Proposal]:
-    """Entities of one type whose names and descriptions mean nearly the same."""
+    """Entities of one type whose names and descriptions mean nearly the same.
+
+    Not those that one sentence tells of: it makes them alike, and names them beside each other.
+    """
+    told = lru_cache(maxsize=10_000)(partial(_sentences, snapshot))
     ids, neighbours, cosines = nearest_neighbours(snapshot.vectors["entity"], NEAREST)
     places, columns = np.nonzero((cosines >= SIMILAR) & (neighbours >= 0))
     for place, column in zip(places.tolist(), columns.tolist(), strict=True):
         one, other = int(ids[place]), int(neighbours[place, column])
-        if one < other and one in known and other in known and _same_type(known[one], known[other]):
+        if not (one < other and one in known and other in known):
+            continue
+        if _same_type(known[one], known[other]) and not told(one) & told(other):
             cosine = float(cosines[place, column])
             score = LIKENESS * (cosine - SIMILAR) / (1 - SIMILAR)
             yield (one, other), Evidence("meaning", f"cosine {cosine:.2f}", round(score, 4))
+
+
+def _sentences(snapshot: Snapshot, row: int) -> frozenset[str]:
+    """What is told of an entity."""
+    query = "SELECT description FROM entities WHERE id = ?"
+    (told,) = snapshot.connection.execute(query, (row,)).fetchone()
+    return frozenset(told[start:end] for start, end in sentence_spans(told))
 
 
 def _spellings(known: Known) -> Iterator[Proposal]:
@@ -165,7 +181,7 @@ def _judged(
 ) -> Duplicate | None:
     """A pair with all that speaks for and against it; None where too little does."""
     one, other = known[pair[0]], known[pair[1]]
-    if not numbers_agree(one.name, other.name):
+    if not (numbers_agree(one.name, other.name) and titles_agree(one.name, other.name)):
         return None
     evidence = [*said, *_company(snapshot, pair)]
     kinds = {item.kind for item in evidence}

@@ -18,6 +18,9 @@ _LEGAL_FORMS = (
     "oy ab kg pte pty group holdings"
 )
 _TITLES = "mr mrs ms miss dr prof professor sir dame lady lord st saint the"
+_HIS = frozenset(["mr", "sir", "lord"])
+_HERS = frozenset(["mrs", "ms", "miss", "dame", "lady"])
+_CJK_HIS, _CJK_HERS = ("先生",), ("女士", "夫人", "太太", "小姐")
 _SMALL_WORDS = "a an and at by de del der des di du for in la le of on the to van von"
 _PASSED_OVER = frozenset(f"{_LEGAL_FORMS} {_TITLES}".split())
 _SMALL = frozenset(_SMALL_WORDS.split())
@@ -26,7 +29,7 @@ _CJK_ENDINGS = re.compile(
 )
 _ROMAN = re.compile(r"[ivxlc]+")
 _NUMBER = re.compile(r"\d+[a-z]*")
-_CJK_NUMBER = re.compile(r"[一二三四五六七八九十百千零〇甲乙丙丁]")
+_CJK_NUMBER = re.compile(r"[一二三四五六七八九十百千零〇甲乙丙丁]|\d+")
 _TURNED = re.compile(r"^([^,]+),\s*([^,]+)$")  # "Smith, John"
 _ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 
@@ -109,7 +112,20 @@ def numbers_agree(one: Name, other: Name) -> bool:
     return one.numbers == other.numbers
 
 
+def titles_agree(one: Name, other: Name) -> bool:
+    """Whether no title tells two names apart; "Mr. Smith" and "Mrs. Smith" are two people."""
+    return {_title(one), _title(other)} != {"his", "hers"}
+
+
 # ── helpers ─────────────────────────────────────────────────────────────────────
+
+
+def _title(name: Name) -> str:
+    """Whose title the name begins with, or in Chinese ends with: "his", "hers", or "" for none."""
+    for whose, words, endings in (("his", _HIS, _CJK_HIS), ("hers", _HERS, _CJK_HERS)):
+        if name.text.endswith(endings) if name.cjk else words.intersection(name.words[:2]):
+            return whose
+    return ""
 
 
 def _words(text: str, cjk: bool) -> list[str]:

@@ -18,6 +18,7 @@ from lightrag_jsonl.naming import (
     is_acronym,
     numbers_agree,
     read_name,
+    titles_agree,
 )
 from lightrag_jsonl.types import Record
 
@@ -109,12 +110,31 @@ def test_one_letter_may_be_a_slip(one: str, other: str, alike: bool) -> None:
         ("Terminal 1", "Terminal 2", False),
         ("Terminal 1A", "Terminal 1B", False),
         ("第一医院", "第二医院", False),
+        ("5吨", "50万吨", False),
+        ("第１中学", "第1中学校", True),
         ("Apollo 11", "Apollo-11", True),
     ],
 )
 def test_numbers_tell_names_apart(one: str, other: str, agree: bool) -> None:
     """Arabic, Roman and Chinese numbers must be the same."""
     assert numbers_agree(read_name(one), read_name(other)) is agree
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "agree"),
+    [
+        ("Mr. Fezziwig", "Mrs. Fezziwig", False),
+        ("The Lord Mayor", "The Lady Mayor", False),
+        ("王小明先生", "王小明女士", False),
+        ("Mr. Fezziwig", "Fezziwig", True),
+        ("Sir Isaac", "Mr. Isaac", True),
+        ("Lord", "The Sirens", True),
+    ],
+)
+def test_titles_of_a_man_and_a_woman_tell_names_apart(one: str, other: str, agree: bool) -> None:
+    """Other titles, and none at all, do not."""
+    assert titles_agree(read_name(one), read_name(other)) is agree
+    assert titles_agree(read_name(other), read_name(one)) is agree
 
 
 @given(st.text(min_size=1, max_size=40))
@@ -168,6 +188,29 @@ def test_numbered_names_are_not_proposed(tmp_path: Path) -> None:
     names = [("Terminal 1A", "Terminal 1B"), ("Henry IV", "Henry V"), ("第一医院", "第二医院")]
     found = _proposed(tmp_path / "kb", [(name, "thing") for pair in names for name in pair])
     assert not {frozenset((p.name, p.into)) for p in found} & {frozenset(pair) for pair in names}
+
+
+def test_a_couple_is_not_proposed(tmp_path: Path) -> None:
+    """Mr. and Mrs. Fezziwig share a core, and are two people."""
+    found = _proposed(tmp_path / "kb", [("Mr. Smith", "person"), ("Mrs. Smith", "person")])
+    assert found == ()
+
+
+def test_what_one_sentence_tells_of_is_not_alike_for_that(tmp_path: Path) -> None:
+    """Without a model every name of a sentence is told of by all of it; that makes no two one."""
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert("Werner Heisenberg taught Paul Dirac and Wolfgang Pauli in Leipzig for years.")
+        assert {"Paul Dirac", "Wolfgang Pauli"} <= set(rag.graph)
+        assert rag.duplicates() == ()
+        words = "labourers carried heavy wooden crates between harbour warehouses every morning"
+        told = (f"{words} singing", f"singing {words}")
+        names = ("Harbour Labourers", "Labourers Harbour")
+        records: list[Record] = [
+            {"type": "entity", "name": name, "entity_type": "x", "description": text}
+            for name, text in zip(names, told, strict=True)
+        ]
+        rag.insert_records(Document(". ".join(names), id="d"), records)
+        assert "meaning" in _kinds(rag.duplicates(), *names)
 
 
 def test_what_was_merged_is_proposed_no_more(tmp_path: Path) -> None:
