@@ -26,6 +26,7 @@ NAME_LIMIT = 600  # spans of the question that are looked up
 TEXT_HITS = 100  # chunks a text lane proposes at least
 _WORD = re.compile(rf"([{CJK}])|[^\s{CJK}]+")
 _POSSESSIVE = re.compile(r"['’]s?\W*$")
+_AROUND = "?!.,;:…？！。，、；：\"“”'‘’()（）[]《》〈〉「」『』【】"
 PASSAGES = 20  # whose facts are looked at where there are no vectors
 QUESTION_WEIGHT = 2.0  # of the whole question beside each keyword, among relations
 
@@ -110,8 +111,13 @@ def _names_in(
     for start, end, key in spans:
         if key in known and not any(start < right and left < end for left, right in taken):
             taken.append((start, end))
-            names.setdefault(known[key], question[start:end])
+            names.setdefault(known[key], _as_named(question[start:end]))
     return names
+
+
+def _as_named(span: str) -> str:
+    """A name without what only the question puts around it."""
+    return _POSSESSIVE.sub("", span).strip(_AROUND) or span
 
 
 def _spans(question: str) -> list[tuple[int, int, str]]:

@@ -24,3 +24,22 @@ async def test_a_named_entity_without_relations_comes_before_its_neighbours(
         param = QueryParam(mode=mode, ll_keywords=("Liu Bei",), max_entity_tokens=40)
         context = await rag.retrieve("What did Liu Bei do?", param=param)
         assert context.entities[0].name == "Liu Bei"
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("Who is Liu Bei?", "Liu Bei"),
+        ("What is “Liu Bei’s”, then?", "Liu Bei"),
+        ("谁是（刘备）？", "刘备"),
+        ("Is C++, or C, older?", "C++"),
+    ],
+)
+async def test_why_quotes_the_name_and_not_what_stands_around_it(
+    tmp_path: Path, question: str, name: str
+) -> None:
+    """Marks of the question are no part of the name, marks of the name are."""
+    async with index(tmp_path) as rag:
+        await rag.insert_records(Document(name, id="a"), [entity(name, "Known.")])
+        context = await rag.retrieve(question, mode="local")
+        assert f"named “{name}”" in context.entities[0].why
