@@ -60,6 +60,17 @@ def test_the_subject_of_a_text_is_an_entity() -> None:
     assert found(f"Trial and Error (1997) is a film. {body}")["Trial and Error"] == "work"
 
 
+def test_a_heading_describes_nothing() -> None:
+    """It repeats a name; only what stands nowhere else is described by it."""
+    text = (
+        "# Cavendish Laboratory\n\nThe Cavendish Laboratory opened in Cambridge.\n\n## Niels Bohr"
+    )
+    told = {one.name: one.description for one in extract_text(text, language="en").entities}
+
+    assert told["Cavendish Laboratory"] == "The Cavendish Laboratory opened in Cambridge."
+    assert told["Niels Bohr"] == "## Niels Bohr"
+
+
 def test_chinese_names_are_neither_joined_nor_cut() -> None:
     """What the segmenter joins to a name is taken off, the pieces of a name are put together."""
     entities = found(CHINESE, "zh")

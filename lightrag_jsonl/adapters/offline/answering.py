@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from lightrag_jsonl.adapters.offline import chinese_words, english_words
 from lightrag_jsonl.adapters.offline.keywords import find_keywords
-from lightrag_jsonl.adapters.offline.phrases import TAG
+from lightrag_jsonl.adapters.offline.phrases import HEADING, TAG
 from lightrag_jsonl.adapters.offline.reading import written_in
 from lightrag_jsonl.markers import MARKER
 from lightrag_jsonl.text import is_cjk, is_lone, search_terms, sentence_spans
@@ -105,7 +105,7 @@ def _headed(text: str, title: str) -> Iterator[tuple[str, str]]:
     """
     headings: list[str] = []
     for line in _lines(text):
-        if _HEADING.match(line) or line == title:
+        if HEADING.match(line) or line == title:
             headings.append(line)
         else:
             yield " ".join(headings), line
@@ -117,9 +117,6 @@ def _lines(text: str) -> Iterator[str]:
     """The sentences of a text, each on one line."""
     lines = (_on_one_line(text[start:end]) for start, end in sentence_spans(text))
     return (line for line in lines if len(line) > 2)
-
-
-_HEADING = re.compile(r"#{1,6}\s")
 
 
 _CODE_OR_MARK = re.compile(rf"`[^`]*`| ?{MARKER.pattern}")

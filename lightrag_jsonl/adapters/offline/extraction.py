@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
 
-from lightrag_jsonl.adapters.offline.phrases import TAG, Phrase, Sentence
+from lightrag_jsonl.adapters.offline.phrases import HEADING, TAG, Phrase, Sentence
 from lightrag_jsonl.adapters.offline.reading import read, type_name
 from lightrag_jsonl.adapters.threads import Threads
 from lightrag_jsonl.text import has_cjk, name_key
@@ -107,7 +107,9 @@ def _mention(
 ) -> EntityMention:
     votes = found.sorts
     _, sort = min(votes, key=lambda vote: (not vote[0], -votes[vote], vote[1]))
-    quoted = [_quote(text, sentences[at]) for at in found.sentences[:_ENTITY_SENTENCES]]
+    telling = [at for at in found.sentences if not HEADING.match(text, sentences[at].start)]
+    telling = (telling or found.sentences)[:_ENTITY_SENTENCES]
+    quoted = [_quote(text, sentences[at]) for at in telling]
     joined = quoted[0]
     for more in quoted[1:]:
         if len(joined) + len(more) < _DESCRIPTION:

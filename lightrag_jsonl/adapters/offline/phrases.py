@@ -19,6 +19,7 @@ Sort: TypeAlias = Literal[
     "date",
     "quantity",
 ]
+HEADING = re.compile(r"#{1,6}\s")  # of Markdown, at the beginning of a sentence
 TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")  # of markup, which is not what a text says
 
 
