@@ -74,8 +74,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Names that bring further modules with them: each is imported when it is first used. The ports among
-# them are not in `__all__`: `import *` would hide a model's own class `LLM`.
+# Names whose modules take time to import: each is imported when it is first used. The ports among
+# them are not in `__all__`, so that `import *` cannot replace a user's own class `LLM`.
 _LATE = {
     "Answerer": "lightrag_jsonl.protocols",
     "AsyncLightRAG": "lightrag_jsonl.rag",

@@ -1,4 +1,4 @@
-"""The one door to the model: render, look in the cache, call, keep what was paid for, read the answer."""
+"""The one door to the model: render, look in the cache, call, store the answer, parse it."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ from lightrag_jsonl.types import (
     Usage,
 )
 
-TRIES = 3  # of a call that failed in passing, beside the retries an adapter makes on its own
+TRIES = 3  # attempts at a call with transient errors, besides an adapter's own retries
 FIRST_PAUSE = 0.5  # seconds; doubled at each further try, unless the server says otherwise
 LONGEST_PAUSE = 60.0
-CUT_OFF = Usage(calls=1)  # what is known of the cost of a call that was not heard to its end
+CUT_OFF = Usage(calls=1)  # the known cost of a call whose answer did not arrive whole
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's answer; `usage` is what it cost now: nothing where it came from the cache, and with
-    it any empty ones before it.
+    """A model's answer; `usage` is what it cost now, with empty answers before it; nothing if it
+    was cached.
     """
 
     messages: tuple[Message, ...]
@@ -72,12 +72,12 @@ class Reply:
 
     @property
     def said(self) -> str:
-        """The same without the thought that it begins with; "" where there is nothing else."""
+        """The text without the model's thoughts at its beginning; "" if there is nothing else."""
         return without_thought(self.text)
 
     @property
     def shown(self) -> str:
-        """What a reader gets: what is said, or the thought where there is nothing else."""
+        """What readers are shown: the text without thoughts, or the thoughts if there is nothing else."""
         return self.said or self.text
 
     @property
@@ -88,7 +88,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """A JSONL answer, read."""
+    """A JSONL answer and the records read from it."""
 
     reply: Reply
     result: JsonlResult
@@ -96,9 +96,9 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What the model is asked; `prompt` names what led to it, `teller` hears it being written.
+    """A request to the model; `prompt` names the prompt, `teller` is given the answer as it is written.
 
-    Who is `spoken` to is to get a text: an empty one is no answer.
+    `spoken` means that a person will read the answer: an empty one counts as a failure.
     """
 
     prompt: str
@@ -113,7 +113,7 @@ class _Request:
     teller: Teller | None = None
 
     def __post_init__(self) -> None:
-        """What UTF-8 cannot hold may have come in with a question's wishes; no model could read it."""
+        """Replace what UTF-8 cannot hold: a question may bring it in, and no model could read it."""
         clean = tuple(
             message
             if (text := sanitize(message.content)) is message.content
@@ -124,15 +124,14 @@ class _Request:
 
     @property
     def begun(self) -> bool:
-        """Whether a part of the answer is told already."""
+        """Whether part of the answer was passed on already."""
         return self.teller is not None and self.teller.begun
 
 
 class Ask:
-    """Asks one model with one set of prompts; at most `max_concurrent_calls` are in flight from one
-    event loop.
+    """Asks one model with one set of prompts; limits the calls in flight from each event loop.
 
-    Without `keep` the cache is read but never written: a rehearsal with a model that only pretends.
+    Without `keep` the cache is read but never written, for rehearsals with a simulated model.
     """
 
     def __init__(
@@ -146,7 +145,9 @@ class Ask:
         keep: bool = True,
     ) -> None:
         self._llm = llm
-        self._constrained = llm if isinstance(llm, ConstrainedLLM) else None  # slow to find out
+        self._constrained = (
+            llm if isinstance(llm, ConstrainedLLM) else None
+        )  # checking a protocol is slow
         self._streaming = llm if isinstance(llm, StreamingLLM) else None
         self._keeps = keep
         self.prompts = prompts
@@ -158,7 +159,7 @@ class Ask:
 
     @property
     def slots(self) -> Slots:
-        """Those of the running event loop."""
+        """The slots of the running event loop."""
         return self._slots.here
 
     @property
@@ -168,7 +169,7 @@ class Ask:
 
     @property
     def llm(self) -> LLM:
-        """The model; `ConfigError` where there is none."""
+        """The model; `ConfigError` if there is none."""
         if self._llm is None:
             raise ConfigError("this needs a model: pass llm=… (or --llm on the command line)")
         return self._llm
@@ -187,11 +188,11 @@ class Ask:
         new: bool = False,
         spoken: bool = False,
     ) -> Reply:
-        """The model's text; `then` are further messages after the rendered prompt.
+        """The model's text; `then` holds further messages after the rendered prompt.
 
-        `turn` says who goes first where all `slots` are taken. What is `new`, since `then` holds
-        an answer that was only just paid for, is not looked for in the cache. Where somebody is
-        `spoken` to, an empty text is an `LLMError`.
+        `turn` is the priority when all `slots` are taken. `new` skips the look in the cache: `then`
+        holds an answer that was only just paid for, so there can be no follow-up to it yet. With
+        `spoken`, an empty text is an `LLMError`.
         """
         messages = (*self.prompts.render(prompt, variables), *then)
         request = _Request(prompt, messages, "text", max_tokens, turn=turn, new=new, spoken=spoken)
@@ -205,10 +206,10 @@ class Ask:
         *,
         normalize: Callable[[Json], Json] | None = None,
     ) -> Json:
-        """The model's JSON value, checked; an unreadable answer is asked for once more.
+        """The model's JSON value, checked against the schema; an unreadable answer is asked for once more.
 
-        `ResponseError` where that one cannot be read, either. `normalize` runs on the value before
-        the schema.
+        If that one is unreadable, too, `ResponseError` is raised. `normalize` is applied before the
+        schema.
         """
         request = _Request(prompt, self.prompts.render(prompt, variables), "json")
         for last in (False, True):
@@ -216,7 +217,7 @@ class Ask:
             try:
                 return self.prompts.parse_json(reply.text, prompt=prompt, normalize=normalize)
             except ResponseError:
-                with contextlib.suppress(StorageError):  # nor was it kept, then
+                with contextlib.suppress(StorageError):  # then it was not stored either
                     await self.forget(reply)
                 if last:
                     raise
@@ -235,10 +236,10 @@ class Ask:
         turn: int = QUESTION,
         new: bool = False,
     ) -> Records:
-        """The model's records, held to the prompt's schema, or to the one that `variables` bring.
+        """The model's records, checked against the prompt's schema, or one given in `variables`.
 
-        `turn` and `new` are those of `text`. `normalize` runs on each record before the schema;
-        `names` limits entity names where the model's server can be held to them.
+        `turn` and `new` are as in `text`. `normalize` is applied to each record before the schema;
+        `names` limits entity names if the model's server can enforce that.
         """
         messages = (*self.prompts.render(prompt, variables), *then)
         schema = self.prompts.schema(prompt, variables)
@@ -255,16 +256,16 @@ class Ask:
         replies: list[Reply] | None = None,
         spending: Spending | None = None,
     ) -> Told[str]:
-        """The model's text in pieces; a cached answer, or one of a model that cannot stream, is one piece.
+        """The model's text in pieces; a single piece if it is cached or the model cannot stream.
 
-        The model writes on while they wait to be read; leaving them before the end stops it. The
-        whole answer is added to `replies` at the end.
+        The model does not wait for the reader; leaving the iterator early stops it. At the end the
+        whole reply is appended to `replies`.
         """
         request = _Request(prompt, self.prompts.render(prompt, variables), spoken=True)
         return Told(partial(self._tell, request, replies, spending))
 
     async def chat(self, messages: Sequence[Message], spending: Spending | None = None) -> Reply:
-        """The model's text for a conversation that no prompt of ours leads."""
+        """The model's answer to a conversation, without a prompt of ours."""
         return await self._reply(_Request("chat", tuple(messages), spoken=True), spending)
 
     def stream_chat(
@@ -284,7 +285,7 @@ class Ask:
         spending: Spending | None,
         pieces: asyncio.Queue[str | None],
     ) -> None:
-        """Have an answer told: as it is written, or whole where it was written before."""
+        """Pass an answer on: as it is written, or in one piece if it was cached."""
         teller = Teller(pieces)
         reply = await self._reply(replace(request, teller=teller), spending)
         if not teller.begun:
@@ -293,7 +294,7 @@ class Ask:
             replies.append(reply)
 
     async def forget(self, reply: Reply) -> None:
-        """Take an unusable answer out of the cache, so that the next call asks anew."""
+        """Remove an unusable answer from the cache, so that the next call asks again."""
         await self._write(lambda connection: cache.drop_completions(connection, [reply.key]))
 
     # ── one call ────────────────────────────────────────────────────────────────
@@ -310,12 +311,12 @@ class Ask:
             shared = in_flight.get(key)
             if shared is None:
                 break
-            try:  # the same request is being paid for: share its answer
+            try:  # the same request is in flight: share its answer
                 return Reply(request.messages, await asyncio.shield(shared), key, True)
             except asyncio.CancelledError:
                 if is_cancelled() or not shared.cancelled():
                     raise
-            except LightRAGError as error:  # each has one of its own: it tells what that one paid
+            except LightRAGError as error:  # a copy for each caller, since `usage` will differ
                 raise _again(error) from error
         future = asyncio.get_running_loop().create_future()
         in_flight[key] = future
@@ -326,7 +327,7 @@ class Ask:
                 future.cancel()
             else:
                 future.set_exception(error)
-                future.exception()  # seen: nobody else may be waiting
+                future.exception()  # mark it as retrieved: perhaps nobody else waits
             raise
         else:
             future.set_result(done)
@@ -337,15 +338,16 @@ class Ask:
     async def _pay(
         self, request: _Request, key: bytes, spending: Spending
     ) -> tuple[Completion, Usage]:
-        """Call the model and commit its answer before anyone sees it; with it goes what was paid.
+        """Call the model and commit its answer before anyone sees it; returns it with what was paid.
 
-        What a chunk says has to be kept, or the insert ends; who asks a question is answered anyway.
+        If an answer about a chunk cannot be stored, that is an error; an answer to a question is
+        still given.
         """
         async with self.slots.taken(request.turn):
             spending.check()
             started = time.monotonic()
             done, spent = await self._call(request, spending)
-            done = replace(done, text=sanitize(done.text))  # half an emoji could not be kept
+            done = replace(done, text=sanitize(done.text))  # half an emoji could not be stored
             log.debug(
                 "%s: %d in, %d out, %.2f s",
                 request.prompt,
@@ -354,18 +356,21 @@ class Ask:
                 time.monotonic() - started,
             )
             needed = request.turn != QUESTION
-            keeping = self._keep(request.prompt, key, done, needed=needed)  # so few can be lost
+            keeping = self._keep(
+                request.prompt, key, done, needed=needed
+            )  # at once, so that few can be lost
             if request.teller is None:
                 await keeping
-            else:  # who leaves at the last piece may ask the same at once
+            else:  # a reader who leaves at the last piece may ask the same again
                 await uncut(keeping)
         return done, spent
 
     async def _call(self, request: _Request, spending: Spending) -> tuple[Completion, Usage]:
-        """The model's answer, after a few tries where it failed in passing, and what all of them cost.
+        """The model's answer, and the cost of all attempts; transient errors are retried.
 
-        What may have been paid and not been heard is not tried again: the adapter did that already,
-        and a model that is slower than its timeout would be paid for every try.
+        A call that may have been billed although no answer arrived is not repeated here: the
+        adapter has done so already, and a model slower than its timeout would be paid for every
+        attempt.
         """
         pause, spent = FIRST_PAUSE, Usage()
         for attempt in range(1, TRIES + 1):
@@ -388,9 +393,9 @@ class Ask:
         raise AssertionError("unreachable")
 
     async def _counted(self, request: _Request, spending: Spending) -> tuple[Completion, Usage]:
-        """One try and its cost, which counts whatever comes of it: an answer has at least one call.
+        """One attempt and its cost, which is counted even if it fails; an answer is at least one call.
 
-        Of one that was cut off the cost is a call of which nobody told the tokens.
+        An attempt that was cut off counts as a call without tokens, since nobody reported them.
         """
         try:
             done = await self._once(request)
@@ -405,7 +410,7 @@ class Ask:
         return done, cost
 
     async def _once(self, request: _Request) -> Completion:
-        """What the model says to it; whatever a model that the user wrote does, an `LLMError` tells."""
+        """The model's answer; whatever else a user's own model does becomes an `LLMError`."""
         name = self.llm.name
         cancelled = LLMError(f"{name} cancelled its own call", transient=True, unheard=True)
         try:
@@ -420,7 +425,7 @@ class Ask:
         return sound(done, name)
 
     def _check(self, request: _Request, done: Completion) -> None:
-        """`LLMError` where who is spoken to is left without a word; the log tells of a cut answer."""
+        """Raise `LLMError` if a person would get an empty answer; log a warning about a cut one."""
         name, cut = self.llm.name, done.finish == "length"
         if _wanting(request, done):
             limit = " before its token limit" if cut else ""
@@ -460,7 +465,8 @@ class Ask:
                 lambda connection: cache.put_completion(
                     connection, key, done, model=self.llm.name, prompt=prompt, at=self._clock()
                 ),
-                urgent=self._keeping >= self.slots.in_use,  # no other answer can come before
+                urgent=self._keeping
+                >= self.slots.in_use,  # all calls in flight are waiting for this write
             )
         except StorageError as error:
             if needed:
@@ -475,7 +481,7 @@ class Ask:
 
 
 def _again(error: LightRAGError) -> LightRAGError:
-    """The same error anew, whatever the `__init__` of its class takes."""
+    """A copy of an error, whatever arguments its class takes."""
     kind = type(error)
     again = kind.__new__(kind, *error.args)
     again.__dict__.update(error.__dict__)
@@ -483,17 +489,17 @@ def _again(error: LightRAGError) -> LightRAGError:
 
 
 def _wanting(request: _Request, done: Completion) -> bool:
-    """Whether who asked is left without a word."""
+    """Whether a person would get an empty answer."""
     return request.spoken and not done.text.strip()
 
 
 def request_key(
     model: str, messages: Sequence[Message], response_type: ResponseType, max_tokens: int | None
 ) -> bytes:
-    """What a completion is kept under: the model's name and all of the request, hashed.
+    """The cache key of a completion: a hash of the model's name and the whole request.
 
-    That is SHA-256 of `json.dumps([model, response type, max_tokens, [[role, content], …]])` with
-    the text as it is; orjson writes long texts several times as fast.
+    It is the SHA-256 of `json.dumps([model, response type, max_tokens, [[role, content], …]])`,
+    with non-ASCII text as it is. orjson writes long texts several times as fast as `json`.
     """
     begin = json.dumps([model, response_type, max_tokens], ensure_ascii=False)[:-1].encode()
     turns = [

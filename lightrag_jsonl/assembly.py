@@ -31,7 +31,7 @@ OURS = (FittedTokenizer, TiktokenTokenizer)
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What an index is put together from."""
+    """What an index is assembled from."""
 
     parts: Parts
     tokenizer: Tokenizer | None
@@ -45,7 +45,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """One index, ready for use."""
+    """One assembled index."""
 
     setup: Setup
     tokenizer: Tokenizer
@@ -62,7 +62,7 @@ class Engine:
 
 
 def connect(database: Database, setup: Setup) -> Engine:
-    """Check that the folder fits the parts, and connect them; `SettingsError` where it does not."""
+    """Assemble an index; `SettingsError` if the folder was built with other parts."""
     parts, options = setup.parts, setup.options
     tokenizer = _fitting_tokenizer(database, setup)
     keeper = SnapshotKeeper(database, embedder=parts.embedder.name)
@@ -102,7 +102,7 @@ def connect(database: Database, setup: Setup) -> Engine:
 
 
 def rehearsal(database: Database, setup: Setup, llm: LLM) -> LLMExtractor:
-    """An extractor that finds kept answers, asks `llm` for the others, and keeps nothing itself."""
+    """An extractor that takes answers from the cache, asks `llm` for all others, and stores nothing."""
     ask = Ask(
         llm,
         setup.prompts,
@@ -128,7 +128,7 @@ def _fitting_tokenizer(database: Database, setup: Setup) -> Tokenizer:
 
 
 def _recorded(setup: Setup, tokenizer: Tokenizer) -> Mapping[str, str]:
-    """What the first commit writes down, and every later opening is held to."""
+    """The settings that the first commit records, and that every later opening is compared with."""
     return {
         "embedder": setup.parts.embedder.name,
         "dim": str(setup.parts.embedder.dim),

@@ -1,8 +1,9 @@
-"""Extraction by batch files: what a model would be asked, written to a file; its answers, read back.
+"""Extraction by batch files: the requests to a model, written to a file, and its answers, read
+back.
 
-The real extraction leads the conversation, with a stand-in model that answers from the cache and
-notes what is not there yet. So every round asks for just what the rounds before have not answered:
-first turns, then resumptions and gleanings, and in the end summaries.
+Each round runs the real extraction with a stand-in for the model. It answers from the cache and
+collects the requests that have no answer yet: at first those about each chunk, later those that
+resume and glean, finally those for summaries.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from lightrag_jsonl.types import (
 Round = Literal["extraction", "summaries", "done"]
 
 URL = "/v1/chat/completions"
-MOST = 50_000  # requests a provider takes in one file
+MOST = 50_000  # requests that providers accept in one file
 SUMMARIZE = "summarize-descriptions"
 
 
@@ -46,7 +47,8 @@ SUMMARIZE = "summarize-descriptions"
 class BatchExport:
     """What was written: `requests` in `files`; `waiting` documents are not visible yet.
 
-    `round` says what is asked for; "done" that nothing is. `unchanged` documents were known.
+    `round` says what the requests are for, or "done" if nothing is left to ask. `unchanged` lists
+    documents that are in the index already.
     """
 
     round: Round
@@ -59,12 +61,15 @@ class BatchExport:
 
 @dataclass(frozen=True, slots=True)
 class BatchImport:
-    """What the results brought, and what `insert` says of the documents that became visible.
+    """What the results brought; `inserted` reports the documents that became visible.
 
-    `missing` requests have no usable result, `failed` (request, reason) among them. `doubled`
-    results came more than once, `known` ones were kept before, `kept` ones answer requests that
-    are not asked now (of an earlier export, or the next round) and are paid for, `unknown` ones
-    can be of no use, `unreadable` lines are no results. `requests` are there to export next.
+    - `answered`: requests that got their answer now. `missing`: requests without a usable result;
+      `failed` holds those of them that have a failed one, as (request, reason).
+    - `doubled`: further results for the same request. `known`: answers that were stored before.
+    - `kept`: answers, stored because they are paid for, to requests that are not asked now (from an
+      earlier export, or of the next round).
+    - `unknown`: results that are of no use here. `unreadable`: lines that are no results.
+    - `requests`: how many the next export will write.
     """
 
     answered: int
@@ -83,16 +88,16 @@ class BatchImport:
 
 
 class NotYetAnswered(BudgetError):
-    """A request whose answer is not in the cache; what was answered is kept, as with any limit."""
+    """The answer to a request is not in the cache. A `BudgetError`, so that the insert stops cleanly."""
 
 
 class Abandoned(LLMError):
-    """A request that is not waited for any longer: its chunk fails, its summary is put off."""
+    """A request that is given up: its chunk fails, or its summary is postponed."""
 
 
 @runtime_checkable
 class BatchLLM(LLM, Protocol):
-    """A model that can say what it would send."""
+    """A model whose adapter can return a request instead of sending it."""
 
     def request_body(
         self,
@@ -134,7 +139,7 @@ class _Collector:
 
 @dataclass(slots=True)
 class _Survey:
-    """What is asked for now, and the waiting documents whose answers are all there."""
+    """The requests of the next round, and the waiting documents whose answers are all there."""
 
     round: Round = "done"
     requests: dict[str, _Request] = field(default_factory=dict)
@@ -143,7 +148,7 @@ class _Survey:
 
 
 class Batch:
-    """The batch files of one index; `ConfigError` where no model is named or none would be asked."""
+    """The batch files of one index; `ConfigError` if there is no model that could be asked."""
 
     def __init__(self, database: Database, setup: Setup) -> None:
         if setup.parts.llm is None or setup.parts.extractor is not None:
@@ -162,9 +167,9 @@ class Batch:
     ) -> BatchExport:
         """Put documents on the waiting list, and write the requests of the next round.
 
-        Where there is none, a file of an earlier round does not stay there to be sent again.
-
-        `reasoning`: without temperature, and with the token limit such models take.
+        If there are none, a file left from an earlier round is removed, so that it is not sent
+        again. `reasoning` writes the requests without temperature and with the token limit that
+        reasoning models take.
         """
         check_target(str(path))
         unchanged, failures = await self._engine(NotYetAnswered).indexing.postpone(given)
@@ -184,10 +189,10 @@ class Batch:
         )
 
     async def take_back(self, paths: Sequence[Path], *, finish: bool = False) -> BatchImport:
-        """Keep the results, and make every document visible whose answers are all there.
+        """Store the results, and make every document visible whose answers are all there.
 
-        With `finish` nothing is waited for any longer: chunks without an answer count as failed,
-        for `retry`, and their documents become visible without them.
+        With `finish`, missing answers are given up: their chunks count as failed, to be retried
+        later, and their documents become visible without them.
         """
         asked = await self._survey()
         results = await asyncio.to_thread(Results.read, paths, asked.requests.keys())
@@ -215,7 +220,7 @@ class Batch:
     # ── what is to be asked ─────────────────────────────────────────────────────
 
     async def _survey(self) -> _Survey:
-        """Go through every waiting chunk as an insert would, and note what has no answer yet."""
+        """Go through every waiting chunk as an insert would, and collect the requests without an answer."""
         survey = _Survey()
         model = _Collector(self._llm.name, NotYetAnswered, survey.requests)
         extractor = rehearsal(self._database, self._setup, model)
@@ -265,7 +270,7 @@ class Batch:
             return cache.completion(connection, digest) is not None
 
     async def _settle(self, survey: _Survey, *, finish: bool) -> InsertReport:
-        """Insert the documents that are whole (with `finish` all), and renew chunks that had failed."""
+        """Insert the documents whose answers are all there (with `finish` all), and retry failed chunks."""
         indexing = self._engine(Abandoned if finish else NotYetAnswered).indexing
         renewed = await indexing.retry(summarize=False)
         if finish:
@@ -309,7 +314,7 @@ class Batch:
 
 
 def _write(lines: Iterable[Record], path: Path) -> list[Path]:
-    """One line a request, in as many files as a provider's limit makes necessary; none for none."""
+    """Write one request a line, into as many files as the provider's limit requires; no file for none."""
     written: list[Path] = []
     for part in _parts(lines):
         number = len(written) + 1

@@ -1,4 +1,4 @@
-"""Calls of what users bring: whatever it raises, it fails its own call and not who waits for it."""
+"""Calls of parts that users bring: whatever one raises fails that call alone, with an error of ours."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ EmbeddingKind = Literal["query", "passage"]
 
 
 async def answered(call: Awaitable[Result], error: LightRAGError) -> Result:
-    """What a call gives; `error` where it says of itself that it was cancelled, as some clients do
-    when their time is up. A task that ends so would be taken for one that nobody wants any more.
+    """The result of a call. If the call itself raises CancelledError, as some clients do on a
+    timeout, `error` is raised instead: the task would otherwise count as cancelled from outside.
     """
     try:
         return await call
@@ -43,7 +43,7 @@ async def answered(call: Awaitable[Result], error: LightRAGError) -> Result:
 
 
 def is_cancelled() -> bool:
-    """Whether it is the running task that is cancelled, and not only what it waits for."""
+    """Whether the running task is being cancelled, and not only something it awaits."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
 
@@ -61,9 +61,9 @@ def is_lost(error: Exception) -> bool:
 
 
 async def embedded(embedder: Embedder, texts: Sequence[str], kind: EmbeddingKind) -> Vectors:
-    """What an embedder gives for texts: float32 of shape (len(texts), dim), rows of unit length.
+    """An embedder's vectors for texts: float32 of shape (len(texts), dim), rows of unit length.
 
-    Whatever it does instead, an `EmbeddingError` tells.
+    Whatever else it does becomes an `EmbeddingError`.
     """
     name = f"embedder {embedder.name!r}"
     with _told_of(name, EmbeddingError):
@@ -74,22 +74,20 @@ async def embedded(embedder: Embedder, texts: Sequence[str], kind: EmbeddingKind
 async def keywords_of(
     extractor: KeywordExtractor, question: str, history: Sequence[Message]
 ) -> Keywords:
-    """What a keyword extractor gives for a question; whatever it does instead, an `LLMError` tells."""
+    """A keyword extractor's keywords for a question; whatever else it does becomes an `LLMError`."""
     with _told_of(f"keyword extractor {_name(extractor)}", LLMError):
         found = await extractor.keywords(question, history)
         return Keywords(_texts(found.high_level), _texts(found.low_level))
 
 
 async def answer_of(answerer: Answerer, question: str, context: Context) -> str:
-    """What an answerer writes; whatever it does instead, an `LLMError` tells."""
+    """An answerer's text; whatever else it does becomes an `LLMError`."""
     with _told_of(f"answerer {_name(answerer)}", LLMError):
         return sanitize(_text(await answerer.answer(question, context)))
 
 
 async def scores_of(reranker: Reranker, question: str, texts: Sequence[str]) -> Scores:
-    """What a reranker gives for texts: float64 of shape (len(texts),); whatever it does instead, an
-    `LLMError` tells.
-    """
+    """A reranker's scores: float64 of shape (len(texts),); whatever else it does becomes an `LLMError`."""
     with _told_of(f"reranker {_name(reranker)}", LLMError):
         scores = np.array(await reranker.score(question, texts), np.float64)
         if scores.shape != (len(texts),):
@@ -98,9 +96,9 @@ async def scores_of(reranker: Reranker, question: str, texts: Sequence[str]) -> 
 
 
 class ToldTokenizer:
-    """A user's tokenizer; whatever it does but count and cut, a `ConfigError` tells.
+    """A user's tokenizer; whatever it does besides counting and cutting becomes a `ConfigError`.
 
-    It is asked about every line of a context: what watches it costs a tenth of a microsecond.
+    It is called for every line of a context, and this check adds a tenth of a microsecond.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -121,10 +119,10 @@ class ToldTokenizer:
             raise self._told(error) from error
 
     def truncate(self, text: str, limit: int) -> str:
-        """The beginning of a text that has at most `limit` tokens.
+        """A prefix of the text that has at most `limit` tokens.
 
-        Many tokenizers give back something else: words joined anew, or half a character at the
-        end. Then it is sought by their counts.
+        Many tokenizers return something that is no prefix: normalized words, or half a character at
+        the end. Then the prefix is found by counting.
         """
         try:
             cut = _text(self._truncate(text, limit))
@@ -144,7 +142,7 @@ class ToldTokenizer:
 
 @contextmanager
 def _told_of(part: str, kind: type[LLMError] | type[EmbeddingError]) -> Iterator[None]:
-    """Whatever goes wrong within is the fault of a user's part: an error of the package names it."""
+    """Turn what a user's part raises into an error of ours that names the part."""
     try:
         yield
     except LightRAGError:
@@ -173,7 +171,7 @@ def _text(value: object) -> str:
 
 
 def _whole_number(value: SupportsIndex) -> int:
-    """A count of another kind, as numpy's are."""
+    """A count given as another type of integer, such as numpy's."""
     if (number := index(value)) < 0:
         raise ValueError(f"it counted {number} tokens")
     return number

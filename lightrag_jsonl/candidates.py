@@ -1,4 +1,4 @@
-"""Edge identity: short ids for the candidates of one query, and the reading of a selection by them."""
+"""Short ids for the candidate edges of one query, and the reading of a selection made by these ids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ID_LENGTH = 8
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A relation as a candidate of one query: its labels, its rank's score, the chunks it came from."""
+    """A relation as a candidate: its labels, the score of its rank, and the chunks it came from."""
 
     id: str
     source: str
@@ -26,13 +26,13 @@ class Edge:
 
     @property
     def labels(self) -> tuple[str, str, str]:
-        """Subject, predicate and object in words."""
+        """Subject, predicate and object."""
         return self.source, self.predicate, self.target
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedEdge:
-    """A candidate that was chosen, with the model's own reason or the score that chose it."""
+    """A chosen candidate, with the model's reason or the score by which it was chosen."""
 
     edge: Edge
     reasoning: str | None = None
@@ -41,17 +41,17 @@ class SelectedEdge:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A selection answer, resolved: the chosen edges in the model's order, and what was refused."""
+    """The chosen edges in the model's order, and what was refused."""
 
     selected: tuple[SelectedEdge, ...] = ()
     rejections: tuple[Rejection, ...] = ()
 
 
 def edge_id(source: str, predicate: str, target: str, *, length: int = ID_LENGTH) -> str:
-    """The first digits of sha256 of `source|predicate|target`.
+    """The first `length` digits of SHA-256 of `source|predicate|target`.
 
-    Past 64 digits a second hash goes on that no `|` inside a label can confuse, so that two
-    different edges always differ at some length.
+    Beyond 64 digits those of a second hash follow, in which a `|` inside a label cannot be mistaken
+    for a separator: two different edges always differ at some length.
     """
     joined = _hex("|".join((source, predicate, target)))
     if length <= len(joined):
@@ -60,7 +60,7 @@ def edge_id(source: str, predicate: str, target: str, *, length: int = ID_LENGTH
 
 
 def candidate_edges(relations: Iterable[Relation]) -> tuple[Edge, ...]:
-    """The candidates in the order given, each once, with ids that differ from each other."""
+    """The relations as candidates in the order given, without repetitions, each with a unique id."""
     distinct: dict[tuple[str, str, str], Relation] = {}
     for relation in relations:
         distinct.setdefault((relation.source, relation.predicate, relation.target), relation)
@@ -71,7 +71,7 @@ def candidate_edges(relations: Iterable[Relation]) -> tuple[Edge, ...]:
 
 
 def edge_ids(triples: Sequence[tuple[str, str, str]]) -> tuple[str, ...]:
-    """An id for each triple, longer than eight digits only where different triples collide."""
+    """An id for each triple: eight digits, more only if different triples collide."""
     alike: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
     short = [edge_id(*triple) for triple in triples]
     for name, triple in zip(short, triples, strict=True):
@@ -84,7 +84,7 @@ def edge_ids(triples: Sequence[tuple[str, str, str]]) -> tuple[str, ...]:
 
 
 def resolve_selection(result: JsonlResult, candidates: Iterable[Edge]) -> Resolution:
-    """Find the chosen edges by id; unknown and repeated ids become rejections on record."""
+    """Find the chosen edges by id; unknown and repeated ids become rejections."""
     table = {edge.id: edge for edge in candidates}
     chosen: dict[str, SelectedEdge] = {}
     refused = list(result.rejections)
@@ -112,7 +112,7 @@ def _distinct_length(group: set[tuple[str, str, str]]) -> int:
 
 
 def _written_id(value: Json) -> str:
-    """The id as a model may have written it: a number of digits only, brackets, capitals."""
+    """The id a model meant, written as a number, in brackets or in capitals."""
     return str(value).strip().strip("[]#").lower() if isinstance(value, (str, int)) else ""
 
 

@@ -1,4 +1,4 @@
-"""What comes back from a model, whoever wrote it: taken whole, or piece by piece while it is told."""
+"""What a model's adapter returns, checked: a whole completion, or a stream of pieces."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ ANSWERED = Usage(calls=1)  # of an answer that cannot be used
 
 
 class Teller:
-    """Tells an answer while it is written; what has `begun` cannot be begun anew."""
+    """Passes on the pieces of an answer; once `begun`, a failed call cannot be repeated unnoticed."""
 
     def __init__(self, pieces: asyncio.Queue[str | None]) -> None:
         self._pieces = pieces
         self.begun = False
 
     def tell(self, piece: str) -> None:
-        """One more piece."""
+        """Pass on one more piece."""
         self.begun = True
         self._pieces.put_nowait(piece)
 
 
 def sound(done: object, model: str) -> Completion:
-    """A completion of plain values, as the database takes them; `LLMError` where it has no text."""
+    """A completion whose fields have the right types; `LLMError` if it has no text."""
     if not isinstance(done, Completion):
         raise LLMError(
             f"{model} answered with {type(done).__name__}, not with a Completion", cost=ANSWERED
@@ -50,9 +50,10 @@ def sound(done: object, model: str) -> Completion:
 
 
 async def written(source: AsyncIterator[object], teller: Teller) -> Completion:
-    """What a model writes, each piece told as it comes, but for a thought at its beginning.
+    """Read a model's stream to its end, passing on each piece, except for a thought at its
+    beginning.
 
-    Nothing, as clients end with, is no piece.
+    Empty pieces, with which some clients end, are skipped.
     """
     pieces: list[str] = []
     thoughts = ThoughtFilter()

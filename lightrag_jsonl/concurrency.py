@@ -1,4 +1,4 @@
-"""Run coroutines together, and have their error as it was raised; start threads; bear want of memory."""
+"""Runs coroutines together, raising their error unwrapped; starts threads; outlives a lack of memory."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ async def both(
 
 
 async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Await something to its end, however often the waiting is cancelled."""
+    """Await a coroutine to its end, ignoring cancellation."""
     await _ended(asyncio.ensure_future(work))
 
 
 async def uncut(work: Coroutine[Any, Any, None]) -> None:
-    """Await something to its end; who is cancelled meanwhile is so when it is done."""
+    """Await a coroutine to its end; a cancellation meanwhile takes effect after that."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)
@@ -72,7 +72,7 @@ def first(error: BaseException) -> BaseException:
 
 
 def started_thread(work: Callable[..., object], *arguments: object, name: str) -> threading.Thread:
-    """A daemon thread that does some work; `StorageError` where the system gives none."""
+    """A daemon thread that does some work; `StorageError` if the system cannot start one."""
     thread = threading.Thread(target=work, args=arguments, name=name, daemon=True)
     try:
         thread.start()

@@ -1,4 +1,4 @@
-"""Bytes to text: the encodings that are read, and how others are told from them."""
+"""Decodes bytes to text: the encodings that are supported, and how others are recognized."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 
 from lightrag_jsonl.errors import ConfigError
 
-OTHERWISE = {  # how files begin that hold texts in another way; a PDF may even look like plain text
+OTHERWISE = {  # the first bytes of files that are no plain text; a PDF may look like one
     b"%PDF-": "a PDF; save its text first, for example with pdftotext, which keeps its pages apart",
     b"PK\x03\x04": "an archive or an office document; unpack it, or save it as plain text, first",
     b"\xd0\xcf\x11\xe0": "an office document; save it as plain text first",
     b"{\\rtf": "rich text; save it as plain text first",
     b"\x1f\x8b": "compressed; unpack it first",
 }
-MARKS = {  # that of UTF-32 may begin as that of UTF-16 does, and is looked for first
+MARKS = {  # byte order marks; UTF-32 first, since its mark may begin with that of UTF-16
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -24,18 +24,20 @@ MARKS = {  # that of UTF-32 may begin as that of UTF-16 does, and is looked for 
 PROBE_BYTES = 8_192
 NAMES = {"utf-8": "UTF-8", "gb18030": "GB 18030"}
 
-# Measured over pieces of 40 characters: Chinese in GB 18030, and others that were taken for it.
-PRIVATE: Final = 0.02  # of all beyond ASCII are private characters: Chinese 0, Big5 0.2 and more
-FREQUENT: Final = 0.4  # of the Han characters: Chinese 0.86 and more, traditional 0.4, Shift-JIS 0
-KANA: Final = 0.5  # to a Han character: Chinese 0, Japanese in EUC-JP mostly more than 1
-FEWEST: Final = 8  # different Han characters of which one at least stands beyond EUC-KR's Hangul
+# Measured on pieces of 40 characters: Chinese in GB 18030, and other encodings decoded as that.
+PRIVATE: Final = 0.02  # share of private-use characters beyond ASCII: Chinese 0, Big5 0.2 or more
+FREQUENT: Final = (
+    0.4  # share of frequent Han characters: Chinese 0.86, traditional 0.4, Shift-JIS 0
+)
+KANA: Final = 0.5  # kana for each Han character: Chinese 0, Japanese in EUC-JP mostly above 1
+FEWEST: Final = 8  # in so many different Han characters, one at least is outside EUC-KR's Hangul
 
 
 def decoded(data: bytes, name: str) -> str:
-    """A text: UTF-8, UTF-16 or UTF-32 with its mark, or GB 18030 where that gives Chinese.
+    """A text: UTF-8, UTF-16 or UTF-32 with a byte order mark, or GB 18030 if that gives Chinese.
 
-    `ConfigError` says of anything else what it is, and what to do; `name` is what it calls it. So
-    it does of UTF-8 that is wrong anywhere: what was lost there, nobody could see in an answer.
+    For anything else `ConfigError` says what it is and what to do; `name` is the file's name in it.
+    UTF-8 with any invalid byte is refused, too: nobody could see in an answer what was lost.
     """
     for beginning, what in OTHERWISE.items():
         if data.startswith(beginning):
@@ -60,11 +62,11 @@ def decoded(data: bytes, name: str) -> str:
 
 
 def is_chinese(text: str) -> bool:
-    """Whether a text that was decoded from GB 18030 was meant so.
+    """Whether a text that was decoded from GB 18030 really is Chinese.
 
-    Other encodings give characters that Chinese hardly has: Big5 private ones, Shift-JIS and Latin
-    letters rare ones, EUC-JP kana. EUC-KR gives frequent ones, but of the first half only, and
-    the full-width punctuation between them is missing.
+    Other encodings decode to characters that are rare in Chinese: Big5 to private-use characters,
+    Shift-JIS and Latin letters to rare ones, EUC-JP to kana. EUC-KR gives frequent ones, but only
+    those in the first half of the table, and without full-width punctuation between them.
     """
     kinds: Counter[str] = Counter()
     different: Counter[str] = Counter()
@@ -84,7 +86,7 @@ def is_chinese(text: str) -> bool:
 
 
 def _kind(char: str) -> str:
-    """Where a character stands in GB 2312, whose frequent ones are in the order of their sounds."""
+    """The area of GB 2312 a character is in; its frequent characters are in the order of their sounds."""
     if char.isascii():
         return "ascii"
     if "\ue000" <= char <= "\uf8ff":
@@ -102,7 +104,7 @@ def _kind(char: str) -> str:
 
 
 def _place(wrong: UnicodeDecodeError, data: bytes) -> str:
-    """Where the encoding went wrong that came furthest."""
+    """Where decoding failed, by the encoding that got furthest."""
     line = data.count(b"\n", 0, wrong.start) + 1
     return f"as {NAMES[wrong.encoding]} it is wrong at byte {wrong.start + 1:,}, in line {line:,}"
 

@@ -1,4 +1,4 @@
-"""What stands in where the caller gave nothing: the offline adapters and the recorded tokenizer."""
+"""What is used if the caller gave nothing: the offline adapters and the recorded tokenizer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The outside world of one index. Without a model there are an extractor and an answerer instead."""
+    """Model, embedder and the like of one index. Without a model, an extractor and an answerer
+    replace it.
+    """
 
     llm: LLM | None
     embedder: Embedder
@@ -40,7 +42,7 @@ def complete(
     answerer: Answerer | None,
     language: str,
 ) -> Parts:
-    """What the caller gave, plain functions wrapped, and offline parts for what is missing."""
+    """The caller's parts, plain functions wrapped, with offline parts for those that are missing."""
     from lightrag_jsonl.adapters import offline
     from lightrag_jsonl.adapters.functions import as_embedder, as_llm
 
@@ -59,14 +61,14 @@ def complete(
 
 
 def wrapped_embedder(embedder: Embedder | Callable[..., object]) -> Embedder:
-    """An embedder, or a plain function as one."""
+    """The embedder itself, or a plain function wrapped as one."""
     from lightrag_jsonl.adapters.functions import as_embedder
 
     return as_embedder(embedder)
 
 
 def candidate_names(llm: LLM | None, language: str) -> Callable[[str], Sequence[str]] | None:
-    """For a model held to names that occur in the text: how such names are found."""
+    """For a model that may only write names from the text: a function that finds candidates in a text."""
     if getattr(llm, "constrain", "") != "grounded":
         return None
     from lightrag_jsonl.adapters.offline.extraction import extract_text
@@ -76,7 +78,7 @@ def candidate_names(llm: LLM | None, language: str) -> Callable[[str], Sequence[
 
 
 def tokenizer_for(recorded: str | None) -> Tokenizer:
-    """The tokenizer an index was built with, where it can be had here; else the other, with a warning."""
+    """The tokenizer an index was built with; if it is not available here, another one, with a warning."""
     fitted = FittedTokenizer()
     if recorded == fitted.name:
         return fitted
@@ -93,7 +95,7 @@ def tokenizer_for(recorded: str | None) -> Tokenizer:
 
 
 class _Renamed:
-    """A stand-in that keeps the recorded name, so that the record stays what it was."""
+    """A substitute tokenizer under the recorded name, so that the record does not change."""
 
     def __init__(self, tokenizer: Tokenizer, name: str) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Answers in the shapes models drift into: other names for types, keys and lists, led back to ours."""
+"""Converts records in the shapes that models drift into (other names for types, keys, lists) to ours."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import unicodedata
 from lightrag_jsonl.types import Json, Record
 
 NUMBER = (int, float)
-TEXT = (str, int, float)  # made once: a union of types is made anew wherever it is written
-STRENGTHS = (1.0, 10.0)  # the least and the most a relation's strength can be
+TEXT = (str, int, float)  # a tuple made once; `str | int | float` would be made at each check
+STRENGTHS = (1.0, 10.0)  # the least and the greatest strength of a relation
 
 TYPES = {
     "entity": "entity",
@@ -122,7 +122,7 @@ _NO_LETTER = re.compile(r"[\W_]+")
 
 
 def normalize_graph_record(record: Record) -> tuple[Record, ...]:
-    """The `extract-graph` records that a record plainly means; itself where it means nothing else."""
+    """The `extract-graph` records that a record clearly means; the record itself if there are none."""
     if "type" in record:
         return (_one(record),)
     lists = [key for key in record if key in LISTS and isinstance(record[key], list)]
@@ -138,9 +138,9 @@ def normalize_graph_record(record: Record) -> tuple[Record, ...]:
 
 
 def normalize_keywords(value: Json) -> Json:
-    """The two lists of keywords that an answer plainly means; itself where it means nothing else.
+    """The two keyword lists that an answer clearly means; the answer itself if there are none.
 
-    A list that is not there is empty where the other one is.
+    If only one of the lists is there, the other one is empty.
     """
     if not isinstance(value, dict):
         return value
@@ -154,7 +154,9 @@ def normalize_keywords(value: Json) -> Json:
 
 
 def _kind(kind: str, item: Record) -> Record:
-    """In a list of entities, `type` tells the entity's type; in one of relations what joins its ends."""
+    """The record's kind, from the list it stood in: there `type` is an entity's type, or a
+    relation's keyword.
+    """
     said = item.get("type")
     if not isinstance(said, str) or said.casefold() in TYPES:
         return {}
@@ -164,7 +166,7 @@ def _kind(kind: str, item: Record) -> Record:
 
 
 def _one(record: Record) -> Record:
-    if None in record.values():  # a key that holds nothing is no key
+    if None in record.values():  # null counts as absent
         record = {key: value for key, value in record.items() if value is not None}
     if "type" not in record and "类型" in record:
         record = {"type": record["类型"], **{k: v for k, v in record.items() if k != "类型"}}
@@ -188,13 +190,13 @@ def _one(record: Record) -> Record:
 
 
 def _key(key: str, record: Record) -> str:
-    """What a key plainly means, unless that is there as well."""
+    """Our name for a key, unless the record has that key as well."""
     meant = KEYS.get(key, key)
     return key if meant in record else meant
 
 
 def _triple(record: Record, found: Record) -> Record:
-    """What a predicate says of a relation: what it is about and, with both of its ends, a description."""
+    """Keywords and, if both ends are there, a description for a relation given as a triple."""
     predicate = next((record[key] for key in PREDICATES if key in record), None)
     ends = found.get("source"), found.get("target")
     if not all(isinstance(word, str) for word in (predicate, *ends)):
@@ -219,7 +221,7 @@ def split_keywords(value: Json) -> Json:
 
 
 def read_strength(value: Json) -> Json:
-    """A number between 1 and 10, where the value can be read as a number at all."""
+    """A number between 1 and 10, if the value can be read as a number at all."""
     if isinstance(value, str):
         try:
             value = float(unicodedata.normalize("NFKC", value).strip())
@@ -228,4 +230,4 @@ def read_strength(value: Json) -> Json:
     if isinstance(value, bool) or not isinstance(value, NUMBER):
         return value
     low, high = STRENGTHS
-    return float(min(value, high)) if value > low else low  # so is what is no number
+    return float(min(value, high)) if value > low else low  # NaN gives `low`, too

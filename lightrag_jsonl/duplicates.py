@@ -1,4 +1,4 @@
-"""Which entities may be one and the same: pairs, each with what speaks for it, for a person to judge."""
+"""Finds pairs of entities that may be the same, with the evidence, for a person to decide."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from lightrag_jsonl.storage import reading
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.text import sentence_spans
 
-NEAREST = 6  # neighbours of an entity that are looked at, itself included
-SIMILAR = 0.85  # cosine from which two entities of one type are proposed
-CROWD = 24  # names that meet under one block: more of them say nothing about any two
-COMPARED = 200_000  # pairs that are weighed at most, the surest kinds first
-OTHER_TYPE = 0.5  # of the score is left where the types differ
+NEAREST = 6  # nearest neighbours compared with an entity, itself included
+SIMILAR = 0.85  # the least cosine at which two entities of one type are proposed
+CROWD = 24  # if more names than this share a key, the key is no evidence
+COMPARED = 200_000  # at most so many proposals are weighed, the most reliable kinds first
+OTHER_TYPE = 0.5  # factor of the score if the types differ
 UNTYPED = frozenset({"", "unknown", "other", "未知", "其他"})
 
 VARIANT, ACRONYM, SPELLING, PART, LIKENESS = 0.9, 0.7, 0.6, 0.5, 0.8
-COMPANY = 0.3  # both stand in one chunk, or share a neighbour
+COMPANY = 0.3  # both are related to the same entity
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One thing that speaks for, or (with `score` 0) against, two names meaning the same."""
+    """One sign that two names mean the same, or (with `score` 0) that they do not."""
 
     kind: str
     detail: str
@@ -47,7 +47,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """Two entities that may be one; `into` is the better known, `name` would become its alias."""
+    """Two entities that may be the same; `into` has more relations, `name` would become its alias."""
 
     name: str
     into: str
@@ -59,7 +59,8 @@ class Duplicate:
 def find_duplicates(snapshot: Snapshot, *, limit: int = 100) -> tuple[Duplicate, ...]:
     """The likeliest pairs, best first; nothing is merged.
 
-    Entities whose names share a key are one already. Names that differ in a number never pair.
+    Names with the same name key are one entity already. Names with different numbers are never
+    paired.
     """
     known = _known(snapshot)
     proposed: dict[tuple[int, int], list[Evidence]] = {}
@@ -82,7 +83,7 @@ Proposal = tuple[Pair, Evidence]
 
 @dataclass(frozen=True, slots=True)
 class _Entity:
-    """An entity as it is compared."""
+    """An entity with what is compared."""
 
     row: int
     name: Name
@@ -102,13 +103,13 @@ def _known(snapshot: Snapshot) -> dict[int, _Entity]:
 
 
 def _variants(known: Known) -> Iterator[Proposal]:
-    """Names that are the same but for articles, titles, legal forms, order and marks."""
+    """Pairs of names that differ only in articles, titles, legal forms, word order or punctuation."""
     for pair in _meeting((one.name.core, row) for row, one in known.items()):
         yield pair, Evidence("variant", "the same but for form, title or punctuation", VARIANT)
 
 
 def _acronyms(known: Known) -> Iterator[Proposal]:
-    """A short name that is spelled by the first letters of a longer one; the fewer such, the surer."""
+    """Pairs of a short name and a longer one with these initials; surer if few longer names match."""
     short: dict[str, list[int]] = {}
     for row, one in known.items():
         if is_acronym(one.name):
@@ -125,9 +126,10 @@ def _acronyms(known: Known) -> Iterator[Proposal]:
 
 
 def _alike(snapshot: Snapshot, known: Known) -> Iterator[Proposal]:
-    """Entities of one type whose names and descriptions mean nearly the same.
+    """Pairs of entities of one type whose vectors (of name and description) are close.
 
-    Not those that one sentence tells of: it makes them alike, and names them beside each other.
+    Entities that one sentence mentions together are left out: it makes their vectors alike, and
+    tells them apart.
     """
     told = lru_cache(maxsize=10_000)(partial(_sentences, snapshot))
     ids, neighbours, cosines = nearest_neighbours(snapshot.vectors["entity"], NEAREST)
@@ -150,7 +152,7 @@ def _sentences(snapshot: Snapshot, row: int) -> frozenset[str]:
 
 
 def _spellings(known: Known) -> Iterator[Proposal]:
-    """Names of one type that are a letter apart."""
+    """Pairs of names of one type that differ by one letter."""
     blocks = ((cut, row) for row, one in known.items() for cut in deletions(one.name))
     for one, other in _meeting(blocks):
         alike = differ_by_a_letter(known[one].name, known[other].name)
@@ -159,7 +161,7 @@ def _spellings(known: Known) -> Iterator[Proposal]:
 
 
 def _parts(known: Known) -> Iterator[Proposal]:
-    """A name of one word that is the first or last word of just one longer name of its type."""
+    """Pairs of a one-word name and the only longer name of its type that begins or ends with it."""
     ends: dict[tuple[str, str], list[int]] = {}
     for row, one in known.items():
         words = one.name.words
@@ -179,7 +181,7 @@ def _parts(known: Known) -> Iterator[Proposal]:
 def _judged(
     snapshot: Snapshot, known: Known, pair: Pair, said: Sequence[Evidence]
 ) -> Duplicate | None:
-    """A pair with all that speaks for and against it; None where too little does."""
+    """The pair with all evidence for and against it; None if there is too little."""
     one, other = known[pair[0]], known[pair[1]]
     if not (numbers_agree(one.name, other.name) and titles_agree(one.name, other.name)):
         return None
@@ -198,7 +200,7 @@ def _judged(
 
 
 def _company(snapshot: Snapshot, pair: Pair) -> Iterator[Evidence]:
-    """Whether the two keep the same company in the graph."""
+    """Evidence that both are related to the same entities."""
     around = [_around(snapshot, row) for row in pair]
     shared = (around[0] & around[1]) - set(pair)
     if shared:
@@ -213,12 +215,12 @@ def _around(snapshot: Snapshot, row: int) -> set[int]:
 
 
 def _fame(snapshot: Snapshot, entity: _Entity) -> tuple[int, int]:
-    """How well known an entity is: by its relations, then by the length of its name."""
+    """How well known an entity is: its relations, then the length of its name."""
     return int(snapshot.graph.degrees([entity.row])[0]), len(entity.name.text)
 
 
 def _sum(evidence: Iterable[Evidence]) -> float:
-    """Independent signs together: 1 less the chance that all of them mislead."""
+    """The combined score of independent signs: 1 minus the chance that all of them mislead."""
     doubt = 1.0
     for item in evidence:
         doubt *= 1.0 - item.score
@@ -229,7 +231,7 @@ def _sum(evidence: Iterable[Evidence]) -> float:
 
 
 def _meeting(blocks: Iterable[tuple[str, int]]) -> Iterator[Pair]:
-    """Pairs of rows under one block; blocks without a name, and crowded ones, are passed over."""
+    """Pairs of rows that share a key; empty keys, and keys shared by too many rows, are skipped."""
     members: dict[str, list[int]] = {}
     for block, row in blocks:
         if block:

@@ -10,7 +10,7 @@ FREE = Usage()
 class LightRAGError(Exception):
     """Base of every error this package raises on purpose.
 
-    `usage` is what the question, or the insert, that ended so had paid a model till then.
+    `usage` is what the failed question or insert had cost before the error.
     """
 
     usage = FREE
@@ -27,12 +27,14 @@ class PromptError(LightRAGError):
 class LLMError(LightRAGError, RuntimeError):
     """A model call failed.
 
-    `transient` tells whether the same call may succeed later; `retry_after` is the
-    server's own wish in seconds, where it gave one. `permanent` tells that every other call would
-    fail alike (a refused key, no credit left, an unknown model): an insert asks nothing more then.
-    `unheard` tells that the model may have answered, and be paid for it, though nobody heard it to
-    its end: such a call is not made again by itself. `cost` is what is known, or must be assumed,
-    to have been paid for it: a call where it is unheard, and nothing where it was refused.
+    - `transient`: the same call may succeed later. `retry_after`: the seconds the server asked to
+      wait, if it did.
+    - `permanent`: every other call would fail in the same way (a refused key, no credit, an unknown
+      model). An insert then makes no further calls.
+    - `unheard`: the call may have been answered, and billed, but the answer did not arrive whole.
+      Nobody but the adapter repeats such a call.
+    - `cost`: what is known, or must be assumed, to have been paid for the call: one call if it is
+      `unheard`, nothing if it was refused.
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class LLMError(LightRAGError, RuntimeError):
 
 
 class ResponseError(LLMError):
-    """A model's `json` answer could not be read; the text it gave is in `.text`."""
+    """A model's `json` answer could not be parsed; `.text` holds the answer."""
 
     def __init__(self, message: str, *, text: str = "") -> None:
         super().__init__(message)
@@ -62,7 +64,7 @@ class ResponseError(LLMError):
 
 
 class BudgetError(LightRAGError):
-    """A limit on calls or tokens was reached; what was paid for is kept."""
+    """A limit on calls or tokens was reached; everything paid for is kept."""
 
 
 class EmbeddingError(LightRAGError, RuntimeError):
@@ -82,15 +84,15 @@ class LockedError(StorageError):
 
 
 class CorruptError(StorageError):
-    """The database is damaged or is no database of this package."""
+    """The database is damaged, or is not a database of this package."""
 
 
 class VersionError(StorageError):
-    """The database has a format that this version of the package cannot read as it is."""
+    """The database has a format that this version of the package cannot read."""
 
 
 class SettingsError(StorageError, ConfigError):
-    """The index was built with other settings than the ones it is opened with."""
+    """The index was built with settings other than those it is opened with."""
 
 
 class NotFoundError(LightRAGError, KeyError):
@@ -100,6 +102,6 @@ class NotFoundError(LightRAGError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
-# What Python raises over a value of another kind than was expected: a damaged database has some,
-# a user's YAML and templates too.
+# What Python raises when a value has an unexpected type, as in a damaged database or a user's YAML
+# and templates.
 MISREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)

@@ -1,4 +1,4 @@
-"""What an insert would cost: the real prompts, chunker and conversation, with a model that only pretends."""
+"""Estimates an insert: the real prompts, chunker and conversation, with a simulated model."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from lightrag_jsonl.types import Completion, Document, Failure, Message, Record,
 # That is prose. Of notes that are all facts the same models wrote three to five times as much.
 BASE = 40
 RATES = (0.52, 0.62)
-ENOUGH = 3  # chunks that must have been read for their own measure to count
+ENOUGH = 3  # chunks that must have been read before `scale_of` trusts what was measured
 MESSAGE_TOKENS = 4  # what the chat format adds to a message
-SUMMARY_EVERY = 7_500  # tokens of text for each summary, and what one reads and writes
+SUMMARY_EVERY = 7_500  # tokens of text for each summary; below, the cost of one
 SUMMARY = Usage(input_tokens=550, output_tokens=250, calls=1)
-PER = 1_000_000  # tokens that prices are for
+PER = 1_000_000  # prices are for so many tokens
 
 RECORDS: dict[ExtractionPrompt, Record] = {
     "extract-graph": {"type": "entity", "name": "", "entity_type": "concept"},
@@ -37,13 +37,14 @@ FILLER = "What the text says about it, in a sentence or two that have the usual 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What reading some documents would take; in both usages `cached_tokens` are the cacheable ones.
+    """What indexing some documents would cost; `cached_tokens` are the input tokens that can be
+    cached.
 
-    A token is cacheable where its message and all before it were in an earlier request already.
-    Each gleaning round is counted as one call that is made; answers that are kept cost nothing.
-    Output is what models wrote about prose, times `scale`: what they wrote in this index compared
-    with that, or 1 where it has read too little yet. `summaries` is a rule of thumb: they depend
-    on how often the same names recur.
+    A token can be cached if an earlier request began with the same messages. Each gleaning round
+    counts as one call; answers in the index's own cache cost nothing. Output tokens follow a rule
+    fitted to prose, multiplied by `scale`: how much more than the rule the model has written in
+    this index so far, or 1 before it has read enough. `summaries` is a rule of thumb, since they
+    depend on how often names recur.
     """
 
     documents: int = 0
@@ -60,7 +61,7 @@ class Estimate:
         return self.extraction + self.summaries
 
     def cost(self, *, input: float, output: float, cached: float | None = None) -> float:
-        """Money at these prices for a million tokens; `cached` where cached input has its own."""
+        """The price, given prices for a million tokens; `cached` if cached input has a price of its own."""
         total = self.usage
         fresh = total.input_tokens - total.cached_tokens
         known = total.cached_tokens * (input if cached is None else cached)
@@ -68,7 +69,7 @@ class Estimate:
 
 
 def scale_of(chunks: int, text_tokens: int, used: Usage) -> float:
-    """How much more (or less) a model has written about texts than the rule expects."""
+    """By what factor a model's output so far differs from the rule's; 1 if too little was read."""
     if chunks < ENOUGH:
         return 1.0
     later = (used.calls - chunks) / chunks
@@ -77,7 +78,7 @@ def scale_of(chunks: int, text_tokens: int, used: Usage) -> float:
 
 
 class Foreseen:
-    """A model that answers with as many records as are to be expected, and counts what it is asked."""
+    """A simulated model: answers with the expected number of records, and counts tokens and calls."""
 
     def __init__(
         self,
@@ -105,7 +106,7 @@ class Foreseen:
         response_type: ResponseType = "text",
         max_tokens: int | None = None,
     ) -> Completion:
-        """An answer of the expected length; the same request again costs nothing."""
+        """An answer of the expected length; a repeated request costs nothing."""
         key = request_key(self.name, messages, response_type, max_tokens)
         if key not in self._known:
             written = self._expected(messages, max_tokens)
@@ -122,7 +123,7 @@ class Foreseen:
         return written if max_tokens is None else min(written, max_tokens)
 
     def _read(self, messages: Sequence[Message]) -> tuple[int, int]:
-        """The tokens of a request, and of its beginning that was asked before."""
+        """The tokens of a request, and how many of them an earlier request began with."""
         read = seen = 0
         for number, message in enumerate(messages, 1):
             read += self._size(message.content) + MESSAGE_TOKENS
@@ -159,7 +160,7 @@ async def estimate(
     tokenizer: Tokenizer,
     options: IndexOptions,
 ) -> Estimate:
-    """Lead the conversation about every chunk as an insert would, `foreseen` being its model."""
+    """Run the extraction of every chunk as an insert would, with `foreseen` as its model."""
     tally = _Tally()
     for one in documents:
         if isinstance(one, Failure):

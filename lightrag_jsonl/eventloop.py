@@ -1,4 +1,4 @@
-"""An event loop for callers that do not await: in a thread of its own, or in theirs."""
+"""An event loop for callers without one: in a thread of its own, or in the caller's."""
 
 from __future__ import annotations
 
@@ -28,29 +28,31 @@ log = logging.getLogger(__name__)
 
 
 class LoopThread:
-    """An event loop for callers that do not await; safe from any thread.
+    """An event loop for callers without one; safe from any thread.
 
-    A daemon thread, started when it is first needed, runs it while calls are open; in between,
-    whoever calls `run_here` may. After `close()`, in a forked process, and when the program has
-    come to its end, calls are refused with `StorageError`.
+    A daemon thread, started when it is first needed, runs the loop while calls are open. In
+    between, the loop may run in the thread of a caller of `run_here`. After `close()`, in a forked
+    process, and while the interpreter shuts down, calls raise `StorageError`.
     """
 
     def __init__(self) -> None:
         self._home = Home()
-        self._turn = threading.Lock()  # of who runs the loop
-        self._runner = 0  # the thread that does
-        self._guard = threading.Lock()  # of all below
+        self._turn = threading.Lock()  # held by the thread that runs the loop
+        self._runner = 0  # the id of that thread
+        self._guard = threading.Lock()  # protects everything below
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._wanted: queue.SimpleQueue[bool] = queue.SimpleQueue()  # False: for the last time
-        self._calls = 0  # to the thread, not yet answered
-        self._serving = False  # the thread runs the loop
-        self._here: asyncio.Task[Any] | None = None  # what another thread runs it for
+        self._wanted: queue.SimpleQueue[bool] = queue.SimpleQueue()  # False: end the thread
+        self._calls = 0  # handed to the thread and not yet answered
+        self._serving = False  # whether the thread runs the loop
+        self._here: asyncio.Task[Any] | None = None  # what `run_here` runs
         self.closed = False
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine in the thread and wait. Whoever is called away (by Ctrl-C, or by what another
-        signal's handler raises) cancels it, and waits until it has stopped.
+        """Run a coroutine in the loop's thread and wait for its result.
+
+        If an exception interrupts the waiting (Ctrl-C, or another signal's handler), the coroutine
+        is cancelled, and the exception is raised once it has stopped.
         """
         self._check_place(work)
         if threading.get_ident() == self._runner:
@@ -68,13 +70,13 @@ class LoopThread:
         except concurrent.futures.CancelledError:
             raise self._cancelled() from None
         except BaseException:
-            future.cancel()  # nothing, where it is the work's own error
+            future.cancel()  # does nothing if this is the coroutine's own error
             concurrent.futures.wait([future])
             raise
 
     def run_here(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The same in the calling thread, where nothing else is to be run: changing threads twice
-        takes longer than all the loop does.
+        """Like `run`, but in the calling thread if the loop is idle: changing threads twice takes
+        longer than running a short coroutine.
         """
         self._check_place(work)
         if _runs_a_loop() or not self._turn.acquire(blocking=False):
@@ -88,19 +90,21 @@ class LoopThread:
             raise self._cancelled() from None
         except BaseException:
             if borrowed is not None:
-                borrowed[1].cancel()  # whoever runs the loop next sees to its end
+                borrowed[1].cancel()  # it ends when the loop runs next
             raise
         finally:
             self._here, self._runner = None, 0
-            if borrowed is not None and asyncio.all_tasks(borrowed[0]):  # it left something behind
+            if borrowed is not None and asyncio.all_tasks(
+                borrowed[0]
+            ):  # tasks that it started still run
                 self._wanted.put(True)
             self._turn.release()
         return self.run(work)
 
     def iterate(self, source: AsyncIterator[Item]) -> Generator[Item]:
-        """Pull the items of an async iterator, each when it is asked for.
+        """The items of an async iterator, each pulled when it is asked for.
 
-        Left before the end, the iterator is closed soon; nobody waits for that.
+        If the caller stops early, the iterator is closed soon, without waiting for that.
         """
         try:
             while True:
@@ -117,9 +121,9 @@ class LoopThread:
         return not self.closed and self._home.is_here and not sys.is_finalizing()
 
     def close(self) -> None:
-        """End the loop, with whatever still runs there, and its thread; no further call is taken.
+        """End the loop, everything that still runs in it, and its thread; refuse further calls.
 
-        In a forked process there is nothing to end; a program's end has ended all.
+        In a forked process, and while the interpreter shuts down, there is nothing left to end.
         """
         if not self._home.is_here or sys.is_finalizing():
             self.closed = True
@@ -138,8 +142,8 @@ class LoopThread:
     # ── who runs it ─────────────────────────────────────────────────────────────
 
     def _check_place(self, work: Coroutine[Any, Any, object]) -> None:
-        """In a forked process, whose locks nobody may ever open, before any is waited for; and where
-        a program ends, which stops the thread wherever it is.
+        """Refuse calls before any lock is waited for: in a forked process nobody would ever release
+        it, and an interpreter that shuts down stops the thread wherever it is.
         """
         if not self._home.is_here:
             work.close()
@@ -161,7 +165,7 @@ class LoopThread:
     def _borrowed(
         self, work: Coroutine[Any, Any, Result]
     ) -> tuple[asyncio.AbstractEventLoop, asyncio.Task[Result]] | None:
-        """The loop, and the work as a task of it, if the thread is not waiting for its turn."""
+        """The loop, and the work as its task; None if the thread is about to run the loop."""
         with self._guard:
             if self._calls or self.closed:
                 return None
@@ -192,7 +196,7 @@ class LoopThread:
         return self._loop
 
     def _run_calls(self, loop: asyncio.AbstractEventLoop) -> None:
-        """In the thread: run the loop until nothing is left to be run."""
+        """In the loop's thread: run the loop until it has nothing left to do."""
         with self._turn:
             with self._guard:
                 self._serving = not self.closed
@@ -203,8 +207,8 @@ class LoopThread:
                 self._runner = 0
 
     def _leave(self, source: AsyncIterator[object]) -> None:
-        """Have an iterator closed. Whoever collects garbage may be the one who left it: the loop's
-        own thread, or one that holds the guard.
+        """Close an iterator without waiting: garbage collection may call this in any thread, even
+        the loop's own, or one that holds the guard.
         """
         loop = self._loop
         if loop is not None and self.open:
@@ -221,12 +225,14 @@ class LoopThread:
     def _rest(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._guard:
             idle = not self._calls and not asyncio.all_tasks(loop)
-            if self._serving and idle and not self.closed:  # else `close` has stopped it
+            if (
+                self._serving and idle and not self.closed
+            ):  # after `close` it has been stopped already
                 self._serving = False
                 loop.stop()
 
     def _cancelled(self) -> Exception:
-        """What to raise for a call that was cancelled: by `close()`, or from within."""
+        """The error for a cancelled call: cancelled by `close()`, or by the work itself."""
         return _was_closed() if self.closed else concurrent.futures.CancelledError()
 
 
@@ -234,8 +240,8 @@ class LoopThread:
 
 
 def _interruptible(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Result]) -> Result:
-    """Run a loop until a task is done. If Ctrl-C would raise something, it first cancels the task;
-    a second one raises at once.
+    """Run a loop until a task is done. A first Ctrl-C cancels the task and is raised when it has
+    stopped; a second one is raised at once.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
@@ -256,7 +262,7 @@ def _interruptible(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Result]) 
         return loop.run_until_complete(task)
     finally:
         found = signal.signal(signal.SIGINT, before)
-        if found is not interrupt:  # somebody set another meanwhile
+        if found is not interrupt:  # another handler was set meanwhile
             signal.signal(signal.SIGINT, found)
         if raised:
             raise raised[0] from None
@@ -268,7 +274,7 @@ def _serve(
     turn: threading.Lock,
     owner: weakref.ref[LoopThread],
 ) -> None:
-    """The thread: serve whenever it is wanted, until the owner was closed, or is gone unclosed."""
+    """The thread's function: run the loop whenever that is wanted, until its owner is closed or deleted."""
     while wanted.get() and (here := owner()) is not None:
         here._run_calls(loop)
         del here
@@ -278,9 +284,9 @@ def _serve(
 
 
 def _run_on(loop: asyncio.AbstractEventLoop) -> None:
-    """Run a loop until it is stopped. What asks the program to end goes to who waits for the task
-    that raised it: it passes through the loop as well, which would leave all others waiting. So
-    would a want of memory, over which the loop forgets nothing.
+    """Run a loop until it is stopped. KeyboardInterrupt and SystemExit are raised to the caller who
+    waits for the task; here they must not end the loop, on which other callers wait. Nor must a
+    lack of memory, after which the loop can go on.
     """
     while True:
         try:
@@ -305,7 +311,7 @@ def _was_closed() -> StorageError:
 
 
 async def _wound_up(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel what is left, and wait until it has come to its end."""
+    """Cancel all remaining tasks, and wait until they have ended."""
     pending = asyncio.all_tasks() - {asyncio.current_task()}
     for task in pending:
         task.cancel()

@@ -1,4 +1,4 @@
-"""What callers hand in, as documents: texts, files, folders, and iterables of these."""
+"""Turns what callers give into documents: texts, files, folders, and iterables of these."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from lightrag_jsonl.types import Document, Failure, Json
 
 Given: TypeAlias = str | Path | Document
 SUFFIXES = (".txt", ".md", ".markdown", ".text", ".jsonl")
-KINDS = 5  # of passed over files that are told
-LONGEST_NAME = 256  # characters of what is taken for a file's name
+KINDS = 5  # at most so many kinds of skipped files are named
+LONGEST_NAME = 256  # characters; longer texts are not checked for being a file's name
 FIELDS = frozenset(field.name for field in fields(Document))
 WORDS = ("id", "title", "source", "date")
 
@@ -27,11 +27,11 @@ log = logging.getLogger(__name__)
 
 
 def read_all(given: Given | Iterable[Given]) -> Iterator[Document | Failure]:
-    """Every document that is meant, read only when its turn comes.
+    """All documents, each read only when it is needed.
 
-    A text or file that was given alone and cannot be read is a `ConfigError`; one of several is
-    a `Failure`, and the others are read all the same. The files of an index itself are no texts:
-    one given alone is a `ConfigError`, among others it is passed over.
+    A single text or file that cannot be read raises `ConfigError`; one of several gives a
+    `Failure`, and the others are still read. The files of an index are not texts: given alone, one
+    raises `ConfigError`; among others, it is skipped.
     """
     if isinstance(given, str | Path | Document):
         yield from read_one(given)
@@ -48,12 +48,14 @@ def read_all(given: Given | Iterable[Given]) -> Iterator[Document | Failure]:
         try:
             yield from read_one(one)
         except ConfigError as error:
-            if not (isinstance(one, Path) and (one / DATABASE).is_file()):  # caught by a pattern
+            if not (
+                isinstance(one, Path) and (one / DATABASE).is_file()
+            ):  # an index's folder, matched by a pattern
                 yield Failure(str(one), None, str(error))
 
 
 def read_one(given: Given) -> Iterator[Document | Failure]:
-    """A text as it is; a file's documents; a folder's files, sorted, those of its folders too."""
+    """The documents of a text, a file, or a folder's files (sorted, subfolders included)."""
     if isinstance(given, Document):
         yield given
     elif isinstance(given, str):
@@ -95,7 +97,7 @@ def _is_broken_link(path: Path) -> bool:
 
 
 def _is_missed(path: Path, folder: Path) -> bool:
-    """Whether somebody may miss a file that is not read; what is hidden, nobody."""
+    """Whether a user may miss a file that is not read; hidden files are not missed."""
     hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
     return not hidden and path.suffix.lower() not in SUFFIXES
 
@@ -111,7 +113,7 @@ def _read_file(path: Path) -> Iterator[Document]:
 
 
 def check_target(name: str) -> None:
-    """`ConfigError` where a file cannot be written: told before there is anything to be written."""
+    """Raise `ConfigError` early if a file cannot be written."""
     path = Path(name)
     if not path.name or path.is_dir() or not path.parent.is_dir():
         raise ConfigError(f"cannot write to {name!r}: it names no file in a folder that is there")
@@ -119,7 +121,7 @@ def check_target(name: str) -> None:
 
 
 def read_text(path: Path) -> str:
-    """A text file's content, as `decoded` reads it."""
+    """A text file's content, decoded by `decoded`."""
     check_not_of_index(path)
     try:
         data = path.read_bytes()
@@ -131,7 +133,7 @@ def read_text(path: Path) -> str:
 
 
 def _read_lines(path: Path, text: str) -> Iterator[Document]:
-    """One document a line: a string, or an object with `text` and any field of `Document`."""
+    """One document for each line: a string, or an object with `text` and any field of `Document`."""
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -143,15 +145,15 @@ def _read_lines(path: Path, text: str) -> Iterator[Document]:
 
 
 def document_from(value: Json, *, where: str, source: str | None = None) -> Document:
-    """A document from plain JSON; fields that `Document` does not know go to its metadata.
+    """A document from plain JSON; fields that `Document` does not have go to its metadata.
 
-    `ConfigError` says at `where` a field is of another kind; a number may stand for a text.
+    `ConfigError` begins with `where` if a field has the wrong type; numbers are accepted for texts.
     """
     if isinstance(value, str):
         return Document(value, source=source)
     if not isinstance(value, dict) or not isinstance(value.get("text"), str):
         raise ConfigError(f'{where}: expected a text, or an object with a "text"')
-    known: dict[str, Any] = {  # of whatever kind: `Document` looks
+    known: dict[str, Any] = {  # of any type: `Document` checks them
         key: _in_words(item) if key in WORDS else item
         for key, item in value.items()
         if key in FIELDS and item is not None
@@ -169,6 +171,6 @@ def document_from(value: Json, *, where: str, source: str | None = None) -> Docu
 
 
 def _in_words(value: Json) -> Json:
-    """A number as the text that it is where it names something: an id, a year."""
+    """A number as text, for fields that name something (an id, a year)."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else value

@@ -1,4 +1,4 @@
-"""What belongs to one process: its threads and connections do not come along into a forked one."""
+"""Detects use in a forked process, which inherits neither threads nor usable connections."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lightrag_jsonl.errors import StorageError
 
 
 class Home:
-    """The process that something was made in."""
+    """The process in which an object was made."""
 
     __slots__ = ("_process",)
 
@@ -18,11 +18,11 @@ class Home:
 
     @property
     def is_here(self) -> bool:
-        """Whether this is still that process, and not one that was forked from it."""
+        """Whether the code runs in that process, and not in one forked from it."""
         return os.getpid() == self._process
 
     def check(self) -> None:
-        """`StorageError` in any other process: who waited for a thread of it would wait for ever."""
+        """Raise `StorageError` in any other process, where waiting for a thread would never end."""
         if not self.is_here:
             raise StorageError(
                 "this LightRAG was opened before the process was forked, and its threads and"
@@ -31,7 +31,7 @@ class Home:
 
 
 def not_copied(working_dir: Path) -> TypeError:
-    """The error for who pickles or copies what has threads and connections."""
+    """The error for pickling or copying an object that has threads and connections."""
     return TypeError(
         f"a LightRAG cannot be pickled or copied: open its folder, {working_dir}, anew where it is"
         " needed, once a process"

@@ -1,7 +1,7 @@
-"""The knowledge graph's shape in memory, by row id; `rag.graph` gives the whole of it to networkx.
+"""The shape of the knowledge graph in memory, by row id; `rag.graph` converts it for networkx.
 
-Sorted columns: many relations are looked up at once, and importing networkx takes longer than
-answering a first question, so only who asks for a networkx graph pays for it.
+It consists of sorted columns, in which many relations are looked up at once. Importing networkx
+takes longer than answering a first question, so it is imported only for `rag.graph`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _RELATION = np.dtype(
 
 
 class KnowledgeGraph:
-    """Entities and the relations between them; a pair of entities has one relation at most."""
+    """Entities and the relations between them, at most one for each pair of entities."""
 
     def __init__(self) -> None:
         self._entities = Column()
-        self._ids = Column()  # of relations; the two below are in the same order
+        self._ids = Column()  # of relations; the two arrays below are in the same order
         self._ends: Ids = np.empty((0, 2), np.int64)
         self._weights: Floats = np.empty(0, np.float64)
         self._around = Pairs()  # (entity, relation)
@@ -43,7 +43,7 @@ class KnowledgeGraph:
     # ── changing it ─────────────────────────────────────────────────────────────
 
     def put_entities(self, ids: Iterable[int] | Ids) -> None:
-        """Add entities; those already there stay as they are."""
+        """Add entities; known ones stay as they are."""
         new = _column(ids)
         new = distinct(new[self._entities.places(new) < 0])
         if len(new):
@@ -55,9 +55,10 @@ class KnowledgeGraph:
         *,
         instead_of: Iterable[int] | Ids = (),
     ) -> None:
-        """Add or renew relations, each as (id, low, high, weight); those `instead_of` go.
+        """Add or replace relations, given as (id, low, high, weight); relations in `instead_of` are
+        removed.
 
-        Of an id that comes twice the last counts. Unknown ones to go are passed over.
+        If an id comes twice, the last one counts. Unknown ids in `instead_of` are ignored.
         """
         table = np.fromiter(rows, _RELATION)
         table = table[np.argsort(table["id"], kind="stable")]
@@ -78,7 +79,7 @@ class KnowledgeGraph:
         self._weights = np.insert(np.delete(self._weights, gone), where, table["weight"])
 
     def drop_entities(self, ids: Iterable[int]) -> None:
-        """Remove entities with all their relations; unknown ones are passed over."""
+        """Remove entities with all their relations; unknown ids are ignored."""
         gone = np.fromiter(ids, np.int64)
         self.drop_relations(self._around.of(gone)[1])
         where = self._entities.places(gone)
@@ -86,7 +87,7 @@ class KnowledgeGraph:
             self._entities = self._entities.without(where[where >= 0])
 
     def drop_relations(self, ids: Iterable[int] | Ids) -> None:
-        """Remove relations by their ids; unknown ones are passed over."""
+        """Remove relations by id; unknown ids are ignored."""
         self.put_relations((), instead_of=ids)
 
     # ── asking it ───────────────────────────────────────────────────────────────
@@ -95,15 +96,17 @@ class KnowledgeGraph:
         return bool(self._entities.places(np.array([entity]))[0] >= 0)
 
     def degrees(self, entities: Iterable[int] | Ids) -> Ids:
-        """The number of relations of each entity; 0 of one that is unknown."""
+        """The number of relations of each entity; 0 if the entity is unknown."""
         return self._around.counts(_column(entities))
 
     def relations_of(self, entities: Iterable[int] | Ids) -> tuple[Ids, Ids]:
-        """The relations of these, of each ascending, and before each the place of its entity."""
+        """The relations of these entities, as two columns: the index of the entity in `entities`,
+        and the relation (ascending for each entity).
+        """
         return self._around.of(_column(entities))
 
     def ends(self, relations: Iterable[int] | Ids) -> Ids:
-        """The two entities of each relation, the lower id first, (n, 2); `KeyError` if unknown."""
+        """The two entities of each relation, the lower id first, shape (n, 2); `KeyError` if unknown."""
         return self._ends[self._places(relations)]
 
     def weights(self, relations: Iterable[int] | Ids) -> Floats:
@@ -112,7 +115,7 @@ class KnowledgeGraph:
 
     @property
     def all_ends(self) -> Ids:
-        """The two entities of every relation, in the order of the relations' ids, (n, 2)."""
+        """The two entities of every relation, ordered by relation id, shape (n, 2)."""
         return self._ends
 
     def relation_rows(self) -> Iterator[tuple[int, int, int, float]]:
@@ -141,5 +144,5 @@ def _column(ids: Iterable[int] | Ids) -> Ids:
 
 
 def _both_ends(relations: Ids, ends: Ids) -> tuple[Ids, Ids]:
-    """(entity, relation) for either end of each relation, as two columns."""
+    """(entity, relation) pairs for both ends of each relation, as two columns."""
     return ends.T.ravel(), np.concatenate([relations, relations])

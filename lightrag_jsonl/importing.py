@@ -1,4 +1,4 @@
-"""Takes over a working directory of LightRAG or nano-graphrag: no model is asked, all is embedded anew."""
+"""Takes over a working directory of LightRAG or nano-graphrag without asking a model."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from lightrag_jsonl.types import Failure
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What was read there, what is stored here, and what is not as it was.
+    """What was read, what is stored here, and what differs from the original.
 
-    `unmapped` lists what has no counterpart, or not quite the same one. `kept_apart` are (name
-    there, name here) of entities that were two there though we would fold their names into one;
+    `unmapped` lists what has no exact counterpart here. `kept_apart` holds (name there, name here)
+    of entities that were separate there, though both names have the same name key here;
     `merge_entities` makes them one. `without_source` counts entities and relations that named no
-    known chunk: they stand in a document of their own.
+    known chunk: they are stored in a document of their own.
     """
 
     documents: tuple[str, ...]
@@ -44,7 +44,7 @@ async def import_folder(
     clock: Callable[[], float],
     watcher: Watcher | None = None,
 ) -> ImportReport:
-    """Read the folder, map it, and index what it held as if its claims had just been made."""
+    """Read the folder, convert it, and index it as if its claims had just been made."""
     index = await asyncio.to_thread(read_folder, folder)
     mapped = await asyncio.to_thread(map_index, index, at=clock())
     report = await pipeline.insert(mapped.documents, watcher=watcher, summarize=False)

@@ -1,7 +1,8 @@
-"""Which files are an index's own, and for nobody else to open.
+"""Which files belong to an index and must not be opened by anything else.
 
-On POSIX a process that closes any descriptor of a file loses all locks it holds on that file: those
-of SQLite would be gone, and another process let in while this one writes.
+On POSIX, closing any descriptor of a file releases all locks that the process holds on it. Opening
+and closing a database file here would release SQLite's locks, and another process could write at
+the same time as this one.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from lightrag_jsonl.errors import ConfigError
 
 DATABASE = "index.sqlite"
 LOCK = "writer.lock"
-ENDINGS = ("", "-wal", "-shm", "-journal")  # what SQLite has beside a database
+ENDINGS = ("", "-wal", "-shm", "-journal")  # of a database and SQLite's files beside it
 NAMES = frozenset(name + ending for name in (DATABASE, LOCK) for ending in ENDINGS)
 
-_open: dict[object, tuple[Path, ...]] = {}  # of this process: its locks are all of one owner
+_open: dict[object, tuple[Path, ...]] = {}  # by the objects of this process that have them open
 
 
 def note_open(owner: object, *databases: Path) -> Callable[[], object]:
-    """Count these databases among the open ones, until the function is called or the owner is gone."""
+    """Note that these databases are open, until the returned function is called or `owner` is deleted."""
     key = object()
     _open[key] = tuple(Path(f"{path}{ending}") for path in databases for ending in ENDINGS)
     return weakref.finalize(owner, _open.pop, key, None)
 
 
 def is_of_index(path: Path) -> bool:
-    """Whether a file is an index's by its name, or is one that is open here, however it is called."""
+    """Whether a file belongs to an index: by its name, or because it is open here under any name."""
     found = _found(path)
     if found is not None and stat.S_ISDIR(found.st_mode):
         return False
@@ -45,7 +46,7 @@ def is_of_index(path: Path) -> bool:
 
 
 def check_not_of_index(path: Path) -> None:
-    """`ConfigError` where a file is an index's own, before anybody opens it."""
+    """Raise `ConfigError` if a file belongs to an index; to be called before opening it."""
     if is_of_index(path):
         raise ConfigError(
             f"{path} belongs to an index, whose database alone opens it; name another"

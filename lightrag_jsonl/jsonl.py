@@ -1,16 +1,16 @@
-"""The reader: a model's JSONL answer, whole or as it streams, to records and rejections.
+"""Reads a model's JSONL answer, whole or as it streams, into records and rejections.
 
-A record is an object that the text holds whole, never one that was completed. Three rules go
-beyond JSON's grammar and are meant strictly:
+A record is an object that is whole in the text, never one that was completed. Three rules go beyond
+JSON's grammar, and are strict on purpose:
 
-* text beside an object on its line (`{"a":1} // note`, `Here: {"a":1}`) makes the line malformed,
-  because a strict parser refuses it; so the refused files of JSONTestSuite give no record. An array
-  that never ends is the exception: what it held whole was whole.
-* an object that closes but is no JSON may be mended (see `reading.repair`): unescaped inner quotes always,
-  the habits of other languages (single quotes, `True`, a last comma) only where a schema judges
-  the result. Such a record carries a `repaired` note.
-* an object that breaks off is given up at its end or at the next line that can only be a new
-  record; what was nested inside it is not read as records.
+* Text beside an object on its line (`{"a":1} // note`, `Here: {"a":1}`) makes the line malformed,
+  as for any strict parser; so the files of JSONTestSuite that must be refused give no record. The
+  exception is an array that never ends: whole objects inside it are records.
+* An object that is closed but not valid JSON may be mended (see `reading.repair`). Unescaped inner
+  quotes always are; the habits of other languages (single quotes, `True`, a trailing comma) only if
+  a schema checks the result. Such a record gets a `repaired` note.
+* An object that breaks off is given up at its end, or at the next line that can only be a new
+  record; objects nested inside it are not read as records.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from lightrag_jsonl.reading.repair import mend, object_end
 from lightrag_jsonl.schemas import Schema, compile_schema
 from lightrag_jsonl.types import Json, JsonlResult, Record, RejectionReason
 
-# Second looks at lines may cost this many times the text's length so far; no known text needs 3.
+# Lines may be read again, up to so many times the text's length in all; known texts need less than 3.
 _BUDGET = 4
 
 _CLOSING_FENCE = re.compile(r"[`~]+\s*\Z")
-_WIDE = "，、；。"  # what a Chinese answer puts between objects, and behind the last
+_WIDE = "，、；。"  # Chinese punctuation that stands between objects or after the last
 _SCAFFOLD = re.compile(rf"[\s,{_WIDE}\[\]{INVISIBLE}]*")
 _SEPARATOR = re.compile("[\r\u2028\u2029\x85]")
 _APART = re.compile(f"[,{_WIDE}\\[\\]\r\u2028\u2029\x85]")
@@ -58,9 +58,9 @@ def parse_jsonl(
     schema: Mapping[str, Json] | Schema | None = None,
     normalize: Normalize | None = None,
 ) -> JsonlResult:
-    """Read a whole answer. Never raises for anything a model can write.
+    """Read a whole answer. Never raises, whatever a model has written.
 
-    `normalize` turns each object read into the records it stands for, before the schema sees them.
+    `normalize` is applied to each object before the schema, and returns the records it stands for.
     """
     reader = JsonlReader(schema, normalize)
     reader.feed(text)
@@ -68,7 +68,7 @@ def parse_jsonl(
 
 
 class JsonlReader:
-    """Reads an answer as it arrives; any way of cutting it into pieces gives the same result."""
+    """Reads an answer as it arrives; the result does not depend on how it is cut into pieces."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class JsonlReader:
         self._result: JsonlResult | None = None
 
     def feed(self, piece: str) -> list[Record]:
-        """Take the next piece of text; returns the records whose lines it completed."""
+        """Take the next piece of text; returns the records of the lines that it completed."""
         if self._result is not None:
             raise ValueError("this reader is closed")
         if not isinstance(piece, str):
@@ -108,7 +108,7 @@ class JsonlReader:
         return self._outcome.records[before:]
 
     def close(self) -> JsonlResult:
-        """The text has ended: read what is left and return everything."""
+        """End the text: read what is left, and return the whole result."""
         if self._result is None:
             if self._tail:
                 self._take("".join(self._tail))
@@ -139,7 +139,7 @@ class JsonlReader:
                 self._read_items(line, self._marks.skip(line.text, line.number))
 
     def _read_record(self, line: _Line) -> bool:
-        """The usual case, made fast: the line is one JSON object and nothing else."""
+        """The usual case, made fast: a line that is one JSON object and nothing else."""
         text = line.text
         if text[:1] != "{" or "}" not in text or self._marks.thinking:
             return False
@@ -152,7 +152,7 @@ class JsonlReader:
         return True
 
     def _read_plainly(self, line: _Line) -> None:
-        """What is left to do with a line once the budget for second looks is spent."""
+        """Refuse a line without a closer look, after the budget for reading again is spent."""
         text = line.text.strip()
         if text:
             self._outcome.reject(line.number, text, "multiline" if "{" in text else "not_json")
@@ -160,7 +160,7 @@ class JsonlReader:
     # ── the items of a line ─────────────────────────────────────────────────────
 
     def _read_items(self, line: _Line, at: int) -> None:
-        """Read objects and scalars one by one; anything else spoils the part it stands in."""
+        """Read the objects and scalars of a line one by one; anything else spoils the part it stands in."""
         text, start, arrays = line.text, at, self._arrays
         nested, apart = 0, True
         while True:
@@ -193,7 +193,7 @@ class JsonlReader:
             at = end
 
     def _count_arrays(self, scaffold: str, nested: int, line: _Line) -> int:
-        """Note arrays that open and close here; tells how many of this line's own are open."""
+        """Count the arrays opened and closed here; returns how many of this line's own are open."""
         change = scaffold.count("[") - scaffold.count("]")
         if not self._arrays:
             self._array_line = line.number
@@ -201,7 +201,7 @@ class JsonlReader:
         return max(0, nested + change)
 
     def _read_object(self, line: _Line, at: int, nested: bool) -> int:
-        """Read the object that begins at `at`; its end, or -1 where the line ends first."""
+        """Read the object that begins at `at`; returns its end, or -1 if the line ends first."""
         outline = Outline()
         end = outline.read(line.text, at)
         block = _Block(line.number, line.indent, [line.text[at:]], nested)
@@ -218,7 +218,10 @@ class JsonlReader:
         return end
 
     def _spoil(self, line: _Line, start: int, at: int) -> int:
-        """Refuse the part of the line around `at`: up to a separator, or with a broken object."""
+        """Refuse the part of the line around `at`, up to a separator.
+
+        Returns where that part ends, or -1 if it ends inside a broken object.
+        """
         text = line.text
         separator = _SEPARATOR.search(text, at, len(text.rstrip()))
         end = separator.start() if separator else len(text)
@@ -241,7 +244,7 @@ class JsonlReader:
     # ── objects over several lines ──────────────────────────────────────────────
 
     def _follow(self, line: _Line, block: _Block, outline: Outline) -> None:
-        """The line goes on with an object that is sound so far."""
+        """Continue an object that is sound so far with this line."""
         end = outline.read(line.text)
         if outline.state is State.CLOSED:
             self._leave(line, block, end, intact=True)
@@ -255,7 +258,7 @@ class JsonlReader:
             self._look_again(line, block)
 
     def _look_again(self, line: _Line, block: _Block) -> None:
-        """An object has turned out broken: read its lines again, now looking for its end."""
+        """An object turned out to be broken: read its lines again, now looking for its end."""
         again = [*block.lines[1:], line.text]
         self._spent += sum(map(len, again)) + len(again)
         self._queue.extendleft(
@@ -270,7 +273,7 @@ class JsonlReader:
             self._outcome.reject(block.line, block.lines[0], "multiline", "not followed to its end")
 
     def _skip(self, line: _Line, block: _Block) -> None:
-        """The line comes after the start of a broken object: is it a part of it?"""
+        """Decide whether a line after the start of a broken object belongs to it."""
         if line.number == block.impossible or _starts_afresh(line, block):
             self._block = None
             self._queue.appendleft(line)
@@ -288,7 +291,7 @@ class JsonlReader:
         self._read_items(line, end)
 
     def _close_object(self, block: _Block, text: str, *, intact: bool) -> None:
-        """An object has closed: it is a record, can be mended into one, or is refused."""
+        """Handle an object that is closed: it is a record, can be mended into one, or is refused."""
         record = decode_closed(text) if intact else None
         repaired = False
         if block.nested:
@@ -317,7 +320,7 @@ class JsonlReader:
     # ── results ─────────────────────────────────────────────────────────────────
 
     def _flush(self) -> None:
-        """The objects of this part of the line stand beside nothing that spoils them."""
+        """Accept the pending objects, since nothing in their part of the line spoils them."""
         for found in self._pending:
             self._outcome.accept(found)
         self._pending.clear()
@@ -348,10 +351,10 @@ class _Line(NamedTuple):
 
 @dataclass(slots=True)
 class _Block:
-    """An object that has not closed yet; without an outline it is known to be broken.
+    """An object that is not closed yet; if it has no outline, it is known to be broken.
 
-    `depth` counts the braces open in a broken one; at line `impossible` a new object begins
-    where JSON has no place for one.
+    `depth` counts the open braces of a broken one. At line `impossible` a new object begins where
+    JSON does not allow one.
     """
 
     line: int
@@ -369,7 +372,7 @@ class _Block:
 
 
 def _starts_afresh(line: _Line, block: _Block) -> bool:
-    """Whether a line after the start of a broken object can only be the start of another."""
+    """Whether a line after the start of a broken object can only be the start of another one."""
     text = line.text.strip()
     if is_fence(text):
         return True

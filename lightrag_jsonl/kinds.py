@@ -1,4 +1,4 @@
-"""Values of another kind than is declared are told by the name of their field."""
+"""Checks the types of dataclass fields and names the field whose value is wrong."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from lightrag_jsonl.errors import ConfigError
 
 Check = Callable[[Any], bool]
-LONGEST = 60  # characters of a value that are shown
+LONGEST = 60  # characters of a value that are shown in an error
 
-# By the declared type: what a value has to be, and how that is told.
+# By the declared type: a check of the value, and words for what it must be.
 KINDS: Mapping[str, tuple[Check, str]] = {
     "str": (lambda value: isinstance(value, str), "a text"),
     "bool": (lambda value: isinstance(value, bool), "True or False"),
@@ -26,9 +26,10 @@ KINDS: Mapping[str, tuple[Check, str]] = {
 
 
 def check_fields(made: Any) -> None:
-    """Check the fields of a dataclass; `ConfigError` names the one whose value is of another kind.
+    """Check the fields of a dataclass instance; `ConfigError` names one whose value has the wrong
+    type.
 
-    Numbers of other libraries become Python's own: so they can be written down.
+    Numbers of other libraries (numpy) are replaced by Python's own, so that they can be stored.
     """
     kind: Any = type(made)
     for name, check, told, optional in _checks(kind):
@@ -43,9 +44,9 @@ def check_fields(made: Any) -> None:
 
 
 def plain_json(value: object, name: str) -> Any:
-    """A value as JSON has it: numbers of other libraries as Python's own, tuples and sets as lists.
+    """A value as plain JSON: numbers of other libraries as Python's own, tuples and sets as lists.
 
-    `ConfigError` names what has no place in it.
+    `ConfigError` shows a value that cannot be JSON.
     """
     if isinstance(value, str | int | float) or value is None:
         return value
@@ -60,10 +61,10 @@ def plain_json(value: object, name: str) -> Any:
 
 @cache
 def _checks(kind: Any) -> list[tuple[str, Check, str, bool]]:
-    """The fields of a class whose kind is known: name, check, how it is told, whether None may be."""
+    """The checkable fields of a class: name, check, words for what it must be, whether None is allowed."""
     found = []
     for field in fields(kind):
-        declared = str(field.type)  # as it is written, since annotations are not evaluated
+        declared = str(field.type)  # the source text: annotations are not evaluated
         plain = declared.removesuffix(" | None")
         if plain in KINDS:
             found.append((field.name, *KINDS[plain], plain != declared))

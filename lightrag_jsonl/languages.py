@@ -1,4 +1,4 @@
-"""The languages that have words and rules of their own here, and which of them a name means."""
+"""The languages that have rules of their own here, and which of them a language name means."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How a vector index keeps its rows in FAISS: as floats, as halves, as bytes in lists.
+"""The ways a vector index stores its rows in FAISS: as 32-bit floats, 16-bit floats, or bytes in lists.
 
-A layout numbers its rows from 0, never forgets one, and proposes candidates for a query;
-what is alive and in which order it is returned is decided in `vectors.py`. Of many floats or
-halves a sketch, half a byte a value, is read in their place.
+A layout numbers its rows from 0, never deletes one, and proposes candidates for a query.
+`vectors.py` knows which rows are alive, and decides the order of results. For many rows of floats,
+a sketch of four bits a value is scanned in their place.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from lightrag_jsonl.sketch import Floats, Ids, Rotation, Sketch, faiss
 Mask = npt.NDArray[np.bool_]
 LayoutKind = Literal["flat", "fp16", "ivf-sq8"]
 
-_AT_ONCE: Final = 256  # rows decoded at a time: they stay in the processor's cache
-_POOL: Final = 8  # times k rows are taken from a sketch, and looked at as they are
+_AT_ONCE: Final = 256  # rows decoded at a time; they fit into the processor's cache
+_POOL: Final = 8  # times k: the rows taken from a sketch, to be scored exactly
 _LEAST_POOL: Final = 100
-_WORTH: Final = 4  # times the pool: of fewer rows, all are looked at at once
+_WORTH: Final = 4  # times that: with fewer rows, a sketch is not used
 _FAR: Final = np.float32(-1e6)  # a guess below all scores
-_ALL: Final = 10_000  # rows up to which scanning all saves nothing over scoring them
-_SPARE: Final = 8  # candidates beyond k, so that equals of the last one are seen
-_HALF_BITS: Final = np.uint32(0x8FFFE000).astype(np.int32)  # sign, exponent, mantissa once shifted
+_ALL: Final = 10_000  # up to so many rows, a scan saves nothing over scoring all of them
+_SPARE: Final = 8  # candidates beyond k, to include equals of the last one
+_HALF_BITS: Final = np.uint32(0x8FFFE000).astype(
+    np.int32
+)  # keeps sign, exponent and mantissa of a shifted 16-bit float
 
 
 class Source(Protocol):
@@ -36,11 +38,11 @@ class Source(Protocol):
 
 
 class Likely(NamedTuple):
-    """Rows among which the nearest are, a line for each query, the likeliest first.
+    """The rows that are probably nearest, a line for each query, the likeliest first.
 
-    `guesses`, falling, are what the rows may score, and no other row is guessed to score more than
-    the last; `error` is the standard error of a guess. Where dead rows are among them those stand
-    last, and are guessed to be as far as nothing is; `living` counts the others.
+    `guesses` are estimated scores, descending; the estimate of any other row is at most the last
+    one. `error` is their standard error. Dead rows come last, with a guess below all scores;
+    `living` counts the others.
     """
 
     rows: Ids
@@ -52,9 +54,10 @@ class Likely(NamedTuple):
 class Layout(Protocol):
     """What `VectorIndex` needs from a layout.
 
-    `scores` are of each query with each row, or with the rows of its own line, each summed alike
-    whatever stands around it. `likely` guesses, where that saves time; else `candidates` are
-    certain, and `scan` is the same without any shortcut.
+    `scores` gives the inner products of each query with the same rows, or with the rows of its own
+    line; a product does not depend on which others are computed with it. `likely` estimates, if
+    that saves time, or returns None. Otherwise `candidates` certainly include the nearest rows;
+    `scan` does so without any shortcut.
     """
 
     kind: LayoutKind
@@ -74,7 +77,7 @@ class Layout(Protocol):
 
 
 class Flat:
-    """32-bit floats, scanned; of many, a sketch proposes what is looked at."""
+    """32-bit floats, scanned; if there are many, a sketch proposes the rows to score."""
 
     kind: LayoutKind = "flat"
 
@@ -83,7 +86,7 @@ class Flat:
         self._sketch = Sketch(dim)
 
     def train(self, source: Source) -> None:
-        """Nothing to learn: a row's code depends on that row alone."""
+        """Do nothing: a row's code depends on that row alone."""
 
     def outgrown(self, count: int) -> bool:
         """Whether `count` rows are too many for what was trained."""
@@ -100,7 +103,7 @@ class Flat:
         return np.asarray(self._index.reconstruct_batch(rows), dtype=np.float32)
 
     def scores(self, queries: Floats, rows: Ids) -> Floats:
-        """The inner products of each query with these rows, or with those of its line."""
+        """The inner products of each query with these rows, or with those in its line of `rows`."""
         labels = np.repeat(rows[None], len(queries), axis=0) if rows.ndim == 1 else rows.copy()
         found = np.empty(labels.shape, dtype=np.float32)
         if found.size:
@@ -110,14 +113,14 @@ class Flat:
         return found
 
     def scan(self, queries: Floats, fetch: int, mask: Mask | None) -> list[Ids]:
-        """The `fetch` best rows of each query among those that `mask` lets through."""
+        """The `fetch` best rows of each query among those that `mask` allows."""
         found = self._index.search(queries, fetch, params=self._parameters(mask))[1]
         return [row[row >= 0] for row in found]
 
     def likely(self, queries: Floats, k: int, mask: Mask | None, available: int) -> Likely | None:
-        """Rows among which the `k` best are likely to be; `available` counts those `mask` lets through.
+        """Rows that probably include the `k` best; `available` is the number that `mask` allows.
 
-        None where reading a sketch does not pay, or not yet.
+        None if reading a sketch does not pay, or not yet.
         """
         total, wanted = self._index.ntotal, max(_POOL * k, _LEAST_POOL)
         pool = wanted * total // available + 1
@@ -135,7 +138,7 @@ class Flat:
         return Likely(rows, guesses, self._sketch.error, living)
 
     def candidates(self, queries: Floats, k: int, mask: Mask | None, available: int) -> list[Ids]:
-        """Rows among which the `k` best are; of few rows all, which are looked at but once then."""
+        """Rows that include the `k` best; if there are few rows, all of them."""
         total = self._index.ntotal
         if total <= _ALL:
             rows = np.arange(total) if mask is None else np.flatnonzero(mask)
@@ -164,9 +167,10 @@ class Half(Flat):
         return _products(self._decoder(min(rows.shape[-1], _AT_ONCE)), queries, rows)
 
     def _decoder(self, most: int) -> Callable[[Ids], Floats]:
-        """Decodes up to `most` rows, always into the same place: the next call overwrites them.
+        """A function that decodes up to `most` rows; each call overwrites the result of the last one.
 
-        FAISS's own decoding, but several times as fast: exponents moved by shift and scale.
+        It gives the result of FAISS's own decoder several times as fast, by shifting the bits and
+        scaling.
         """
         codes = faiss().rev_swig_ptr(self._index.codes.data(), self._index.codes.size())
         halves = codes.view(np.int16).reshape(-1, self._index.d)
@@ -186,15 +190,15 @@ class Half(Flat):
 
 
 class Lists(Flat):
-    """Bytes in inverted lists, half of which is read; trained anew at four times the size.
+    """Bytes in inverted lists, half of which are searched; retrained when there are four times as many rows.
 
-    The bytes measure the rotated difference from the list's centre, all coordinates on one
-    scale, so that a vector unlike those trained on is still stored well. Half a byte more
-    says what rounding took away; it is read for candidates alone.
+    The bytes hold the rotated difference from the list's centre, with the same scale for all
+    coordinates, so that vectors unlike those in training are stored well, too. Four further bits
+    hold the rounding error; they are read for candidates only.
     """
 
     kind: LayoutKind = "ivf-sq8"
-    _REACH: Final = 4.0  # of the scale, in standard deviations of a coordinate
+    _REACH: Final = 4.0  # half the range of the bytes, in standard deviations of a coordinate
 
     def __init__(self, dim: int) -> None:
         self._rotation = Rotation(dim)
@@ -237,7 +241,9 @@ class Lists(Flat):
         return self._rotation.back(self._stored(rows))
 
     def scores(self, queries: Floats, rows: Ids) -> Floats:
-        """In the rotated space, each query turned alone: a matrix product sums as its size suits it."""
+        """Computed in the rotated space; each query is rotated alone, so that sums do not depend on
+        others.
+        """
         turned = [self._rotation(query) for query in queries]
         return _products(self._stored, np.concatenate(turned or [queries]), rows)
 
@@ -248,7 +254,7 @@ class Lists(Flat):
         return super().decode(rows) + lost
 
     def likely(self, queries: Floats, k: int, mask: Mask | None, available: int) -> Likely | None:
-        """Nothing is guessed: the lists are read."""
+        """None: lists are not sketched."""
         return None
 
     def candidates(self, queries: Floats, k: int, mask: Mask | None, available: int) -> list[Ids]:
@@ -270,15 +276,15 @@ LAYOUTS: Final[dict[LayoutKind, type[Flat]]] = {"flat": Flat, "fp16": Half, "ivf
 
 
 def _scale(quantizer: Any, width: int, reach: float) -> None:
-    """Let a uniform quantizer span -reach to reach in every coordinate."""
+    """Make a uniform quantizer cover -reach to reach in every coordinate."""
     lowest, span = np.full(width, -reach, np.float32), np.full(width, 2 * reach, np.float32)
     faiss().copy_array_to_vector(np.concatenate([lowest, span]), quantizer.trained)
 
 
 def _products(decode: Callable[[Ids], Floats], queries: Floats, rows: Ids) -> Floats:
-    """Inner products, each summed alike (in a matrix product, what stands around it matters).
+    """Inner products that do not depend on what is computed with them, unlike in a matrix product.
 
-    FAISS sums vectors of fewer than 16 values otherwise in groups than alone.
+    FAISS sums vectors of fewer than 16 values in groups in another order than alone.
     """
     if rows.ndim == 2:
         pairs = zip(queries, rows, strict=True)

@@ -1,4 +1,4 @@
-"""What belongs to one event loop: its futures and locks are not to be waited for, or let go of, in another."""
+"""Objects that each event loop needs its own of: futures and locks cannot be shared between loops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Thing = TypeVar("Thing")
 
 
 class PerLoop(Generic[Thing]):
-    """One thing for each event loop, made when it is first asked for there."""
+    """One object for each event loop, made when it is first asked for there."""
 
     def __init__(self, make: Callable[[], Thing]) -> None:
         self._make = make
@@ -21,7 +21,7 @@ class PerLoop(Generic[Thing]):
 
     @property
     def here(self) -> Thing:
-        """That of the running loop."""
+        """The object of the running loop."""
         loop = asyncio.get_running_loop()
         made = self._made.get(loop)
         if made is None:

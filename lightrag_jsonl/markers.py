@@ -1,4 +1,4 @@
-"""The `[n]` by which an answer cites: how one looks, and where they stand in a text."""
+"""Finds the `[n]` by which an answer cites."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MARKER = re.compile(
     r"(?!\((?:https?:|#))"  # a link's text is no citation
 )
 _RANGE = re.compile(rf"({_NUMBER})(?:\s*{_DASH}\s*({_NUMBER}))?")
-_LONGEST_RANGE = 100  # more was never shown; both ends are reported instead
+_LONGEST_RANGE = 100  # longer ranges count as their two ends: so many items are never shown
 
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """One citation mark as it stands in the answer: `text[start:end]`, and what it names."""
+    """One citation mark in the answer: `text[start:end]`, and the numbers it contains."""
 
     start: int
     end: int

@@ -1,4 +1,4 @@
-"""Names taken apart for comparing: their core, their words, their initials, their numbers."""
+"""Takes names apart for comparison: core, words, initials, numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lightrag_jsonl.text import has_cjk, name_key, search_terms
 
-SPELLED = range(5, 41)  # letters of a name in which one wrong letter may be a slip
+SPELLED = range(5, 41)  # letters of names in which one differing letter may be a misspelling
 ACRONYM = range(2, 8)  # letters of an acronym
 CJK_ACRONYM = range(2, 5)
 
@@ -36,7 +36,7 @@ _ASIDE = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name: as written, its words in lower case, its core without forms and titles, its numbers."""
+    """A name as written, its words in lower case, its core without legal forms and titles, its numbers."""
 
     text: str
     words: tuple[str, ...]
@@ -46,7 +46,7 @@ class Name:
 
 
 def read_name(text: str) -> Name:
-    """A name taken apart. An addition in brackets at the end is no part of the core."""
+    """A name taken apart; an addition in brackets at its end does not belong to the core."""
     cjk = has_cjk(text)
     plain = _ASIDE.sub("", text) or text
     words = tuple(_words(text, cjk))
@@ -58,7 +58,7 @@ def read_name(text: str) -> Name:
 
 
 def is_acronym(name: Name) -> bool:
-    """Whether a name may stand for the first letters, or some characters, of a longer one."""
+    """Whether a name may abbreviate a longer one by its initials or (in Chinese) some characters."""
     if name.cjk:
         return len(name.core) in CJK_ACRONYM
     letters = name.text.replace(".", "")
@@ -66,7 +66,7 @@ def is_acronym(name: Name) -> bool:
 
 
 def initials(name: Name) -> Iterator[str]:
-    """What a longer name may be shortened to, as the core of a short one."""
+    """The possible abbreviations of a longer name, in the form of a short name's core."""
     if name.cjk:
         yield from _cjk_initials(name.core)
     elif len(name.words) > 1:
@@ -75,14 +75,16 @@ def initials(name: Name) -> Iterator[str]:
 
 
 def abbreviates(short: Name, long: Name) -> bool:
-    """Whether the one can be short for the other: no Chinese name is short for what begins with it."""
+    """Whether `short` may abbreviate `long`; a Chinese name never abbreviates one that begins with it."""
     return short.cjk == long.cjk and not (
         short.cjk and (short.core in long.core or long.core in short.core)
     )
 
 
 def deletions(name: Name) -> Iterator[str]:
-    """The name without one of its letters, each way: names a letter apart share one of these."""
+    """The name with each of its letters left out in turn: names that differ by a letter share one
+    of these.
+    """
     letters = name.core
     if not name.cjk and len(letters) in SPELLED:
         yield letters
@@ -91,7 +93,9 @@ def deletions(name: Name) -> Iterator[str]:
 
 
 def differ_by_a_letter(one: Name, other: Name) -> bool:
-    """Whether a letter was changed, left out, added, or swapped with its neighbour; not the first."""
+    """Whether one letter was changed, left out, added or swapped with its neighbour; never the
+    first one.
+    """
     short, long = sorted((one.core, other.core), key=len)
     if short == long or len(long) - len(short) > 1 or short[0] != long[0]:
         return False

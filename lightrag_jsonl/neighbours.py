@@ -1,4 +1,4 @@
-"""The nearest neighbours of every vector of an index, at a cost that stays bounded."""
+"""The nearest neighbours of every vector of an index, at bounded cost."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import numpy.typing as npt
 
 from lightrag_jsonl.vectors import VectorIndex
 
-EXACT_LIMIT = 10_000  # vectors: above, neighbours are looked for in the nearest lists only
+EXACT_LIMIT = 10_000  # vectors; above this, only the nearest inverted lists are searched
 LISTS_READ = 8
-TRAINED_ON = 64  # vectors a list
+TRAINED_ON = 64  # training vectors for each list
 
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 
 
 def nearest_neighbours(index: VectorIndex, count: int) -> tuple[Ids, Ids, Floats]:
-    """The ids of an index, and for each its `count` nearest, best first, with their cosines.
+    """All ids of an index, and for each id the `count` nearest ids, best first, with their cosines.
 
-    Itself is among them. Both tables have the shape (ids, count); -1 where there are fewer.
+    Each id is among its own neighbours. Both tables have the shape (ids, count); -1 where there are
+    fewer.
     """
     ids = index.ids
     count = min(count, len(ids))

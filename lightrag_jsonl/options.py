@@ -42,20 +42,26 @@ ENTITY_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """Settings of indexing. Sizes are tokens of the index's tokenizer unless said otherwise.
+    """Settings of indexing. Sizes are in tokens; invalid values raise `ConfigError`.
 
-    `chunk_overlap` shrinks with chunks that it does not fit into, unless it was chosen.
-    `extraction` names the prompt; `ontology` is a file or a mapping for the one that needs it.
-    `entity_types` empty means the language's own list. `max_gleanings` is how often a chunk is
-    asked about again for what was missed (never one shorter than `glean_min_tokens`),
-    `max_resumes` how often an answer that was cut is gone on with, `max_extract_tokens` what one
-    answer may have before it is cut; None sets no limit. An entity or relation gets a summary
-    once it has `summarize_fragments` descriptions, or several of more than `summarize_tokens`
-    together; one call reads at most `summarize_group_tokens` of them. `max_calls`,
-    `max_input_tokens` and `max_output_tokens` stop an insert between chunks, everything kept; only
-    what is in flight then, or is sent again by a model's own client, may go beyond.
-    `lock_timeout` is how many seconds a writer waits for another one. `ConfigError` where a
-    value makes no sense.
+    - `chunk_tokens`, `chunk_overlap`: the size of chunks, and how much of the previous chunk each
+      repeats. The default overlap shrinks with chunks that are smaller than it.
+    - `extraction`: the prompt that reads chunks. `ontology`: a file or a mapping, for
+      "extract-with-ontologies".
+    - `entity_types`: empty for the language's own list.
+    - `max_gleanings`: how often a chunk is asked about again for what was missed. Chunks below
+      `glean_min_tokens` are asked about only once.
+    - `max_resumes`: how often the model is asked to go on with an answer that was cut off.
+    - `max_extract_tokens`: the longest answer about a chunk; None sets no limit.
+    - `max_concurrent_calls`: model calls in flight at a time.
+    - `embed_batch_size`: texts embedded in one call.
+    - `summarize_fragments`, `summarize_tokens`: an entity or relation gets a summary once it has so
+      many descriptions, or several that are longer than this together. One call reads at most
+      `summarize_group_tokens` of them.
+    - `max_calls`, `max_input_tokens`, `max_output_tokens`: limits of one insert. It stops between
+      two chunks, and everything read until then is kept; only calls that are in flight by then, or
+      repeated by the model's own client, may exceed them.
+    - `lock_timeout`: how many seconds to wait while another process writes.
     """
 
     chunk_tokens: int = 1200
@@ -108,23 +114,30 @@ class IndexOptions:
 
 @dataclass(frozen=True, slots=True)
 class QueryParam:
-    """Settings of one question. Budgets are tokens; `top_k` counts entities and relations.
+    """Settings of one question. Budgets are in tokens; invalid values raise `ConfigError`.
 
-    `chunk_top_k` counts chunks; `chunk_share` is the part of `max_total_tokens` that facts cannot
-    take from them. `hl_keywords` and `ll_keywords`, if either is given, replace the keyword call.
-    `conversation_history` are `Message`s or mappings with "role" and "content".
-    `response_type`, the form of the answer, and `user_prompt` are told to the model; `fail_response`
-    is said where nothing was found. Where one of them is `None`, the language's own words stand in.
-    `ranking` orders the relations of found entities by likeness to the question or by degree, and
-    `fusion` says how ranked lists become one. `selection` lets the score, a model ("llm") or nobody
-    ("all") choose among relations. `lexical` adds full-text search, and `enable_rerank` uses the
-    reranker, where there is one.
-    `where` filters documents by `id`, `title`, `source`, `date` or their metadata: each a value, a
-    list of them, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`, `$lt`, `$lte`, `$eq`,
-    `$in`, `$ne`, `$nin`); of metadata that is a list, one member will do.
-    `similarity_reuse`: reuse the answer of a question at least this similar (cosine), `None` never;
-    with `similarity_check` only if the model, too, takes the two for the same. `ConfigError`
-    where a value makes no sense.
+    - `mode`: how the index is searched; see the README's table.
+    - `top_k`, `chunk_top_k`: how many entities and relations, and how many chunks, to look for.
+    - `max_entity_tokens`, `max_relation_tokens`, `max_total_tokens`: budgets of the context.
+      `chunk_share` is the part of the total that is reserved for chunks.
+    - `response_type`, `user_prompt`: the form of the answer, and further wishes; both are told to
+      the model. `fail_response`: the answer where nothing was found. None: the language's own
+      words.
+    - `hl_keywords`, `ll_keywords`: high- and low-level keywords; if either is given, the model is
+      not asked for any.
+    - `conversation_history`: `Message`s, or mappings with "role" and "content".
+    - `enable_rerank`: use the reranker, if the index has one.
+    - `ranking`: order the relations of found entities by likeness to the question or by degree.
+    - `fusion`: how ranked lists are merged: reciprocal rank fusion ("rrf") or taking turns.
+    - `selection`: relations are chosen by "score" or by the model ("llm"); "all" shows all found.
+    - `lexical`: search the full text, too.
+    - `where`: filter documents by `id`, `title`, `source`, `date` or their metadata. A condition is
+      a value, a list of alternatives, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`,
+      `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`). Where the metadata is a list, one matching member
+      is enough.
+    - `similarity_reuse`: give the stored answer of an earlier question that is at least this
+      similar (cosine); None: never. `similarity_check`: only if the model agrees that both mean the
+      same.
     """
 
     mode: Mode = "mix"
@@ -182,12 +195,12 @@ class QueryParam:
 
     @property
     def turns(self) -> tuple[Message, ...]:
-        """The conversation so far."""
+        """The conversation so far, as `Message`s."""
         return tuple(map(_message, self.conversation_history))
 
 
 def _message(turn: Turn) -> Message:
-    """A turn as other libraries write it, a mapping, as ours."""
+    """One turn as a `Message`; mappings, as other libraries write turns, are converted."""
     if isinstance(turn, Mapping) and isinstance(turn.get("content"), str):
         turn = Message(str(turn.get("role")), turn["content"])
     if isinstance(turn, Message) and turn.role in get_args(Role):

@@ -1,4 +1,4 @@
-"""How a place in a document is told to people: document, page, characters."""
+"""Writes out a place in a document for people: document, page, characters."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ _PLACES: Mapping[Language, str] = {
 
 
 def told_place(document: str, page: int, start: int, end: int, language: str) -> str:
-    """One place in words, in English where the language is not known."""
+    """One place in words; in English if the language has no words of its own here."""
     return _PLACES[known_language(language)].format(document, page, start, end)
 
 
 def told_apart(labels: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """What to call documents, by id, from ids and labels: a label that several share gets the id."""
+    """What to call documents, by id, given (id, label) pairs: a label that several share gets the
+    id added.
+    """
     owners: defaultdict[str, set[str]] = defaultdict(set)
     for id, label in labels:
         owners[label].add(id)

@@ -1,4 +1,4 @@
-"""The ports: what the core needs from the outside world, one or two methods each."""
+"""The ports: what the core needs from models, embedders and the like, one or two methods each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LLM(Protocol):
 
     @property
     def name(self) -> str:
-        """What tells it from other models."""
+        """A name that no other model has."""
         ...
 
     async def complete(
@@ -37,7 +37,7 @@ class LLM(Protocol):
         response_type: ResponseType = "text",
         max_tokens: int | None = None,
     ) -> Completion:
-        """Answer the conversation; raise `LLMError` where that cannot be done."""
+        """Answer the conversation; raise `LLMError` if that fails."""
         ...
 
 
@@ -48,18 +48,18 @@ class StreamingLLM(LLM, Protocol):
     def stream(
         self, messages: Sequence[Message], *, max_tokens: int | None = None
     ) -> AsyncIterator[str]:
-        """The answer in pieces as they are written; raise `LLMError` where that cannot be done.
+        """The answer in pieces as they are written; raise `LLMError` if that fails.
 
-        Where it is transient, and no piece was given yet, `stream` is called again. An attribute
-        of the iterator is optional: `usage`, a `Usage`, what the answer cost, known at its end; so is
-        `finish`, that of a `Completion`.
+        After a transient error `stream` is called again, unless a piece has been yielded already.
+        The iterator may have two attributes, read at its end: `usage` (a `Usage`, the cost of the
+        answer) and `finish` (as in `Completion`).
         """
         ...
 
 
 @runtime_checkable
 class ConstrainedLLM(LLM, Protocol):
-    """A chat model whose server can be held to a schema while it writes."""
+    """A chat model whose server can force its output to follow a schema."""
 
     async def complete_records(
         self,
@@ -69,23 +69,28 @@ class ConstrainedLLM(LLM, Protocol):
         names: Sequence[str] | None = None,
         max_tokens: int | None = None,
     ) -> Completion:
-        """Like `complete` for JSONL: every line obeys `schema`; entity names come from `names` if given."""
+        """Like `complete` for JSONL, but every line obeys `schema`; given `names`, entity names are
+        among them.
+        """
         ...
 
 
 class Embedder(Protocol):
     """Texts to vectors: float32, shape (len(texts), dim), rows of unit length.
 
-    Three attributes are optional: `lexical` (True where the vectors only count words, so that the
-    full-text search knows better than they which passages are near), `clip` (a function from
-    a text to the part of it that is read, so that texts alike in that part share a vector) and
-    `remote` (True where vectors are paid for or come from afar: each batch is stored as it comes, and
-    a killed insert does not ask for it again).
+    Three attributes are optional:
+
+    - `lexical`: True if the vectors only count words; passages are then ranked mainly by the
+      full-text search, which does that better.
+    - `clip`: a function from a text to the part of it that the model reads. Texts that agree in
+      that part share one vector.
+    - `remote`: True if vectors cost money or a network request. Each batch is then stored as it
+      arrives, so that a killed insert does not ask for it again.
     """
 
     @property
     def name(self) -> str:
-        """What tells it from other embedders; an index stays with the one it was built with."""
+        """A name that no other embedder has; an index stays with the embedder it was built with."""
         ...
 
     @property
@@ -94,24 +99,28 @@ class Embedder(Protocol):
         ...
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
-        """One row a text, in order; raise `EmbeddingError` where that cannot be done."""
+        """One row for each text, in order; raise `EmbeddingError` if that fails."""
         ...
 
 
 class Tokenizer(Protocol):
     """Counts tokens and cuts texts; `truncate` returns a prefix of at most `limit` tokens.
 
-    Where it raises, or counts in no whole number, a `ConfigError` names it; where what it cuts is
-    not the beginning of the text, that is found by its counts.
+    A `count` that raises, or that is no whole number, becomes a `ConfigError`. If `truncate`
+    returns something that is no prefix of the text, the longest prefix that fits is found by
+    `count`.
 
-    Two attributes are optional: `error` (the share by which counts may be off, default 0) and
-    `additive` (True: a text never has more tokens than its parts and a line break between them
-    together, so that the parts of a prompt need not be counted anew as a whole).
+    Two attributes are optional:
+
+    - `error`: the share by which counts may be off, default 0.
+    - `additive`: True if a text never has more tokens than its parts and the line breaks between
+      them add up to. The tokens of a prompt's parts are then added up instead of counting the
+      whole.
     """
 
     @property
     def name(self) -> str:
-        """What tells it from other tokenizers; an index stays with the one it was built with."""
+        """A name that no other tokenizer has; an index stays with the tokenizer it was built with."""
         ...
 
     def count(self, text: str) -> int:
@@ -119,15 +128,15 @@ class Tokenizer(Protocol):
         ...
 
     def truncate(self, text: str, limit: int) -> str:
-        """The longest beginning of a text, or nearly, that has at most `limit` tokens."""
+        """The longest prefix of the text, or nearly, that has at most `limit` tokens."""
         ...
 
 
 class Reranker(Protocol):
-    """Scores texts against a query; higher is better, one score a text."""
+    """Scores texts against a query: one score for each text, higher is better."""
 
     async def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """A finite number a text, in the order of the texts."""
+        """A finite number for each text, in the order of the texts."""
         ...
 
 
@@ -136,19 +145,19 @@ class Extractor(Protocol):
 
     @property
     def name(self) -> str:
-        """What tells it from other extractors."""
+        """A name that no other extractor has."""
         ...
 
     async def extract(self, chunk: Chunk) -> Extraction:
-        """What the chunk says; both ends of a relation are among the entities."""
+        """What the chunk says; both ends of every relation are among the entities."""
         ...
 
 
 class KeywordExtractor(Protocol):
-    """Tells what a question is about."""
+    """Finds what a question is about."""
 
     async def keywords(self, question: str, history: Sequence[Message] = ()) -> Keywords:
-        """Its themes and the named things in it; `history` are the turns before, oldest first."""
+        """Its themes and the things it names; `history` holds the earlier turns, oldest first."""
         ...
 
 
@@ -156,5 +165,7 @@ class Answerer(Protocol):
     """Writes an answer with `[n]` citations from a context, without a model."""
 
     async def answer(self, question: str, context: Context) -> str:
-        """The text; `[n]` counts entities, then relations, then chunks of the context from 1."""
+        """The text; `[n]` numbers the context's entities, then its relations, then its chunks, from
+        1.
+        """
         ...

@@ -26,7 +26,7 @@ Tell: TypeAlias = Callable[[str], Awaitable[None]]
 
 
 class Questions:
-    """Has questions answered, and keeps how; `clock` gives seconds since 1970, `new_id` trace ids."""
+    """Answers questions and records each; `clock` gives seconds since 1970, `new_id` the trace ids."""
 
     def __init__(
         self,
@@ -51,16 +51,18 @@ class Questions:
         listener: Listener | None = None,
         tell: Tell | None = None,
     ) -> Answer:
-        """The answer, a stored one where `param` allows that; its trace ends with what went wrong.
+        """The answer to a question, or a stored one if `param` allows that; errors end the trace,
+        too.
 
-        With `tell` it is told in pieces, as they are written. `spending` is its own.
+        With `tell` the answer is passed on in pieces as it is written. `spending` counts this
+        question alone.
         """
         recorder = self._recorder(question, param, spending, listener)
         await recorder.begin()
         try:
             with spending.told():
                 answer = await self._answered(question, param, spending, recorder, tell)
-        except BaseException as error:  # what the pipeline has told already is told once
+        except BaseException as error:  # if the pipeline has reported it already, this does nothing
             await recorder.failed(error)
             raise
         stored = self._database.takes_notes()
@@ -108,7 +110,7 @@ class Questions:
         def now() -> datetime:
             return datetime.fromtimestamp(self._clock(), UTC)
 
-        self._database.check_place()  # before anything is paid for, and kept where nobody finds it
+        self._database.check_place()  # before anything is paid for: a replaced file would lose it
         with self._database.reading() as connection:
             generation = snapshot.generation(connection)
         session = Session(self._new_id(), sanitize(question), param.mode, now(), generation)
@@ -116,10 +118,10 @@ class Questions:
 
 
 class AsyncStream(AnswerStream):
-    """The pieces of an answer; `.answer` holds it whole after the last one.
+    """The pieces of an answer; after the last one, `.answer` holds it whole.
 
-    `answer` gives it, and tells the pieces on the way, each when it is wanted; `spending` is told
-    what it costs.
+    `answer` is called with a function that takes the pieces and waits until each was read; it
+    returns the whole answer. `spending` counts the cost.
     """
 
     def __init__(self, answer: Callable[[Tell], Awaitable[Answer]], spending: Spending) -> None:
@@ -128,18 +130,19 @@ class AsyncStream(AnswerStream):
 
     @property
     def usage(self) -> Usage:
-        """What the model was paid so far, also where the stream was left or ended in an error.
+        """What was paid so far, even if the stream was left or ended in an error.
 
-        The call that was cut off by that counts, without the tokens, which its server would have
-        told at its end.
+        A call that was cut off that way counts as a call without tokens, since the server reports
+        tokens only at the end.
         """
         return self._spending.spent
 
 
 def events(answer: Callable[[Listener, Tell], Awaitable[Answer]]) -> Told[Event]:
-    """The events as they happen, each stored before it is yielded; the last is an `End`.
+    """The events of a question as they happen, each stored before it is yielded; the last is an
+    `End`.
 
-    `answer` has the question answered, and tells a listener of them.
+    `answer` answers the question; it is given a listener for its events.
     """
     return Told(partial(_tell_events, answer))
 
@@ -157,7 +160,7 @@ async def _tell(
 async def _tell_events(
     answer: Callable[[Listener, Tell], Awaitable[Answer]], events: asyncio.Queue[Event | None]
 ) -> None:
-    """Tell what happens as it happens; the end once there is nothing left to be done."""
+    """Pass on each event as it happens, and the `End` after all work is done."""
     ends: list[End] = []
 
     def hear(event: Event) -> None:
@@ -169,10 +172,10 @@ async def _tell_events(
     try:
         await answer(hear, _pass_over)
     except Exception:
-        if not ends:  # it could not be stored
+        if not ends:  # the end could not be stored
             raise
     events.put_nowait(ends[-1])
 
 
 async def _pass_over(piece: str) -> None:
-    """Who hears the events hears the pieces among them."""
+    """Ignore a piece of the answer: the pieces are among the events."""

@@ -92,8 +92,8 @@ if TYPE_CHECKING:
     from lightrag_jsonl.explain.verify import Problem
     from lightrag_jsonl.importing import ImportReport
 
-# What few programs use (estimates, batches, imports, origins, audits) is imported where it is used:
-# it would be a twentieth of the time from a program's start to its first answer.
+# What few programs use (estimates, batches, imports, origins, audits) is imported inside the methods
+# that use it: importing it here would delay a program's first answer by a twentieth.
 
 PAUSE_SECONDS = 0.01
 
@@ -103,13 +103,15 @@ log = logging.getLogger(__name__)
 
 
 class AsyncLightRAG:
-    """A knowledge graph over texts, in one folder, and answers from it.
+    """A knowledge graph over texts, kept in one folder, and answers from it.
 
-    With no model (`llm=None`) entities, keywords and answers come from language rules, and with
-    no embedder from hashed words: neither needs a key or a network. `language` ("en", "zh", or
-    one that `prompts` brings) is the language of prompts and of the rules. Raises `StorageError`
-    where the folder cannot be used, `SettingsError` where it was built with other settings. `clock`
-    (seconds since 1970) and `new_id` (of traces) can be fixed, for results equal to the byte.
+    Without a model (`llm=None`), language rules find entities and keywords and put answers
+    together; without an embedder, vectors are hashes of words. Neither needs a key or a network.
+    `language` is "en", "zh", or a language that `prompts` provides. Fix `clock` (seconds since
+    1970) and `new_id` (ids of traces) to get the same results, byte for byte, in every run.
+
+    Raises `StorageError` if the folder cannot be used, and `SettingsError` if it was built with
+    other settings.
     """
 
     def __init__(
@@ -133,7 +135,7 @@ class AsyncLightRAG:
         self.language = language
         self._clock = clock
         self._view: tuple[int, nx.Graph] | None = None
-        self._moves = 0  # under way: `reembed`
+        self._moves = 0  # calls of `reembed` under way
         self._prompts = (
             prompts if isinstance(prompts, PromptManager) else PromptManager.load(language, prompts)
         )
@@ -166,11 +168,11 @@ class AsyncLightRAG:
     ) -> InsertReport:
         """Index texts (`str`), files and folders (`Path`) and `Document`s.
 
-        A document with a known id and content is passed over, one with a known id and another
-        content takes the old one's place. `watcher` is told of progress. What cannot be read is
-        a failure in the report, and so is a document that cannot be indexed; alone, it is a
-        `ConfigError`. Raises `LockedError` where another
-        process writes for longer than `IndexOptions.lock_timeout`, as all that writes does.
+        A document whose id and content are known is skipped; one with a known id and a new content
+        replaces the old one. `watcher` is told of progress. A file or document that cannot be read
+        or indexed becomes a failure in the report; if it is the only one given, it raises
+        `ConfigError`. Like every method that writes, this raises `LockedError` if another process
+        keeps writing for longer than `IndexOptions.lock_timeout`.
         """
         waiting, unreadable = self._pending(documents)
         report = await self._steadily(lambda on: on.indexing.insert(waiting, watcher=watcher))
@@ -179,7 +181,7 @@ class AsyncLightRAG:
     def _pending(
         self, documents: Given | Iterable[Given]
     ) -> tuple[Iterator[PendingDocument], list[Failure]]:
-        """The documents as they are read, and a list that fills with those that cannot be."""
+        """The documents, read one at a time, and a list that collects the ones that could not be read."""
         unreadable: list[Failure] = []
 
         def waiting() -> Iterator[PendingDocument]:
@@ -197,11 +199,12 @@ class AsyncLightRAG:
         records: Iterable[Record],
         chunks: Sequence[str] | None = None,
     ) -> InsertReport:
-        """Index a document from ready-made records of the `extract-graph` kinds; no model is asked.
+        """Index a document from ready-made records of the prompt `extract-graph`; no model is
+        asked.
 
-        Each record may name its chunk by index (`"chunk"`, default 0). `chunks` are pieces of
-        the document in order; without them it is cut as usual. `ConfigError` names the record or
-        the piece that does not fit.
+        A record may name its chunk by index (`"chunk"`, default 0). `chunks` are the pieces of the
+        document in order; without them the document is cut as usual. `ConfigError` names a record
+        or a piece that does not fit.
         """
         whole = Document(document) if isinstance(document, str) else document
         if chunks is not None and (isinstance(chunks, str) or not chunks):
@@ -211,9 +214,10 @@ class AsyncLightRAG:
         return await self._steadily(lambda on: on.indexing.insert([waiting]))
 
     async def update(self, document: Document) -> InsertReport:
-        """Replace the document of the same id; only chunks whose text changed are asked about.
+        """Replace the document of the same id; the model is asked only about chunks whose text
+        changed.
 
-        `NotFoundError` where there is none.
+        Raises `NotFoundError` if there is no document of this id.
         """
         if document.id is None:
             raise ConfigError("update needs a document with the id of the one it replaces")
@@ -227,16 +231,20 @@ class AsyncLightRAG:
         return await self._steadily(lambda on: on.indexing.resume(watcher=watcher))
 
     async def retry(self, *, watcher: Watcher | None = None) -> InsertReport:
-        """Ask again for every chunk that failed, and for what is missing of those read in part."""
+        """Ask again for every chunk that failed, and for the missing part of chunks read in part."""
         return await self._steadily(lambda on: on.indexing.retry(watcher=watcher))
 
     async def delete(self, *ids: str) -> DeleteReport:
-        """Remove documents by id; `NotFoundError` names unknown ids (then none is removed)."""
+        """Remove documents by id; if some ids are unknown, `NotFoundError` names them and none is
+        removed.
+        """
         wanted = _texts(ids)
         return await self._steadily(lambda on: on.indexing.delete(wanted))
 
     async def estimate(self, documents: Given | Iterable[Given]) -> Estimate:
-        """What `insert` would cost with a model: calls and tokens; nothing is asked or stored."""
+        """What `insert` would cost with a model, in calls and tokens; no model is asked, nothing is
+        stored.
+        """
         from lightrag_jsonl.estimating import Foreseen, estimate, scale_of
 
         setup, tokenizer = self._engine.setup, self._engine.tokenizer
@@ -250,11 +258,12 @@ class AsyncLightRAG:
     async def export_batch(
         self, path: str | Path, documents: Given | Iterable[Given] = (), *, reasoning: bool = False
     ) -> BatchExport:
-        """Write what the model is to be asked, as a file in OpenAI's batch format.
+        """Write the requests to the model as a file in OpenAI's batch format.
 
-        The documents wait until `import_batch` has brought all answers. Call it again after each
-        import, for the next round. `reasoning`: the model takes no temperature. `ConfigError` where
-        there is no model to be asked.
+        The documents become visible when `import_batch` has brought all answers. Gleaning and
+        summaries need further rounds, so call this again after each import. `reasoning=True` leaves
+        out the temperature, which reasoning models do not take. Raises `ConfigError` if the index
+        has no model.
         """
         from lightrag_jsonl.batching import Batch
 
@@ -267,8 +276,9 @@ class AsyncLightRAG:
     async def import_batch(self, *paths: str | Path, finish: bool = False) -> BatchImport:
         """Read the results of a batch; documents whose answers are all there become visible.
 
-        With `finish` chunks without an answer count as failed, and nothing waits any longer.
-        `ConfigError` where there is no model, or a file cannot be read.
+        With `finish` the missing answers are given up: their chunks count as failed, and all
+        waiting documents become visible. Raises `ConfigError` if there is no model, or a file
+        cannot be read.
         """
         from lightrag_jsonl.batching import Batch
 
@@ -280,8 +290,8 @@ class AsyncLightRAG:
     ) -> ImportReport:
         """Take over a working directory of LightRAG or nano-graphrag; no model is asked.
 
-        Its documents, chunks, entities and relations become ours, embedded anew. `ConfigError`
-        where the folder holds no such index.
+        Its documents, chunks, entities and relations are copied into this index and embedded anew.
+        Raises `ConfigError` if the folder holds no such index.
         """
         from lightrag_jsonl.importing import import_folder
 
@@ -303,9 +313,10 @@ class AsyncLightRAG:
     ) -> Answer:
         """Answer a question from the index. `mode` and `history` override those of `param`.
 
-        Every query leaves a trace, `Answer.trace_id`; an error that ends it tells in `usage` what was
-        paid till then. With `explain` a model, where there is one, chooses the relations and says
-        why, unless `selection` is "all". `listener` hears each event once it is stored.
+        Every query leaves a trace, whose id is `Answer.trace_id`. An error that ends the query says
+        in `usage` what was paid. With `explain=True` the model chooses the relations and gives its
+        reasons, unless there is no model or `selection` is "all". `listener` receives each event
+        once it is stored.
         """
         asked = self._param(question, param, mode, history, explain)
         spending = Spending()
@@ -321,7 +332,9 @@ class AsyncLightRAG:
         mode: Mode | None = None,
         history: Sequence[Turn] = (),
     ) -> Context:
-        """What would be shown to the model: ranked entities, relations and chunks, and the prompt."""
+        """What a model would be shown: ranked entities, relations and chunks, and the text of the
+        prompt.
+        """
         asked = self._param(question, param, mode, history)
         self._database.check_place()
         return await self._steadily(lambda on: on.querying.retrieve(question, asked))
@@ -336,9 +349,10 @@ class AsyncLightRAG:
         explain: bool = False,
         listener: Listener | None = None,
     ) -> AsyncStream:
-        """The answer in pieces; `.answer` is whole once they are exhausted. The rest as in `query`.
+        """The answer in pieces; after the last one, `.answer` holds it whole. Arguments as in
+        `query`.
 
-        `.usage` is what it cost so far, also where it was left before its end.
+        `.usage` is what was paid so far, even if the stream is left early.
         """
         asked = self._param(question, param, mode, history, explain)
 
@@ -360,11 +374,11 @@ class AsyncLightRAG:
         history: Sequence[Turn] = (),
         explain: bool = True,
     ) -> Told[Event]:
-        """The typed events of a query as they happen, each stored before it is yielded.
+        """The events of a query as they happen, each stored before it is yielded.
 
-        The last one is always `End`; where the query failed, it carries the error. Asked again
-        of another embedder's vectors, since `reembed` brought them just then, it has two sessions.
-        `aclose()` ends the query before its end.
+        The last event is always an `End`, with the error if the query failed. `aclose()` ends the
+        query early. If `reembed` replaces the vectors while the query runs, the query starts again,
+        with a second `Session` event.
         """
         asked = self._param(question, param, mode, history, explain)
 
@@ -399,8 +413,8 @@ class AsyncLightRAG:
     async def extract(self, prompt: str, text: str, **variables: object) -> list[Record]:
         """The records that one of the extraction prompts yields for a text; nothing is stored.
 
-        `variables` are what the prompt needs besides `text` (`schema`, `classes`, …). Lines that are
-        no record of its schema are told of in the log.
+        `variables` are what the prompt needs besides `text` (`schema`, `classes`, …). Lines that
+        are not valid records are logged as warnings.
         """
         if self._prompts.prompt(prompt).response_type != "jsonl":
             raise ConfigError(f"prompt {prompt!r} does not answer with records")
@@ -420,16 +434,16 @@ class AsyncLightRAG:
         return tuple(TraceSummary(*row) for row in rows)  # type: ignore[arg-type]
 
     async def trace(self, trace_id: str) -> Trace:
-        """How an answer came about; the id may be shortened while it stays unambiguous.
+        """How an answer came about; the id may be shortened as long as it stays unambiguous.
 
-        `NotFoundError` where no trace, or more than one, has an id that begins so.
+        Raises `NotFoundError` if no trace, or more than one, has an id that begins like this.
         """
         return await self._database.read(
             lambda connection: archive.load(connection, archive.find(connection, trace_id))
         )
 
     async def trace_html(self, trace_id: str, *, language: Language | None = None) -> str:
-        """A trace as one self-contained web page, in the index's language if none is named."""
+        """A trace as one self-contained web page, by default in the index's language."""
         return await self._database.read(
             lambda connection: archive.page(
                 connection,
@@ -445,7 +459,7 @@ class AsyncLightRAG:
     async def edge_origins(self, source: str, predicate: str, target: str) -> EdgeOrigins:
         """Where an edge was read: every chunk, page and document, and the queries that chose it.
 
-        `NotFoundError` names what there is not: an entity, or the edge.
+        `NotFoundError` names the entity or the edge that does not exist.
         """
         from lightrag_jsonl.explain import origins
 
@@ -471,10 +485,10 @@ class AsyncLightRAG:
         entity_base: str | None = None,
         predicate_base: str | None = None,
     ) -> str:
-        """A trace as RDF, with the chain from its edges to their documents if asked.
+        """A trace as RDF; `with_source` adds the chain from its edges to their documents.
 
-        The URIs of entities and predicates are a base, `urn:entity:` and `urn:predicate:` unless
-        given, and a percent-encoded key. `ConfigError` for a base without a scheme.
+        The URI of an entity or predicate is a base (by default `urn:entity:` or `urn:predicate:`)
+        followed by its percent-encoded key. Raises `ConfigError` for a base without a scheme.
         """
 
         def exported(connection: sqlite3.Connection) -> str:
@@ -491,7 +505,7 @@ class AsyncLightRAG:
         return await self._database.read(exported)
 
     async def verify(self, *trace_ids: str) -> tuple[Problem, ...]:
-        """What is wrong with the named traces, or with all of them and the texts they rest on."""
+        """What is wrong with the named traces; without ids, with all traces and the texts they rest on."""
         from lightrag_jsonl.explain import auditing
 
         def audited(connection: sqlite3.Connection) -> tuple[Problem, ...]:
@@ -503,7 +517,7 @@ class AsyncLightRAG:
         return await self._database.read(audited)
 
     async def forget_traces(self, *, keep: int) -> int:
-        """Delete all but the newest traces; tells how many went."""
+        """Delete all but the `keep` newest traces; returns how many were deleted."""
         return await self._database.committed(
             lambda connection: traces.keep_newest(connection, keep)
         )
@@ -511,7 +525,7 @@ class AsyncLightRAG:
     # ── upkeep ──────────────────────────────────────────────────────────────────
 
     async def duplicates(self, *, limit: int = 100) -> tuple[Duplicate, ...]:
-        """Pairs of entities that may be one, likeliest first, with what speaks for it; none is merged."""
+        """Pairs of entities that may be the same, likeliest first, with the evidence; none is merged."""
         from lightrag_jsonl.duplicates import find_duplicates
 
         def search() -> tuple[Duplicate, ...]:  # with a keeper of its own, so that no query waits
@@ -521,7 +535,8 @@ class AsyncLightRAG:
         return await asyncio.to_thread(search)
 
     async def merge_entities(self, names: Iterable[str], *, into: str) -> None:
-        """Make several names one entity called `into`; `unmerge` undoes it, and both outlive inserts.
+        """Make several names one entity called `into`. Later inserts keep to it; `unmerge` undoes
+        it.
 
         `NotFoundError` names those that no entity has.
         """
@@ -529,25 +544,26 @@ class AsyncLightRAG:
         await self._steadily(lambda on: on.indexing.merge(listed, into))
 
     async def unmerge(self, *names: str) -> None:
-        """Make merged names entities of their own again; `NotFoundError` names those not merged.
+        """Make merged names entities of their own again; `NotFoundError` lists names that are not
+        merged.
 
-        What was merged into one of them before stays with it; a name that others were merged into, and
-        that was not merged itself, gives these back.
+        Names that were merged into one of them earlier stay merged with it. Given the target of a
+        merge, which was not merged itself, this undoes that merge.
         """
         listed = _texts(names)
         await self._steadily(lambda on: on.indexing.unmerge(listed))
 
     async def summarize(self) -> Usage:
-        """Ask the model for every summary that is due; tells what that cost."""
+        """Ask the model for every summary that is due; returns what that cost."""
         return (await self._steadily(lambda on: on.indexing.summarize())).usage
 
     async def reembed(
         self, embedder: Embedder | Callable[..., object], *, watcher: Progress | None = None
     ) -> int:
-        """Move the index to another embedder, without asking a model; tells the number of texts.
+        """Move the index to another embedder, without asking a model; returns the number of texts.
 
-        The old vectors serve until all new ones are stored; interrupted, it can be called again, and
-        until it is done `vacuum` and `clear_cache` leave all vectors where they are.
+        Questions use the old vectors until all new ones are stored. After an interruption, call it
+        again to go on; until it is done, `vacuum` and `clear_cache` delete no vectors.
         """
         setup = self._engine.setup
         parts = replace(setup.parts, embedder=wrapped_embedder(embedder))
@@ -559,7 +575,7 @@ class AsyncLightRAG:
         self._moves += 1
         try:
             return await self._engine.indexing.reembed(embeddings, recorded, watcher)
-        finally:  # who is cancelled while the new vectors are made the index's has them, too
+        finally:  # after a cancellation, too: the switch to the new vectors may have been committed
             if self._is_built_with(recorded):
                 self._engine = connect(self._database, replace(setup, parts=parts))
             self._moves -= 1
@@ -572,32 +588,34 @@ class AsyncLightRAG:
             return False
 
     async def _steadily(self, call: Callable[[Engine], Awaitable[Result]]) -> Result:
-        """What `call` brings; where this object's own `reembed` came in between, it is called again."""
+        """The result of `call`; if `reembed` replaced the vectors meanwhile, `call` is made once more."""
         engine = self._engine
         try:
             return await call(engine)
         except SettingsError:
-            while self._moves and self._engine is engine:  # the new vectors are there already
+            while self._moves and self._engine is engine:  # `reembed` is about to connect anew
                 await asyncio.sleep(PAUSE_SECONDS)
             if self._engine is engine:
                 raise
             return await call(self._engine)
 
     async def repair(self) -> list[str]:
-        """Rebuild all that is derived from the documents and their claims; a line a step."""
+        """Rebuild everything that is derived from the documents and their claims; returns a line
+        for each step.
+        """
         return await self._steadily(lambda on: on.indexing.repair())
 
     async def vacuum(self) -> int:
-        """Give unused space back to the disk; tells how many bytes that was.
+        """Give unused space back to the disk; returns how many bytes that was.
 
-        The whole database is written anew, and answers wait until that is done, since each leaves a
-        trace. Beside somebody who reads for long there is no space yet; the log says so. Cancelled,
-        it still comes to its end.
+        The whole database is written anew. Answers wait until that is done, since each of them
+        stores a trace. While another process reads for a long time, no space can be freed yet; the
+        log then says so. A cancelled vacuum still runs to its end.
         """
         return await self._steadily(self._vacuum)
 
     async def _vacuum(self, on: Engine) -> int:
-        async with on.indexing.writing():  # whose texts may just be about to use them
+        async with on.indexing.writing():  # an insert may be about to use these vectors
             before = overview.bytes_on_disk(self.working_dir)
             await self._database.committed(clear_unused_embeddings)
             await self._database.vacuum()
@@ -608,7 +626,7 @@ class AsyncLightRAG:
         return await self._database.read(maintenance.cache_stats)
 
     async def clear_cache(self) -> int:
-        """Forget model answers and unused vectors; tells how many."""
+        """Delete cached model answers and unused vectors; returns how many."""
 
         return await self._steadily(self._clear_cache)
 
@@ -658,7 +676,7 @@ class AsyncLightRAG:
         return found
 
     async def rejections(self, *ids: str) -> list[tuple[str, str, Rejection]]:
-        """(document id, chunk id, rejection) of what was refused, of all or the named documents."""
+        """Refused lines as (document id, chunk id, rejection); without ids, those of all documents."""
         wanted = _texts(ids) or None
         return await self._database.read(lambda connection: overview.rejections(connection, wanted))
 
@@ -678,10 +696,10 @@ class AsyncLightRAG:
     # ── the end ─────────────────────────────────────────────────────────────────
 
     async def close(self) -> None:
-        """Finish what is being written and let go of the folder; further calls raise `StorageError`."""
+        """Finish writing and close the index; further calls raise `StorageError`."""
         try:
             await asyncio.to_thread(self._database.close)
-        except RuntimeError:  # the program is ending, and lends no thread
+        except RuntimeError:  # the program is ending, when no thread can be started
             self._database.close()
         self._engine.querying.close()
 
@@ -698,7 +716,7 @@ class AsyncLightRAG:
 
 
 def _texts(given: Iterable[str]) -> list[str]:
-    """Ids or names as they are stored; `TypeError` where one is something else, such as a list of them."""
+    """Ids or names as they are stored; `TypeError` if one is not a `str`."""
     listed = list(given)
     for one in listed:
         if not isinstance(one, str):

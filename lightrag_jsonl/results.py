@@ -1,4 +1,4 @@
-"""Reads the result files of a batch: which request got which answer, and which got none."""
+"""Reads the result files of a batch: which requests were answered, and which were not."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from lightrag_jsonl.errors import ConfigError, LLMError
 from lightrag_jsonl.indexfiles import check_not_of_index
 from lightrag_jsonl.types import Completion, Json, Record
 
-KEY = re.compile("[0-9a-f]{64}")  # how requests are named
+KEY = re.compile("[0-9a-f]{64}")  # the form of a request's id
 
 
 @dataclass(slots=True)
 class Results:
-    """Answers by request; `others` are results for requests that are not asked for now, None where
-    they can be none of this package's, or have no answer.
+    """The results of a batch by request id.
 
-    Where a request has several results the first good one counts, the further ones are `doubled`.
+    `answers` and `failed` belong to the requests that were asked for. If one has several results,
+    the first good one counts and the further ones are counted in `doubled`. `others` holds results
+    for any other id: their answer, or None if they have none or the id is not one of ours.
     """
 
     answers: dict[str, Completion] = field(default_factory=dict)
@@ -32,7 +33,7 @@ class Results:
 
     @classmethod
     def read(cls, paths: Sequence[Path], asked: Collection[str]) -> Results:
-        """All lines of all files, in order; `ConfigError` where a file cannot be read."""
+        """Read all lines of all files, in order; `ConfigError` if a file cannot be read."""
         results = cls()
         for path in paths:
             for line in _lines(path):

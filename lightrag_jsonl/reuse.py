@@ -1,7 +1,7 @@
-"""Answers of nearly the same question over the same generation of the index, given again if asked for.
+"""Gives the stored answer of a similar question again, while the index has not changed.
 
-Off unless `QueryParam.similarity_reuse` is set: two questions may be near each other and still
-want different answers. `similarity_check` also asks the model whether they mean the same.
+Off unless `QueryParam.similarity_reuse` is set: similar questions may still want different answers.
+With `similarity_check` the model is asked whether both mean the same.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.text import digest
 from lightrag_jsonl.types import Answer
 
-SURE = 0.5  # what the model's own judgment of two questions must reach
-CANDIDATES = 3  # similar questions the model is asked about at the most
+SURE = 0.5  # the least score by which the model says that two questions mean the same
+CANDIDATES = 3  # at most so many similar questions are put to the model
 NUMBER = re.compile(r"\d*\.?\d+")
 
 log = logging.getLogger(__name__)
 
 
 class Reuse:
-    """Looks for an answer that may be given again, and keeps new ones.
+    """Finds a stored answer that can be given again, and stores new ones.
 
-    `parts` are what else has a hand in an answer: given by others, it is another answer.
+    `parts` are the other components that influence an answer (reranker, answerer, …): an answer is
+    not reused under different ones.
     """
 
     def __init__(
@@ -50,9 +51,9 @@ class Reuse:
         self._parts = [str(getattr(part, "name", type(part).__qualname__)) for part in parts]
 
     async def find(self, question: str, param: QueryParam, spending: Spending) -> Answer | None:
-        """The stored answer of the most similar question over the threshold, if there is one.
+        """The stored answer of the most similar question above the threshold, if there is one.
 
-        What asking a model about it cost is what such an answer costs.
+        Its `usage` is what asking the model about the similarity cost.
         """
         threshold = param.similarity_reuse
         if threshold is None:
@@ -73,7 +74,7 @@ class Reuse:
         return None
 
     async def keep(self, question: str, param: QueryParam, answer: Answer, at: int) -> None:
-        """Store an answer for reuse, written over generation `at` of the index."""
+        """Store an answer for reuse; `at` is the generation of the index that it was written from."""
         if param.similarity_reuse is None or not self._database.takes_notes():
             return
         write = partial(
@@ -86,11 +87,11 @@ class Reuse:
         )
         try:
             await self._database.committed(write, flush=False)
-        except StorageError as error:  # it was given all the same
+        except StorageError as error:  # the caller still gets the answer
             log.warning("the answer is not kept to be given again: %s", error)
 
     async def replay(self, answer: Answer, recorder: Recorder) -> None:
-        """Record a reused answer's trace: what it once rested on, which is still what is stored."""
+        """Record the trace of a reused answer: what it was based on is still in the index."""
         context = answer.context
         await recorder.keywords_found(context.keywords)
         await recorder.retrieved(context.relations, context.chunks)
@@ -104,7 +105,7 @@ class Reuse:
         return np.ascontiguousarray(row)
 
     async def _same(self, question: str, other: str, spending: Spending) -> bool:
-        """Whether the model takes two questions for the same; without a model nothing is."""
+        """Whether the model says that two questions mean the same; False without a model."""
         if not self._ask.has_model:
             return False
         variables = {"question_a": question, "question_b": other}
@@ -113,7 +114,7 @@ class Reuse:
         return bool(found) and float(found[0]) >= SURE
 
     def _signature(self, param: QueryParam) -> str:
-        """Everything but the question that an answer depends on."""
+        """A digest of everything except the question that an answer depends on."""
         name = self._ask.llm.name if self._ask.has_model else "none"
         return digest(
             to_json(param), name, self._embedder.name, *self._parts, self._ask.prompts.text

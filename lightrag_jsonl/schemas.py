@@ -17,7 +17,7 @@ _REQUIRED = " is a required property"
 
 
 class Schema:
-    """A schema ready for use; make one with `compile_schema`."""
+    """A schema ready for use, made by `compile_schema`."""
 
     __slots__ = ("_branches", "_check", "source")
 
@@ -27,11 +27,11 @@ class Schema:
         self._branches = branches
 
     def error(self, record: Json) -> str | None:
-        """None for a valid value, else what is wrong and where.
+        """None for a valid value; otherwise what is wrong and where.
 
-        Where the schema is a `oneOf` (or `anyOf`) whose branches are told apart by a constant
-        field, the words are about the branch that the field names:
-        "relationship: 'object-entity' is missing".
+        If the schema is a `oneOf` (or `anyOf`) whose branches differ in a constant field, the
+        message is about the branch that the record's field names: "relationship: 'object-entity' is
+        missing".
         """
         if self._check.is_valid(record):
             return None
@@ -40,10 +40,10 @@ class Schema:
 
 
 def compile_schema(schema: Mapping[str, Json]) -> Schema:
-    """Compile a JSON Schema once.
+    """Compile a JSON Schema.
 
-    Raises `PromptError` where it is no valid schema, or refers to one outside itself: nothing
-    is read from disk or from the network.
+    Raises `PromptError` if it is not valid, or refers to another schema: nothing is read from disk
+    or the network.
     """
     if not isinstance(schema, Mapping):
         raise PromptError(f"a schema must be an object, not {type(schema).__name__}")
@@ -52,7 +52,7 @@ def compile_schema(schema: Mapping[str, Json]) -> Schema:
 
 
 class _Check:
-    """One validator, and its complaints as short phrases."""
+    """One validator, with its errors as short phrases."""
 
     __slots__ = ("_validator",)
 
@@ -77,7 +77,7 @@ class _Check:
 
 @dataclass(frozen=True, slots=True)
 class _Branches:
-    """The branches of a `oneOf`, by the value of the field that tells them apart."""
+    """The branches of a `oneOf`, by the value of the field that distinguishes them."""
 
     field: str
     checks: Mapping[str, _Check]
@@ -108,7 +108,7 @@ def _find_branches(source: Mapping[str, Json]) -> _Branches | None:
 
 
 def _telling_field(options: Sequence[Mapping[str, Json]]) -> str | None:
-    """The first property that every branch pins to a constant, each to another one."""
+    """The first property that every branch fixes to a constant, each to a different one."""
     for field in _properties(options[0]):
         values = [_constant(option, field) for option in options]
         labels = [_label(value) for value in values if value is not None]
@@ -125,7 +125,7 @@ def _checks(
 
 
 def _resolve(option: Json, source: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Follow one `#/…` reference; anything else that is no object has no properties."""
+    """Follow one `#/…` reference; anything that is no object has no properties."""
     if not isinstance(option, dict):
         return {}
     reference = option.get("$ref")
@@ -169,7 +169,7 @@ def _words(message: str, path: Sequence[str | int]) -> str:
 
 
 def _short(words: str) -> str:
-    """Keep both ends of a long message: the value stands first, what is wrong with it last."""
+    """A long message without its middle: the value comes first, what is wrong with it last."""
     if len(words) <= _MAX_WORDS:
         return words
     half = _MAX_WORDS // 2

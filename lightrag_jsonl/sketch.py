@@ -1,4 +1,4 @@
-"""A sketch of many vectors, half a byte a value, that guesses which are nearest; and the rotation it needs."""
+"""A sketch of many vectors, four bits a value, that estimates which are nearest; and its rotation."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]
 
-_BLOCK: Final = 16_384  # rows handled at a time where a whole copy would cost memory
-_FEW_ROWS: Final = 2_000  # sketched at once; more only where there were _FEW_QUERIES before
+_BLOCK: Final = 16_384  # rows copied at a time, to save memory
+_FEW_ROWS: Final = 2_000  # so many new rows are sketched at once; more wait for _FEW_QUERIES
 _FEW_QUERIES: Final = 16
 
 
 def blocks(rows: Ids) -> Iterator[Ids]:
-    """The same row numbers, a piece at a time."""
+    """The row numbers in pieces."""
     for start in range(0, len(rows), _BLOCK):
         yield rows[start : start + _BLOCK]
 
@@ -32,19 +32,19 @@ def faiss() -> Any:
 
 
 class Sketch:
-    """Half a byte a coordinate of rotated unit vectors, read in one pass.
+    """Rotated unit vectors with four bits for each coordinate, scanned in one pass.
 
-    A random rotation makes the coordinates of every unit vector alike, so the sketch has fixed
-    levels, sixteen at even distances: nothing is trained, and how well it tells the nearest
-    hardly depends on how the vectors came in or are clustered. The levels reach so far that
-    nearly no coordinate lies beyond them, which would make near vectors seem less near. FAISS adds
-    the columns up in 16 bits, on a scale that the widest column sets and that two columns more,
-    which add nothing, keep wide enough.
+    A random rotation makes the coordinates of every unit vector similarly distributed. So the
+    sketch has fixed levels, sixteen at equal distances: nothing is trained, and its quality hardly
+    depends on the order or the clusters of the vectors. The levels cover nearly all coordinates; a
+    coordinate beyond them would make near vectors seem further away. FAISS adds up the columns in
+    16 bits, on a scale set by the widest column; two additional columns, which add nothing to the
+    sum, keep that scale wide enough.
     """
 
-    _STEP: Final = 0.42  # between two levels, in standard deviations of a coordinate
-    _LOST: Final = 0.018  # variance of a guess a coordinate, for a vector near the question
-    _COLUMNS: Final = 240.0  # that may hold the largest of 8 bits before 16 bits overflow
+    _STEP: Final = 0.42  # the distance of levels, in standard deviations of a coordinate
+    _LOST: Final = 0.018  # variance of an estimate for each coordinate, for vectors near the query
+    _COLUMNS: Final = 240.0  # columns that may hold the largest 8-bit value before 16 bits overflow
 
     def __init__(self, dim: int) -> None:
         self._rotation = Rotation(dim)
@@ -56,7 +56,7 @@ class Sketch:
         self._asked = 0
 
     def follow(self, decode: Callable[[Ids], Floats], total: int, asked: int) -> bool:
-        """Take in the rows not yet sketched; many of them wait until that will pay."""
+        """Sketch new rows; many of them wait until enough queries were asked. False if some still wait."""
         start = self._index.ntotal
         self._asked += asked
         if total - start > _FEW_ROWS and self._asked < _FEW_QUERIES:
@@ -68,7 +68,7 @@ class Sketch:
         return True
 
     def search(self, queries: Floats, pool: int) -> tuple[Ids, Floats]:
-        """The `pool` likeliest rows of each query, and what they may score; there must be as many."""
+        """The `pool` likeliest of at least as many rows, for each query, and their estimated scores."""
         asked = np.zeros((len(queries), self._rotation.width + 2), np.float32)
         asked[:, :-2] = self._turned(queries)
         asked[:, -2] = np.abs(asked).sum(axis=1) / np.float32(self._COLUMNS)
@@ -76,18 +76,18 @@ class Sketch:
         return rows, scores
 
     def _turned(self, vectors: Floats) -> Floats:
-        """Rotated twice: once leaves a vector of a few great coordinates too much of a grid."""
+        """The vectors, rotated twice: one rotation does not mix vectors of a few large coordinates enough."""
         return self._again(self._rotation(vectors)[:, self._places])
 
     def _codes(self, rotated: Floats) -> npt.NDArray[np.uint8]:
-        """Two coordinates a byte (FAISS's own encoder takes ten times as long)."""
+        """The codes, two coordinates a byte (FAISS's own encoder takes ten times as long)."""
         scaled = rotated * np.float32(self._rotation.width**0.5 / self._STEP)
         scaled += 8
         levels = np.clip(scaled, 0, 15, out=scaled).astype(np.uint8)
         return np.asarray(levels[:, 0::2] | levels[:, 1::2] << 4, np.uint8)
 
     def _packed(self, codes: npt.NDArray[np.uint8]) -> Any:
-        """An index of these codes, in the order of FAISS's fast scan."""
+        """An index of these codes, in the order that FAISS's fast scan needs."""
         columns = self._rotation.width + 2
         plain: Any = faiss().IndexPQ(columns, columns, 4, faiss().METRIC_INNER_PRODUCT)
         step = self._STEP / self._rotation.width**0.5
@@ -100,7 +100,7 @@ class Sketch:
 
 
 class Rotation:
-    """A fixed random rotation, as two small ones over the rows and columns of a grid."""
+    """A fixed random rotation, composed of two small ones over the rows and columns of a grid."""
 
     def __init__(self, dim: int) -> None:
         random = np.random.default_rng(20_240_613)

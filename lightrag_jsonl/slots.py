@@ -1,4 +1,4 @@
-"""How many calls may be in flight, and whose turn is next when one comes back."""
+"""Limits the model calls in flight, and decides who gets the next free slot."""
 
 from __future__ import annotations
 
@@ -11,33 +11,34 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 QUESTION: Final = 0  # somebody waits for the answer
-SUMMARY: Final = 1  # documents that have been read wait for it to become visible
-READING: Final = 2  # and above: see `Slots.turn`
-WINDOW: Final = 8  # chunks for each slot that are read side by side
-PATIENCE: Final = 4  # questions that go first, one after another, where others wait as well
+SUMMARY: Final = 1  # a document that has been read waits for it to become visible
+READING: Final = 2  # the first of the turns of chunks: see `Slots.turn`
+WINDOW: Final = 8  # chunks that are read side by side, for each slot
+PATIENCE: Final = 4  # after so many questions in a row, something else that waits goes first
 
 
 class Slots:
-    """At most `count` at once; of those who wait the lowest turn is next, the first among equals.
+    """At most `count` slots in use; of those who wait, the lowest turn goes next, then the first
+    come.
 
-    Where questions never end, every fifth slot is for the others: an insert goes on beside them.
+    Questions cannot block an insert: while both wait, every fifth slot goes to something else.
     """
 
     def __init__(self, count: int) -> None:
         self._count = self._free = count
         self._asking: deque[asyncio.Future[None]] = deque()
-        self._asked = 0  # questions that went first, one after another
+        self._asked = 0  # questions in a row that were served
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._order = itertools.count()
         self._begun = 0
 
     def turn(self) -> int:
-        """A turn for all calls of one more chunk.
+        """The turn for all calls about one more chunk.
 
-        A chunk takes several calls, one after another. Were all of them to queue behind the first
-        calls of a thousand further chunks, no document would be whole before nearly all are; were
-        they to go before every first call, slots would stay empty at the end. So chunks are read
-        window by window.
+        A chunk takes several calls in sequence. If later calls queued behind the first calls of a
+        thousand other chunks, no document would be finished before nearly all are. If they always
+        went first, slots would stay empty at the end. So chunks are read in windows: those of an
+        earlier window go first.
         """
         if self._free == self._count:
             self._begun = 0
@@ -51,7 +52,7 @@ class Slots:
 
     @contextlib.asynccontextmanager
     async def taken(self, turn: int) -> AsyncIterator[None]:
-        """Hold a slot, once there is one."""
+        """Hold a slot, waiting for one if necessary."""
         await self._wait(turn)
         try:
             yield
@@ -70,12 +71,12 @@ class Slots:
         try:
             await place
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled():  # the slot came as its taker went
+            if place.done() and not place.cancelled():  # it got a slot while it was being cancelled
                 self._pass_on()
             raise
 
     def _pass_on(self) -> None:
-        """The slot is for who is next and still waits; free where nobody does."""
+        """Give the slot to the next who still waits, or mark it free."""
         while self._asking or self._waiting:
             asks = self._asking and (self._asked < PATIENCE or not self._waiting)
             place = self._asking.popleft() if asks else heapq.heappop(self._waiting)[2]

@@ -1,4 +1,4 @@
-"""Row ids in order: sorting them fast, and pairs of them found by either end."""
+"""Fast operations on columns of row ids: sorting, grouping, and pairs found by their first id."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import numpy.typing as npt
 Ids = npt.NDArray[np.int64]
 
 _DIGIT: Final = 1 << 16
-_HALF: Final = np.int64(32)  # bits of a column that one end of a pair takes
-_LIMIT: Final = 1 << 31  # row ids are below it
+_HALF: Final = np.int64(32)  # bits for each id of a pair in one number
+_LIMIT: Final = 1 << 31  # row ids must be below this
 _NONE: Final = np.empty(0, np.int64)
-_FEW: Final = 300  # values up to which comparing them takes less than counting digits
-_SPARSE: Final = 4  # possible values for each that is there, up to which a table of all is kept
-_SPREAD: Final = 8  # the same, up to which counting in a table of all takes less than sorting
+_FEW: Final = 300  # up to so many values, sorting by comparison is faster than by digits
+_SPARSE: Final = 4  # the most possible values, for each existing one, of a lookup table
+_SPREAD: Final = 8  # likewise, up to which counting in a table is faster than sorting
 
 
 def ordered(values: Ids) -> Ids:
-    """The places that sort whole numbers from 0 on; equals keep their order.
+    """The places that sort non-negative integers; equal ones keep their order.
 
-    numpy counts digits of 16 bits where it compares longer numbers: of many, ten times as fast.
+    numpy sorts 16-bit integers by radix, longer ones by comparison: for many values, two sorts by
+    16 bits are ten times as fast.
     """
     if len(values) <= _FEW:
         return values.argsort(kind="stable")
@@ -35,15 +36,15 @@ def ordered(values: Ids) -> Ids:
 
 
 def distinct(values: Ids) -> Ids:
-    """Each value once, ascending."""
+    """The distinct values, ascending."""
     values = np.sort(values)
     return values[_is_new(values)]
 
 
 def grouped(values: Ids) -> tuple[Ids, Ids, Ids]:
-    """Each value once, ascending; which of these each was; and how many there were of each.
+    """The distinct values, ascending; for each value its place among them; and how often each occurs.
 
-    They are whole numbers from 0 on.
+    The values must be non-negative integers.
     """
     possible = _possible(values)
     if possible <= _SPREAD * len(values):
@@ -62,12 +63,12 @@ def grouped(values: Ids) -> tuple[Ids, Ids, Ids]:
 
 
 def firsts(values: Ids) -> Ids:
-    """Where each value of an ascending column stands first."""
+    """The place of each distinct value's first occurrence in an ascending column."""
     return _true(_is_new(values))
 
 
 def each_first(values: Ids) -> Ids:
-    """Where each value, of whole numbers from 0 on, comes first, in the order they come."""
+    """The place of each distinct value's first occurrence, ascending; for non-negative integers."""
     order = ordered(values)
     return np.sort(order[_is_new(values.take(order))])
 
@@ -82,7 +83,7 @@ def foremost(scores: npt.NDArray[Any], ids: Ids, limit: int) -> Ids:
 
 
 def topmost(scores: npt.NDArray[Any], limit: int) -> Ids:
-    """The places of the `limit` highest scores, ascending; of equal ones the first."""
+    """The places of the `limit` highest scores, ascending; of equal scores the first ones."""
     if len(scores) <= limit:
         return np.arange(len(scores))
     least = np.partition(scores, -limit)[-limit]
@@ -94,7 +95,7 @@ def topmost(scores: npt.NDArray[Any], limit: int) -> Ids:
 
 
 def among(values: Ids, column: Ids) -> npt.NDArray[np.bool_]:
-    """Which values stand in an ascending column."""
+    """For each value whether it is in an ascending column."""
     if not len(column):
         return np.zeros(len(values), np.bool_)
     found = column.searchsorted(values)
@@ -103,7 +104,7 @@ def among(values: Ids, column: Ids) -> npt.NDArray[np.bool_]:
 
 
 class Column:
-    """Row ids, each once, ascending, and where each of them stands; read-only once made."""
+    """Distinct row ids, ascending, with fast lookup of their places; immutable."""
 
     def __init__(self, values: Ids = _NONE) -> None:
         self.values = values
@@ -112,7 +113,7 @@ class Column:
         return len(self.values)
 
     def places(self, wanted: Ids) -> Ids:
-        """Where each wanted value stands; -1 for one that is not there."""
+        """The place of each wanted value; -1 if it is not in the column."""
         if not len(self.values):
             return np.full(wanted.shape, -1, np.int64)
         if self._table is not None:
@@ -122,19 +123,19 @@ class Column:
         return np.where(self.values[found] == wanted, found, -1)
 
     def with_values(self, new: Ids) -> Column:
-        """With new values, ascending, none of which is there yet."""
+        """A copy with new values, ascending, none of which is in the column yet."""
         return Column(np.insert(self.values, np.searchsorted(self.values, new), new))
 
     def without(self, gone: Ids) -> Column:
-        """Without what stands at these places."""
+        """A copy without the values at these places."""
         return Column(np.delete(self.values, gone))
 
     @cached_property
     def _table(self) -> Ids | None:
-        """The place of each possible value, and of one on either side, which stands for all that
-        lie beyond; None where there are too many of them.
+        """The place of every possible value, with a -1 at either end for others; None if it would
+        be too large.
 
-        Looking thousands up in it takes a tenth of the time of searching for them.
+        For thousands of values, a table takes a tenth of the time of a binary search.
         """
         first, last = int(self.values[0]), int(self.values[-1])
         if last - first + 1 > _SPARSE * len(self.values):
@@ -145,9 +146,9 @@ class Column:
 
 
 class Pairs:
-    """Pairs of row ids, each once, found by the first of the pair; read-only once made.
+    """Distinct pairs of row ids (owner, member), found by their owner; immutable.
 
-    They are one ascending column of whole numbers, so that a change copies it and no more.
+    They are stored as one ascending column of numbers, so that a change only copies that.
     """
 
     def __init__(self, owners: Ids = _NONE, members: Ids = _NONE) -> None:
@@ -162,12 +163,12 @@ class Pairs:
         return _split(self._column)
 
     def counts(self, owners: Ids) -> Ids:
-        """How many pairs each of these has."""
+        """How many pairs each of these owners has."""
         starts, stops = self._ranges(owners)
         return stops - starts
 
     def of(self, owners: Ids) -> tuple[Ids, Ids]:
-        """The members of these, in their order, and before each the place of its owner among them."""
+        """The pairs of these owners, as two columns: the index of the owner in `owners`, and the member."""
         starts, stops = self._ranges(owners)
         lengths = stops - starts
         shift = (starts - lengths.cumsum() + lengths).repeat(lengths)
@@ -175,7 +176,7 @@ class Pairs:
         return np.arange(len(owners)).repeat(lengths), members
 
     def changed(self, gone: tuple[Ids, Ids], new: tuple[Ids, Ids]) -> Pairs:
-        """Without the pairs in `gone`, and with those in `new`; each is two columns."""
+        """A copy without the pairs in `gone` and with those in `new`, each given as two columns."""
         old = _joined(*gone)
         old = old[among(old, self._column)]
         kept = np.delete(self._column, np.searchsorted(self._column, old))
@@ -187,12 +188,14 @@ class Pairs:
 
     def _ranges(self, owners: Ids) -> tuple[Ids, Ids]:
         column, starts = self._owners
-        place = column.places(owners)  # -1, where there is none, is the empty range at the end
+        place = column.places(
+            owners
+        )  # -1, for an owner without pairs, selects the empty range at the end
         return starts[place], np.where(place < 0, starts[-1], starts[place + 1])
 
     @cached_property
     def _owners(self) -> tuple[Column, Ids]:
-        """Who has any, and where the pairs of each begin; at last, where they end."""
+        """The owners, and where the pairs of each begin; the last entry is where all end."""
         owners = self._column >> _HALF
         starts = firsts(owners)
         return Column(owners[starts]), np.append(starts, len(owners))
@@ -202,18 +205,18 @@ class Pairs:
 
 
 def _possible(values: Ids) -> int:
-    """How many whole numbers there are from 0 to the greatest of these."""
+    """The number of integers from 0 to the greatest value."""
     return int(values.max(initial=-1)) + 1
 
 
 def _true(flags: npt.NDArray[np.bool_]) -> Ids:
-    """Where a flag is set."""
+    """The places of the flags that are set."""
     found: Ids = flags.nonzero()[0]
     return found
 
 
 def _is_new(values: Ids) -> npt.NDArray[np.bool_]:
-    """Whether each value of an ascending column is another than the one before."""
+    """For each value of an ascending column whether it differs from the one before."""
     new = np.empty(len(values), np.bool_)
     new[:1] = True
     np.not_equal(values[1:], values[:-1], out=new[1:])
@@ -221,7 +224,7 @@ def _is_new(values: Ids) -> npt.NDArray[np.bool_]:
 
 
 def _joined(owners: Ids, members: Ids) -> Ids:
-    """Pairs as one ascending column, each once."""
+    """Distinct pairs as one ascending column of numbers."""
     for ids in (owners, members):
         if len(ids) and not 0 <= ids.min() <= ids.max() < _LIMIT:
             raise ValueError(f"row ids must be between 0 and {_LIMIT - 1}")

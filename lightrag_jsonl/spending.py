@@ -10,13 +10,15 @@ from lightrag_jsonl.usage import Usage
 
 
 class Spending:
-    """What an operation spends; `check` is asked before each call, `add` told after it."""
+    """What one operation spends on a model; `check` is called before each model call, `add` after
+    it.
+    """
 
     def __init__(self) -> None:
         self.spent = Usage()
 
     def check(self) -> None:
-        """Raise `BudgetError` where the limit is reached."""
+        """Raise `BudgetError` if the limit is reached."""
 
     def add(self, usage: Usage) -> None:
         """Count what a call cost."""
@@ -24,7 +26,7 @@ class Spending:
 
     @contextlib.contextmanager
     def told(self) -> Iterator[None]:
-        """Within, the operation: an error that ends it tells what was spent till then."""
+        """Set `usage` of an error that leaves this block to what was spent until then."""
         try:
             yield
         except LightRAGError as error:

@@ -1,4 +1,4 @@
-"""LightRAG: AsyncLightRAG's names without await, on an event loop and a thread of its own."""
+"""LightRAG: the methods of AsyncLightRAG without await, on an event loop of its own."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from lightrag_jsonl.types import (
     Usage,
 )
 
-if TYPE_CHECKING:  # the rest as in `rag`
+if TYPE_CHECKING:  # imported late, as in `rag`
     import networkx as nx
 
     from lightrag_jsonl.batching import BatchExport, BatchImport
@@ -62,11 +62,12 @@ if TYPE_CHECKING:  # the rest as in `rag`
 
 
 class LightRAG:
-    """A knowledge graph over texts, in one folder, and answers from it; safe from any thread.
+    """A knowledge graph over texts, kept in one folder, and answers from it; safe from any thread.
 
     The arguments are those of `AsyncLightRAG`. Works in scripts, notebooks and inside a running
-    event loop: its own loop runs in a thread that starts with the first call and ends with
-    `close()` (or the `with` block); for `retrieve`, if nothing else is going on, in the caller's.
+    event loop: calls run on a private event loop, in a thread that starts with the first call and
+    ends with `close()` or the `with` block. Only `retrieve` runs in the caller's thread, which is
+    faster, if no other call is under way.
     """
 
     def __init__(
@@ -137,7 +138,7 @@ class LightRAG:
         return self._loop.run(self._rag.insert_records(document, records, chunks))
 
     def update(self, document: Document) -> InsertReport:
-        """Replace the document of the same id; only chunks whose text changed are asked about."""
+        """Replace the document of the same id; the model is asked only about chunks whose text changed."""
         return self._loop.run(self._rag.update(document))
 
     def resume(self, *, watcher: Watcher | None = None) -> InsertReport:
@@ -145,7 +146,7 @@ class LightRAG:
         return self._loop.run(self._rag.resume(watcher=watcher))
 
     def retry(self, *, watcher: Watcher | None = None) -> InsertReport:
-        """Ask again for every chunk that failed, and for what is missing of those read in part."""
+        """Ask again for every chunk that failed, and for the missing part of chunks read in part."""
         return self._loop.run(self._rag.retry(watcher=watcher))
 
     def delete(self, *ids: str) -> DeleteReport:
@@ -153,13 +154,15 @@ class LightRAG:
         return self._loop.run(self._rag.delete(*ids))
 
     def estimate(self, documents: Given | Iterable[Given]) -> Estimate:
-        """What `insert` would cost with a model: calls and tokens; nothing is asked or stored."""
+        """What `insert` would cost with a model, in calls and tokens; no model is asked, nothing is
+        stored.
+        """
         return self._loop.run(self._rag.estimate(documents))
 
     def export_batch(
         self, path: str | Path, documents: Given | Iterable[Given] = (), *, reasoning: bool = False
     ) -> BatchExport:
-        """Write what the model is to be asked, as a file in OpenAI's batch format."""
+        """Write the requests to the model as a file in OpenAI's batch format."""
         return self._loop.run(self._rag.export_batch(path, documents, reasoning=reasoning))
 
     def import_batch(self, *paths: str | Path, finish: bool = False) -> BatchImport:
@@ -197,7 +200,9 @@ class LightRAG:
         mode: Mode | None = None,
         history: Sequence[Turn] = (),
     ) -> Context:
-        """What would be shown to the model: ranked entities, relations and chunks, and the prompt."""
+        """What a model would be shown: ranked entities, relations and chunks, and the text of the
+        prompt.
+        """
         return self._loop.run_here(self._rag.retrieve(question, param, mode=mode, history=history))
 
     def stream(
@@ -210,7 +215,7 @@ class LightRAG:
         explain: bool = False,
         listener: Listener | None = None,
     ) -> Stream:
-        """The answer in pieces; the returned iterator's `.answer` is whole once it is exhausted."""
+        """The answer in pieces; after the last one, `.answer` of the iterator holds it whole."""
         pieces = self._rag.stream(
             question, param, mode=mode, history=history, explain=explain, listener=listener
         )
@@ -225,9 +230,9 @@ class LightRAG:
         history: Sequence[Turn] = (),
         explain: bool = True,
     ) -> Generator[Event]:
-        """The typed events of a query as they happen, each stored before it is yielded.
+        """The events of a query as they happen, each stored before it is yielded.
 
-        `close()` ends the query before its end.
+        `close()` ends the query early.
         """
         return self._loop.iterate(
             self._rag.events(question, param, mode=mode, history=history, explain=explain)
@@ -244,11 +249,11 @@ class LightRAG:
         return self._loop.run(self._rag.traces(limit=limit))
 
     def trace(self, trace_id: str) -> Trace:
-        """How an answer came about; the id may be shortened while it stays unambiguous."""
+        """How an answer came about; the id may be shortened as long as it stays unambiguous."""
         return self._loop.run(self._rag.trace(trace_id))
 
     def trace_html(self, trace_id: str, *, language: Language | None = None) -> str:
-        """A trace as one self-contained web page, in the index's language if none is named."""
+        """A trace as one self-contained web page, by default in the index's language."""
         return self._loop.run(self._rag.trace_html(trace_id, language=language))
 
     def sources(self, trace: Trace) -> Sources:
@@ -273,7 +278,7 @@ class LightRAG:
         entity_base: str | None = None,
         predicate_base: str | None = None,
     ) -> str:
-        """A trace as RDF, with the chain from its edges to their documents if asked."""
+        """A trace as RDF; `with_source` adds the chain from its edges to their documents."""
         return self._loop.run(
             self._rag.export_trace(
                 trace_id,
@@ -286,17 +291,17 @@ class LightRAG:
         )
 
     def verify(self, *trace_ids: str) -> tuple[Problem, ...]:
-        """What is wrong with the named traces, or with all of them and the texts they rest on."""
+        """What is wrong with the named traces; without ids, with all traces and the texts they rest on."""
         return self._loop.run(self._rag.verify(*trace_ids))
 
     def forget_traces(self, *, keep: int) -> int:
-        """Delete all but the newest traces; tells how many went."""
+        """Delete all but the `keep` newest traces; returns how many were deleted."""
         return self._loop.run(self._rag.forget_traces(keep=keep))
 
     # ── upkeep ──────────────────────────────────────────────────────────────────
 
     def duplicates(self, *, limit: int = 100) -> tuple[Duplicate, ...]:
-        """Pairs of entities that may be one, likeliest first, with what speaks for it; none is merged."""
+        """Pairs of entities that may be the same, likeliest first, with the evidence; none is merged."""
         return self._loop.run(self._rag.duplicates(limit=limit))
 
     def merge_entities(self, names: Iterable[str], *, into: str) -> None:
@@ -308,7 +313,7 @@ class LightRAG:
         self._loop.run(self._rag.unmerge(*names))
 
     def summarize(self) -> Usage:
-        """Ask the model for every summary that is due; tells what that cost."""
+        """Ask the model for every summary that is due; returns what that cost."""
         return self._loop.run(self._rag.summarize())
 
     def reembed(
@@ -318,11 +323,13 @@ class LightRAG:
         return self._loop.run(self._rag.reembed(embedder, watcher=watcher))
 
     def repair(self) -> list[str]:
-        """Rebuild all that is derived from the documents and their claims; a line a step."""
+        """Rebuild everything that is derived from the documents and their claims; returns a line
+        for each step.
+        """
         return self._loop.run(self._rag.repair())
 
     def vacuum(self) -> int:
-        """Give unused space back to the disk; tells how many bytes that was.
+        """Give unused space back to the disk; returns how many bytes that was.
 
         The whole database is written anew, and answers wait until that is done.
         """
@@ -333,7 +340,7 @@ class LightRAG:
         return self._loop.run(self._rag.cache_stats())
 
     def clear_cache(self) -> int:
-        """Forget model answers and unused vectors; tells how many."""
+        """Delete cached model answers and unused vectors; returns how many."""
         return self._loop.run(self._rag.clear_cache())
 
     # ── looking ─────────────────────────────────────────────────────────────────
@@ -351,7 +358,7 @@ class LightRAG:
         return self._loop.run(self._rag.pages(document_id))
 
     def rejections(self, *ids: str) -> list[tuple[str, str, Rejection]]:
-        """(document id, chunk id, rejection) of what was refused."""
+        """Refused lines as (document id, chunk id, rejection); without ids, those of all documents."""
         return self._loop.run(self._rag.rejections(*ids))
 
     def records(self) -> list[Record]:
@@ -361,7 +368,7 @@ class LightRAG:
     # ── the end ─────────────────────────────────────────────────────────────────
 
     def close(self) -> None:
-        """Finish what is being written and let go of the folder."""
+        """Finish writing and close the index."""
         if self._loop.open:
             self._loop.run(self._rag.close())
         self._loop.close()
@@ -392,15 +399,15 @@ class Stream:
         return next(self._pieces)
 
     def close(self) -> None:
-        """Stop before the end: the model writes no further. Web servers call it when a reader left."""
+        """End the answer early: the model stops writing. For web servers whose reader has left."""
         self._pieces.close()
 
     @property
     def usage(self) -> Usage:
-        """What the model was paid so far; see `AsyncStream.usage`."""
+        """What was paid so far; see `AsyncStream.usage`."""
         return self._source.usage
 
     @property
     def answer(self) -> Answer:
-        """The whole answer, with its citations; `ValueError` while pieces are still to come."""
+        """The whole answer, with its citations; `ValueError` before the last piece was read."""
         return self._source.answer

@@ -1,4 +1,4 @@
-"""What is told piece by piece: by a task of its own, to a reader who may be slow, or leave."""
+"""Items that a background task produces one by one, for a reader who may be slow or leave early."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 Item = TypeVar("Item")
 Work: TypeAlias = Callable[[asyncio.Queue[Item | None]], Coroutine[Any, Any, None]]
 
-_tasks: set[asyncio.Task[None]] = set()  # event loops hold theirs weakly
+_tasks: set[asyncio.Task[None]] = set()  # keeps them alive: event loops hold only weak references
 
 
 class Told(Generic[Item]):
-    """What `work` puts into its queue, for one reader; `work` is one task from end to end.
+    """An async iterator over the items that `work`, one background task, puts into its queue.
 
-    It begins when the first item is asked for. It may run ahead of the reader, or wait with the
-    queue's `join` until more is wanted. What it raises comes after what it had put there. When its
-    reader leaves, is cancelled or forgets it, it is cancelled.
+    The task starts when the first item is asked for. It may run ahead of the reader, or wait by
+    `queue.join()` until the next item is wanted. Its error is raised after all items it had put.
+    The task is cancelled when the reader closes the iterator, is cancelled, or drops it.
     """
 
     def __init__(self, work: Work[Item]) -> None:
@@ -38,7 +38,7 @@ class Told(Generic[Item]):
             self._items.task_done()
         try:
             item = await self._items.get()
-            if item is None and not self._over:  # else it was left from another task
+            if item is None and not self._over:  # unless another task has closed this
                 await self._task
         except BaseException:
             await self.aclose()
@@ -49,20 +49,20 @@ class Told(Generic[Item]):
         return item
 
     async def aclose(self) -> None:
-        """Cancel what is still to come, and wait until it has stopped."""
+        """Cancel the task, and wait until it has stopped."""
         self._over = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def __del__(self) -> None:  # in any thread, whatever that is about
+    def __del__(self) -> None:  # may be called in any thread
         if self._task is not None and not self._task.done():
             loop = self._task.get_loop()
             if not loop.is_closed():
                 loop.call_soon_threadsafe(self._task.cancel)
 
     def _begun(self) -> asyncio.Task[None]:
-        items = self._items  # what the task holds does not hold the reader
+        items = self._items  # the task must not keep `self` alive: see `__del__`
         task = asyncio.create_task(self._work(items))
         _tasks.add(task)
         task.add_done_callback(_tasks.discard)
@@ -72,14 +72,14 @@ class Told(Generic[Item]):
 
 @runtime_checkable
 class Closable(Protocol):
-    """An async iterator that can be left before its end, as generators can."""
+    """An async iterator that can be closed before its end, as generators can."""
 
     async def aclose(self) -> None:
-        """Stop what it does; no further item will come."""
+        """Stop; no further item will come."""
         ...
 
 
 async def closed(source: AsyncIterator[Item]) -> None:
-    """Let an iterator that was left before its end stop what it does."""
+    """Close an async iterator before its end, if it can be closed."""
     if isinstance(source, Closable):
         await source.aclose()

@@ -1,4 +1,4 @@
-"""Fakes and contract tests for people who write their own model, embedder, tokenizer or extractor."""
+"""Fakes and contract tests for your own model, embedder, tokenizer, reranker or extractor."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call that a fake model received."""
+    """A call that a fake model received."""
 
     messages: tuple[Message, ...]
     response_type: ResponseType
@@ -51,10 +51,10 @@ Script: TypeAlias = Iterable[Scripted] | Callable[[Request], Scripted]
 
 
 class ScriptedLLM:
-    """A model that says what it is told to: answers in a row, or a function of the request.
+    """A model that gives prepared answers: one after another, or by a function of the request.
 
-    Every request is kept in `.requests`; `seconds` is how long a call takes. Tokens are counted
-    as words. A row of answers that has run out is an `LLMError`.
+    It keeps all requests in `.requests`. `seconds` is how long a call takes. Words count as tokens.
+    After the last answer, a call raises `LLMError`.
     """
 
     def __init__(self, script: Script, *, name: str = "scripted", seconds: float = 0.0) -> None:
@@ -102,11 +102,11 @@ def _words(text: str) -> int:
 
 @dataclass
 class ReplayLLM:
-    """A model that repeats recorded answers: for each text, what was said in turn about it.
+    """A model that repeats recorded answers: for each text, the answers of its turns.
 
-    A request belongs to the text that ends its first question; its turn is the number of answers
-    already in the conversation. Past the last answer it says that nothing is missing. Tokens are
-    counted by `count`, as words where none is given.
+    A request is about the text that ends its first question, and its turn is the number of answers
+    already in the conversation. After the last recorded answer it says that nothing is missing.
+    Tokens are counted by `count`, or as words.
     """
 
     answers: Mapping[str, Sequence[str]]
@@ -158,14 +158,14 @@ TEXTS = ("Marie Curie discovered radium.", "居里夫人发现了镭。", "１�
 
 
 class LLMContract:
-    """What the core relies on in a model. Override `make`."""
+    """What the core requires of a model. Inherit from this in your tests, and override `make`."""
 
     def make(self) -> LLM:
         """The model under test."""
         raise TypeError("override make() to return your model")
 
     def test_it_has_a_stable_name(self) -> None:
-        """The name is part of cache keys: not empty, and the same each time."""
+        """The name is part of cache keys: it is not empty, and always the same."""
         assert self.make().name and self.make().name == self.make().name
 
     def test_it_answers_with_text_and_usage(self) -> None:
@@ -176,41 +176,41 @@ class LLMContract:
 
 
 class EmbedderContract:
-    """What the core relies on in an embedder. Override `make`."""
+    """What the core requires of an embedder. Inherit from this in your tests, and override `make`."""
 
     def make(self) -> Embedder:
         """The embedder under test."""
         raise TypeError("override make() to return your embedder")
 
     def test_rows_are_unit_vectors_of_the_promised_shape(self) -> None:
-        """float32, one row a text, of length 1, for odd texts too."""
+        """float32, one row of length 1 for each text, even for odd texts."""
         embedder = self.make()
         rows = asyncio.run(embedder.embed(TEXTS, kind="passage"))
         assert rows.shape == (len(TEXTS), embedder.dim) and rows.dtype == np.float32
         assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-3)
 
     def test_it_is_deterministic(self) -> None:
-        """The same text has the same vector, in whatever company."""
+        """A text always has the same vector, whatever texts are embedded with it."""
         embedder = self.make()
         alone = asyncio.run(embedder.embed(TEXTS[:1], kind="passage"))
         together = asyncio.run(embedder.embed(TEXTS, kind="passage"))
         assert np.allclose(alone[0], together[0], atol=1e-4)
 
     def test_nothing_gives_no_rows(self) -> None:
-        """No texts, no rows, and still the right width."""
+        """No texts give no rows, of the right width."""
         embedder = self.make()
         assert asyncio.run(embedder.embed([], kind="query")).shape == (0, embedder.dim)
 
 
 class TokenizerContract:
-    """What the core relies on in a tokenizer. Override `make`."""
+    """What the core requires of a tokenizer. Inherit from this in your tests, and override `make`."""
 
     def make(self) -> Tokenizer:
         """The tokenizer under test."""
         raise TypeError("override make() to return your tokenizer")
 
     def test_truncation_keeps_a_prefix_within_the_limit(self) -> None:
-        """For any text and limit: a prefix, never longer than the limit allows."""
+        """For any text and limit, the result is a prefix within the limit."""
         tokenizer = self.make()
         for text in (*TEXTS, "北京大学位于北京。" * 40, "word " * 200, "x" * 500):
             for limit in (0, 1, 7, 100, 10_000):
@@ -218,25 +218,25 @@ class TokenizerContract:
                 assert text.startswith(cut) and tokenizer.count(cut) <= limit
 
     def test_empty_text_has_no_tokens(self) -> None:
-        """Nothing costs nothing."""
+        """An empty text has no tokens."""
         assert self.make().count("") == 0
 
 
 class RerankerContract:
-    """What the core relies on in a reranker. Override `make`."""
+    """What the core requires of a reranker. Inherit from this in your tests, and override `make`."""
 
     def make(self) -> Reranker:
         """The reranker under test."""
         raise TypeError("override make() to return your reranker")
 
     def test_one_finite_score_a_text(self) -> None:
-        """As many scores as texts, all of them numbers."""
+        """As many scores as texts, all of them finite."""
         scores = asyncio.run(self.make().score("Who discovered radium?", TEXTS[:2]))
         assert len(scores) == 2 and np.isfinite(np.asarray(scores, np.float64)).all()
 
 
 class ExtractorContract:
-    """What the core relies on in an extractor. Override `make`."""
+    """What the core requires of an extractor. Inherit from this in your tests, and override `make`."""
 
     def make(self) -> Extractor:
         """The extractor under test."""

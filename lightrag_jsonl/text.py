@@ -1,4 +1,4 @@
-"""Text in its rawest form: ids, keys of names, cleaning, sentences, search terms."""
+"""Basic text functions: ids, keys of names, cleaning, sentences, search terms."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ REPLACEMENT = "\ufffd"
 
 
 def sanitize(text: str) -> str:
-    """Replace what UTF-8 or SQLite cannot hold (lone surrogates, NUL) by U+FFFD; same length."""
+    """Replace what UTF-8 or SQLite cannot hold (lone surrogates, NUL) by U+FFFD; keeps the length."""
     if "\0" not in text and is_unicode(text):
         return text
     return _UNSTORABLE.sub(REPLACEMENT, text)
 
 
 def is_unicode(text: str) -> bool:
-    """Whether the text has no lone surrogate; much faster than looking at each character."""
+    """Whether the text has no lone surrogates; much faster than checking each character."""
     if text.isascii():
         return True
     try:
@@ -33,7 +33,7 @@ def is_unicode(text: str) -> bool:
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether the bytes are a text in UTF-8."""
+    """Whether the bytes are valid UTF-8."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -51,19 +51,19 @@ def digest(*parts: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """The key under which spellings of one name meet: NFKC, casefolded, outer punctuation off.
+    """The key that all spellings of a name share: NFKC, casefolded, without outer punctuation.
 
-    Empty only where the name has no visible character; a name that is nothing but punctuation
-    keeps it. Applying it twice changes nothing.
+    It is empty only if the name has no visible character; a name of nothing but punctuation keeps
+    that. Applying it twice changes nothing.
     """
     return _known_key(name) if len(name) <= _LONGEST_NAME else _key(name)
 
 
 def clean_name(name: str) -> str:
-    """A name for display: no markup, wrapping quotes, 《》 or control characters.
+    """A name for display: without markup, wrapping quotes, 《》 and control characters.
 
-    Full-width letters and digits become ASCII and white space is folded; what belongs to the
-    name stays ("42", "3.14", "C++", "AT&T", "Lilu (mythology)").
+    Full-width letters and digits become ASCII and white space is folded; what belongs to the name
+    stays ("42", "3.14", "C++", "AT&T", "Lilu (mythology)").
     """
     if _PLAIN_NAME.fullmatch(name):
         return name
@@ -80,12 +80,12 @@ def clean_name(name: str) -> str:
 
 
 def folded_text(text: str) -> str:
-    """A text folded as name keys are, but for their ends: it holds the keys of the names in it."""
+    """A text folded like name keys, except at its ends; it contains the keys of the names in the text."""
     return _fold(html.unescape(text) if "&" in text else text)
 
 
 def is_cjk(char: str) -> bool:
-    """Whether a character is Han, kana or Hangul: a script whose search terms are bigrams."""
+    """Whether a character is Han, kana or Hangul; search terms of these scripts are bigrams."""
     return _CJK.match(char) is not None
 
 
@@ -95,14 +95,14 @@ def has_cjk(text: str) -> bool:
 
 
 def is_lone(term: str) -> bool:
-    """Whether a term is one CJK character, which texts hold inside of their bigrams."""
+    """Whether a term is a single CJK character, which an index only holds as part of bigrams."""
     return len(term) == 1 and is_cjk(term)
 
 
 def search_terms(text: str) -> list[str]:
-    """Lexical terms in order: casefolded words; overlapping bigrams where no spaces are written.
+    """Search terms in order: casefolded words, or overlapping bigrams in scripts without spaces.
 
-    Terms hold letters, digits and marks only; a possessive 's is dropped ("Scrooge's" →
+    Terms contain letters, digits and marks only. A possessive 's is dropped ("Scrooge's" →
     "scrooge"), other apostrophes are closed up ("o'brien" → "obrien").
     """
     if text.isascii():
@@ -113,13 +113,13 @@ def search_terms(text: str) -> list[str]:
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """The sentences as (start, end) in characters, English and Chinese.
+    """The sentences as (start, end) in characters, for English and Chinese.
 
-    In order, without overlap, without white space around them; every other character of the
-    text is in one of them. Closing quotes and footnote marks stay with their sentence. Blank lines
-    end a sentence, and so do single line breaks beside CJK text, a very long line or a list item;
-    those inside hard-wrapped English do not. The full-width point ends Chinese sentences only in a
-    text that has no 。, since elsewhere it parts names.
+    They are in order, do not overlap, have no white space at their ends, and cover all other
+    characters. Closing quotes and footnote marks belong to their sentence. Blank lines end a
+    sentence. Single line breaks do so beside CJK text, a very long line or a list item, but not
+    inside hard-wrapped English. A full-width point (．) ends sentences only in a text without 。,
+    since elsewhere it separates parts of names.
     """
     spans = []
     start = 0
@@ -144,7 +144,7 @@ _MARKS_CLASS = "".join(
 )
 _CJK = re.compile(f"[{CJK}]")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_TAG = re.compile(  # what is no tag of a page may be a part of a name: List<String>
+_TAG = re.compile(  # HTML tags only, since others may be part of a name: List<String>
     r"</?(?:a|abbr|b|big|blockquote|br|center|cite|code|dd|del|dfn|div|dl|dt|em|font|h[1-6]|hr|i|img"
     r"|ins|kbd|li|mark|nowiki|ol|p|pre|q|ref|s|samp|section|small|span|strike|strong|sub|sup|table"
     r"|tbody|td|th|thead|tr|tt|u|ul|var)(?=[\s/>])[^<>]{0,200}>"
@@ -172,8 +172,8 @@ _OPENER = {closer: opener for opener, closer in _PAIRS.items()}
 _QUOTES = frozenset("\"'`“”‘’«»《》〈〉「」『』„‟")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9]+(?: [A-Za-z0-9]+)*")  # nothing to clean or fold but case
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")
-_LONGEST_NAME = 400  # characters; what is longer is no name, and its ends are left as they are
-_MEANINGFUL = frozenset("#%&@‰§")  # punctuation to Unicode, but it tells "C#" from "C"
+_LONGEST_NAME = 400  # characters; longer texts are not names, and keep their ends
+_MEANINGFUL = frozenset("#%&@‰§")  # Unicode calls it punctuation, but "C#" is not "C"
 
 
 def _settled_fold(text: str) -> str:
@@ -188,7 +188,7 @@ def _settled_fold(text: str) -> str:
 
 
 def _fold(name: str) -> str:
-    """Everything about a key but its ends."""
+    """A name key, before punctuation is stripped from its ends."""
     text = sanitize(name)
     for _ in range(4):
         before = text
@@ -208,11 +208,11 @@ def _key(name: str) -> str:
     return _strip_outer(folded) or folded
 
 
-_known_key = lru_cache(10_000)(_key)  # the same names come again and again
+_known_key = lru_cache(10_000)(_key)  # the same names are looked up again and again
 
 
 def _strip_outer(text: str) -> str:
-    """The text without punctuation at its ends, brackets that close inside it kept."""
+    """The text without punctuation at its ends; brackets that are closed inside it are kept."""
     start, end = 0, len(text)
     while start < end:
         inside = text[start:end]
@@ -234,7 +234,7 @@ def _loose_end(char: str, *, opener: str | None, inside: str) -> bool:
 
 
 def _matched(text: str) -> bool:
-    """Whether the bracket that opens the text is closed by its last character and not before."""
+    """Whether the bracket that opens the text is closed by its last character, and not earlier."""
     depth = 0
     for position, char in enumerate(text):
         depth += (char == text[0]) - (char == text[-1])
@@ -244,7 +244,7 @@ def _matched(text: str) -> bool:
 
 
 def _strip_quotes(text: str) -> str:
-    """The text without quotes around it; a lone quote at an end goes too, but not in 12"."""
+    """The text without quotes around it; a single quote at one end goes, too, but not in 12"."""
     while len(text) > 1:
         first, last = text[0], text[-1]
         straight = first == last and first in "\"'`" and '"' not in text[1:-1]
@@ -306,7 +306,7 @@ _HEADING = re.compile(r"[^\S\n]*#{1,6}\s")
 _LIST_ITEM = re.compile(
     r"[^\S\n]*(?:[-*•·●▪]\s|\d{1,3}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{1,6}\s)"
 )
-_UNWRAPPED = 120  # characters; nobody wraps lines by hand this wide, so their breaks are meant
+_UNWRAPPED = 120  # characters; longer lines are not hard-wrapped, so their line breaks are meant
 _WORD_BEFORE = re.compile(r"[^\W\d_](?:[\w.&'’-]{0,24})$|\d{1,3}$")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _TITLES = _words(
@@ -354,7 +354,7 @@ def _end_of(pattern: re.Pattern[str], text: str, position: int) -> int:
 
 
 def _line_ends(text: str, stop: re.Match[str]) -> bool:
-    """Whether a single line break also ends the sentence."""
+    """Whether a single line break ends the sentence."""
     before = text[stop.start() - 1 : stop.start()]
     after = text[stop.end() : stop.end() + 1]
     if _CJK.match(before) or _CJK.match(after) or before in tuple("，：；、”」』》"):
@@ -368,7 +368,7 @@ def _line_ends(text: str, stop: re.Match[str]) -> bool:
 
 
 def _narrow_end(text: str, start: int, stop: re.Match[str]) -> int | None:
-    """Where a sentence that may end in ". ! ? …" does end, or None where it goes on."""
+    """The end of a sentence that may end in ". ! ? …", or None if it goes on."""
     end = _end_of(_CLOSERS_STRAIGHT, text, stop.end())
     follows = text[end : end + 1]
     if not follows:

@@ -1,4 +1,4 @@
-"""Counting tokens and cutting texts to a number of them, with tiktoken or with a fitted counter."""
+"""Counts tokens, and cuts texts to a number of tokens, with tiktoken or a fitted counter."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ DOWNLOAD_SECONDS = 5.0
 
 
 def default_tokenizer() -> Tokenizer:
-    """o200k by tiktoken where its ranks are cached or can be fetched in 5 s, else the fitted counter.
+    """o200k by tiktoken if its ranks are cached or can be fetched within 5 s, else the fitted counter.
 
-    The network is tried once per process, whatever comes of it.
+    The network is tried once in each process.
     """
     if _cached_encoding(DEFAULT_ENCODING) is None:
         return FittedTokenizer()
@@ -38,12 +38,12 @@ def default_tokenizer() -> Tokenizer:
 
 
 class TiktokenTokenizer:
-    """Exact tokens of one of OpenAI's encodings; special tokens in a text are ordinary text.
+    """Exact tokens of one of OpenAI's encodings; special tokens in a text count as ordinary text.
 
-    `ranks` is a downloaded rank file (`o200k_base.tiktoken`). Without it tiktoken's own cache
-    (`TIKTOKEN_CACHE_DIR`) is read, then the network tried. Nothing is loaded before the first
-    count, which raises `ConfigError` where the ranks cannot be had. Runs of thousands of
-    characters without any word boundary are counted in pieces.
+    `ranks` is a downloaded rank file (`o200k_base.tiktoken`). Without it, tiktoken's own cache
+    (`TIKTOKEN_CACHE_DIR`) is used, then the network. Nothing is loaded before the first count,
+    which raises `ConfigError` if the ranks are not available. Runs of thousands of characters
+    without a word boundary are counted in pieces.
     """
 
     error = 0.0
@@ -60,7 +60,7 @@ class TiktokenTokenizer:
         return sum(len(self._ids(text[start:end])) for start, end in _pieces(text))
 
     def truncate(self, text: str, limit: int) -> str:
-        """The longest prefix found that has at most `limit` tokens and ends between characters."""
+        """A longest prefix that has at most `limit` tokens and ends between characters."""
         used = 0
         for start, end in _pieces(text):
             ids = self._ids(text[start:end])
@@ -70,7 +70,7 @@ class TiktokenTokenizer:
         return text
 
     def _fit(self, piece: str, ids: list[int], room: int) -> str:
-        """The prefix of a piece that its first `room` tokens cover, fewer if it recounts longer."""
+        """The prefix that a piece's first `room` tokens cover; shorter, if on its own it has more tokens."""
         for kept in range(room, 0, -1):
             known = self._encoding.decode_bytes(ids[:kept]).decode("utf-8", errors="ignore")
             prefix = piece[: character_boundary(piece, len(known))]
@@ -95,11 +95,11 @@ class TiktokenTokenizer:
 
 
 class FittedTokenizer:
-    """About as many tokens as o200k has, without its ranks: each match of a pattern counts as one.
+    """Approximates o200k without its ranks: each match of a pattern counts as one token.
 
-    Fitted to o200k: within 10 % on the English prose, source code, and classical and modern
-    Chinese it was measured on; `error` is what it promises. Other scripts are rougher, and
-    random letters and digits are undercounted by a fifth.
+    It is within 10 % of o200k on the English prose, source code, and classical and modern Chinese
+    it was measured on; `error` is the share it promises. Other scripts are less exact, and random
+    letters and digits are undercounted by a fifth.
     """
 
     name = "o200k_fitted_1"
@@ -121,7 +121,7 @@ class FittedTokenizer:
 
 
 class RememberingTokenizer:
-    """Another tokenizer that remembers what short texts had: lines of a context come again and again."""
+    """Caches another tokenizer's counts of short texts, since the lines of contexts recur."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.name = tokenizer.name
@@ -140,10 +140,10 @@ _REMEMBERED, _SHORT = 20_000, 1_000  # texts, and characters of the longest of t
 
 
 def character_boundary(text: str, position: int) -> int:
-    """The last place at or before `position` that is not inside what a reader sees as one character.
+    """The last place at or before `position` that is not inside what readers see as one character.
 
-    Marks, joined and coloured emoji, flags, Hangul letters, surrogate pairs and CR LF stay whole;
-    sequences of more than 32 code points, which no script has, do not.
+    Combining marks, joined and coloured emoji, flags, Hangul letters, surrogate pairs and CR LF are
+    kept together; sequences of more than 32 code points, which no script has, are not.
     """
     position = max(0, min(position, len(text)))
     for place in range(position, max(position - _LONGEST_CHARACTER, 0), -1):
@@ -158,7 +158,7 @@ _LONGEST_CHARACTER = 32
 _ZWJ = "\u200d"
 _JOINERS = ("\u200c", _ZWJ)
 _FIRST_MARK = "\u0300"
-_UNMARKED = ("Cc", "Cf", "Zl", "Zp")  # controls and line ends, which a mark does not join
+_UNMARKED = ("Cc", "Cf", "Zl", "Zp")  # controls and line ends, to which marks do not attach
 
 
 def _joined(text: str, place: int) -> bool:
@@ -187,7 +187,7 @@ def _joined(text: str, place: int) -> bool:
 
 
 def _in_syllable(before: str, after: str) -> bool:
-    """Whether two Hangul letters are written as one syllable."""
+    """Whether two Hangul letters belong to one syllable."""
     if "\u1160" <= after <= "\u11ff":  # vowels and finals
         return "\u1100" <= before <= "\u11ff" or "\uac00" <= before <= "\ud7a3"
     initial = "\u1100" <= before <= "\u115f"
@@ -199,7 +199,7 @@ def _is_joiner(char: str) -> bool:
 
 
 def _is_tag(char: str) -> bool:
-    """Whether a character is one of those that spell a region's flag invisibly."""
+    """Whether a character is one of the invisible ones that spell the region in a flag."""
     return "\U000e0020" <= char <= "\U000e007f"
 
 
@@ -209,15 +209,15 @@ def _is_flag_letter(char: str) -> bool:
 
 # ── tiktoken ────────────────────────────────────────────────────────────────────
 
-# tiktoken is slow on long runs without boundaries and panics on a megabyte of spaces; between
-# a word and what begins a new token a text can be cut without changing any token.
+# tiktoken is slow on long runs without boundaries, and crashes on a megabyte of spaces. After a
+# word, in front of what begins a new token, a text can be cut without changing any token.
 _PIECE = 4_000
 _SEARCH = 1_000
 _BREAK = re.compile(r"(?<=[^\W_])[ \n，。、；：！？“”《》（）]")
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Spans of at most `_PIECE` characters whose token counts add up to the text's."""
+    """Spans of at most `_PIECE` characters whose tokens add up to those of the text."""
     start = 0
     while len(text) - start > _PIECE:
         limit = start + _PIECE
@@ -231,7 +231,7 @@ def _pieces(text: str) -> Iterator[tuple[int, int]]:
 
 @functools.cache
 def _cached_encoding(name: str) -> Encoding | None:
-    """The encoding, its ranks from tiktoken's cache or the network; None where there are none."""
+    """The encoding, with ranks from tiktoken's cache or the network; None if there are none."""
     try:
         return _build(name, _fetched_ranks)
     except (OSError, ValueError, ImportError):
@@ -241,8 +241,8 @@ def _cached_encoding(name: str) -> Encoding | None:
 def _build(name: str, read: Callable[[str, str], bytes]) -> Encoding:
     """tiktoken's encoding of that name, with `read(url, sha256)` in place of its own download.
 
-    Its constructor is run with another `load_tiktoken_bpe` among its globals: tiktoken's own
-    neither takes a file nor a time limit, and holds a process-wide lock while it waits.
+    Its constructor is run with another `load_tiktoken_bpe` among its globals, since tiktoken's own
+    accepts neither a file nor a time limit, and holds a process-wide lock while it waits.
     """
     import tiktoken
     from tiktoken_ext import openai_public
@@ -276,7 +276,7 @@ def _given_ranks(path: Path, url: str, expected_hash: str) -> bytes:
 
 
 def _fetched_ranks(url: str, expected_hash: str) -> bytes:
-    """The rank file from tiktoken's cache or the network; `TimeoutError` after 5 s."""
+    """The ranks from tiktoken's cache or the network; `TimeoutError` after 5 s."""
     from tiktoken.load import read_file_cached
 
     fetched: list[bytes] = []

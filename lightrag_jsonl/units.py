@@ -1,4 +1,4 @@
-"""Rows of numbers from anywhere become the vectors an index takes."""
+"""Turns anyone's rows of numbers into the unit vectors that an index takes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ UNIT_TOLERANCE = 1e-3
 def unit_rows(
     rows: npt.ArrayLike | Sequence[object], *, count: int, dim: int | None, source: str
 ) -> Vectors:
-    """float32 of shape (count, dim), each row divided by its length; a row of zeros stays so.
+    """float32 of shape (count, dim), each row divided by its length; a row of zeros stays zero.
 
-    Rows that are so already stay as they are. Raises `EmbeddingError` where the shape is another
-    one (`dim=None` takes any width) or a number is not finite; `source` names the embedder in it.
+    Rows that are unit vectors already are not changed. Raises `EmbeddingError` if the shape is
+    different (`dim=None` accepts any width) or a number is not finite; `source` names the embedder
+    in it.
     """
     if _are_unit_rows(rows, (count, dim)):
         return cast(Vectors, rows)
@@ -47,7 +48,7 @@ def unit_rows(
 
 
 def are_units(rows: Vectors) -> bool:
-    """Whether each row is as `unit_rows` leaves it: of unit length, or nothing but zeros."""
+    """Whether every row has unit length or is zero, as `unit_rows` leaves it."""
     with np.errstate(all="ignore"):
         lengths = np.linalg.norm(rows, axis=1)
         return bool(((np.abs(lengths - 1.0) <= 2 * UNIT_TOLERANCE) | (lengths == 0)).all())

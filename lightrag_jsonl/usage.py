@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one or more model calls; `cached_tokens` are those the provider had cached."""
+    """Tokens of one or more model calls.
+
+    `input_tokens` includes `cached_tokens`, those the provider had in its prompt cache.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0

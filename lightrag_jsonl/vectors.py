@@ -1,9 +1,9 @@
-"""Nearest neighbours: a FAISS index that picks its own layout by size and can forget.
+"""Nearest-neighbour search: a FAISS index that chooses its layout by size, and can delete vectors.
 
-Rows are only ever appended. A removed or replaced vector leaves a dead row behind, which
-searches skip, until a quarter of the rows is dead and the index is built anew from what
-lives. The layout only proposes candidates; their order comes from one exact scoring of
-the stored vectors, ties by id, so that a result does not depend on the index's history.
+Rows are only appended. A removed or replaced vector leaves a dead row, which searches skip; when a
+quarter of the rows is dead, the index is rebuilt from the living ones. A layout only proposes
+candidates. Their order comes from an exact scoring of the stored vectors, ties by id, so results do
+not depend on the order of changes.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from lightrag_jsonl.sorting import Column, among, foremost
 FLAT_LIMIT: Final = 50_000
 HALF_LIMIT: Final = 1_000_000
 
-_DIRECT: Final = 10_000  # so few allowed rows are scored one by one, without a scan
-_SAMPLE: Final = 16  # rows beyond those wanted that tell how far guesses are out
-_SURE: Final = 5.0  # standard errors by which a row must be guessed lower to be passed over
-_EQUAL: Final = 1e-6  # scores nearer than this may be the same
-_SPARE_DEAD: Final = 1_024  # dead rows that never cause a rebuild
+_DIRECT: Final = 10_000  # up to so many allowed rows are all scored, without asking the layout
+_SAMPLE: Final = 16  # further rows that are scored to measure the error of guesses
+_SURE: Final = 5.0  # a row is skipped if its guess is lower by so many standard errors
+_EQUAL: Final = 1e-6  # scores that differ by less may be equal
+_SPARE_DEAD: Final = 1_024  # up to so many dead rows there is no rebuild
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 class VectorIndex:
-    """Vectors of unit length by id, searched by inner product.
+    """Unit vectors by id, searched by inner product.
 
-    Up to `flat_limit` vectors are stored as they are and scanned; up to `half_limit` as
-    16-bit floats; beyond that as bytes in inverted lists. Safe to share among threads.
+    Up to `flat_limit` vectors are stored as 32-bit floats, up to `half_limit` as 16-bit floats,
+    more as bytes in inverted lists. Safe to share among threads.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class VectorIndex:
         self._lock = RLock()
         self._layout: Layout | None = None
         self._known = Column()  # the living ids
-        self._rows: Ids = np.empty(0, dtype=np.int64)  # where each of them is
+        self._rows: Ids = np.empty(0, dtype=np.int64)  # the row of each of them
         self._ids: Ids = np.empty(0, dtype=np.int64)
         self._alive: Mask = np.empty(0, dtype=np.bool_)
         self._used = 0
@@ -65,7 +65,7 @@ class VectorIndex:
         return bool(self.knows(np.array([id_]))[0])
 
     def knows(self, ids: Ids) -> Mask:
-        """Which of these ids have a vector."""
+        """For each id whether it has a vector."""
         with self._lock:
             return np.asarray(self._known.places(ids) >= 0, dtype=np.bool_)
 
@@ -81,14 +81,14 @@ class VectorIndex:
             return self._known.values.copy()
 
     def vectors(self, ids: Sequence[int] | Ids) -> Floats:
-        """The stored vectors of `ids`, as exact as the layout keeps them; unknown ids: KeyError."""
+        """The stored vectors of `ids`, as exact as the layout keeps them; `KeyError` for an unknown id."""
         with self._lock:
             return self._decode(self._rows_of(ids))
 
     # ── changing it ─────────────────────────────────────────────────────────────
 
     def update(self, ids: Sequence[int] | Ids, vectors: npt.ArrayLike) -> None:
-        """Add vectors, or replace those whose id is known; the last of a repeated id wins."""
+        """Add or replace vectors; if an id is repeated, its last vector counts."""
         keys = np.asarray(ids, dtype=np.int64).reshape(-1)
         rows = self._checked(vectors, len(keys))
         _, last = np.unique(keys[::-1], return_index=True)
@@ -101,7 +101,7 @@ class VectorIndex:
                 self._append(keys, rows)
 
     def remove(self, ids: Iterable[int] | Ids) -> int:
-        """Forget vectors; unknown ids are passed over. Returns how many were forgotten."""
+        """Remove vectors, ignoring unknown ids; returns how many were removed."""
         with self._lock:
             count = self._forget(np.unique(np.fromiter(ids, np.int64)))
             self._compact_if_due()
@@ -112,10 +112,10 @@ class VectorIndex:
     def search(
         self, queries: npt.ArrayLike, k: int, *, allowed: Sequence[int] | Ids | None = None
     ) -> tuple[Ids, Floats]:
-        """The `k` nearest of each query row, best first, ties by id.
+        """The `k` nearest vectors of each query, best first, ties by id.
 
-        Both results have the shape (queries, k); where fewer exist, the rest is -1 and
-        -inf. With `allowed`, only those ids are looked at.
+        Both results (ids and scores) have the shape (queries, k); if there are fewer, the rest is
+        -1 and -inf. With `allowed`, only these ids can be found.
         """
         rows = self._checked(queries, None)
         ids = np.full((len(rows), max(k, 0)), -1, dtype=np.int64)
@@ -129,9 +129,9 @@ class VectorIndex:
     def scores(
         self, query: npt.ArrayLike, ids: Sequence[int] | Ids, *, unknown: float | None = None
     ) -> Floats:
-        """The inner products of a query, or of each of several, with the vectors of `ids`.
+        """The inner products of one query, or of several, with the vectors of `ids`.
 
-        An id without a vector scores `unknown`, and is a KeyError where that is not given.
+        An id without a vector scores `unknown`; without that argument it is a `KeyError`.
         """
         queries = self._checked(query, None)
         with self._lock, OneThread():
@@ -180,8 +180,10 @@ class VectorIndex:
             self._rebuild(np.empty((0, self.dim), dtype=np.float32))
 
     def _has_outgrown(self, layout: Layout) -> bool:
-        """Whether there are too many for a layout. One for more stays until its dead rows go: else
-        who adds and removes a few around a limit has all built anew each time.
+        """Whether there are too many vectors for a layout.
+
+        The layout for more vectors is kept until its dead rows are removed: otherwise adding and
+        removing a few around a limit would rebuild the index each time.
         """
         kinds = list(LAYOUTS)
         return kinds.index(layout.kind) < kinds.index(self._wanted()) or layout.outgrown(self._used)
@@ -191,7 +193,7 @@ class VectorIndex:
         return "flat" if len(self) <= flat else "fp16" if len(self) <= half else "ivf-sq8"
 
     def _rebuild(self, latest: Floats) -> None:
-        """Pour the living rows into a new layout; `latest` are rows the old one never got."""
+        """Copy the living rows into a new layout; `latest` are rows not yet in the old one."""
         source = _Living(self, latest)
         layout = LAYOUTS[self._wanted()](self.dim)
         layout.train(source)
@@ -215,7 +217,7 @@ class VectorIndex:
     # ── searching ───────────────────────────────────────────────────────────────
 
     def _mask(self, allowed: Sequence[int] | Ids | None) -> Mask | None:
-        """Which rows may be found; None if all of them."""
+        """Which rows may be found; None for all."""
         alive = self._alive[: self._used]
         if allowed is not None:
             keys = np.asarray(allowed, dtype=np.int64)
@@ -245,7 +247,7 @@ class VectorIndex:
     def _settled(
         self, layout: Layout, query: Floats, rows: Ids, k: int, mask: Mask | None, available: int
     ) -> tuple[Ids, Floats]:
-        """Rank candidates; look further while nearer ones, or equals of the last, may be missing."""
+        """Rank candidates, fetching more of them while nearer rows, or equals of the last, may be missing."""
         fetch = max(len(rows), k)
         while True:
             scores = layout.scores(query[None], rows)[0]
@@ -268,12 +270,11 @@ class VectorIndex:
         mask: Mask | None,
         available: int,
     ) -> Iterator[tuple[Ids, Floats]]:
-        """The best of likely rows, as few of which are read as can be; all are scanned where others
-        may be better.
+        """The best of likely rows, reading as few of them as possible; a full scan if others may be better.
 
-        How far guesses are out shows in the first rows: they may all be too low where vectors are
-        much alike. Most of a search's time goes by while rows come from memory, one here and one
-        there.
+        The error of the guesses is measured on the first rows: where vectors are much alike, all
+        guesses may be too low. Most of the time of a search is spent fetching scattered rows from
+        memory.
         """
         rows, guesses, error, living = likely
         pool = rows.shape[1]
@@ -283,7 +284,9 @@ class VectorIndex:
         margin = np.maximum(mean, 0) + _SURE * np.maximum(deviation, error)
         least = np.partition(scores, -k, axis=1)[:, -k] - margin - _EQUAL
         counts = (guesses >= least[:, None]).sum(axis=1)
-        sure = (counts < living) & (living >= first)  # else others may be as near
+        sure = (counts < living) & (
+            living >= first
+        )  # otherwise rows beyond the guesses may be as near
         most = int(counts.max(where=sure, initial=first))
         if most > first:
             more = layout.scores(queries, rows[:, first:most])
@@ -319,7 +322,7 @@ class VectorIndex:
 
 
 class _Living:
-    """The living vectors of an index, decoded from where they are; `latest` came last."""
+    """The living vectors of an index, decoded from its layout; `latest` are those added last."""
 
     def __init__(self, index: VectorIndex, latest: Floats) -> None:
         self.rows: Ids = np.flatnonzero(index._alive[: index._used])
@@ -330,21 +333,21 @@ class _Living:
         return len(self.rows)
 
     def sample(self, count: int) -> Floats:
-        """At most `count` vectors, at even distances."""
+        """At most `count` vectors, evenly spaced."""
         picked = np.linspace(0, len(self) - 1, min(count, len(self))).astype(np.int64)
         return self.take(self.rows[np.unique(picked)])
 
     def take(self, rows: Ids) -> Floats:
-        """The vectors of rows in ascending order."""
+        """The vectors of these rows, which must be ascending."""
         cut = int(np.searchsorted(rows, self._stored))
         fresh = self._latest[rows[cut:] - self._stored]
         return np.concatenate([self._index._decode(rows[:cut]), fresh]) if cut else fresh
 
 
 class OneThread:
-    """Let FAISS use one thread: for a few rows, several only wait for each other.
+    """Limits FAISS to one thread: for few rows, several threads mostly wait for each other.
 
-    OpenMP keeps the number per calling thread, so others do not notice.
+    OpenMP keeps this setting for each calling thread, so other threads are not affected.
     """
 
     __slots__ = ("_before",)
@@ -366,7 +369,7 @@ def _spread(lines: Floats) -> tuple[Floats, Floats]:
 
 
 def _grown(array: npt.NDArray[_Scalar], size: int) -> npt.NDArray[_Scalar]:
-    """The same array with room for `size` values; the room doubles."""
+    """The array with room for `size` values; its length at least doubles."""
     if size <= len(array):
         return array
     grown = np.zeros(max(size, 2 * len(array)), dtype=array.dtype)

@@ -1,4 +1,4 @@
-"""Ports to the outside world; heavy packages are loaded by the first call that needs them."""
+"""Adapters to the outside world; heavy packages are loaded by the first call that needs them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         SentenceTransformerEmbedder,
     )
 
-# Where each name is: who needs one of them does not wait for the others.
+# The module of each name; each is imported when it is first used.
 _LATE = {
     "CrossEncoderReranker": "sentence_transformers",
     "FunctionEmbedder": "functions",

@@ -1,4 +1,4 @@
-"""How each kind of model server is held to a record schema, and how its answer is read."""
+"""How each kind of model server enforces a record schema, and how its answer is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lightrag_jsonl.types import Json
 
 Means: TypeAlias = Literal["grammar", "structured_outputs", "json_schema"]
 
-# What a server calls itself: `owned_by` in its list of models.
+# By the name that a server gives itself: `owned_by` in its list of models.
 SERVERS: Mapping[str, Means] = {"llamacpp": "grammar", "vllm": "structured_outputs"}
 WRAPPER = re.compile(r'\s*\{\s*"records"\s*:\s*\[')
 BETWEEN = re.compile(r"[\s,]*")
@@ -21,7 +21,7 @@ DECODER = json.JSONDecoder()
 
 
 def means_of(models: Mapping[str, Json]) -> Means:
-    """The means of the server that gave this list of models; a JSON schema where it is unknown."""
+    """How the server with this list of models enforces a schema; by a JSON schema if it is unknown."""
     listed = models.get("data")
     for model in listed if isinstance(listed, list) else ():
         owner = model.get("owned_by") if isinstance(model, dict) else None
@@ -31,9 +31,9 @@ def means_of(models: Mapping[str, Json]) -> Means:
 
 
 def constraint(means: Means, schema: Json, names: Sequence[str] | None) -> dict[str, Json]:
-    """The fields of a request that hold its answer to lines of `schema`.
+    """The fields of a request that force every line of its answer to follow `schema`.
 
-    Raises `ConfigError` where the schema has no grammar.
+    Raises `ConfigError` if the schema has no grammar.
     """
     if means == "grammar":
         return {"grammar": record_grammar(schema, names=names)}
@@ -44,9 +44,9 @@ def constraint(means: Means, schema: Json, names: Sequence[str] | None) -> dict[
 
 
 def unwrap(text: str) -> str:
-    """The records of `{"records": […]}`, one a line; a half one at the end keeps its line.
+    """The records in `{"records": […]}`, one a line; an incomplete one at the end keeps its line.
 
-    Text of another shape is returned as it is.
+    Text of another form is returned as it is.
     """
     head = WRAPPER.match(text)
     if head is None:
@@ -68,7 +68,7 @@ def unwrap(text: str) -> str:
 
 
 def _object_of_records(schema: Json) -> dict[str, Json]:
-    """A schema for a whole answer; definitions move to where references look for them."""
+    """A schema for the whole answer; definitions are moved to where references look for them."""
     shared: dict[str, Json] = {}
     if isinstance(schema, dict):
         shared = {key: schema[key] for key in ("$defs", "definitions") if key in schema}

@@ -39,14 +39,15 @@ Made = TypeVar("Made")
 _Session: TypeAlias = "tuple[openai.AsyncOpenAI, AsyncGenerator[None, None]]"
 
 OPENAI_HOST = "api.openai.com"
-NO_KEY = "no-key"  # what a server of one's own gets where no key was given
-TRICKLE = 10  # times `timeout` that an answer may take which comes byte by byte
+NO_KEY = "no-key"  # sent to a user's own server if no key was given
+TRICKLE = 10  # times `timeout`: the longest time for an answer that arrives bit by bit
+
 log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class Lost:
-    """Requests of one call that were sent again, since no answer to them was heard; each may be paid."""
+    """Requests of one call that were sent again because their answers were lost; each may be billed."""
 
     count: int = 0
 
@@ -59,14 +60,15 @@ class Lost:
 class Endpoint:
     """Where to send requests, and with which key.
 
-    The constructor reads no environment and opens nothing. A client is made for each event
-    loop at its first request (the SDK then reads `OPENAI_API_KEY` and `OPENAI_BASE_URL` where
-    nothing was given) and closed with that loop. `timeout` is how many seconds a server may be
-    silent; one that trickles has about ten times as long. After lost connections, 408, 409, 425,
-    429 and 5xx a request is sent again up to `max_retries` times, as soon as `Retry-After` says (not
-    at all where that is in more than two minutes). Requests raise `EndpointError`, or `ConfigError` where there is no key or the
-    environment's proxies or certificates cannot be used; the constructor raises `ConfigError` for
-    a URL that is none.
+    The constructor reads no environment and opens nothing. A client is made for each event loop at
+    its first request and closed with that loop; the SDK then reads `OPENAI_API_KEY` and
+    `OPENAI_BASE_URL` if no key or URL was given. `timeout` is how many seconds a server may be
+    silent; a whole answer may take about ten times as long. After lost connections and statuses
+    408, 409, 425, 429 and 5xx a request is sent again up to `max_retries` times, waiting as long as
+    `Retry-After` says (if that is more than two minutes, it is not sent again).
+
+    Requests raise `EndpointError`, or `ConfigError` if there is no key or the environment's proxies
+    or certificates cannot be used. The constructor raises `ConfigError` for an invalid URL.
     """
 
     def __init__(
@@ -91,7 +93,7 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The server's name and port, for messages."""
+        """The server's name and port, for error messages."""
         url = self._base_url if self._given is None else str(self._given.base_url)
         parts = urlsplit(url or "")
         port = f":{parts.port}" if parts.port else ""
@@ -118,7 +120,7 @@ class Endpoint:
         return self._object(content)
 
     async def get(self, path: str, *, timeout: float) -> JsonObject:
-        """What `path` holds, asked for once and for at most `timeout` seconds."""
+        """The response at `path`, requested once, waiting at most `timeout` seconds."""
         client = await self._client()
         options: RequestOptions = {**self._once(), "timeout": timeout}
         with self._explaining(client):
@@ -128,9 +130,9 @@ class Endpoint:
     async def stream(
         self, path: str, body: JsonObject, lost: Lost | None = None
     ) -> AsyncGenerator[JsonObject, None]:
-        """The events of an answer as they come; the connection is freed when iteration ends.
+        """The events of an answer as they come; the connection is freed when the iteration ends.
 
-        `lost` counts what was sent again unheard, before the first of them.
+        `lost` counts requests that were sent again, before the first event, because they got lost.
         """
         client = await self._client()
         with self._explaining(client):
@@ -145,7 +147,7 @@ class Endpoint:
     async def _events(
         self, client: openai.AsyncOpenAI, path: str, body: JsonObject, lost: Lost | None
     ) -> AsyncGenerator[JsonObject, None]:
-        """The events of an answer, or the whole of it where the server does not stream."""
+        """The events of an answer, or the whole answer if the server does not stream."""
         from openai import AsyncStream
 
         def send() -> Awaitable[openai.AsyncStream[object]]:
@@ -209,10 +211,10 @@ class Endpoint:
         return self._sessions[loop][0]
 
     async def _open(self) -> _Session:
-        """A new client, which the running loop closes when it shuts its generators down."""
+        """A new client, closed when the running loop shuts down its async generators."""
         import openai
 
-        # The SDK's own default closes itself from __del__, on whichever loop runs then.
+        # The SDK's default client would close itself in __del__, on whichever loop runs then.
         transport = self._transport(openai.DefaultAsyncHttpxClient)
         client = self._made(openai.AsyncOpenAI, transport)
 
@@ -264,16 +266,16 @@ class Endpoint:
             ) from error
 
     def _limited(self) -> asyncio.Timeout:
-        """However little a server sends at a time, its answer comes to an end."""
+        """A time limit for the whole answer, however slowly the server sends it."""
         if self._given is not None or not isinstance(self._timeout, int | float):
-            return asyncio.timeout(None)  # what else the SDK takes are limits of other kinds
+            return asyncio.timeout(None)  # a timeout object of httpx has limits of its own
         tries = self._max_retries
         return asyncio.timeout(self._timeout * (TRICKLE + tries) + LONGEST_ASKED * tries)
 
     def _keep_headers(self, request: Any, named: Any) -> None:
-        """Take the given headers, which may be keys, from a request that was redirected elsewhere.
+        """Remove the user's headers, which may be keys, from a request that was redirected to another host.
 
-        The HTTP client, httpx or httpx2, itself does so with `Authorization`.
+        The HTTP client (httpx or httpx2) does so itself with `Authorization` only.
         """
         to, here = request.url, (named.scheme, named.host, named.port)
         upgraded = here == ("http", to.host, None) and (to.scheme, to.port) == ("https", None)
@@ -291,7 +293,7 @@ class Endpoint:
 
     @contextmanager
     def _explaining(self, client: openai.AsyncOpenAI | openai.OpenAI) -> Iterator[None]:
-        """Raise what a request may raise as an `EndpointError`."""
+        """Turn whatever a request raises into an `EndpointError`."""
         try:
             yield
         except TimeoutError as error:
@@ -311,8 +313,8 @@ class Endpoint:
         return {secret for secret in known if isinstance(secret, str) and len(secret) >= 6}
 
     def _object(self, content: bytes) -> JsonObject:
-        """The JSON object of an answer, or an error that says what came instead."""
-        answer = Usage(calls=1)  # that nobody can read, but may have to pay
+        """The JSON object of an answer; an error says what came instead."""
+        answer = Usage(calls=1)  # it cannot be read, but may be billed
         if not content.strip():
             raise self.unusable("it answered with an empty body", transient=True, cost=answer)
         try:
@@ -335,7 +337,7 @@ class Endpoint:
 
 
 async def _is_streamed(response: Any) -> bool:
-    """Whether an answer comes in events; some servers call those JSON, others send none."""
+    """Whether an answer comes as events; some servers call them JSON, others send no content type."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in ("application/json", "text/html"):
         return True
@@ -344,7 +346,7 @@ async def _is_streamed(response: Any) -> bool:
 
 
 async def _closing(client: openai.AsyncOpenAI) -> AsyncGenerator[None, None]:
-    """Wait inside a generator: a loop that ends finalizes its generators, and so the client."""
+    """A generator that closes the client when its loop ends, since a loop finalizes its generators."""
     try:
         yield
     finally:
@@ -352,7 +354,7 @@ async def _closing(client: openai.AsyncOpenAI) -> AsyncGenerator[None, None]:
 
 
 def check_url(base_url: str | None) -> None:
-    """`ConfigError` for a URL that is none."""
+    """Raise `ConfigError` for an invalid URL."""
     try:
         parts = urlsplit(base_url or f"https://{OPENAI_HOST}")
         problem = "" if parts.hostname and parts.port != 0 else "it names no server"
@@ -363,7 +365,7 @@ def check_url(base_url: str | None) -> None:
 
 
 def is_own(base_url: str | None) -> bool:
-    """Whether a URL leads to this machine or network, where servers seldom ask for keys."""
+    """Whether a URL is on this machine or in the local network, where servers seldom ask for keys."""
     host = urlsplit(base_url).hostname if base_url else None
     if host is None:
         return False

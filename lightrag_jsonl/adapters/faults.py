@@ -1,4 +1,4 @@
-"""What a failed request to a model server means, in words that say what to do."""
+"""Explains failed requests to a model server, in words that say what to do."""
 
 from __future__ import annotations
 
@@ -34,13 +34,11 @@ REDIRECT_ADVICE = "check the base URL, from which it leads elsewhere"
 REQUEST_ADVICE = "the server refused the request"
 SERVER_ADVICE = "the server failed, even after retries; try later"
 TRANSIENT = frozenset({408, 409, 425, 429})
-UNHEARD = frozenset(
-    {408, 504, 520, 524}
-)  # a gateway did not wait for the answer, or could not read it
+UNHEARD = frozenset({408, 504, 520, 524})  # a gateway gave up waiting, or could not read the answer
 FIRST_PAUSE = 0.5  # seconds before a request is sent again; doubled each time
 LONGEST_PAUSE = 8.0
-LONGEST_ASKED = 120.0  # that a server may ask for; then it is not asked again
-PERMANENT = frozenset({401, 402, 404, 405})  # not 403: gateways refuse single texts with it
+LONGEST_ASKED = 120.0  # seconds; a server that asks for a longer wait is not asked again
+PERMANENT = frozenset({401, 402, 404, 405})  # not 403, with which gateways also refuse single texts
 SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 NO_KEY_SENT = (
     "no key was sent, as to any server of your own; set OPENAI_BASE_URL to its address, and it "
@@ -55,7 +53,7 @@ KEY_LIKE = re.compile(r"\b(?:(?:sk|Bearer)[-_ ]|key[-_])[\w*.\-]{6,}", re.IGNORE
 
 
 class EndpointError(LLMError):
-    """A request failed; `status` and `detail` are the server's own, where it answered at all."""
+    """A request failed; `status` and `detail` are the server's own, if it answered at all."""
 
     def __init__(
         self,
@@ -82,22 +80,22 @@ class EndpointError(LLMError):
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """What the SDK, the HTTP client below it and a broken answer may raise."""
+    """The exceptions of the SDK, of the HTTP client below it, and of broken answers."""
     import openai
 
     return (openai.OpenAIError, ValueError, *transport_failures())
 
 
 def transport_failures() -> tuple[type[Exception], ...]:
-    """What the HTTP clients that are loaded raise where a server cannot be reached."""
+    """What the loaded HTTP clients raise if a server cannot be reached."""
     clients = (sys.modules.get(name) for name in ("httpx", "httpx2"))
     return tuple(client.HTTPError for client in clients if client is not None)
 
 
 def pause(error: Exception, sent: int) -> float | None:
-    """Seconds to wait until a request that was `sent` so often is sent again; `None` where it is not.
+    """Seconds to wait before a request, sent `sent` times so far, is sent again; None if it is not.
 
-    These are the SDK's own rules. It is not left to the SDK, which does not tell what got lost.
+    These are the SDK's own rules; the SDK itself does not report which requests got lost.
     """
     import openai
 
@@ -116,13 +114,13 @@ def pause(error: Exception, sent: int) -> float | None:
 
 
 def is_unheard(error: Exception) -> bool:
-    """Whether a request had been sent, and its answer did not come, or broke off."""
+    """Whether a request was sent whose answer did not arrive, or broke off."""
     import openai
 
     if isinstance(error, openai.APIStatusError):
         return error.status_code in UNHEARD
     if not isinstance(error, openai.APIConnectionError):
-        return isinstance(error, transport_failures())  # of a stream that had begun
+        return isinstance(error, transport_failures())  # raised inside a stream that had begun
     clients = (sys.modules.get(name) for name in ("httpx", "httpx2"))
     lost = tuple(
         kind
@@ -134,14 +132,14 @@ def is_unheard(error: Exception) -> bool:
 
 
 def set_up_failures() -> tuple[type[Exception], ...]:
-    """What the HTTP clients raise that cannot use the environment's proxies or certificates."""
+    """What HTTP clients raise if the environment's proxies or certificates are unusable."""
     clients = (sys.modules.get(name) for name in ("httpx", "httpx2"))
     named = (client.InvalidURL for client in clients if client is not None)
     return (ImportError, OSError, ValueError, *named)
 
 
 def cause(error: Exception) -> Exception | None:
-    """The error to chain, or `None` for a refused key: some servers repeat the key they got."""
+    """The error to chain; None for a refused key, since some servers repeat the key they got."""
     return None if getattr(error, "status_code", None) in (401, 403) else error
 
 
@@ -153,9 +151,9 @@ def explain(
     keyless: bool = False,
     proxied: bool = False,
 ) -> EndpointError:
-    """One of `failures()` as an `EndpointError` that names the host and no secret.
+    """One of `failures()` as an `EndpointError` that names the host and contains no secret.
 
-    `keyless`: the server got no key. `proxied`: it was asked through a proxy.
+    `keyless`: no key was sent. `proxied`: the request went through a proxy.
     """
     import openai
 
@@ -183,7 +181,7 @@ def explain(
 
 
 def redact(text: str, secrets: Collection[str]) -> str:
-    """`text` without the given keys, nor anything that looks like one."""
+    """The text without the given keys, and without anything that looks like a key."""
     for secret in secrets:
         text = text.replace(secret, "***")
     return KEY_LIKE.sub("***", text)
@@ -240,14 +238,14 @@ def _page(text: str) -> str:
 
 
 def _root(error: BaseException) -> str:
-    """The words of the first cause that has any."""
+    """The message of the first cause that has one."""
     while error.__cause__ is not None:
         error = error.__cause__
     return str(error) or error.__class__.__name__
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a server asks to be left alone for, where it says so: in number, or till when."""
+    """The seconds that a server asks to wait, given as a number or as a date; None if it does not."""
     date = parsedate_tz(headers.get("retry-after"))
     till = None if date is None else mktime_tz(date) - time.time()
     milliseconds = _number(headers.get("retry-after-ms"))

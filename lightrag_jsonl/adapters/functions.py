@@ -1,4 +1,4 @@
-"""Plain functions as models and embedders, in the shapes that people already have."""
+"""Plain functions as models and embedders, in the signatures that people already have."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ NO_SIGNATURE: Mapping[str, inspect.Parameter] = MappingProxyType({})
 Shape = Literal["messages", "system_prompt", "prompt"]
 
 
-MODELS = Threads(256)  # how many calls there may be at a time, the index decides
+MODELS = Threads(256)  # more than enough: the index limits concurrent calls
 EMBEDDERS = Threads()
 
 
 class FunctionLLM:
-    """A function as an `LLM`; a plain one runs in a thread, an async one on the loop.
+    """A function as an `LLM`; a plain function runs in a thread, an async one on the loop.
 
-    Its parameters tell its shape: `(messages)` gets a list of `{"role", "content"}` mappings
-    (`Message` values where its annotation says so); `(system, prompt)` gets two strings;
-    `(prompt, system_prompt=None, history_messages=[], **kw)`, LightRAG's own, gets what it
-    names, `max_tokens` included. What a shape has no place for is written into the prompt. It
-    returns a string or a `Completion`. Its exceptions become a transient `LLMError`. `name` is
-    part of cache keys: give one to functions of the same name.
+    Its parameters decide what it gets: `(messages)` gets a list of `{"role", "content"}` mappings
+    (`Message` values if its annotation says so); `(system, prompt)` gets two strings; `(prompt,
+    system_prompt=None, history_messages=[], **kw)`, LightRAG's own, gets what it names,
+    `max_tokens` included. What the signature has no place for is written into the prompt. The
+    function returns a string or a `Completion`. Its exceptions become a transient `LLMError`.
+    `name` is part of cache keys: functions of the same name need different ones.
     """
 
     def __init__(self, function: Function, *, name: str | None = None) -> None:
@@ -48,7 +48,7 @@ class FunctionLLM:
 
     @property
     def name(self) -> str:
-        """As given, else the function's own."""
+        """The given name, or else the function's."""
         return self._name
 
     async def complete(
@@ -80,8 +80,8 @@ class FunctionEmbedder:
     """A function from a list of texts to rows of numbers, as an `Embedder`.
 
     It may be plain (then it runs in a thread) or async, and return lists or an array of shape
-    (len(texts), dim); rows are normalized. A parameter called `kind` gets "query" or
-    "passage". Its exceptions, and rows of another shape, become an `EmbeddingError`.
+    (len(texts), dim); rows are normalized. If it has a parameter `kind`, it gets "query" or
+    "passage". Its exceptions, and results of another shape, become an `EmbeddingError`.
     """
 
     def __init__(self, function: Function, *, dim: int, name: str | None = None) -> None:
@@ -96,7 +96,7 @@ class FunctionEmbedder:
 
     @property
     def name(self) -> str:
-        """As given, else the function's own."""
+        """The given name, or else the function's."""
         return self._name
 
     @property
@@ -121,7 +121,7 @@ class FunctionEmbedder:
 
 
 def as_llm(model: LLM | Function) -> LLM:
-    """What a user passes as `llm`: a port as it is, a function wrapped. Raises `ConfigError`."""
+    """What a user gives as `llm`: an `LLM` as it is, a function wrapped. Raises `ConfigError`."""
     if callable(getattr(model, "complete", None)):
         name = getattr(model, "name", None)
         if not isinstance(name, str) or not name:
@@ -137,9 +137,9 @@ def as_llm(model: LLM | Function) -> LLM:
 
 
 def as_embedder(embedder: object) -> Embedder:
-    """What a user passes as `embedder`: a port as it is, or something like LightRAG's EmbeddingFunc.
+    """What a user gives as `embedder`: an `Embedder` as it is, or LightRAG's EmbeddingFunc wrapped.
 
-    The latter has `embedding_dim`, and `func` or a call of its own. Raises `ConfigError`.
+    The latter has `embedding_dim`, and `func` or is callable itself. Raises `ConfigError`.
     """
     has_dim = (
         inspect.getattr_static(embedder, "dim", None) is not None
@@ -168,7 +168,7 @@ def as_embedder(embedder: object) -> Embedder:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """How a function wants its conversation; `takes` are keywords it accepts, None all of them."""
+    """How to call a function; `takes` are the keywords it accepts, None for all."""
 
     shape: Shape
     takes: frozenset[str] | None = frozenset()
@@ -246,7 +246,7 @@ async def _run(threads: Threads, function: Function, *values: object, **named: o
 
 
 def _called(function: Function, *values: object, **named: object) -> object:
-    """A function's answer; no future takes a `StopIteration`, and who waits for it waits for ever."""
+    """A function's result. StopIteration is converted: a future cannot hold it, and would never be done."""
     try:
         return function(*values, **named)
     except StopIteration as error:
@@ -280,7 +280,7 @@ def _name_of(function: object) -> str:
 
 
 def _bound(function: partial[object]) -> str:
-    """What a partial has bound, as far as it is told alike in every process."""
+    """The arguments bound by a partial, if their repr is the same in every process."""
     given = [*((None, value) for value in function.args), *sorted(function.keywords.items())]
     plain = [(name, value) for name, value in given if isinstance(value, str | int | float)]
     return ", ".join(repr(value) if name is None else f"{name}={value!r}" for name, value in plain)

@@ -12,17 +12,17 @@ from lightrag_jsonl.types import Json
 
 NAME_FIELDS = frozenset({"name", "source", "target", "entity", "subject", "object"})
 # (`object` is free beside an `object-entity`, which may say that it is no entity.)
-LAST_TYPE = "done"  # a record of this `type` ends the answer
+LAST_TYPE = "done"  # a record of this type ends the answer
 MAX_RECORDS = 200
-MAX_CHARACTERS = 1000  # of a string whose schema sets no maxLength: a loop must end
+MAX_CHARACTERS = 1000  # of strings without maxLength, so that a repeating model comes to an end
 MAX_ITEMS = 30
 MAX_DEPTH = 12
-MAX_ALTERNATIVES = 1000  # integers that are written out one by one
+MAX_ALTERNATIVES = 1000  # up to so many possible integers are listed one by one
 
 BASE_RULES: Mapping[str, str] = {
     "sp": '" "?',
-    # What a string may hold, by ranges: no control characters, no line separators, no halves of
-    # surrogate pairs. There is no \u escape either, raw characters do.
+    # The characters of strings, by ranges: no control characters, line separators or surrogates.
+    # There is no \u escape, since all of these can be written as they are.
     "char": r'[ !#-\[\]-~\u00A0-\u2027\u202A-\uD7FF\uE000-\U0010FFFF] | "\\" ["\\/nt]',
     "fraction": '"." [0-9]{1,4}',
     "scalar": 'text | number | "true" | "false" | "null"',
@@ -53,11 +53,11 @@ def record_grammar(
 ) -> str:
     """The grammar of up to `max_records` lines, each a JSON object that obeys `schema`.
 
-    Branches of a top-level `oneOf` should be told apart by a `const`. A branch whose `type` is
-    "done" comes last and ends the answer. With `names`, the fields that name entities can hold
-    only those strings (an empty list restricts nothing). Every line obeys the schema, though
-    not all that obeys it can be written: strings, lists and numbers are bounded, keys come in
-    the schema's order. Raises `ConfigError` where a keyword of the schema has no grammar.
+    Branches of a top-level `oneOf` should differ in a `const`. A branch whose `type` is "done"
+    comes last and ends the answer. With `names`, fields that name entities can only contain these
+    strings (an empty list restricts nothing). Every line obeys the schema, but not everything that
+    obeys it can be written: strings, lists and numbers are bounded, and keys have the schema's
+    order. Raises `ConfigError` if a keyword of the schema has no grammar.
     """
     rules = _Rules(schema, tuple(dict.fromkeys(names or ())))
     branches = rules.branches(schema)
@@ -73,7 +73,7 @@ def record_grammar(
 
 
 class _Rules:
-    """The rules found so far, by name; equal bodies share one rule."""
+    """The rules so far, by name; equal bodies share one rule."""
 
     def __init__(self, schema: Json, names: tuple[str, ...]) -> None:
         self._root = schema
@@ -92,7 +92,7 @@ class _Rules:
         return "\n".join(lines) + "\n"
 
     def branches(self, schema: Json, depth: int = 0) -> list[Json]:
-        """The alternatives of a schema, each with what stands beside its `oneOf`."""
+        """The alternatives of a schema, each merged with what is beside its `oneOf`."""
         if depth > MAX_DEPTH:
             raise _no_grammar("$", "its alternatives nest too deep")
         schema = self._resolved(schema)
@@ -110,7 +110,7 @@ class _Rules:
         return [schema]
 
     def value(self, schema: Json, path: str) -> str:
-        """The name of a rule, or a literal, for one value of a schema."""
+        """A rule's name, or a literal, for one value of a schema."""
         if path.count(".") + path.count("[]") > MAX_DEPTH:
             raise _no_grammar(path, "it nests too deep")
         branches = self.branches(schema)
@@ -163,7 +163,7 @@ class _Rules:
         return f'"{{" {_members(members)} "}}"'
 
     def _name(self, schema: Json, path: str) -> str:
-        """An entity's name: one of those given, or at least not empty."""
+        """An entity's name: one of those given, or any that is not empty."""
         if not isinstance(schema, dict) or schema.get("type") != "string" or "enum" in schema:
             return self.value(schema, path)
         if self._names:
@@ -183,7 +183,7 @@ class _Rules:
         return f'"\\"" char{{{least},{most}}} "\\""'
 
     def _share(self, body: str) -> str:
-        """A rule with this body, the one there is or a new one."""
+        """The name of a rule with this body, an existing or a new one."""
         if body not in self._shared:
             self._shared[body] = self.add(f"v{len(self._shared)}", body)
         return self._shared[body]
@@ -213,7 +213,7 @@ def _are_names(names: Json) -> TypeGuard[list[Json]]:
 
 
 def _members(members: Iterable[tuple[str, bool]]) -> str:
-    """The fields in order with the commas between those that are there."""
+    """The fields in order, with commas between those that are present."""
     members = list(members)
     first = next((at for at, (_, needed) in enumerate(members) if needed), None)
     if first is None:
@@ -262,7 +262,7 @@ def _span(low: int, high: int, path: str) -> range:
 
 
 def _range(schema: dict[str, Json], path: str) -> tuple[int | None, int | None]:
-    """The bounds as integers, drawn inwards."""
+    """The bounds as integers, rounded inwards."""
     low, high = schema.get("minimum"), schema.get("maximum")
     if not all(bound is None or _is_finite(bound) for bound in (low, high)):
         raise _no_grammar(path, "`minimum` or `maximum` is no number")
@@ -283,7 +283,7 @@ def _bounds(schema: dict[str, Json], low: str, high: str, default: int) -> tuple
 
 
 def _kinds(schema: Mapping[str, Json], path: str) -> list[str]:
-    """The types a schema names, or that its keywords suppose."""
+    """The types that a schema names, or that its keywords imply."""
     named = schema.get("type")
     kinds = [named] if isinstance(named, str) else named
     if kinds is None:
@@ -299,7 +299,7 @@ def _kinds(schema: Mapping[str, Json], path: str) -> list[str]:
 
 
 def _merged(base: dict[str, Json], branch: Json) -> Json:
-    """A branch of a `oneOf` together with the keywords that stand beside the `oneOf`."""
+    """A branch of a `oneOf`, merged with the keywords beside the `oneOf`."""
     if not isinstance(branch, dict):
         return branch
     merged = {**base, **branch}

@@ -26,26 +26,29 @@ log = logging.getLogger(__name__)
 CHAT = "/chat/completions"
 PROBE_TIMEOUT = 10.0  # seconds a server may take to say what it is
 LENGTH = frozenset({"length", "max_tokens", "model_length"})
-SIGNS = (  # fields that a server may refuse, each with a word that its refusal then has
+SIGNS = (  # fields that a server may refuse, each with a word that occurs in its refusal
     ("max_tokens", "max_completion_tokens"),
     ("temperature", "temperature"),
     ("stream_options", "stream_options"),
 )
-MOST_TOKENS = 10**9  # of one call; sums of these still fit a database's integers
+MOST_TOKENS = 10**9  # of one call; sums of these still fit into a database's integers
 
 
 class OpenAILLM:
     """A chat model behind an OpenAI-compatible endpoint; also a `StreamingLLM` and `ConstrainedLLM`.
 
-    `temperature=None` sends none. `extra_body` is merged into every request. `timeout` is in
-    seconds; a request that is not answered by then is sent again up to `max_retries` times, and
-    each of them may be paid. `json_mode` asks for `json_object` where the response type is "json"
-    (never for "jsonl"). `constrain`: "off" leaves extraction to the prompt; "auto" finds out what
-    the server can do and holds every line to the schema (a grammar on llama.cpp and vLLM, a JSON
-    schema elsewhere, nothing where that is refused); "grounded" also holds entity names to those
-    given, where the server takes grammars. One instance may be used from several event loops.
-    `name` is part of cache keys: give one to tell two set-ups of a model apart.
-    Raises `LLMError`, or `ConfigError` where there is no key.
+    - `temperature`: None sends none. `extra_body`: merged into every request. `json_mode`: ask for
+      `json_object` when one JSON value is wanted (never for JSONL).
+    - `timeout`: seconds. A request not answered by then is sent again, up to `max_retries` times;
+      each attempt may be billed.
+    - `constrain`: "off" leaves the format to the prompt. "auto" finds out what the server can do
+      and forces every line to follow the schema: by a grammar on llama.cpp and vLLM, by a JSON
+      schema elsewhere, not at all where the server refuses that. "grounded" also limits entity
+      names to those given, where the server takes grammars.
+    - `name`: part of cache keys; give one to tell two configurations of a model apart.
+
+    One instance may be used from several event loops. Raises `LLMError`, or `ConfigError` if there
+    is no key.
     """
 
     def __init__(
@@ -80,7 +83,7 @@ class OpenAILLM:
             extra_headers=extra_headers,
             client=client,
         )
-        self._refused: frozenset[str] = frozenset()  # fields this model does not take
+        self._refused: frozenset[str] = frozenset()  # fields this model has refused
         self._means: Means | None = None
 
     def __repr__(self) -> str:
@@ -88,7 +91,7 @@ class OpenAILLM:
 
     @property
     def name(self) -> str:
-        """As given, else the model's own."""
+        """The given name, or else the model's."""
         return self._name
 
     async def complete(
@@ -102,7 +105,7 @@ class OpenAILLM:
         return await self._complete(self._body(messages, max_tokens, response_type))
 
     def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Pieces:
-        """The answer piece by piece; a connection that breaks off is an `LLMError`."""
+        """The answer piece by piece; a connection that breaks off raises `LLMError`."""
         asked: JsonObject = {"stream_options": {"include_usage": True}}
         return Pieces(self._stream({**asked, **self._body(messages, max_tokens)}))
 
@@ -132,10 +135,10 @@ class OpenAILLM:
         names: Sequence[str] | None = None,
         max_tokens: int | None = None,
     ) -> Completion:
-        """Like `complete` for JSONL, every line held to `schema` where the server can do that.
+        """Like `complete` for JSONL, with every line forced to follow `schema` if the server can do that.
 
-        `names` counts only with `constrain="grounded"`. A schema without a grammar, or a server
-        that refuses the constraint, is asked without one.
+        `names` is used only with `constrain="grounded"`. If the schema has no grammar, or the
+        server refuses the constraint, the request is sent without it.
         """
         body, lost = self._body(messages, max_tokens), Lost()
         means = await self._find_means()
@@ -157,7 +160,7 @@ class OpenAILLM:
         return Completion(unwrap(answer.text), answer.finish, answer.usage)
 
     async def _find_means(self) -> Means | None:
-        """How the server can be held to a schema, asked of it once; `None` for not at all."""
+        """How the server can enforce a schema, asked once; `None` if it cannot."""
         if self.constrain == "off" or "constraint" in self._refused:
             return None
         if self._means is None:
@@ -179,7 +182,7 @@ class OpenAILLM:
         response_type: ResponseType = "text",
         max_tokens: int | None = None,
     ) -> JsonObject:
-        """What `complete` would send, for those who send it in another way (a batch file)."""
+        """The body `complete` would send, for those who send it in another way (a batch file)."""
         return self._accepted(self._body(messages, max_tokens, response_type))
 
     def _body(
@@ -215,17 +218,17 @@ class OpenAILLM:
                     raise
 
     def _accepted(self, body: JsonObject) -> JsonObject:
-        """The request without the fields this model refused before."""
+        """The request without the fields this model has refused."""
         sent = {key: value for key, value in body.items() if key not in self._refused}
         if "max_tokens" in self._refused and "max_tokens" in body:
             sent["max_completion_tokens"] = body["max_tokens"]
         return sent
 
     def _adapt(self, error: EndpointError, sent: JsonObject) -> bool:
-        """Learn from a refusal which field to leave out; whether there is something to change.
+        """Learn from a refusal which field to leave out; returns whether there is one.
 
-        Reasoning models take `max_completion_tokens` for `max_tokens`, and no temperature; some
-        servers do not tell what a stream costs.
+        Reasoning models want `max_completion_tokens` instead of `max_tokens`, and no temperature;
+        some servers cannot report what a stream costs.
         """
         if error.status not in (400, 422):
             return False
@@ -256,7 +259,7 @@ class OpenAILLM:
                     begun = begun or bool(choice)
                     delta = choice.get("delta") or choice.get(
                         "message"
-                    )  # whole: it does not stream
+                    )  # the whole answer at once: this server does not stream
                     piece = _text(delta.get("content")) if isinstance(delta, dict) else None
                     piece, half = _paired(half + (piece or ""))
                     if piece:
@@ -268,7 +271,7 @@ class OpenAILLM:
             if reason is None and begun:
                 raise EndpointError(str(error), transient=True, unheard=True, cost=usage) from error
             if reason is None:
-                raise  # else all is said, and only the end of the connection was not as it should be
+                raise  # otherwise the answer is complete, and only its connection ended badly
         if half:
             yield half
         if reason is None:
@@ -278,8 +281,8 @@ class OpenAILLM:
 
 
 class Pieces:
-    """An answer as it is written; `usage`, what its server says that it cost, and `finish`, how it
-    ended, are known at its end.
+    """An answer as it is written. At its end, `usage` is the cost by the server's count, and
+    `finish` says how the answer ended.
     """
 
     def __init__(self, written: AsyncGenerator[str | Completion]) -> None:
@@ -296,12 +299,12 @@ class Pieces:
         return piece
 
     async def aclose(self) -> None:
-        """Stop before the end, and free the connection."""
+        """Stop early, and free the connection."""
         await self._written.aclose()
 
 
 def read_completion(answer: JsonObject) -> Completion:
-    """What an answer in the form of `/chat/completions` says; `LLMError` where that is nothing."""
+    """The completion in a response of `/chat/completions`; `LLMError` if there is none."""
     choice, cost = _first(answer.get("choices")), _usage(answer.get("usage"))
     if choice is None:
         raise LLMError("the answer has no choices", transient=True, cost=cost)
@@ -333,8 +336,8 @@ def _text(content: Json) -> str | None:
 
 
 def _paired(text: str) -> tuple[str, str]:
-    """The text, and the half of an emoji at its end: some servers send each half in an event of its
-    own.
+    """The text without an unpaired half of an emoji at its end, and that half: some servers send
+    the halves in separate events.
     """
     if is_unicode(text):
         return text, ""
@@ -343,7 +346,7 @@ def _paired(text: str) -> tuple[str, str]:
 
 
 def _usage(usage: Json) -> Usage:
-    """Tokens as counted by the server; DeepSeek names cached ones in its own way."""
+    """Tokens as the server counted them; DeepSeek has a field of its own for cached ones."""
     counts = usage if isinstance(usage, dict) else {}
     details = counts.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
@@ -356,6 +359,6 @@ def _usage(usage: Json) -> Usage:
 
 
 def _count(number: Json) -> int:
-    """A server's count; 0 for what can be none (an answer is paid for, whatever is said of it)."""
+    """A server's count; 0 if it is not one, since an answer is worth having whatever is said of its cost."""
     plausible = isinstance(number, int | float) and 0 <= number <= MOST_TOKENS
     return int(number) if plausible else 0  # type: ignore[arg-type]

@@ -26,18 +26,20 @@ DIMS: Mapping[str, int] = {
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
 }
-OPENAI_MAX_TOKENS = 8191  # of one text, for the models in DIMS
+OPENAI_MAX_TOKENS = 8191  # the longest text that the models in DIMS read
 CONCURRENT_BATCHES = 4
 
 
 class OpenAIEmbedder:
     """An embedding model behind an OpenAI-compatible endpoint.
 
-    `dim` is known for OpenAI's own models (a smaller one asks text-embedding-3-* to shorten
-    its vectors); for others give it, or reading `.dim` asks the server once and waits.
-    `query_prefix` and `passage_prefix` are put before every text. Batches of `batch_size`
-    texts are sent a few at a time. `max_tokens` is the longest text the model reads. Raises
-    `EmbeddingError`, or `ConfigError` where there is no key.
+    - `dim`: known for OpenAI's own models; a smaller one asks text-embedding-3-* for shorter
+      vectors. For other models give it, or reading `.dim` sends one request and waits.
+    - `query_prefix`, `passage_prefix`: put before every text.
+    - `batch_size`: texts in a request; several requests are sent at a time.
+    - `max_tokens`: the longest text the model reads.
+
+    Raises `EmbeddingError`, or `ConfigError` if there is no key.
     """
 
     remote = True
@@ -88,12 +90,12 @@ class OpenAIEmbedder:
 
     @property
     def name(self) -> str:
-        """As given, else the model's own."""
+        """The given name, or else the model's."""
         return self._name
 
     @property
     def dim(self) -> int:
-        """The length of a vector; where it is not known yet, one small request that waits."""
+        """The length of a vector; if it is unknown, this sends one small request and waits."""
         if self._dim is None:
             try:
                 answer = self._endpoint.post_blocking(EMBEDDINGS, self._body(["dim"]))
@@ -118,7 +120,7 @@ class OpenAIEmbedder:
         return np.concatenate(await together(one(batch) for batch in batches))
 
     def clip(self, text: str) -> str:
-        """The part of a passage that the model reads: at most `max_tokens`, cut at a character."""
+        """The part of a passage that the model reads: at most `max_tokens`, whole characters."""
         limit = self.max_tokens
         if limit is None:
             return text
@@ -142,7 +144,7 @@ class OpenAIEmbedder:
         return vectors
 
     def _body(self, batch: Sequence[str]) -> JsonObject:
-        # OpenAI refuses an empty text; a space has no meaning either.
+        # OpenAI refuses an empty text; a space means as little.
         texts: list[Json] = [text or " " for text in batch]
         return {"model": self.model, "input": texts, "encoding_format": "float", **self._extra}
 

@@ -1,4 +1,4 @@
-"""Embedders and rerankers that run on this machine, by the `sentence-transformers` package."""
+"""Embedders and rerankers that run on this machine, with the package `sentence-transformers`."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ HUB_SNAPSHOT = re.compile(r"models--(?P<owner>.+?)--(?P<model>.+)")
 PLAIN_FOLDERS = frozenset({"model", "models", "final", "checkpoint", "export", "onnx"})
 PROMPT_NAMES = {"query": ("query",), "passage": ("document", "passage", "corpus")}
 LOAD_ERRORS = (OSError, ValueError, RuntimeError, KeyError, ImportError)
-HUB_SECONDS = 10.0  # in which the hub is to answer, as its own client has it
+HUB_SECONDS = 10.0  # the time for the hub to answer, as in its own client
 
 
 class SentenceTransformerEmbedder:
     """A model by its hub name or folder, loaded at first use (in a thread, once).
 
-    `device=None` takes the best there is. The prompts are put before queries and passages;
-    `None` takes those the model brings along, "" none. `max_length` (tokens) shortens what
-    the model reads. `name` is the hub name or the folder's name. Raises `EmbeddingError`
-    where the model cannot be loaded or run.
+    `device=None` chooses the best available. The prompts are put before queries and passages;
+    `None` uses the model's own, "" none. `max_length` (tokens) shortens what the model reads.
+    `name` is the hub name or the folder's name. Raises `EmbeddingError` if the model cannot be
+    loaded or run.
     """
 
     def __init__(
@@ -64,16 +64,16 @@ class SentenceTransformerEmbedder:
         self._model: SentenceTransformer | None = None
         self._clip: Callable[[str], str] | None = None
         self._loading = threading.Lock()
-        self._thread = Threads(1)  # a model is not made for two at once
+        self._thread = Threads(1)  # models are not safe for concurrent use
 
     @property
     def name(self) -> str:
-        """As given, else the hub's name or the folder's."""
+        """The given name, or else the hub's or the folder's."""
         return self._name
 
     @property
     def dim(self) -> int:
-        """The length of a vector, read from the model's folder or, failing that, the model."""
+        """The length of a vector, read from the model's folder or, if that fails, from the loaded model."""
         if self._dim is None:
             self._dim = _dim_on_disk(Path(self._source)) or _dim_of(self._loaded())
         return self._dim
@@ -89,7 +89,7 @@ class SentenceTransformerEmbedder:
         return await self._thread.run(partial(self._encode, [*map(sanitize, texts)], kind))
 
     def clip(self, text: str) -> str:
-        """The part of a passage that the model reads, cut at a character; loads the model."""
+        """The part of a passage that the model reads, in whole characters; loads the model."""
         model = self._loaded()
         if self._clip is None:
             self._clip = _clipper(model, self._prompt(model, "passage"))
@@ -137,7 +137,7 @@ class CrossEncoderReranker:
     """A cross-encoder by its hub name or folder as a `Reranker`, loaded at first use.
 
     `max_length` (tokens of query and text together) shortens what the model reads. Raises
-    `LLMError` where the model cannot be loaded or run.
+    `LLMError` if the model cannot be loaded or run.
     """
 
     def __init__(
@@ -161,11 +161,11 @@ class CrossEncoderReranker:
 
     @property
     def name(self) -> str:
-        """As given, else the hub's name or the folder's."""
+        """The given name, or else the hub's or the folder's."""
         return self._name
 
     async def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """One score a text, higher is better."""
+        """One score for each text, higher is better."""
         if not texts:
             return ()
         pairs = [(sanitize(query), sanitize(text)) for text in texts]
@@ -198,7 +198,7 @@ class CrossEncoderReranker:
 
 
 def _clipper(model: SentenceTransformer, prompt: str) -> Callable[[str], str]:
-    """Cuts passages where a model's tokenizer would, without touching the tokenizer it uses."""
+    """A function that cuts passages where the model's tokenizer would, without using the model's instance."""
     from tokenizers import Tokenizer
 
     fast, length = getattr(model.tokenizer, "backend_tokenizer", None), model.max_seq_length
@@ -220,7 +220,7 @@ def _clipper(model: SentenceTransformer, prompt: str) -> Callable[[str], str]:
 
 
 def _model_name(source: str) -> str:
-    """A name that stays the same: the hub's, or the folder's (with its parent where it says little)."""
+    """A stable name: the hub's, or the folder's (with its parent's if that says little)."""
     folder = Path(source)
     if not folder.is_dir():
         return source
@@ -233,7 +233,7 @@ def _model_name(source: str) -> str:
 
 
 def _dim_on_disk(folder: Path) -> int | None:
-    """The width of the last layer that sets one, from the model's folder; None if it is not plain."""
+    """The output width of the model's last layer, from its folder; None if that is not obvious."""
     try:
         modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
         for module in reversed(modules):
@@ -251,7 +251,7 @@ def _dim_on_disk(folder: Path) -> int | None:
 
 
 def _pooling_modes(settings: dict[str, object]) -> list[bool]:
-    """Several modes at once are put side by side, which makes vectors longer."""
+    """The active pooling modes; several are concatenated, which makes vectors longer."""
     return [value is True for key, value in settings.items() if key.startswith("pooling_mode_")]
 
 
@@ -264,7 +264,7 @@ def _dim_of(model: SentenceTransformer) -> int:
 
 
 def _load(kind: str, source: str, failure: type[Exception], **settings: object) -> Any:
-    """A model of a class of the package, by its hub name or folder; where it fails, `failure`."""
+    """A model of a class of the package, by its hub name or folder; raises `failure` if that fails."""
     cut_off = False
     try:
         import sentence_transformers
@@ -277,7 +277,7 @@ def _load(kind: str, source: str, failure: type[Exception], **settings: object) 
 
 
 def _is_cut_off(source: str) -> bool:
-    """Whether a model of the hub can only come from its cache, since the hub does not answer.
+    """Whether a model of the hub can only come from the cache, since the hub does not answer.
 
     The hub's own client would try six times, half a minute, for each of several files.
     """
@@ -288,7 +288,7 @@ def _is_cut_off(source: str) -> bool:
     unreachable: tuple[type[Exception], ...] = (OSError, *transport_failures())
     try:
         get_session().head(HfApi().endpoint, timeout=HUB_SECONDS)
-    except unreachable:  # by an OSError also where HF_HUB_OFFLINE is set
+    except unreachable:  # HF_HUB_OFFLINE also raises an OSError
         return True
     return False
 

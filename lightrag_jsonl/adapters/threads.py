@@ -1,4 +1,4 @@
-"""Threads of an adapter's own: those of the event loop are few, and questions need them."""
+"""Threads for adapters, since those of the event loop are few and needed by questions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 class Threads:
-    """At most so many threads, which start as they are needed; a forked process has its own."""
+    """A pool of at most `count` threads, started as needed; a forked process starts its own."""
 
     def __init__(self, most: int | None = None) -> None:
         self._most = most
@@ -23,7 +23,7 @@ class Threads:
         self._pool: Pool | None = None
 
     async def run(self, call: Callable[[], Result]) -> Result:
-        """What `call` returns, in the context that it is asked for in."""
+        """The result of `call`, run with the caller's context variables."""
         if self._pool is None or not self._home.is_here:
             self._pool, self._home = Pool(self._most, "lightrag-jsonl-call"), Home()
         called = partial(contextvars.copy_context().run, call)

@@ -33,7 +33,7 @@ from lightrag_jsonl.cli.progress import INTERRUPTED
 from lightrag_jsonl.errors import LightRAGError
 
 FAILED = 1
-READER_LEFT = 141  # the shell's status of a program whose reader has seen enough
+READER_LEFT = 141  # the shell's status of a program whose output is no longer read (SIGPIPE)
 EPILOG = """\b
 Examples:
   lightrag-jsonl demo
@@ -51,7 +51,7 @@ Ctrl-C; 141 the reader of the output has left. Keys come from the environment
 
 
 class _Group(click.Group):
-    """A group whose commands tell the package's own errors in one line."""
+    """A group whose commands report the package's own errors in one line."""
 
     def invoke(self, context: click.Context) -> Any:
         try:
@@ -67,18 +67,18 @@ class _Group(click.Group):
             raise click.exceptions.Exit(status) from None
 
     def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
-        """Here --help and --version are printed."""
+        """Also runs --help and --version, which are printed here."""
         with _reader_may_leave():
             return super().parse_args(context, words)
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """In the order a newcomer needs them, not by the alphabet."""
+        """In the order in which a newcomer needs them, not alphabetically."""
         return list(self.commands)
 
 
 @contextlib.contextmanager
 def _reader_may_leave() -> Iterator[None]:
-    """Whoever read our output has seen enough: what Python still holds back for it goes nowhere."""
+    """The reader of our output may stop reading (`| head`): then Python must not try to print the rest."""
     try:
         yield
     except BrokenPipeError:
@@ -126,7 +126,7 @@ def main(context: click.Context, debug: bool) -> None:
     answers are put together from cited sentences. With --llm a model does both.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed by whoever started us, as cron may do
+        if getattr(sys, name) is None:  # closed by the program that started us, such as cron
             setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115
     context.with_resource(_log(debug))
     for stream in (sys.stdout, sys.stderr):
@@ -137,7 +137,7 @@ def main(context: click.Context, debug: bool) -> None:
 
 @contextlib.contextmanager
 def _log(debug: bool) -> Iterator[None]:
-    """Warnings of this package to stderr, everything with --debug; other packages stay quiet."""
+    """Log this package's warnings to stderr (with --debug everything); other packages stay quiet."""
     import logging
 
     handler = logging.StreamHandler()

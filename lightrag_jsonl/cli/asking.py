@@ -1,4 +1,4 @@
-"""`query` and `retrieve`: questions to an index."""
+"""`query` and `retrieve`: ask an index questions."""
 
 from __future__ import annotations
 
@@ -37,11 +37,13 @@ if TYPE_CHECKING:
 DESCRIPTION_COLUMNS = 100
 CONDITION = re.compile(r"(?P<key>[^=<>!]+?)\s*(?P<sign>>=|<=|!=|=|>|<)\s*(?P<value>.*)", re.DOTALL)
 EQUAL = "="
-LISTED = frozenset({EQUAL, "!="})  # given again, they name a further value
+LISTED = frozenset({EQUAL, "!="})  # may be repeated with further values
 SIGNS = {">=": "$gte", "<=": "$lte", "!=": "$ne", ">": "$gt", "<": "$lt"}
-PLAIN = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false")  # a database's numbers
+PLAIN = re.compile(
+    r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false"
+)  # numbers as a database stores them
 COLUMNS = frozenset({"id", "title", "source", "date"})  # these are texts, whatever they look like
-COUNT = click.IntRange(min=0, max=1_000_000)  # room is made for as many as are asked for
+COUNT = click.IntRange(min=0, max=1_000_000)  # memory is allocated for so many
 ROLES = ("system", "user", "assistant")
 
 
@@ -83,12 +85,12 @@ def _where(
 
 
 def _wanted(choices: Mapping[str, list[Json]]) -> Json:
-    """What `QueryParam.where` wants of a field, from the values by sign."""
+    """A field's condition for `QueryParam.where`, from the values of each comparison sign."""
     return choices.get(EQUAL) or {SIGNS[sign]: values for sign, values in choices.items()}
 
 
 def _choices(key: str, text: str) -> list[Json]:
-    """What a value may be in the metadata: "2024" is the number or the text."""
+    """The values that a text may mean in the metadata: "2024" is a number or a text."""
     return [json.loads(text), text] if key not in COLUMNS and PLAIN.fullmatch(text) else [text]
 
 
@@ -104,7 +106,7 @@ QUESTION_OPTIONS = (
         multiple=True,
         callback=_where,
         metavar="KEY=VALUE",
-        help="Only documents with this id, title, source, date or other fact; repeat it for more. "
+        help="Only documents with this id, title, source, date or metadata; repeat for more conditions. "
         "Also KEY>=VALUE, <=, >, < and !=; KEY=… twice means either, KEY!=… twice neither.",
     ),
     click.option(
@@ -113,7 +115,7 @@ QUESTION_OPTIONS = (
         type=FILE,
         callback=_history,
         metavar="FILE",
-        help='The conversation before: JSON, a list of {"role", "content"}.',
+        help='The conversation so far: JSON, a list of {"role", "content"}.',
     ),
 )
 
@@ -122,7 +124,9 @@ QUESTION_OPTIONS = (
 @click.argument("question", nargs=-1)
 @models
 @with_options(QUESTION_OPTIONS)
-@click.option("--response-type", metavar="TEXT", help='The form, such as "One Paragraph".')
+@click.option(
+    "--response-type", metavar="TEXT", help='The form of the answer, such as "One Paragraph".'
+)
 @click.option("--user-prompt", metavar="TEXT", help="A further instruction for the answer.")
 @click.option(
     "--stream/--no-stream",
@@ -132,7 +136,7 @@ QUESTION_OPTIONS = (
 @click.option(
     "--explain",
     is_flag=True,
-    help="Have the model choose the facts and say why; tell it on stderr as it happens.",
+    help="Let the model choose the facts and give reasons; show each step on stderr.",
 )
 @as_json
 def query(
@@ -143,10 +147,10 @@ def query(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Answer a QUESTION, with the places that it rests on.
+    """Answer a QUESTION and show its sources.
 
-    No QUESTION, or -, means stdin. Without --llm the answer is put together from sentences of
-    the texts.
+    Without a QUESTION, or with -, it is read from stdin. Without --llm the answer is made of
+    sentences from the texts.
 
     \b
     Examples:
@@ -237,7 +241,7 @@ def _stream(pieces: Stream) -> Answer:
 
 
 def _tell_faults(answer: Answer) -> None:
-    """Numbers that lead nowhere look like sources, too, and the part of an answer like the whole."""
+    """Warn about cited numbers without a source, and about a truncated answer: neither is obvious."""
     if answer.truncated:
         say("note: the answer is not whole: the model reached its token limit", err=True)
     if answer.invented:
@@ -246,7 +250,7 @@ def _tell_faults(answer: Answer) -> None:
 
 
 def _tell_why_nothing(rag: LightRAG, context: Context, param: QueryParam) -> None:
-    """Where nothing was found because nothing could be, say so on stderr."""
+    """If nothing could be found at all, say why on stderr."""
     if not context.empty or param.mode == "bypass":
         return
     documents = rag.documents()
@@ -267,7 +271,7 @@ def _tell_why_nothing(rag: LightRAG, context: Context, param: QueryParam) -> Non
 
 
 def _sources(answer: Answer) -> str:
-    """The part of a printed answer that follows its text."""
+    """The part of a printed answer after its text."""
     return str(answer).removeprefix(answer.text)
 
 

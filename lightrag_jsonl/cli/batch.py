@@ -1,4 +1,4 @@
-"""`batch export` and `batch import`: extraction by files, at half the price or on a machine offline."""
+"""`batch export` and `batch import`: extraction by files, at half the price or on an offline machine."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ SHOWN = 20
 
 @click.group()
 def batch() -> None:
-    """Read texts with a model by batch files.
+    """Read texts with a model through batch files.
 
-    That is half the price at many providers, and works with a machine that is offline. `batch
-    export` writes what the model is to be asked in OpenAI's batch format, which other
-    providers and `vllm run-batch` take as well; `batch import` reads the results. Gleaning and
-    summaries are further rounds: export and import again until nothing is left.
+    Many providers charge half the price for batches, and they work with an offline machine.
+    `batch export` writes the requests in OpenAI's batch format, which other providers and
+    `vllm run-batch` accept, too; `batch import` reads the results. Gleaning and summaries need
+    further rounds: export and import again until nothing is left.
 
     \b
       lightrag-jsonl batch export books/ -o requests.jsonl -w kb --llm gpt-4o-mini
@@ -50,14 +50,14 @@ def batch() -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     required=True,
     metavar="FILE",
-    help="Where to write the requests; beyond 50,000, further files get a number.",
+    help="Where to write the requests; each 50,000 more go to a further, numbered file.",
 )
 @models
 @with_options(cutting_options, gleaning_options)
 @click.option(
     "--reasoning",
     is_flag=True,
-    help="The model takes no temperature, and max_completion_tokens for max_tokens.",
+    help="For reasoning models: no temperature, and max_completion_tokens instead of max_tokens.",
 )
 @as_json
 def export_requests(
@@ -68,9 +68,9 @@ def export_requests(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Write the requests of the next round; FILES, if there are any, are put on the waiting list.
+    """Write the requests of the next round; FILES, if given, are put on the waiting list first.
 
-    FILES are as for `insert`. Documents become visible once all their answers are there.
+    FILES are as for `insert`. A document becomes visible when all its answers are there.
     """
     if files and setup.llm in (None, NO_MODEL):
         raise click.UsageError("batch files ask a model: name one with --llm")
@@ -96,10 +96,10 @@ def export_requests(
 )
 @as_json
 def import_results(setup: Setup, results: tuple[Path, ...], finish: bool, as_json: bool) -> None:
-    """Read the RESULTS of a batch (also files of errors), in any order, as often as you like.
+    """Read the RESULTS of a batch (files of errors, too), in any order and as often as you like.
 
-    Results that are missing or failed are asked for again by the next export; of a request
-    with several results the first good one counts.
+    Missing or failed results are asked for again by the next export. If a request has several
+    results, the first good one counts.
     """
     with going_on(setup, {}) as rag:
         report = rag.import_batch(*results, finish=finish)

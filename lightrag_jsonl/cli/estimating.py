@@ -1,4 +1,4 @@
-"""`estimate`: what reading texts with a model would cost."""
+"""`estimate`: what it would cost to read texts with a model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lightrag_jsonl.estimating import Estimate
     from lightrag_jsonl.sync import LightRAG
 
-HALF = 0.5  # what providers take for a batch
+HALF = 0.5  # the usual price of a batch, compared with single calls
 
 
 def _price(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
@@ -46,9 +46,9 @@ price = partial(click.option, type=float, metavar="P", callback=_price)
 @click.argument("files", nargs=-1, required=True)
 @models
 @with_options(cutting_options, gleaning_options)
-@price("--price-input", help="Price of a million tokens read.")
-@price("--price-cached", help="Of those that the provider has cached.")
-@price("--price-output", help="Of a million tokens written.")
+@price("--price-input", help="Price of a million input tokens.")
+@price("--price-cached", help="Price of a million cached input tokens.")
+@price("--price-output", help="Price of a million output tokens.")
 @as_json
 def estimate(
     setup: Setup,
@@ -59,12 +59,12 @@ def estimate(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Tell what reading FILES with a model would take.
+    """Estimate what it would cost to read FILES with a model.
 
-    No model is asked, nothing is stored. Chunks, calls and input tokens come from the real
-    prompts; output tokens from a rule fitted on recorded answers. Cacheable tokens begin a
-    request as an earlier one began. Answers that the index of --working-dir (if there is one)
-    has kept cost nothing.
+    No model is asked, nothing is stored. Chunks, calls and input tokens are counted with the
+    real prompts; output tokens follow a rule fitted to recorded answers. Input tokens are
+    cacheable if an earlier request began with the same ones. Answers in the cache of the index
+    in --working-dir (if there is one) cost nothing.
 
     \b
     Examples:
@@ -92,7 +92,7 @@ def estimate(
 
 @contextlib.contextmanager
 def _opened(setup: Setup, given: dict[str, Any]) -> Iterator[LightRAG]:
-    """The index as it was set up, or one that lasts as long as the command."""
+    """The index with its settings, or a temporary one."""
     if has_index(setup.working_dir):
         with going_on(setup, given) as rag:
             yield rag

@@ -1,4 +1,4 @@
-"""`eval`: does retrieval find what supports the answers, and does the graph pay on this corpus?"""
+"""`eval`: measure whether retrieval finds what supports the answers, and whether the graph helps."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ if TYPE_CHECKING:
     from lightrag_jsonl.evaluation import EvalQuestion, GraphHealth, Lookup, Row
     from lightrag_jsonl.sync import LightRAG
 
-ASKABLE = tuple(mode for mode in MODES if mode not in ("bypass", "naive"))  # naive is always there
-FEW = 20  # questions: below, an average says little
+ASKABLE = tuple(
+    mode for mode in MODES if mode not in ("bypass", "naive")
+)  # naive is always included
+FEW = 20  # questions; with fewer, an average means little
 
 
 @click.command("eval")
 @click.argument("questions", type=FILE, required=False)
 @number_option(
     "--generate",
-    help="Make N questions over two chunks each from the graph itself; no model is needed.",
+    help="Generate N questions, each about two chunks, from the graph; no model is needed.",
 )
 @click.option(
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the generated questions to a file, to look at and to ask again.",
+    help="Write the generated questions to a file, to read and to use again.",
 )
 @click.option(
     "-m",
@@ -41,20 +43,20 @@ FEW = 20  # questions: below, an average says little
     "modes",
     multiple=True,
     type=click.Choice(["naive", *ASKABLE]),
-    help="A mode to try beside naive; may be repeated. All of them where none is named.",
+    help="A mode to compare with naive; may be repeated. Default: all modes.",
 )
 @number_option(
     "--budget",
     default=4_000,
     show_default=True,
-    help="Tokens of the best chunks in which the answer is looked for.",
+    help="The answer is looked for in the best chunks, up to so many tokens.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="For choosing and resampling.",
+    help="Seed for generating questions and resampling.",
 )
 @models
 @as_json
@@ -70,9 +72,9 @@ def evaluate(
 ) -> None:
     """Measure how well each mode finds what supports the answers.
 
-    The QUESTIONS are a JSONL file. A line is {"question": …, "supporting": [ids of documents or
-    chunks], "answer": …}. "dense" and "bm25" are the chunks' vectors and words alone, without a
-    graph.
+    QUESTIONS is a JSONL file with lines {"question": …, "supporting": [ids of documents or
+    chunks], "answer": …}. The rows "dense" and "bm25" use the chunks' vectors or words alone,
+    without the graph.
 
     \b
     Examples:

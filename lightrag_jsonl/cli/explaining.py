@@ -1,4 +1,4 @@
-"""`explain`: how answers came about, and `query --explain`, which tells it as it happens."""
+"""`explain`: show how answers came about; `query --explain` shows it while it happens."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.group()
 def explain() -> None:
-    """Look at how answers came about, and at their sources.
+    """Show how answers came about, and their sources.
 
-    What was found, what was chosen and why, and where the texts say so. Every query leaves a
-    trace; an id may be shortened while it stays unambiguous. `query --explain` tells the same
-    while it happens.
+    That is what was found, what was chosen and why, and where the texts say so. Every query leaves
+    a trace; its id may be shortened as long as it stays unambiguous. `query --explain` shows the
+    same while it happens.
     """
 
 
@@ -45,9 +45,9 @@ def explain() -> None:
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @replying
 def list_(setup: Setup, limit: int) -> Reply:
-    """List the newest queries: id, how it went, when, mode and question.
+    """List the newest queries: id, status, time, mode and question.
 
-    A query is complete, failed, or incomplete: still running, or killed before its end.
+    The status is complete, failed, or incomplete: still running, or killed before its end.
     """
     with looking(setup) as rag:
         found = rag.traces(limit=limit)
@@ -64,7 +64,8 @@ def list_(setup: Setup, limit: int) -> Reply:
 def show(setup: Setup, id: str | None, html: Path | None) -> Reply:
     """Show how the answer ID came about, or write it as a web page.
 
-    Without an ID it is the newest query. The page stands alone: it needs no network, and a click on a citation opens its passage.
+    Without an ID, the newest query is shown. The page needs no network; a click on a citation
+    opens its passage.
 
     \b
     Example:
@@ -92,7 +93,7 @@ def show(setup: Setup, id: str | None, html: Path | None) -> Reply:
 def edge(setup: Setup, subject: str, predicate: str, object: str) -> Reply:
     """Show where the edge SUBJECT PREDICATE OBJECT was read, and which queries chose it.
 
-    Any spelling of the ends will do, and any keyword of the predicate.
+    The ends may be given in any spelling, the predicate by any of its keywords.
 
     \b
     Example:
@@ -122,12 +123,16 @@ def edge(setup: Setup, subject: str, predicate: str, object: str) -> Reply:
     help="1.2 has triple terms <<( s p o )>>, star the older << s p o >>, 1.1 rdf:Statement nodes. "
     "Default 1.2; for jsonld 1.1, the only one it can carry.",
 )
-@click.option("--with-source", is_flag=True, help="Also the chain to chunks, pages and documents.")
 @click.option(
-    "--entity-base", metavar="URI", help="What URIs of entities begin with (default urn:entity:)."
+    "--with-source", is_flag=True, help="Include the chain to chunks, pages and documents."
 )
 @click.option(
-    "--predicate-base", metavar="URI", help="And those of predicates (default urn:predicate:)."
+    "--entity-base", metavar="URI", help="Beginning of the URIs of entities (default urn:entity:)."
+)
+@click.option(
+    "--predicate-base",
+    metavar="URI",
+    help="Beginning of the URIs of predicates (default urn:predicate:).",
 )
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Write to FILE, not to stdout.")
 @as_json
@@ -142,9 +147,10 @@ def export(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Write the trace ID as RDF (PROV-O), sorted, so that equal traces are equal to the byte.
+    """Write the trace ID as RDF (PROV-O), sorted: equal traces give equal bytes.
 
-    Without an ID it is the newest query. Formats other than nquads are written by pyoxigraph: pip install 'pyoxigraph>=0.5'.
+    Without an ID, the newest query is exported. Formats other than nquads need pyoxigraph:
+    pip install 'pyoxigraph>=0.5'.
 
     \b
     Example:
@@ -180,10 +186,11 @@ def export(
 @folder
 @replying
 def verify(setup: Setup, ids: tuple[str, ...]) -> Reply:
-    """Check the traces IDS again, or all of them with all texts; exit 1 where something is wrong.
+    """Check the traces IDS, or all traces and texts; exits with 1 if something is wrong.
 
-    The chain is complete, every edge has a chunk, every chunk is exactly its slice of its page,
-    every citation points at something that was shown, the answer is stored. No model is asked.
+    The chain must be complete, every edge must have a chunk, every chunk must be exactly its part
+    of its page, every citation must refer to something that was shown, and the answer must be
+    stored. No model is asked.
     """
     with looking(setup) as rag:
         problems = rag.verify(*ids)
@@ -198,7 +205,7 @@ def verify(setup: Setup, ids: tuple[str, ...]) -> Reply:
 @folder
 @replying
 def documents(setup: Setup, document: str) -> Reply:
-    """Show what was read from DOCUMENT: its pages, their chunks, and the edges each one states."""
+    """Show what was read from DOCUMENT: its pages, their chunks, and the edges that each chunk states."""
     with looking(setup) as rag:
         found = rag.document_origins(document)
     return Reply(found, "\n".join([*_tree(found), *_traces(found.traces, "shown to")]))
@@ -206,10 +213,10 @@ def documents(setup: Setup, document: str) -> Reply:
 
 @explain.command()
 @folder
-@number_option("--keep", type=click.IntRange(min=0), required=True, help="The newest N stay.")
+@number_option("--keep", type=click.IntRange(min=0), required=True, help="Keep the newest N.")
 @replying
 def gc(setup: Setup, keep: int) -> Reply:
-    """Forget all but the newest traces."""
+    """Delete all but the newest traces."""
     with looking(setup) as rag:
         gone = rag.forget_traces(keep=keep)
     return Reply({"forgotten": gone}, f"{counted(gone, 'trace')} forgotten")
@@ -219,13 +226,13 @@ def gc(setup: Setup, keep: int) -> Reply:
 
 
 class Live:
-    """Prints each event of a query to stderr once it is stored (a `Listener`)."""
+    """A `Listener` that prints each event of a query to stderr."""
 
     def __init__(self, working_dir: Path) -> None:
         self._working_dir = working_dir
 
     def __call__(self, event: Event) -> None:
-        """Tell one event."""
+        """Print one event."""
         from lightrag_jsonl.explain.events import AnswerChunk, End, KeywordsFound, Selection
 
         if isinstance(event, AnswerChunk):
@@ -276,7 +283,7 @@ def _selection(event: Selection, sources: Sources) -> Iterator[str]:
 
 
 def _told(trace: Trace, sources: Sources) -> Iterator[str]:
-    """A trace in lines."""
+    """A trace as lines of text."""
     from lightrag_jsonl.explain.prov import prov_uri, session_uri
     from lightrag_jsonl.explain.trace import selection_of
 
@@ -314,7 +321,7 @@ def _citations(trace: Trace, sources: Sources) -> Iterator[str]:
 
 
 def _places(chunk_ids: Iterable[str], sources: Sources) -> list[dict[str, object]]:
-    """Where chunks stand, for programs; a deleted one has no place."""
+    """Where chunks stand, for JSON output; deleted chunks have no place."""
     found: list[dict[str, object]] = []
     for name in dict.fromkeys(chunk_ids):
         chunk = sources.chunks.get(name)
@@ -343,7 +350,7 @@ def _tree(found: DocumentOrigins) -> Iterator[str]:
 
 
 def _trace(rag: LightRAG, id: str | None) -> Trace:
-    """The trace of this id, or the newest."""
+    """The trace with this id, or the newest one."""
     newest = rag.traces(limit=1) if id is None else ()
     if id is None and not newest:
         raise NotFoundError("no query is on record")

@@ -32,7 +32,7 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
     "--format",
     "format_",
     type=click.Choice(["graphml", "json", "jsonl"]),
-    help="graphml or json: the merged graph; jsonl: what each chunk said, one record a line "
+    help="graphml or json: the merged graph; jsonl: the records of each chunk, one a line "
     "(default by FILE's ending, else graphml).",
 )
 @as_json
@@ -40,8 +40,8 @@ def export(setup: Setup, file: str, format_: str | None, as_json: bool) -> None:
     """Write the graph, or the records behind it, to FILE or stdout.
 
     The records are those of the prompt extract-graph, with the id of their document and the
-    number of their chunk, so that `insert_records` of the Python package takes them back.
-    --json on stdout means --format json; with a FILE it reports what was written.
+    number of their chunk; `insert_records` of the Python package accepts them. --json on stdout
+    means --format json; with a FILE it reports what was written.
 
     \b
     Examples:
@@ -67,12 +67,14 @@ def export(setup: Setup, file: str, format_: str | None, as_json: bool) -> None:
 
 
 def _may_be_replaced(path: Path) -> bool:
-    """Whether a file can be written beside and put in place whole: not a device, a pipe or a link."""
+    """Whether a new file can be moved to this path when it is complete: not onto a device, a pipe
+    or a link.
+    """
     return not path.is_symlink() and (path.is_file() or not path.exists())
 
 
 def graphml_lines(rag: LightRAG) -> Iterator[str]:
-    """The merged graph as GraphML, which knows no lists: those are joined."""
+    """The merged graph as GraphML; it has no lists, so these are joined."""
     import networkx as nx
 
     graph = nx.Graph()
@@ -85,7 +87,7 @@ def graphml_lines(rag: LightRAG) -> Iterator[str]:
 
 
 def json_lines(rag: LightRAG) -> Iterator[str]:
-    """The merged graph as one JSON object, with an entity or relation a line."""
+    """The merged graph as one JSON object, with a line for each entity and relation."""
     yield '{"entities": ['
     yield from _items({"name": name, **data} for name, data in rag.graph.nodes(data=True))
     yield '], "relations": ['
@@ -94,7 +96,7 @@ def json_lines(rag: LightRAG) -> Iterator[str]:
 
 
 def record_lines(rag: LightRAG) -> Iterator[str]:
-    """What every chunk said, in the order of documents and chunks."""
+    """The records of every chunk, in the order of documents and chunks."""
     for record in rag.records():
         yield json.dumps(record, ensure_ascii=False)
 
@@ -107,7 +109,7 @@ FORMATS: Mapping[str, Callable[[LightRAG], Iterator[str]]] = {
 
 
 def _items(values: Iterator[Mapping[str, object]]) -> Iterator[str]:
-    """Each value on a line, with a comma after all but the last."""
+    """A line for each value, with a comma after all but the last."""
     before = None
     for value in values:
         if before is not None:
@@ -118,7 +120,7 @@ def _items(values: Iterator[Mapping[str, object]]) -> Iterator[str]:
 
 
 def _scalars(data: Mapping[str, object]) -> dict[str, str | int | float]:
-    """What GraphML can hold of an entity or relation."""
+    """The attributes of an entity or relation in types that GraphML has."""
     found: dict[str, str | int | float] = {}
     for name, value in data.items():
         plain = to_json(value)

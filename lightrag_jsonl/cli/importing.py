@@ -1,4 +1,4 @@
-"""`import`: takes over a working directory of LightRAG or nano-graphrag."""
+"""`import`: take over a working directory of LightRAG or nano-graphrag."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ WIDTH = 100
 def import_folder(setup: Setup, folder: Path, as_json: bool) -> None:
     """Take over an index of LightRAG or nano-graphrag.
 
-    FOLDER is its working directory. Its documents, chunks, entities and relations come over
-    with their descriptions and sources; no model is asked. Vectors are made anew by
-    --embedder. What has no counterpart is listed. LightRAG 0.x and 1.x and nano-graphrag with
-    their file storages (GraphML and JSON, gzipped or not) can be read.
+    FOLDER is its working directory. Documents, chunks, entities and relations are copied with
+    their descriptions and sources; no model is asked. Vectors are made anew by --embedder. What
+    has no counterpart here is listed. LightRAG 0.x and 1.x and nano-graphrag can be read, with
+    their file storages (GraphML and JSON, gzipped or not).
 
     \b
     Examples:
@@ -55,7 +55,7 @@ def import_folder(setup: Setup, folder: Path, as_json: bool) -> None:
 
 
 def _opened(setup: Setup, folder: Path) -> AbstractContextManager[LightRAG]:
-    """The index to import into; none is made for a folder that cannot be read."""
+    """The index to import into; it is not created if FOLDER cannot be read."""
     if has_index(setup.working_dir):
         return going_on(setup, {})
     from lightrag_jsonl.migration.folder import read_folder

@@ -1,4 +1,4 @@
-"""`insert`, `retry`, `resume` and `delete`: the commands that change an index."""
+"""`insert`, `retry`, `resume` and `delete`: change an index."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ NONE_OR_MORE = click.IntRange(min=0)
 cutting_options = (
     number_option("--chunk-tokens", help="Tokens of a chunk (default 1200)."),
     number_option(
-        "--chunk-overlap", type=NONE_OR_MORE, help="Tokens that neighbours share (default 100)."
+        "--chunk-overlap",
+        type=NONE_OR_MORE,
+        help="Tokens shared by neighbouring chunks (default 100).",
     ),
     click.option(
         "--extraction",
@@ -50,7 +52,10 @@ cutting_options = (
         help="The prompt that asks a model for facts (default extract-graph).",
     ),
     click.option(
-        "--ontology", type=FILE, metavar="FILE", help="Classes and properties, JSON or YAML."
+        "--ontology",
+        type=FILE,
+        metavar="FILE",
+        help="A JSON or YAML file of classes and properties.",
     ),
     click.option(
         "--entity-type",
@@ -58,7 +63,7 @@ cutting_options = (
         multiple=True,
         callback=visible,
         metavar="NAME",
-        help="A kind of thing to look for; may be repeated.",
+        help="A type of entity to look for; may be repeated.",
     ),
 )
 gleaning_options = (
@@ -66,7 +71,7 @@ gleaning_options = (
         "--gleanings",
         "max_gleanings",
         type=NONE_OR_MORE,
-        help="How often a model is asked again for what it missed (default 1).",
+        help="How often the model is asked again for what it missed (default 1).",
     ),
 )
 running_options = (
@@ -74,9 +79,9 @@ running_options = (
     number_option(
         "--concurrency", "max_concurrent_calls", help="Model calls at a time (default 16)."
     ),
-    number_option("--max-calls", help="Stop after so many model calls, all kept."),
-    number_option("--max-input-tokens", help="Stop after so many tokens read."),
-    number_option("--max-output-tokens", help="Stop after so many tokens written."),
+    number_option("--max-calls", help="Stop after so many model calls; what was read is kept."),
+    number_option("--max-input-tokens", help="Stop after so many input tokens."),
+    number_option("--max-output-tokens", help="Stop after so many output tokens."),
 )
 
 
@@ -91,12 +96,12 @@ running_options = (
 def insert(
     setup: Setup, files: tuple[str, ...], id: str | None, as_json: bool, **given: Any
 ) -> None:
-    """Read texts into the index; it is made if there is none.
+    """Read texts into the index, which is created if there is none.
 
     FILES are files (.txt, .md, .jsonl), folders, quoted patterns, or - for stdin. A line of
-    a .jsonl file is a text, or an object with "text" and, as you like, "id", "title", "date",
-    "source" and other facts to filter by. What is there already is not read again; a
-    document with a known id and another text takes the old one's place.
+    a .jsonl file is a text, or an object with "text" and optionally "id", "title", "date",
+    "source" and other metadata to filter by. Known texts are not read again; a document with
+    a known id and a new text replaces the old one.
 
     \b
     Examples:
@@ -111,7 +116,7 @@ def insert(
     options, known = given_options(given), recorded(setup.working_dir)
     with _patiently(setup.working_dir), inserting(setup, options) as rag, progress_bar() as watcher:
         report = rag.insert(documents, watcher=watcher)
-    if not (report.documents or report.stopped):  # nothing was read, and nothing waits
+    if not (report.documents or report.stopped):  # nothing was read, and nothing is waiting
         put_model_back(setup.working_dir, known)
     _tell_older(setup.working_dir, report)
     _tell(setup.working_dir, report, as_json=as_json)
@@ -122,10 +127,10 @@ def insert(
 @with_options(running_options)
 @as_json
 def retry(setup: Setup, as_json: bool, **given: Any) -> None:
-    """Read the chunks again that failed, and no other.
+    """Read the chunks again that failed, and only these.
 
-    Of chunks that were read in part, what is missing is asked for. Model and options are those of
-    the insert before, unless others are given.
+    For chunks that were read in part, only the missing part is asked for. Model and options are
+    those of the last insert, unless others are given.
     """
     folder, options = setup.working_dir, given_options(given)
     with _patiently(folder), going_on(setup, options) as rag, progress_bar() as watcher:
@@ -145,8 +150,8 @@ def retry(setup: Setup, as_json: bool, **given: Any) -> None:
 def resume(setup: Setup, as_json: bool, **given: Any) -> None:
     """Go on with the documents of an insert that was interrupted.
 
-    Answers that a model gave before are kept and not asked for again. Model and options
-    are those of that insert, unless others are given.
+    Answers that a model has given are kept and not paid for again. Model and options are those of
+    that insert, unless others are given.
     """
     folder, options = setup.working_dir, given_options(given)
     with _patiently(folder), going_on(setup, options) as rag, progress_bar() as watcher:
@@ -161,7 +166,7 @@ def resume(setup: Setup, as_json: bool, **given: Any) -> None:
 def delete(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
     """Remove documents, as if they had never been read.
 
-    No model is asked. Where one of the IDS is unknown, nothing is removed.
+    No model is asked. If one of the IDS is unknown, nothing is removed.
 
     \b
     Example:
@@ -188,7 +193,7 @@ def delete(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
 
 
 def given_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Those options that were really given, by their names in `IndexOptions`."""
+    """The options that were given on the command line, by their names in `IndexOptions`."""
     given = {name: value for name, value in options.items() if value not in (None, ())}
     return {n: v.resolve() if isinstance(v, Path) else v for n, v in given.items()}
 
@@ -217,7 +222,7 @@ def _tell(
 
 
 def _tell_older(working_dir: Path, report: InsertReport) -> None:
-    """A changed file is a new document: say that the one with its former text is there as well."""
+    """A changed file is a new document: warn that the one with its old text is still there."""
     if not report.documents:
         return
     older = older_documents(working_dir, (*report.documents, *report.unchanged))
@@ -260,7 +265,7 @@ def _tell_people(working_dir: Path, report: InsertReport, nothing: str, again: s
 
 
 def tell_failures(working_dir: Path, failures: Sequence[Failure]) -> None:
-    """Name the first failures, and what can be done about them."""
+    """Print the first failures, and what can be done about them."""
     if not failures:
         return
     say(f"{counted(len(failures), 'failure')}:", err=True)

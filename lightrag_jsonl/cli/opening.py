@@ -1,4 +1,4 @@
-"""From a `Setup` to an open index: what was recorded in the folder fills in what was not said."""
+"""Opens an index for a `Setup`; what was not given comes from the settings recorded in the folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lightrag_jsonl.sync import LightRAG
 
 NO_MODEL = "none"
-FORGOTTEN = (  # options of one run, not of the index
+FORGOTTEN = (  # options of a single run, which are not recorded
     "max_calls",
     "max_concurrent_calls",
     "max_input_tokens",
@@ -34,7 +34,7 @@ FORGOTTEN = (  # options of one run, not of the index
 
 
 def looking(setup: Setup) -> LightRAG:
-    """An existing index to look at: no model is needed, whatever it was built with."""
+    """An existing index for looking at; no model is needed, whatever it was built with."""
     from lightrag_jsonl.sync import LightRAG
 
     known = require_index(setup.working_dir)
@@ -43,9 +43,9 @@ def looking(setup: Setup) -> LightRAG:
 
 
 def asking(setup: Setup) -> LightRAG:
-    """An existing index to ask, with the model that was named now and the recorded embedder.
+    """An existing index for questions, with the given model and the recorded embedder.
 
-    If it is the model that read the texts, it is asked where it was then.
+    If it is the model that read the texts, its recorded endpoint is used.
     """
     known = require_index(setup.working_dir)
     url = setup.base_url
@@ -56,7 +56,7 @@ def asking(setup: Setup) -> LightRAG:
 
 
 def inserting(setup: Setup, given: Mapping[str, Any]) -> LightRAG:
-    """An index to write to, made if there is none; what it is built with is remembered."""
+    """An index for writing, created if necessary; what it is built with is recorded."""
     known = recorded(setup.working_dir)
     if setup.llm is None and known.get("cli.llm", NO_MODEL) != NO_MODEL:
         raise ConfigError(
@@ -76,7 +76,7 @@ def inserting(setup: Setup, given: Mapping[str, Any]) -> LightRAG:
 
 
 def going_on(setup: Setup, given: Mapping[str, Any]) -> LightRAG:
-    """An existing index to go on with, as the insert before was set up, unless told otherwise."""
+    """An existing index for going on with the last insert, with its settings unless others are given."""
     known = require_index(setup.working_dir)
     model, url = setup.llm or known.get("cli.llm"), llm_url(setup, known)
     if model != NO_MODEL:
@@ -92,7 +92,7 @@ def going_on(setup: Setup, given: Mapping[str, Any]) -> LightRAG:
 
 
 def require_index(working_dir: Path) -> dict[str, str]:
-    """The settings that an index was built with; `StorageError` where there is no index."""
+    """The settings that an index was built with; `StorageError` if there is no index."""
     if not has_index(working_dir):
         raise StorageError(
             f"no index in {working_dir}; make one with: lightrag-jsonl insert -w {working_dir} FILES",
@@ -103,7 +103,7 @@ def require_index(working_dir: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def reading(working_dir: Path) -> Iterator[sqlite3.Connection]:
-    """The database of a folder's index, to read what needs no open index."""
+    """The database of a folder's index, for reading without opening the index itself."""
     from lightrag_jsonl.storage.database import Database
 
     with contextlib.closing(Database(working_dir)) as database, database.reading() as connection:
@@ -129,7 +129,7 @@ def older_documents(working_dir: Path, ids: Sequence[str]) -> list[str]:
 
 
 def known_aliases(working_dir: Path) -> Aliases:
-    """Which names stand for which entity."""
+    """The index's aliases."""
     from lightrag_jsonl.storage import aliases
 
     with reading(working_dir) as connection:
@@ -137,7 +137,7 @@ def known_aliases(working_dir: Path) -> Aliases:
 
 
 def remember(working_dir: Path, known: Mapping[str, str], values: Mapping[str, str]) -> None:
-    """Write down in the folder what later commands need, where it is not known already."""
+    """Record in the folder what later commands need, unless it is known already."""
     from lightrag_jsonl.storage import settings
     from lightrag_jsonl.storage.database import Database
 
@@ -147,7 +147,7 @@ def remember(working_dir: Path, known: Mapping[str, str], values: Mapping[str, s
 
 
 def put_model_back(working_dir: Path, known: Mapping[str, str]) -> None:
-    """Set the folder up for the model that it knew before, where another one has read nothing."""
+    """Record the earlier model again, if the new one has not read anything."""
     from lightrag_jsonl.storage import settings
     from lightrag_jsonl.storage.database import Database
 
@@ -162,7 +162,7 @@ def put_model_back(working_dir: Path, known: Mapping[str, str]) -> None:
 
 
 def _recorded_options(working_dir: Path, known: Mapping[str, str]) -> dict[str, Any]:
-    """The options of the insert before; `StorageError` where this version does not know them."""
+    """The options of the last insert; `StorageError` if this version does not know them."""
     from lightrag_jsonl.options import IndexOptions
 
     try:
@@ -179,7 +179,7 @@ def _recorded_options(working_dir: Path, known: Mapping[str, str]) -> dict[str, 
 
 
 def embedder_memories(spec: str, base_url: str | None) -> dict[str, str]:
-    """How an embedder is written down; a model's folder by its whole path."""
+    """How an embedder is recorded; a model's folder with its full path."""
     kind, _, name = spec.partition(":")
     if kind == "st" and Path(name).is_dir():
         spec = f"st:{Path(name).resolve()}"
@@ -203,12 +203,12 @@ def _language(setup: Setup, known: Mapping[str, str]) -> str:
 
 
 def embedder_spec(setup: Setup, known: Mapping[str, str]) -> str:
-    """The embedder that was named now, or is remembered, or the default."""
+    """The given embedder, or else the recorded one, or else the default."""
     return setup.embedder or known.get("cli.embedder") or "hash"
 
 
 def embedder_url(setup: Setup, known: Mapping[str, str]) -> str | None:
-    """Its endpoint; the remembered one belongs to the remembered embedder alone."""
+    """The embedder's endpoint; a recorded one is only used with the recorded embedder."""
     if setup.embedder_base_url is not None:
         return setup.embedder_base_url
     if setup.embedder is None and "cli.embedder" in known:
@@ -217,7 +217,7 @@ def embedder_url(setup: Setup, known: Mapping[str, str]) -> str | None:
 
 
 def llm_url(setup: Setup, known: Mapping[str, str]) -> str | None:
-    """The model's endpoint; the remembered one belongs to the remembered model alone."""
+    """The model's endpoint; a recorded one is only used with the recorded model."""
     return setup.base_url or (known.get("cli.base_url") if setup.llm is None else None)
 
 
@@ -235,7 +235,7 @@ def _open(
         trust.check(url, setup, "--embedder-base-url")
     embedder = make_embedder(spec, url)
     if options is not None and known.get("cli.embedder") != spec:
-        _ = embedder.dim  # one that cannot be had is neither remembered nor made a folder for
+        _ = embedder.dim  # check that it is available before a folder is created and it is recorded
     return LightRAG(
         setup.working_dir,
         llm=llm,
@@ -247,7 +247,7 @@ def _open(
 
 
 def index_options(given: Mapping[str, Any]) -> IndexOptions:
-    """`IndexOptions` with those fields that were given; wrong usage where they contradict each other."""
+    """`IndexOptions` from the given fields; a usage error if they contradict each other."""
     from lightrag_jsonl.options import IndexOptions
 
     values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -260,7 +260,7 @@ def index_options(given: Mapping[str, Any]) -> IndexOptions:
 
 
 def make_llm(model: str | None, base_url: str | None) -> LLM | None:
-    """The chat model of a name; `None` for no name and for "none"."""
+    """The chat model with this name; `None` for no name, or "none"."""
     if model in (None, "", NO_MODEL):
         return None
     from lightrag_jsonl.adapters.openai import OpenAILLM
@@ -269,7 +269,7 @@ def make_llm(model: str | None, base_url: str | None) -> LLM | None:
 
 
 def make_embedder(spec: str, base_url: str | None) -> Embedder:
-    """The embedder that `hash`, `st:NAME_OR_FOLDER` or `openai:NAME` stands for."""
+    """The embedder for `hash`, `st:NAME_OR_FOLDER` or `openai:NAME`."""
     kind, _, name = spec.partition(":")
     if kind == "st":
         from lightrag_jsonl.adapters.sentence_transformers import SentenceTransformerEmbedder
@@ -285,12 +285,12 @@ def make_embedder(spec: str, base_url: str | None) -> Embedder:
 
 
 class Recorded:
-    """Stands for the embedder of an index where nothing is going to be embedded."""
+    """In place of an index's embedder, for commands that embed nothing."""
 
     def __init__(self, name: str, dim: int) -> None:
         self.name = name
         self.dim = dim
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
-        """Refuse: this command should not have had to."""
+        """Raise an error: this command should not need it."""
         raise EmbeddingError(f"the embedder {self.name} is needed: name it with --embedder")

@@ -1,4 +1,4 @@
-"""How results reach people and programs: plain text, aligned tables, and JSON made in one place."""
+"""Prints results for people and programs: plain text, aligned tables, and JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEPT_CONTROLS = frozenset("\n\t")
 
 
 class Reply(NamedTuple):
-    """What a command found: a value for programs, the same in words for people, and its exit status."""
+    """The result of a command: a value for programs, words for people, and the exit status."""
 
     value: object
     words: object
@@ -33,7 +33,7 @@ class Reply(NamedTuple):
 
 
 def replying(command: Callable[..., Reply]) -> Callable[..., None]:
-    """Give a command the option --json, and print its reply in the form that was asked for."""
+    """Give a command the option --json, and print its reply accordingly."""
 
     @as_json
     @functools.wraps(command)
@@ -50,13 +50,13 @@ def replying(command: Callable[..., Reply]) -> Callable[..., None]:
 
 
 def emit_json(value: object, *, indent: int | None = 2) -> None:
-    """One JSON value on stdout; with `indent=None` on one line, as JSONL wants it."""
+    """Print one JSON value; with `indent=None` on one line, as for JSONL."""
     plain = "utf" not in (sys.stdout.encoding or "").lower()
     click.echo(json.dumps(to_json(value), ensure_ascii=plain, indent=indent, allow_nan=False))
 
 
 def to_json(value: object) -> Json:
-    """Any of our values as plain JSON: dataclasses by field, dates in ISO form, paths as text."""
+    """Any of our values as plain JSON: dataclasses as objects, dates in ISO form, paths as text."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -76,16 +76,16 @@ def to_json(value: object) -> Json:
 
 
 def say(text: object = "", *, err: bool = False) -> None:
-    """Print text for people; control characters, which could steer a terminal, are made visible.
+    """Print text for people; control characters, which could manipulate a terminal, are made visible.
 
-    A stderr that is full, or that nobody reads any longer, ends no work.
+    An stderr that is full or no longer read does not end the program.
     """
     with contextlib.suppress(OSError) if err else contextlib.nullcontext():
         click.echo(printable(str(text)), err=err)
 
 
 def printable(text: str) -> str:
-    """The text with its control characters (but line ends and tabs) replaced."""
+    """The text with control characters (except line ends and tabs) replaced."""
     return "".join(
         "\ufffd" if unicodedata.category(char) == "Cc" and char not in KEPT_CONTROLS else char
         for char in text.replace("\r\n", "\n")
@@ -98,7 +98,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def told_usage(usage: Usage) -> str:
-    """What model calls cost, in one line."""
+    """The cost of model calls, in one line."""
     cached = f" ({usage.cached_tokens:,} of them cached)" if usage.cached_tokens else ""
     return (
         f"model: {counted(usage.calls, 'call')}, {usage.input_tokens:,} tokens in{cached}, "
@@ -110,7 +110,7 @@ def told_usage(usage: Usage) -> str:
 
 
 def table(rows: Iterable[Sequence[object]], header: Sequence[str] = ()) -> str:
-    """Columns padded to the width they have on screen; columns of numbers stand at the right."""
+    """Columns padded to their width on screen; columns of numbers are aligned right."""
     values = list(rows)
     lines = [[one_line(str(cell)) for cell in row] for row in values]
     if header:
@@ -127,12 +127,12 @@ def table(rows: Iterable[Sequence[object]], header: Sequence[str] = ()) -> str:
 
 
 def width(text: str) -> int:
-    """How many columns a terminal gives a text: two for a Chinese character, none for an accent."""
+    """The columns a text takes in a terminal: two for a Chinese character, none for a combining accent."""
     return sum(_columns(char) for char in text)
 
 
 def pad(text: str, wide: int, *, right: bool = False) -> str:
-    """The text filled with spaces to a width on screen."""
+    """The text padded with spaces to a width on screen."""
     space = " " * max(0, wide - width(text))
     return space + text if right else text + space
 

@@ -1,4 +1,4 @@
-"""`parse` and `extract`: model output to records, with no index in between."""
+"""`parse` and `extract`: turn model output into records, without an index."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lightrag_jsonl.types import Json, JsonlResult, Rejection
 
 TEXT_COLUMNS = 100
-NOTE = "repaired"  # the record was kept
+NOTE = "repaired"  # this reason is only a note: the record was kept
 
 
 @click.command()
@@ -29,9 +29,9 @@ NOTE = "repaired"  # the record was kept
 def parse(file: BinaryIO, schema: Path | None, strict: bool, as_json: bool) -> None:
     """Read a model's JSONL answer from FILE or stdin.
 
-    Records go to stdout, one a line, what was refused to stderr. Copes with code fences,
-    arrays, pretty-printed objects and remarks in between; half a record is never completed into
-    a whole one. Reads the encodings that `insert` reads; bytes that are wrong cost their line.
+    Records go to stdout, one a line; what was refused goes to stderr. Code fences, arrays,
+    pretty-printed objects and remarks in between are handled; half a record is never completed.
+    The file may have any encoding that `insert` reads; a line with invalid bytes is refused.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""What the arguments of `insert` mean: files, folders, patterns, and - for stdin."""
+"""What the arguments of `insert` mean: files, folders, patterns, or - for stdin."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ STDIN = "-"
 
 
 def find_sources(arguments: Sequence[str]) -> Path | Document | list[Path | Document]:
-    """The arguments in order, patterns expanded; one alone as itself, so that its error ends the command."""
+    """The arguments in order, with patterns expanded; a single one is not a list, so that its error
+    is raised.
+    """
     found: list[Path | Document] = []
     for argument in dict.fromkeys(arguments):
-        if not argument.strip():  # as of a variable that is not set; it would be this folder
+        if (
+            not argument.strip()
+        ):  # from a shell variable that is not set; Path would take it for this folder
             raise click.UsageError("the name of a file is empty")
         if argument == STDIN:
             found.append(_from_stdin())
@@ -34,13 +38,13 @@ def find_sources(arguments: Sequence[str]) -> Path | Document | list[Path | Docu
     if len(found) > 1:
         return found
     alone = found[0]
-    if isinstance(alone, Path) and not alone.exists():  # told before an index is made for nothing
+    if isinstance(alone, Path) and not alone.exists():  # checked before an index is created in vain
         raise ConfigError(f"no such file: {alone}")
     return alone
 
 
 def with_id(sources: Path | Document | list[Path | Document], id: str) -> Document:
-    """The one document that is meant, under an id of the caller's."""
+    """The only document in the sources, with the given id."""
     from lightrag_jsonl.files import read_all
     from lightrag_jsonl.types import Document
 
@@ -51,7 +55,7 @@ def with_id(sources: Path | Document | list[Path | Document], id: str) -> Docume
 
 
 def read_stdin() -> str:
-    """All of stdin, read as a text file is."""
+    """All of stdin, decoded like a text file."""
     from lightrag_jsonl.decoding import decoded
 
     return decoded(sys.stdin.buffer.read(), "stdin")

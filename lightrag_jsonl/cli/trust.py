@@ -1,4 +1,4 @@
-"""Endpoints that the user has named: a folder made by somebody else sends the key to no other."""
+"""Endpoints that the user has named: only these get the user's key, whatever a folder says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from lightrag_jsonl.cli.options import Setup
 from lightrag_jsonl.errors import ConfigError
 
-FILE_NAME = "endpoints"  # a URL a line, in the user's own settings, not in the folder
+FILE_NAME = "endpoints"  # one URL a line, in the user's settings, not in the index's folder
 
 log = logging.getLogger(__name__)
 
@@ -32,10 +32,11 @@ def named(*urls: str | None) -> None:
 
 
 def check(url: str | None, setup: Setup, option: str) -> None:
-    """`ConfigError` for an endpoint that nobody but the folder ever named.
+    """Raise `ConfigError` for an endpoint that only the folder names, never the user.
 
-    It would be sent what is asked and read, and OPENAI_API_KEY. Servers of one's own network get
-    no key, and OPENAI_BASE_URL and OpenAI are where the key belongs: these need no word.
+    It would be sent the texts, the questions, and OPENAI_API_KEY. Endpoints in the user's own
+    network get no key, and OPENAI_BASE_URL and OpenAI are where the key belongs: these need no
+    confirmation.
     """
     if url and url not in (setup.base_url, setup.embedder_base_url) and not is_trusted(url):
         raise ConfigError(
@@ -46,7 +47,7 @@ def check(url: str | None, setup: Setup, option: str) -> None:
 
 
 def is_trusted(url: str) -> bool:
-    """Whether an endpoint needs no word, or was named before."""
+    """Whether an endpoint needs no confirmation, or was named before."""
     return _needs_no_word(url) or _plain(url) in _trusted()
 
 
@@ -58,7 +59,7 @@ def _needs_no_word(url: str) -> bool:
         parts = urlsplit(url)
         is_openai = parts.scheme == "https" and parts.hostname == OPENAI_HOST
         return is_openai or is_own(url) or _plain(url) == _plain(usual)
-    except ValueError:  # it is no URL
+    except ValueError:  # not a URL
         return False
 
 

@@ -1,4 +1,4 @@
-"""`cache stats | clear`, `vacuum` and `reembed`: looking after an index."""
+"""`cache stats | clear`, `vacuum` and `reembed`: maintain an index."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lightrag_jsonl.cli.progress import interruptible, text_bar
 
 @click.group()
 def cache() -> None:
-    """See or forget what the index keeps of models' answers."""
+    """Show or clear the cached answers of models."""
 
 
 @cache.command()
@@ -41,9 +41,10 @@ def stats(setup: Setup) -> Reply:
 @folder
 @replying
 def clear(setup: Setup) -> Reply:
-    """Forget the models' answers and the vectors not in use.
+    """Delete the models' answers, and vectors that are not in use.
 
-    The graph stays as it is; but the same texts or questions would have to be paid for again.
+    The graph does not change; but reading the same texts, or asking the same questions, has to be
+    paid for again.
     """
     with looking(setup) as rag:
         number = rag.clear_cache()
@@ -57,8 +58,8 @@ def clear(setup: Setup) -> Reply:
 def vacuum(setup: Setup) -> Reply:
     """Give unused space back to the disk.
 
-    The whole database is written anew. Answers wait until that is done, since each leaves a trace:
-    some ten seconds for a gigabyte, so better not in busy hours.
+    The whole database is written anew, in some ten seconds for a gigabyte. Answers wait until that
+    is done, since each of them stores a trace.
     """
     with looking(setup) as rag:
         freed = rag.vacuum()

@@ -1,4 +1,4 @@
-"""Does retrieval find what was asked? Questions with known passages, scores with their uncertainty."""
+"""Measures retrieval: questions with known passages, and scores with confidence intervals."""
 
 from lightrag_jsonl.evaluation.generating import generate_questions
 from lightrag_jsonl.evaluation.health import GraphHealth, graph_health

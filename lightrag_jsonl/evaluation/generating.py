@@ -1,4 +1,4 @@
-"""Questions made of the graph itself: two steps, told in two chunks, through an entity left unnamed."""
+"""Generates two-hop questions from the graph: two relations in two chunks, joined by an unnamed entity."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.text import digest, name_key
 from lightrag_jsonl.types import Relation
 
-BRIDGE_CHUNKS = range(2, 9)  # that mention the entity between: one says too little, many too much
-RELATIONS = 16  # looked at of one entity
+BRIDGE_CHUNKS = range(2, 9)  # the number of chunks that mention the entity between
+RELATIONS = 16  # the most relations of one entity that are tried
 TEMPLATES = {
     "en": "Take what “{start}” is linked to by “{first}”: what is that linked to by “{second}”?",
     "zh": "与“{start}”有“{first}”这一联系的，又与什么有“{second}”这一联系？",
@@ -27,8 +27,8 @@ def generate_questions(
 ) -> tuple[EvalQuestion, ...]:
     """Up to `count` questions whose two supporting chunks are known; no model is asked.
 
-    Each goes from an entity over one that is not named to the answer, and neither chunk alone
-    mentions both of the ends. The same index and seed give the same questions.
+    Each leads from an entity, over one that is not named, to the answer; no chunk alone mentions
+    both ends. The same index and seed give the same questions.
     """
     template = TEMPLATES[known_language(language)]
     mentions = lookup.mentions()
@@ -46,7 +46,7 @@ Mentions = dict[int, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A relation that a chunk tells of, from the entity between to another one."""
+    """A relation, stated in a chunk, between the unnamed entity and another one."""
 
     relation: Relation
     end: int
@@ -81,7 +81,7 @@ def _steps(snapshot: Snapshot, bridge: int) -> list[_Step]:
 def _told(
     snapshot: Snapshot, bridge: int, key: str, relations: dict[int, Relation]
 ) -> Iterator[_Step]:
-    """The steps whose words do not give the entity between away."""
+    """The relations whose wording does not give away the unnamed entity."""
     chunks = dict[int, int]()
     for row, chunk in reading.mention_chunks(snapshot.connection, "relation", relations):
         chunks.setdefault(row, chunk)

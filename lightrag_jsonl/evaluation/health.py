@@ -1,4 +1,4 @@
-"""What a graph is like, and whether it joins the passages that questions need together."""
+"""Statistics of a graph, and whether it connects the passages that questions need together."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from lightrag_jsonl.evaluation.questions import EvalQuestion
 
 @dataclass(frozen=True, slots=True)
 class Linkage:
-    """Of the pairs of passages that support one question, how many the graph joins.
+    """How many of the pairs of passages that support a question are connected by the graph.
 
-    `by_entity`: both mention one entity. `by_relation`: a relation leads from an entity of one to
+    `by_entity`: both mention the same entity. `by_relation`: a relation joins an entity of one and
     an entity of the other. `linked`: either.
     """
 
@@ -27,13 +27,13 @@ class Linkage:
 
     @property
     def share(self) -> float:
-        """Linked pairs of all pairs; 0 where there is none."""
+        """The share of linked pairs; 0 if there are no pairs."""
         return self.linked / self.pairs if self.pairs else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class GraphHealth:
-    """Counts of an index's graph; `degrees` maps quantiles ("p50", …, "max") to relations an entity."""
+    """Counts of an index's graph; `degrees` maps quantiles ("p50", …, "max") to relations per entity."""
 
     chunks: int
     entities: int
@@ -48,7 +48,7 @@ class GraphHealth:
 def graph_health(lookup: Lookup, questions: Sequence[EvalQuestion] = ()) -> GraphHealth:
     """The graph of an index; `isolated` entities have no relation, `silent_chunks` no entity.
 
-    Raises `ConfigError` where a supporting id is not in the index.
+    Raises `ConfigError` if a supporting id is not in the index.
     """
     rows = lookup.chunk_rows(name for question in questions for name in question.supporting)
     mentions = lookup.mentions()

@@ -1,4 +1,4 @@
-"""What an evaluation reads of an index besides asking it: words alone, ids, and who mentions what."""
+"""What an evaluation reads from an index besides asking it: BM25 hits, ids, and mentions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lightrag_jsonl.types import Chunk
 
 
 class Lookup:
-    """An index, to be looked into; it may be open elsewhere at the same time."""
+    """Reads an index, which may be open elsewhere at the same time."""
 
     def __init__(self, working_dir: str | Path) -> None:
         self._database = Database(working_dir)
@@ -29,10 +29,7 @@ class Lookup:
             return tuple(replace(found[row], score=score) for row, score in hits)
 
     def chunk_rows(self, names: Iterable[str]) -> dict[str, frozenset[int]]:
-        """The chunks (row ids) that ids of chunks or documents stand for; all of the ids are known.
-
-        Raises `ConfigError` naming those that are not.
-        """
+        """The chunks (row ids) with these chunk or document ids; `ConfigError` names unknown ones."""
         wanted = list(dict.fromkeys(names))
         with self._database.reading() as connection:
             found = dict.fromkeys(wanted, frozenset[int]())
@@ -50,7 +47,7 @@ class Lookup:
         return found
 
     def mentions(self) -> dict[int, tuple[int, ...]]:
-        """Every entity's chunks, by row ids."""
+        """Every entity's chunks, by row id."""
         found: dict[int, list[int]] = {}
         with self.snapshot() as snapshot:
             entities, chunks = snapshot.mentions().all
@@ -59,11 +56,11 @@ class Lookup:
         return {entity: tuple(chunks) for entity, chunks in found.items()}
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """Graph, vectors and database of one moment."""
+        """Graph, vectors and database in one consistent view."""
         return self._keeper.snapshot()
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Close the index."""
         self._database.close()
 
     def __enter__(self) -> Lookup:

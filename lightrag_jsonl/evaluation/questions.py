@@ -1,4 +1,4 @@
-"""Question sets: one JSON object a line, each with the ids of what supports its answer."""
+"""Question sets: one JSON object a line, each with the ids of the texts that support its answer."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lightrag_jsonl.types import Json
 class EvalQuestion:
     """A question and what should be found for it.
 
-    `supporting` are ids of documents or of chunks. `names`, where given, are its low-level
-    keywords; otherwise they are found as for any question.
+    `supporting` holds ids of documents or chunks. `names` are its low-level keywords; without them,
+    keywords are found as for any question.
     """
 
     text: str
@@ -28,10 +28,9 @@ class EvalQuestion:
 
 
 def read_questions(path: str | Path) -> tuple[EvalQuestion, ...]:
-    """The questions of a JSONL file: `question`, `supporting`, and if wanted `answer`, `names`.
+    """The questions of a JSONL file: `question`, `supporting`, and optionally `answer` and `names`.
 
-    Raises `ConfigError` where the file cannot be read, and with the line where a question
-    cannot be used.
+    Raises `ConfigError` if the file cannot be read; for a bad question it names the line.
     """
     found: list[EvalQuestion] = []
     for number, line in enumerate(read_text(Path(path)).split("\n"), 1):
@@ -46,7 +45,7 @@ def read_questions(path: str | Path) -> tuple[EvalQuestion, ...]:
 
 
 def write_questions(path: str | Path, questions: Iterable[EvalQuestion]) -> None:
-    """Write a question set that `read_questions` reads."""
+    """Write a question set that `read_questions` can read."""
     check_not_of_index(Path(path))
     lines = [json.dumps(_plain(question), ensure_ascii=False) for question in questions]
     Path(path).write_text("".join(line + "\n" for line in lines), encoding="utf-8")

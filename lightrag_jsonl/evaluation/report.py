@@ -38,7 +38,7 @@ def cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
 
 
 def health_rows(health: GraphHealth) -> list[tuple[str, str]]:
-    """What there is to know about a graph, a line each."""
+    """The statistics of a graph, one a line."""
     linkage = health.linkage
     rows = [
         ("chunks", f"{health.chunks:,}, {health.silent_chunks:,} without any entity"),
@@ -68,7 +68,7 @@ def _percent(interval: Interval) -> str:
 
 
 def _signed(gain: Interval | None) -> str:
-    """A gain with its interval; sure where the interval leaves out 0."""
+    """A gain with its interval, marked if the interval excludes 0."""
     if gain is None:
         return ""
     return f"{100 * gain.value:+.1f} [{100 * gain.low:+.0f}, {100 * gain.high:+.0f}]"

@@ -15,8 +15,8 @@ from lightrag_jsonl.options import QueryParam
 from lightrag_jsonl.sync import LightRAG
 from lightrag_jsonl.types import Chunk, Mode
 
-FOUND = 20  # chunks looked at
-ROOMY = 1_000_000  # tokens: ranks are measured, not what a prompt holds
+FOUND = 20  # chunks that are scored
+ROOMY = 1_000_000  # tokens; so large that the budget does not influence the ranks
 GRAPH_MODES: tuple[Mode, ...] = ("local", "global", "hybrid", "mix", "walk")
 BASELINE = "dense"
 
@@ -25,9 +25,9 @@ Retriever = Callable[[EvalQuestion], Sequence[Chunk]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A retriever's averages by metric; `gains` are those over the baseline, on the same questions.
+    """A retriever's averages by metric; `gains` are differences to the baseline on the same questions.
 
-    Milliseconds are of a search with everything warm.
+    Milliseconds are those of a search with warm caches.
     """
 
     name: str
@@ -40,13 +40,13 @@ class Row:
 def retrievers(
     rag: LightRAG, modes: Iterable[Mode], *, lexical: bool = True
 ) -> dict[str, Retriever]:
-    """Retrievers by name, one a mode; without `lexical` the name says so."""
+    """Retrievers by name, one for each mode; without `lexical` the name says so."""
     suffix = "" if lexical else " (dense only)"
     return {f"{mode}{suffix}": _asking(rag, mode, lexical) for mode in modes}
 
 
 def rank_retrievers(rag: LightRAG, lookup: Lookup) -> dict[str, Retriever]:
-    """The chunks' own lanes: vectors alone, words alone, and both fused."""
+    """Retrievers that use chunks alone: by vectors, by words, and both fused."""
     return {
         BASELINE: _asking(rag, "naive", False),
         "bm25": lambda question: lookup.by_words(question.text, FOUND),
@@ -62,9 +62,9 @@ def evaluate(
     seed: int = 0,
     watcher: Callable[[], object] | None = None,
 ) -> tuple[Row, ...]:
-    """Every retriever's scores, in order. `budget`: tokens that the answer is looked for in.
+    """Every retriever's scores, in order; `budget` is the tokens in which the answer is looked for.
 
-    Each question is asked once before it is timed. `watcher` is called after each that was scored.
+    Each question is asked once before it is timed. `watcher` is called after each scored question.
     """
     scores: dict[str, list[Score]] = {name: [] for name in systems}
     for name, system in systems.items():

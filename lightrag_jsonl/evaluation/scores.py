@@ -1,4 +1,4 @@
-"""What one search found of what it should have, and how sure an average over questions is."""
+"""Scores of one search, and averages over questions with their confidence intervals."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ RECALL_AT = (1, 2, 5, 10)
 ALL_AT = (5, 10)
 RESAMPLES = 2_000
 COVERAGE = 0.95
-YES_OR_NO = frozenset({"", "yes", "no", "是", "不是", "否", "有", "没有"})  # said in any passage
+YES_OR_NO = frozenset({"", "yes", "no", "是", "不是", "否", "有", "没有"})  # found in any passage
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One search: shares of the supporting ids found, by metric; a metric that says nothing is left out.
+    """The scores of one search by metric; metrics that do not apply are left out.
 
-    `recall@k`: of the supporting ids, those among the first k chunks. `all@k`: 1 where none is
-    missing. `answer`: 1 where the answer stands in the first chunks that fit the token budget.
+    `recall@k`: the share of the supporting ids among the first k chunks. `all@k`: 1 if none of them
+    is missing. `answer`: 1 if the answer occurs in the first chunks that fit the token budget.
     """
 
     values: Mapping[str, float]
@@ -32,7 +32,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An average over questions, and where it lies for 95 of 100 such sets of questions."""
+    """An average over questions, and its 95 % confidence interval."""
 
     value: float
     low: float
@@ -40,7 +40,7 @@ class Interval:
 
 
 def score(question: EvalQuestion, chunks: Sequence[Chunk], *, budget: int, seconds: float) -> Score:
-    """How well ranked chunks serve a question; `budget` is in tokens."""
+    """How well ranked chunks answer a question; `budget` is in tokens."""
     values: dict[str, float] = {}
     for count in RECALL_AT:
         found = {name for chunk in chunks[:count] for name in (chunk.id, chunk.document_id)}
@@ -57,8 +57,8 @@ def score(question: EvalQuestion, chunks: Sequence[Chunk], *, budget: int, secon
 def interval(values: Sequence[float], *, seed: int = 0) -> Interval:
     """The mean with its bootstrap interval; the same values and seed give the same interval.
 
-    Percentiles of the means of `RESAMPLES` samples drawn with replacement (Efron, 1979). Values
-    of the same length are resampled alike, so that intervals of two systems can be compared.
+    It is the percentile interval of `RESAMPLES` samples drawn with replacement (Efron, 1979). Value
+    lists of equal length are resampled alike, so that the intervals of two systems can be compared.
     """
     row = np.asarray(values, np.float64)
     if not len(row):
@@ -73,7 +73,7 @@ def interval(values: Sequence[float], *, seed: int = 0) -> Interval:
 
 
 def _folded(chunks: Sequence[Chunk], budget: int) -> str:
-    """The text of the first whole chunks within the budget, folded as answers are."""
+    """The text of the first whole chunks within the budget, folded like answers."""
     parts: list[str] = []
     for chunk in chunks:
         budget -= chunk.tokens

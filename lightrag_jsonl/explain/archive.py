@@ -1,4 +1,4 @@
-"""The traces that one database holds: found, read, shown and exported, with what they rest on."""
+"""The stored traces: finding, loading, showing and exporting them, with the texts they rest on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lightrag_jsonl.text import sanitize
 
 
 def find(connection: sqlite3.Connection, prefix: str) -> str:
-    """The one trace id that begins so, or is it; `NotFoundError` where none or several do."""
+    """The one trace id that begins with `prefix`; `NotFoundError` if there is none, or more than one."""
     prefix = sanitize(prefix)
     ids = traces.found(connection, prefix)
     if prefix in ids:
@@ -27,7 +27,7 @@ def find(connection: sqlite3.Connection, prefix: str) -> str:
 
 
 def load(connection: sqlite3.Connection, trace_id: str) -> Trace:
-    """The stored trace; `CorruptError` where its events cannot be read."""
+    """The stored trace; `CorruptError` if its events cannot be read."""
     stored = traces.events(connection, trace_id)
     try:
         return fold(event_from_json(text) for _, text in stored)
@@ -50,7 +50,7 @@ def exported(
     entity_base: str | None = None,
     predicate_base: str | None = None,
 ) -> str:
-    """A trace as RDF, its entities and predicates under bases of one's own; see `export`."""
+    """A trace as RDF, with the given bases of entities and predicates; see `export`."""
     from lightrag_jsonl.explain.export import export
 
     trace = load(connection, trace_id)

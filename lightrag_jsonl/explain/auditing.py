@@ -1,4 +1,4 @@
-"""Re-checking everything that is stored for explanations: traces, and the texts that they rest on."""
+"""Checks everything stored for explanations again: traces, and the texts they rest on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lightrag_jsonl.storage.documents import StoredDocument
 
 
 def audit(connection: sqlite3.Connection) -> Iterator[Problem]:
-    """Everything that is wrong with stored traces, and with the documents, pages and chunks."""
+    """Everything that is wrong with stored traces, documents, pages and chunks."""
     yield from audit_traces(connection, [row[0] for row in traces.listed(connection)])
     for id in traces.strays(connection):
         yield Problem(id, "events", "they belong to no trace")
@@ -23,7 +23,7 @@ def audit(connection: sqlite3.Connection) -> Iterator[Problem]:
 
 
 def audit_traces(connection: sqlite3.Connection, ids: Iterable[str]) -> Iterator[Problem]:
-    """What is wrong with these traces, as they are stored."""
+    """What is wrong with these traces."""
     library = StoredLibrary(connection)
     for id in ids:
         positions = [position for position, _ in traces.events(connection, id)]
@@ -43,7 +43,7 @@ def audit_traces(connection: sqlite3.Connection, ids: Iterable[str]) -> Iterator
 
 
 def _texts(connection: sqlite3.Connection) -> Iterator[Problem]:
-    """Documents whose pages are not all there, or whose chunks are not their slices of a page."""
+    """Documents with missing pages, or chunks that are not exactly their part of a page."""
     for document in documents.documents(connection):
         for detail in _document_faults(connection, document):
             yield Problem("", "offsets", detail, document.id)

@@ -1,4 +1,4 @@
-"""The `[n]` of an answer, found and resolved to the sentences they rest on, without a model."""
+"""Finds the `[n]` in an answer, and the sentences that support them, without a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lightrag_jsonl.types import Chunk, Citation, Kind
 
 @dataclass(frozen=True, slots=True)
 class Citable:
-    """What a number stood for in the prompt; `label` names it, `chunks` are where it was read."""
+    """What a number stood for in the prompt; `chunks` are where that was read."""
 
     kind: Kind
     label: str
@@ -33,10 +33,10 @@ class Cited:
 def resolve_citations(
     text: str, shown: Mapping[int, Citable], documents: Mapping[str, str] | None = None
 ) -> Cited:
-    """Look up every number the answer cites; `documents` maps ids to titles.
+    """Resolve every number that the answer cites; `documents` maps ids to titles.
 
-    A citation is narrowed to the sentence of its chunk that shares most with the sentence
-    citing it, and stays the whole chunk where none shares enough.
+    A citation is narrowed to the sentence of its chunk that shares most terms with the citing
+    sentence; if no sentence shares enough, it is the whole chunk.
     """
     citations: dict[Citation, None] = {}
     invented: dict[int, None] = {}
@@ -72,7 +72,7 @@ _FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 
 
 def _claims(text: str) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Each sentence that markers support, without them, and their numbers, each once."""
+    """Each sentence that citation marks support, without the marks, and the numbers in them."""
     marks = markers(text)
     spans = sentence_spans(text) if marks else []
     starts = [start for start, _ in spans]
@@ -90,7 +90,7 @@ def _claims(text: str) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _handed_back(text: str, spans: Sequence[tuple[int, int]], index: int) -> int:
-    """Where the markers end that open a sentence but belong to the one before: "A claim. [1] B"."""
+    """The end of the marks that open a sentence but belong to the previous one: "A claim. [1] B"."""
     start = spans[index][0]
     if index == 0 or "\n" in text[spans[index - 1][1] : start]:
         return start
@@ -99,7 +99,7 @@ def _handed_back(text: str, spans: Sequence[tuple[int, int]], index: int) -> int
 
 
 def _content_terms(claim: str) -> tuple[str, ...]:
-    """What the claim is about: its terms without function words, each once."""
+    """The distinct terms of a claim, without function words."""
     terms = dict.fromkeys(search_terms(claim))
     return tuple(term for term in terms if term not in _FUNCTION_WORDS)
 
@@ -127,10 +127,10 @@ def _citation(
 
 
 class _Matcher:
-    """Finds the sentence of one text that shares most with a claim.
+    """Finds the sentence of a text that shares most with a claim.
 
-    Paragraphs are cut into sentences only where they could hold the best one: a sentence shares
-    no more than its paragraph does. Among equals, rare terms count more, then the earlier wins.
+    A sentence shares no more than its paragraph does, so only paragraphs that could contain the
+    best one are cut into sentences. Among equals the rarer terms decide, then the earlier sentence.
     """
 
     def __init__(self, text: str) -> None:
@@ -156,7 +156,7 @@ class _Matcher:
         return span if enough else (0, len(self._text))
 
     def _homes(self, terms: tuple[str, ...]) -> dict[int, list[tuple[float, list[int]]]]:
-        """For each paragraph the terms it has: what each is worth, and where it stands."""
+        """For each paragraph the claim's terms in it: their values and positions."""
         homes: dict[int, list[tuple[float, list[int]]]] = {}
         for term in terms:
             places = list(_occurrences(self._folded, term))
@@ -170,7 +170,7 @@ class _Matcher:
     def _scored(
         self, paragraph: int, terms: list[tuple[float, list[int]]]
     ) -> list[tuple[int, int, int, float]]:
-        """The paragraph's sentences: start, end, how many terms each has, what these are worth."""
+        """The paragraph's sentences: start, end, number of the claim's terms, and the sum of their values."""
         base = self._starts[paragraph]
         if paragraph not in self._spans:
             self._spans[paragraph] = sentence_spans(self._text[base : self._ends[paragraph]])
@@ -188,7 +188,7 @@ class _Matcher:
 
 
 def _occurrences(folded: str, term: str) -> Iterator[int]:
-    """Where the term stands; a word of a spaced script only as a whole word."""
+    """Where the term occurs; in scripts with spaces, only as a whole word."""
     whole = not is_cjk(term[0])
     at = folded.find(term)
     while at >= 0:
@@ -199,7 +199,7 @@ def _occurrences(folded: str, term: str) -> Iterator[int]:
 
 
 def _folded(text: str) -> str:
-    """Lower case and half width, character for character, so that offsets stay true."""
+    """Lower case and half width, character for character, so that offsets stay valid."""
     half = text.translate(_FULL_WIDTH) if not text.isascii() else text
     folded = half.casefold()
     if len(folded) == len(text):

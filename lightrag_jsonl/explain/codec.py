@@ -1,4 +1,4 @@
-"""Frozen dataclasses to JSON text and back, by their type hints."""
+"""Converts frozen dataclasses to JSON text and back, by their type hints."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def to_json(value: object) -> str:
 
 
 def from_json(kind: type[T], text: str) -> T:
-    """The dataclass that the text holds; absent fields get their defaults, unknown ones are ignored.
+    """The dataclass in the text; missing fields get their defaults, unknown ones are ignored.
 
-    The text may come from anywhere. Raises `ValueError` where it is no JSON or a field's value is
-    of another type than its hint, `TypeError` where a field without a default is absent.
+    The text may come from anywhere. Raises `ValueError` if it is not JSON or a value does not have
+    the type of its field, `TypeError` if a field without a default is missing.
     """
     try:
         value = json.loads(text)
@@ -58,7 +58,7 @@ def _fields(kind: Any) -> tuple[tuple[str, Any], ...]:
 
 
 def _build(kind: Any, value: Any, name: str) -> Any:
-    """The value as its type hint wants it; `name` is that of its field."""
+    """The value converted to its type hint; `name` is the field's name."""
     if kind in _WRITTEN:
         return _checked(value, _WRITTEN[kind], name)
     if kind is datetime:

@@ -1,4 +1,4 @@
-"""The subgraph of a trace as SVG, laid out by forces; equal traces give equal drawings."""
+"""Draws the subgraph of a trace as SVG, with a force-directed layout; equal traces give equal drawings."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from lightrag_jsonl.candidates import Edge
 Points = npt.NDArray[np.float64]
 
 SMALL, LARGE = (560, 320), (920, 540)
-_FEW = 8  # nodes that the small drawing holds, which can be read on a phone without scrolling
+_FEW = 8  # up to so many nodes the drawing is small enough for a phone
 _MARGIN_X, _MARGIN_Y = 96, 44
 _ROUNDS = 160
 _LABEL_WIDTH = 22  # in half-width letters; a Chinese character is two
 _LABEL_GAP = 30
 _DOT, _NAME_TOP, _NAME_BOTTOM = 8, 10, 26  # from a node's center: its rim, its name's two edges
-_MOST_PREDICATES = 16  # beside more lines they would cover each other; a pointer still shows them
+_MOST_PREDICATES = 16  # with more lines, labels would overlap; they are shown on hover only
 _MOST_EDGES = 48  # more cannot be read in one drawing
-_MOST_CHOSEN = 150  # of the chosen ones, which come first; the layout takes a second for these
+_MOST_CHOSEN = 150  # of the chosen edges, which come first; their layout takes about a second
 
 
 def drawn_edges(candidates: Iterable[Edge], selected: frozenset[str]) -> tuple[Edge, ...]:
-    """The edges worth drawing: the first of the chosen ones, then the best of the others."""
+    """The edges worth drawing: chosen ones first, then the best of the others."""
     ordered = sorted(candidates, key=lambda edge: edge.id not in selected)
     return tuple(ordered[: max(_MOST_EDGES, min(len(selected), _MOST_CHOSEN))])
 
@@ -57,7 +57,7 @@ def draw(
 
 
 def layout(count: int, pairs: list[tuple[int, int]], size: tuple[int, int] = LARGE) -> Points:
-    """Positions in the drawing: neighbors attract, all repel, labels are kept apart."""
+    """Positions in the drawing: neighbors attract, all nodes repel, labels are kept apart."""
     if count == 0:
         return np.zeros((0, 2))
     angles = np.arange(count) * 2.399963  # the golden angle: no two starts on one ray
@@ -86,7 +86,7 @@ def _moves(points: Points, adjacent: Points, spring: float, reach: float) -> Poi
 
 
 def _boxed(points: Points, area: tuple[int, int]) -> Points:
-    """Fill the drawing: half by distance, half by order, so that one outlier leaves no desert."""
+    """Scale the points to the area, half by distance and half by rank, so that an outlier leaves no gap."""
     low, high = points.min(axis=0), points.max(axis=0)
     size = np.where(high - low > 1e-6, high - low, 1.0)
     share = np.where(high - low > 1e-6, (points - low) / size, 0.5)
@@ -98,7 +98,7 @@ def _boxed(points: Points, area: tuple[int, int]) -> Points:
 
 
 def _apart(points: Points, height: int) -> Points:
-    """Move nodes whose labels would cover each other up and down, within the drawing."""
+    """Move nodes whose labels would overlap up or down, inside the drawing."""
     for _ in range(40):
         moved = False
         order = np.lexsort((points[:, 0], points[:, 1]))
@@ -134,7 +134,9 @@ def _edge(
     length = max(float(np.hypot(*along)), 1.0)
     ahead = along / length
     gaps = _clearance(edge.source, ahead) + 3, _clearance(edge.target, -ahead) + 5
-    fit = min(1.0, 0.7 * length / sum(gaps))  # between close neighbors a line stays a line
+    fit = min(
+        1.0, 0.7 * length / sum(gaps)
+    )  # leave some of the line visible between close neighbors
     first, last = start + ahead * gaps[0] * fit, end - ahead * gaps[1] * fit
     arrow = "arrow-on" if chosen else "arrow"
     words = escape(" — ".join(edge.labels))
@@ -151,7 +153,7 @@ def _edge(
 
 
 def _clearance(name: str, direction: Points) -> float:
-    """How far a line must keep from a node's center: past its dot, and past the name below it."""
+    """How far a line must keep from a node's center: past its dot, and past the label below it."""
     across, down = abs(float(direction[0])), float(direction[1])
     half = 4 + 3.6 * _width(short(name))
     if down <= 0 or _NAME_TOP * across >= half * down:
@@ -169,7 +171,7 @@ def _node(name: str, point: Points, chosen: bool) -> str:
 
 
 def short(label: str) -> str:
-    """The label cut to a width that fits the drawing."""
+    """The label, cut to a width that fits the drawing."""
     if _width(label) <= _LABEL_WIDTH:
         return label
     kept = label[:_LABEL_WIDTH]

@@ -23,12 +23,11 @@ Stage: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One numbered item of the answer's prompt.
+    """A numbered item of the answer's prompt.
 
-    `id` is an edge id, a chunk id or an entity's name; `chunk_ids` are where the item was read
-    (a chunk's own id for a chunk); `text` is what was shown of an entity or relation, whose
-    descriptions change as the index grows. A chunk's text is found by its id: characters `start`
-    to `end` of its page were shown.
+    `id` is an edge id, a chunk id or an entity's name. `chunk_ids` are where the item was read (for
+    a chunk, its own id). `text` is what was shown of an entity or relation, whose description may
+    change later. Of a chunk, characters `start` to `end` of its page were shown.
     """
 
     number: int
@@ -50,7 +49,7 @@ class _Event:
 
     @property
     def uri(self) -> Iri:
-        """The record this event tells of."""
+        """The URI of the record that this event is about."""
         return prov.prov_uri(self.stage, self.trace_id)
 
     @property
@@ -59,13 +58,13 @@ class _Event:
         return ()
 
     def to_message(self) -> dict[str, Json]:
-        """The event under the specification's keys."""
+        """The event under the specification's field names."""
         return _message(message_type="explain", explain_id=str(self.uri))
 
 
 @dataclass(frozen=True, slots=True)
 class Session(_Event):
-    """A question was asked; `generation` counts the index's changes so far."""
+    """A question was asked; `generation` is the number of the index's last change."""
 
     stage: ClassVar[Stage] = "session"
     question: str
@@ -84,7 +83,7 @@ class Session(_Event):
 
 @dataclass(frozen=True, slots=True)
 class KeywordsFound(_Event):
-    """What the question is about."""
+    """The question's keywords were found."""
 
     stage: ClassVar[Stage] = "keywords"
     keywords: Keywords
@@ -97,7 +96,7 @@ class KeywordsFound(_Event):
 
 @dataclass(frozen=True, slots=True)
 class Retrieval(_Event):
-    """Every edge of the subgraph, and every chunk that was found directly; best first."""
+    """The edges of the subgraph, and the chunks found directly, were retrieved; best first."""
 
     stage: ClassVar[Stage] = "retrieval"
     mode: Mode
@@ -113,9 +112,10 @@ class Retrieval(_Event):
 
 @dataclass(frozen=True, slots=True)
 class Selection(_Event):
-    """The edges and chunks chosen for the answer, and all that its prompt will show, by number.
+    """The edges and chunks for the answer were chosen; `shown` is all that its prompt contains.
 
-    `fallback` tells that rank decided in the model's place, `error` why the model could not.
+    With `fallback` rank decided instead of the model; `error` says why the model could not be
+    asked.
     """
 
     stage: ClassVar[Stage] = "selection"
@@ -137,7 +137,7 @@ class Selection(_Event):
 
 @dataclass(frozen=True, slots=True)
 class AnswerChunk(_Event):
-    """A piece of the answer as it is written; the last one ends the stream."""
+    """A piece of the answer was written; the last one ends the stream."""
 
     stage: ClassVar[Stage] = "chunk"
     text: str
@@ -153,10 +153,10 @@ class AnswerChunk(_Event):
 
 @dataclass(frozen=True, slots=True)
 class Answered(_Event):
-    """The whole answer, its citations resolved; `invented` are cited numbers that were not shown.
+    """The whole answer, with resolved citations; `invented` are cited numbers that were not shown.
 
-    `reused` tells that it was written for an earlier question, from what is shown here, `truncated`
-    that the model stopped at its token limit.
+    With `reused` it was written for an earlier question, from what is shown here. With `truncated`
+    the model stopped at its token limit.
     """
 
     stage: ClassVar[Stage] = "answer"
@@ -176,7 +176,7 @@ class Answered(_Event):
 class End(_Event):
     """The end of the session, exactly one: with the sources in words, or with the error.
 
-    `usage` is what was paid for no answer.
+    `usage` is what was paid if there is no answer.
     """
 
     stage: ClassVar[Stage] = "end"

@@ -73,16 +73,16 @@ PHRASES: Mapping[Language, Mapping[str, str]] = {
     },
 }
 
-_LONG = 600  # characters; a longer chunk that is cited whole is tinted, not marked
+_LONG = 600  # characters; longer chunks that are cited whole are tinted instead of marked
 
 
 def trace_page(trace: Trace, sources: Sources, *, language: str = "en") -> str:
-    """The page; it fetches nothing, and runs no script but its own."""
+    """The page; it loads nothing, and runs no script but its own."""
     return sanitize(_Page(trace, sources, PHRASES[known_language(language)]).render())
 
 
 class _Page:
-    """The parts of one page; every text goes through `escape` on its way in."""
+    """The parts of one page; every text passes through `escape`."""
 
     def __init__(self, trace: Trace, sources: Sources, words: Mapping[str, str]) -> None:
         self.trace = trace
@@ -151,7 +151,7 @@ class _Page:
             yield self._say("rejected", reasons=", ".join(reasons))
 
     def _paragraphs(self, text: str) -> Iterator[str]:
-        """The answer: paragraphs, headings, bold words, and each number a link."""
+        """The answer as paragraphs, headings and bold words, with a link for each number."""
         marks = markers(text)
         starts = [mark.start for mark in marks]
         for found in re.finditer(r"\S(?:.|\n(?!\s*\n))*", text):
@@ -169,7 +169,7 @@ class _Page:
     def _pieces(
         self, text: str, start: int, end: int, marks: Iterable[Marker]
     ) -> list[tuple[bool, str]]:
-        """HTML in pieces; the flag tells words of the answer from links."""
+        """Pieces of HTML; the flag distinguishes words of the answer from links."""
         pieces = []
         for mark in marks:
             pieces.append((True, escape(text[start : mark.start])))
@@ -226,7 +226,7 @@ class _Page:
         return self._section("shown", f'<ul class="card shown">{items}</ul>')
 
     def _item(self, item: Shown) -> str:
-        """One numbered item; it carries what the panel needs to open it."""
+        """One numbered item, with what the panel needs to open it."""
         cards = " ".join(self.cards[name] for name in item.chunk_ids if name in self.cards)
         note = item.text
         if lost := [name for name in item.chunk_ids if name not in self.cards]:
@@ -252,9 +252,9 @@ class _Page:
         return self._section("sources", cards)
 
     def _marked(self, chunk_id: str) -> str:
-        """The chunk's text, cut where a citation begins or ends, each cited part with its numbers.
+        """The chunk's text, cut at the borders of citations; each cited part has their numbers.
 
-        A long chunk that is cited whole is only tinted (`data-w`): all of it marked tells nothing.
+        A long chunk that is cited whole is only tinted (`data-w`).
         """
         chunk = self.sources.chunks[chunk_id]
         size = len(chunk.text)
@@ -291,7 +291,7 @@ class _Page:
 
 
 def _mark(piece: str, over: Iterable[tuple[bool, int]]) -> str:
-    """A piece under some citations; the flag tells those of the whole chunk."""
+    """A piece that is cited; the flag marks citations of the whole chunk."""
     names: dict[bool, dict[str, None]] = {False: {}, True: {}}
     for whole, number in over:
         names[whole][str(number)] = None
@@ -303,7 +303,7 @@ def _mark(piece: str, over: Iterable[tuple[bool, int]]) -> str:
 
 
 def _bold(pieces: list[tuple[bool, str]]) -> str:
-    """Turn pairs of `**` in the answer's words into bold; an odd one stays as it is."""
+    """Turn pairs of `**` in the answer's words into bold; an unpaired one stays as it is."""
     pairs = sum(piece.count("**") for words, piece in pieces if words) // 2 * 2
     seen = 0
     html: list[str] = []

@@ -1,4 +1,4 @@
-"""The index as the place where a trace's ids are looked up, and an answer's numbers resolved."""
+"""Looks up a trace's ids in the index, and resolves the citations of an answer."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from lightrag_jsonl.storage import documents
 from lightrag_jsonl.storage.database import Database
 from lightrag_jsonl.types import Chunk, Context, Entity, Page, Relation
 
-CITED_CHUNKS = 5  # of an entity or relation: where it was first read
-REMEMBERED = 2_000  # chunks and documents that are kept at hand
-REMEMBERED_CHARACTERS = 50_000_000  # of pages
+CITED_CHUNKS = 5  # an entity or relation is cited by the first so many chunks
+REMEMBERED = 2_000  # cached chunks and documents
+REMEMBERED_CHARACTERS = 50_000_000  # of cached pages
 
 Item: TypeAlias = Entity | Relation | Chunk
 
 
 class StoredLibrary:
-    """Looks ids up in one read transaction (the `Library` protocol), each mostly once."""
+    """Looks up ids in one read transaction (the `Library` protocol), with a cache."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -32,7 +32,7 @@ class StoredLibrary:
         self._documents: dict[str, SourceDocument | None] = {}
 
     def chunk(self, chunk_id: str) -> Chunk | None:
-        """The chunk as it is stored, or None."""
+        """The stored chunk, or None."""
         if chunk_id not in self._chunks:
             if len(self._chunks) >= REMEMBERED:
                 self._chunks.clear()
@@ -53,7 +53,7 @@ class StoredLibrary:
         return self._pages[place]
 
     def document(self, document_id: str) -> SourceDocument | None:
-        """What is known of a document, or None."""
+        """A document's description, or None."""
         if document_id not in self._documents:
             if len(self._documents) >= REMEMBERED:
                 self._documents.clear()
@@ -63,14 +63,14 @@ class StoredLibrary:
 
 
 def described(stored: documents.StoredDocument) -> SourceDocument:
-    """A stored document without its text."""
+    """A stored document as a `SourceDocument`."""
     kind = mimetypes.guess_type(stored.source)[0] if stored.source else None
     media_type = kind or "text/plain"
     return SourceDocument(stored.id, stored.title, stored.source, stored.date, media_type)
 
 
 def cite(database: Database, text: str, context: Context) -> Cited:
-    """The citations of an answer written from `context`; only what it cites is looked up."""
+    """The citations of an answer written from `context`; only cited items are looked up."""
     items: list[Item] = [*context.entities, *context.relations, *context.chunks]
     shown = dict(enumerate(items, 1))
     wanted = {number for mark in markers(text) for number in mark.numbers}
@@ -83,7 +83,7 @@ def cite(database: Database, text: str, context: Context) -> Cited:
 
 
 def _read_in(item: Item) -> tuple[str, ...]:
-    """The first chunks that a fact was read in."""
+    """The first chunks in which a fact was read."""
     return () if isinstance(item, Chunk) else item.chunk_ids[:CITED_CHUNKS]
 
 

@@ -1,4 +1,4 @@
-"""The chain from a document down to the facts read from it, and from a fact up to its documents."""
+"""Traces the origin of facts: from a document to the facts read from it, and back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ChunkFacts:
 
 @dataclass(frozen=True, slots=True)
 class DocumentOrigins:
-    """A document with its pages and chunks in order, and the queries that were shown some of it."""
+    """A document with its pages and chunks in order, and the queries that were shown part of it."""
 
     document: SourceDocument
     pages: tuple[Page, ...]
@@ -65,9 +65,9 @@ def document_origins(connection: sqlite3.Connection, document_id: str) -> Docume
 def edge_origins(
     connection: sqlite3.Connection, source: str, predicate: str, target: str
 ) -> EdgeOrigins:
-    """Where an edge was read; its ends are found by any spelling, its predicate by any keyword.
+    """Where an edge was read; ends are found by any spelling, the predicate by any of its keywords.
 
-    `NotFoundError` says what there is instead.
+    `NotFoundError` says what exists instead.
     """
     relation = _relation(connection, source, target)
     keys = {name_key(word) for word in (relation.predicate, *relation.keywords)}
@@ -114,7 +114,7 @@ def _stated(connection: sqlite3.Connection, row: int, chunk: Chunk) -> Iterator[
 
 
 def _resting_on(connection: sqlite3.Connection, chunk_ids: set[str]) -> set[str]:
-    """The queries whose selection names one of the chunks."""
+    """The queries whose selection contains one of the chunks."""
     return {
         id
         for id, event in traces.selections(connection)
@@ -123,7 +123,7 @@ def _resting_on(connection: sqlite3.Connection, chunk_ids: set[str]) -> set[str]
 
 
 def _choosing(connection: sqlite3.Connection, edge: Edge) -> set[str]:
-    """The queries that chose an edge of these labels, whatever the length of its id was."""
+    """The queries that chose an edge with these labels, whatever the length of its id."""
     chosen = set()
     for id, text in traces.selections(connection):
         if edge.id[:ID_LENGTH] not in text:

@@ -1,4 +1,4 @@
-"""What a query leaves behind in PROV-O: the URIs of its records and the triples of each."""
+"""The records of a query in PROV-O: their URIs, and the triples of each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ STARTED = Iri(PROV + "startedAtTime")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 EDGELESS: frozenset[Mode] = frozenset({"naive", "bypass"})
-WITH_CHUNKS: frozenset[Mode] = frozenset({"naive", "mix", "walk"})  # found on their own
+WITH_CHUNKS: frozenset[Mode] = frozenset(
+    {"naive", "mix", "walk"}
+)  # modes that retrieve chunks directly
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Bases:
                 raise ConfigError(f"the base of a URI begins with its scheme, unlike {base!r}")
 
     def triple(self, edge: Edge) -> Triple:
-        """The fact itself, as URIs."""
+        """The fact itself, as a triple of URIs."""
         return Triple(
             self.entity_uri(edge.source),
             self.predicate_uri(edge.predicate),
@@ -71,7 +73,7 @@ def tg(name: str) -> Iri:
 
 
 def encoded(key: str) -> str:
-    """A key percent-encoded, so that it can stand anywhere in a URI."""
+    """A key, percent-encoded for use anywhere in a URI."""
     return quote(key, safe="", errors="replace")
 
 
@@ -81,12 +83,12 @@ def session_uri(trace_id: str) -> Iri:
 
 
 def prov_uri(kind: str, trace_id: str) -> Iri:
-    """The URI of a step: `kind` is keywords, retrieval, selection or answer."""
+    """The URI of a step; `kind` is keywords, retrieval, selection or answer."""
     return Iri(f"urn:trustgraph:prov:{kind}:{encoded(trace_id)}")
 
 
 def edge_uri(trace_id: str, index: int) -> Iri:
-    """The URI of a query's choice of one edge, the `index`th it chose, from 0."""
+    """The URI of the choice of one edge: the `index`th that a query chose, from 0."""
     return Iri(f"urn:trustgraph:prov:edge:{encoded(trace_id)}:{index}")
 
 
@@ -112,14 +114,14 @@ def session_triples(trace_id: str, question: str, started_at: datetime) -> tuple
 
 
 def keyword_triples(trace_id: str, concepts: Iterable[str]) -> tuple[Triple, ...]:
-    """Type, label, origin, and one concept a keyword."""
+    """Type, label, origin, and one concept for each keyword."""
     uri = prov_uri("keywords", trace_id)
     head = entity_triples(uri, "Keywords", GENERATED, session_uri(trace_id))
     return (*head, *(Triple(uri, tg("concept"), Literal(word)) for word in dict.fromkeys(concepts)))
 
 
 def retrieval_triples(trace_id: str, mode: Mode, edges: int, chunks: int) -> tuple[Triple, ...]:
-    """Type, label, origin, and how many edges and chunks there were, if the mode looks for them."""
+    """Type, label, origin, and the numbers of edges and (if the mode finds them directly) of chunks."""
     uri = prov_uri("retrieval", trace_id)
     found = list(entity_triples(uri, "Retrieval", GENERATED, session_uri(trace_id)))
     if mode not in EDGELESS:
@@ -137,7 +139,7 @@ def selection_triples(
     fallback: bool = False,
     bases: Bases | None = None,
 ) -> tuple[Triple, ...]:
-    """Type, label, origin, one link a chosen edge and chunk, two triples for each edge."""
+    """Type, label, origin, a link for each chosen edge and chunk, and two triples for each edge."""
     uri = prov_uri("selection", trace_id)
     found = list(entity_triples(uri, "Selection", DERIVED, prov_uri("retrieval", trace_id)))
     for index, chosen in enumerate(edges):
@@ -168,7 +170,7 @@ def integer(value: int) -> Literal:
 
 
 def xsd_time(moment: datetime) -> str:
-    """The moment in UTC; one without a zone is taken to be in UTC already."""
+    """The moment in UTC; a moment without a time zone is taken as UTC."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return aware.astimezone(UTC).isoformat().replace("+00:00", "Z")
 

@@ -20,20 +20,20 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 class Iri(str):
-    """An IRI; what may not stand in one is percent-encoded when it is written."""
+    """An IRI; characters that are not allowed in one are percent-encoded when it is written."""
 
     __slots__ = ()
 
 
 class Literal(NamedTuple):
-    """A literal; no datatype means a plain string."""
+    """A literal; without a datatype it is a plain string."""
 
     value: str
     datatype: str = ""
 
 
 class Triple(NamedTuple):
-    """A statement; as the object of another one it is a quoted triple term."""
+    """A statement; as the object of another one it is a triple term."""
 
     subject: Iri
     predicate: Iri
@@ -41,7 +41,7 @@ class Triple(NamedTuple):
 
 
 class Quad(NamedTuple):
-    """A statement in a named graph, or in the default graph where `graph` is None."""
+    """A statement in a named graph; in the default graph if `graph` is None."""
 
     triple: Triple
     graph: Iri | None = None
@@ -67,7 +67,7 @@ def serialize(
 
 
 def to_nquads(quads: Iterable[Quad], *, rdf: Version = "1.2") -> str:
-    """Write N-Quads, sorted, each line once."""
+    """N-Quads, sorted, each line once."""
     if rdf == "1.1":
         quads = reified(quads)
     lines = {_quad_line(quad, star=rdf == "star") for quad in quads}
@@ -75,7 +75,7 @@ def to_nquads(quads: Iterable[Quad], *, rdf: Version = "1.2") -> str:
 
 
 def reified(quads: Iterable[Quad]) -> Iterator[Quad]:
-    """RDF 1.1: each quoted triple becomes an `rdf:Statement` node, named by what it says."""
+    """For RDF 1.1: each triple term becomes an `rdf:Statement` node, named by what it says."""
     for (subject, predicate, thing), graph in quads:
         if not isinstance(thing, Triple):
             yield Quad(Triple(subject, predicate, thing), graph)
@@ -141,7 +141,7 @@ def _by_pyoxigraph(nquads: str, format: Format, prefixes: Mapping[str, str]) -> 
         ) from missing
     names = {"turtle": RdfFormat.TURTLE, "trig": RdfFormat.TRIG, "jsonld": RdfFormat.JSON_LD}
     quads = list(parse(nquads, RdfFormat.N_QUADS))
-    # Turtle has no graphs: their triples, each once, in order.
+    # Turtle has no graphs: the triples of all, without repetitions, in order.
     triples = dict.fromkeys(quad.triple for quad in quads)
     written = serialize(
         triples if format == "turtle" else quads,
@@ -153,6 +153,6 @@ def _by_pyoxigraph(nquads: str, format: Format, prefixes: Mapping[str, str]) -> 
 
 
 def _starred(text: str) -> str:
-    """RDF 1.2's `<<( s p o )>>` in the older notation, leaving literals and IRIs alone."""
+    """RDF 1.2's `<<( s p o )>>` in the older notation, without touching literals and IRIs."""
     older = {"<<(": "<<", ")>>": ">>"}
     return _TOKENS.sub(lambda token: older.get(token.group(), token.group()), text)

@@ -1,4 +1,4 @@
-"""Watches a question being answered: makes the events, and has each stored as it happens."""
+"""Records how a question is answered: makes the events, and stores each as it happens."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ log = logging.getLogger(__name__)
 class Recorder:
     """Records one query (the `Observer` of the query pipeline).
 
-    Events are handed to the writing thread as they happen. With a `listener` each is on disk
-    before the listener hears of it; without one only the end is waited for. A listener that
-    raises is logged once and no longer told; where an event cannot be stored, that is logged, and
-    none after it is: the trace stays incomplete. The answer never suffers.
+    Events go to the writing thread as they happen. With a `listener`, each event is on disk before
+    the listener gets it; without one, only the end is waited for. If a listener raises, that is
+    logged once and it gets no further events. If an event cannot be stored, that is logged, no
+    further ones are stored, and the trace stays incomplete. The answer is given in any case.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Recorder:
         self._retrieved: frozenset[str] = frozenset()
         self._sources: tuple[str, ...] = ()
         self._ended = False
-        self._lost = False  # an event could not be stored
+        self._lost = False  # whether an event could not be stored
 
     @property
     def trace_id(self) -> str:
@@ -74,13 +74,13 @@ class Recorder:
 
     @property
     def generation(self) -> int:
-        """How many changes the index had seen when the question was asked."""
+        """The number of the index's last change when the question was asked."""
         return self._session.generation
 
     async def begin(self) -> None:
-        """Record that the question was asked.
+        """Store that the question was asked, before anything is paid for.
 
-        Before anything is paid for: a listener's question that cannot be stored is a `StorageError`.
+        Raises `StorageError` if there is a listener and this cannot be stored.
         """
         session = self._session
         await self._store(
@@ -99,11 +99,11 @@ class Recorder:
     # ── what the pipeline tells ─────────────────────────────────────────────────
 
     async def keywords_found(self, keywords: Keywords) -> None:
-        """What the question is about."""
+        """Record the keywords."""
         await self._add(KeywordsFound(self.trace_id, keywords))
 
     async def retrieved(self, relations: Sequence[Relation], chunks: Sequence[Chunk]) -> None:
-        """Everything that could be shown, best first."""
+        """Record everything that was found, best first."""
         edges = candidate_edges(relations)
         self._by_labels = {edge.labels: edge for edge in edges}
         names = tuple(chunk.id for chunk in chunks)
@@ -111,7 +111,7 @@ class Recorder:
         await self._add(Retrieval(self.trace_id, self._session.mode, edges, names))
 
     async def selected(self, selection: EdgeSelection, context: Context) -> None:
-        """What was chosen, and what the model reads."""
+        """Record what was chosen, and what the model reads."""
         names = (chunk.id for chunk in context.chunks if chunk.id in self._retrieved)
         self._sources = tuple(
             dict.fromkeys(
@@ -133,11 +133,11 @@ class Recorder:
         )
 
     async def piece(self, text: str) -> None:
-        """A piece of the answer: told, not stored (the whole answer is)."""
+        """Pass on a piece of the answer without storing it; the whole answer is stored at the end."""
         await self._tell(AnswerChunk(self.trace_id, text))
 
     async def answered(self, answer: Answer, *, reused: bool = False) -> None:
-        """The whole answer, and the end."""
+        """Record the whole answer, and the end."""
         await self._tell(AnswerChunk(self.trace_id, "", end_of_stream=True))
         told = answer.text, answer.citations, answer.invented, answer.usage
         await self._add(Answered(self.trace_id, *told, reused, answer.truncated))
@@ -145,7 +145,7 @@ class Recorder:
         await self._end(End(self.trace_id, self._clock(), cited or self._sources))
 
     async def failed(self, error: BaseException) -> None:
-        """No answer came of it; a cancelled query stays incomplete."""
+        """Record the error that ended the query; a cancelled query stays incomplete."""
         if isinstance(error, asyncio.CancelledError | GeneratorExit):
             return
         text = str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""The stored texts behind a trace: what its ids resolve to today, and what has been deleted since."""
+"""The stored texts behind a trace: what its ids refer to now, and what was deleted since."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lightrag_jsonl.types import Chunk, Page
 
 @dataclass(frozen=True, slots=True)
 class SourceDocument:
-    """What is known about a document besides its text."""
+    """A document's description, without its text."""
 
     id: str
     title: str | None = None
@@ -23,7 +23,7 @@ class SourceDocument:
 
     @property
     def name(self) -> str:
-        """What a reader knows it by; a title that came from a file's name is told as the file's."""
+        """What readers know it by; if the title came from a file's name, the file's full name."""
         file = PurePath(self.source).name if self.source else ""
         if file and self.title == PurePath(file).stem:
             return file
@@ -31,7 +31,7 @@ class SourceDocument:
 
 
 class Library(Protocol):
-    """Where ids are looked up; None means that it is not stored (any more)."""
+    """Looks up ids; None means that something is not stored (any more)."""
 
     def chunk(self, chunk_id: str) -> Chunk | None:
         """A chunk by its id."""
@@ -42,15 +42,15 @@ class Library(Protocol):
         ...
 
     def document(self, document_id: str) -> SourceDocument | None:
-        """What is known of a document."""
+        """A document's description."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The chunks, pages and documents behind a trace, by id; a deleted one is absent.
+    """The chunks, pages and documents behind a trace, by id; deleted ones are missing.
 
-    A page is found by its document's id, then by its number.
+    Pages are found by their document's id, then by their number.
     """
 
     chunks: Mapping[str, Chunk] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Sources:
     documents: Mapping[str, SourceDocument] = field(default_factory=dict)
 
     def deleted(self, trace: Trace) -> tuple[str, ...]:
-        """The chunks of the trace that are gone."""
+        """The chunks of the trace that were deleted."""
         return tuple(name for name in trace.chunk_ids if name not in self.chunks)
 
     def where(self, chunk_id: str) -> str:

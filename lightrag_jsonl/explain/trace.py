@@ -1,4 +1,4 @@
-"""A trace: how one answer came about, folded from the events of its query."""
+"""A trace: how one answer came about, assembled from the events of its query."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ from lightrag_jsonl.types import Citation, Keywords, Mode, Rejection, Usage
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Everything on record about one query.
+    """Everything recorded about one query.
 
-    `stages` are the steps that were reached: a query that was killed keeps what it had.
-    `candidates` and `retrieved_chunks` are what was found, `selected` and `selected_chunks`
-    what was chosen, `shown` what the answer's prompt held. `selection_error` is why the model
-    could not choose. `answer` is None until it is whole; `reused`, it was written for an earlier
-    question; `truncated`, the model stopped at its token limit.
+    - `stages`: the steps that were reached, also by a query that was killed.
+    - `candidates`, `retrieved_chunks`: what was found. `selected`, `selected_chunks`: what was
+      chosen; `selection_error` says why the model could not choose. `shown`: the items of the
+      answer's prompt.
+    - `answer`: None until it is whole. `reused`: it was written for an earlier question.
+      `truncated`: the model stopped at its token limit.
     """
 
     id: str
@@ -67,7 +68,7 @@ class Trace:
 
     @property
     def chunk_ids(self) -> tuple[str, ...]:
-        """Every chunk that stands behind what was selected, shown or cited, each once."""
+        """Every chunk behind what was selected, shown or cited, without repetitions."""
         found = [name for chosen in self.selected for name in chosen.edge.chunk_ids]
         found += self.selected_chunks
         found += [name for item in self.shown for name in item.chunk_ids]
@@ -76,7 +77,7 @@ class Trace:
 
 
 def begin(session: Session) -> Trace:
-    """The trace of a query that has only just begun."""
+    """The trace of a query that has just begun."""
     return Trace(
         session.trace_id, session.question, session.mode, session.started_at, session.generation
     )
@@ -119,7 +120,7 @@ def apply(trace: Trace, event: Event) -> Trace:
 
 
 def fold(events: Iterable[Event]) -> Trace:
-    """The trace that the events of one query tell, the session first."""
+    """The trace made from the events of one query; the first must be its session."""
     remaining = iter(events)
     first = next(remaining, None)
     if not isinstance(first, Session):
@@ -131,7 +132,7 @@ def fold(events: Iterable[Event]) -> Trace:
 
 
 def selection_of(trace: Trace) -> Selection:
-    """The event that told of the trace's selection."""
+    """The event with the trace's selection."""
     return Selection(
         trace.id,
         trace.method or "score",
@@ -151,17 +152,17 @@ def trace_to_json(trace: Trace) -> str:
 
 
 def trace_from_json(text: str) -> Trace:
-    """The trace that `trace_to_json` wrote; `ValueError` or `TypeError` where it did not."""
+    """The trace in text written by `trace_to_json`; `ValueError` or `TypeError` for any other text."""
     return from_json(Trace, text)
 
 
 def event_to_json(event: Event) -> str:
-    """The event as one line of JSON; its stage, the first key, tells which it is."""
+    """The event as one line of JSON; the first key, its stage, tells its type."""
     return f'{{"stage":"{event.stage}","event":{to_json(event)}}}'
 
 
 def event_from_json(text: str) -> Event:
-    """The event that `event_to_json` wrote; `ValueError` or `TypeError` where it did not."""
+    """The event in text written by `event_to_json`; `ValueError` or `TypeError` for any other text."""
     stage, _, body = text[len('{"stage":"') : -1].partition('","event":')
     if stage not in _EVENTS:
         raise ValueError(f"there is no stage {stage[:40]!r}")

@@ -1,4 +1,4 @@
-"""Re-checking a stored trace against what is stored today, without a model."""
+"""Checks a stored trace against what is stored now, without a model."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from lightrag_jsonl.types import Chunk, Citation, Page
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A fault: which check found it, and what it found.
+    """A fault: the check that found it, and a description.
 
-    It is a trace's, or (`trace_id` is "") one of the texts of a document.
+    It concerns a trace, or, if `trace_id` is "", the texts of a document.
     """
 
     trace_id: str
@@ -30,7 +30,7 @@ class Problem:
 
 
 def verify(trace: Trace, library: Library) -> tuple[Problem, ...]:
-    """Every fault of the trace; a deleted source is none, nor is a step a failed query never reached."""
+    """All faults of the trace. Deleted sources, and steps that a failed query did not reach, are none."""
     return tuple(
         Problem(trace.id, name, detail)
         for name, check in _CHECKS.items()
@@ -46,7 +46,7 @@ _NEEDED_WITHOUT_SEARCH: tuple[Stage, ...] = ("session", "answer", "end")
 
 
 def _chain(trace: Trace, library: Library) -> Iterator[str]:
-    """The stages come in order; a complete query has them all, a failed one its error."""
+    """The stages are in order; a complete query has all of them, a failed one has its error."""
     if list(trace.stages) != [stage for stage in _ORDER if stage in trace.stages]:
         yield f"stages out of order: {', '.join(trace.stages)}"
     yield from (f"no {stage} on record" for stage in _missing(trace))
@@ -57,7 +57,7 @@ def _chain(trace: Trace, library: Library) -> Iterator[str]:
 
 
 def _missing(trace: Trace) -> list[Stage]:
-    """The stages that must come before the last one reached, but for those of a failed query."""
+    """The stages that must come before the last one reached, except those that a failed query skips."""
     needed = _NEEDED if trace.mode != "bypass" else _NEEDED_WITHOUT_SEARCH
     reached = [stage for stage in trace.stages if stage != "end"]
     last = "end" if trace.status == "complete" else (reached or ["session"])[-1]
@@ -66,7 +66,7 @@ def _missing(trace: Trace) -> list[Stage]:
 
 
 def _edges(trace: Trace, library: Library) -> Iterator[str]:
-    """Every edge has a chunk and the id its labels give; what was selected was a candidate."""
+    """Every edge has a chunk, and the id that follows from its labels; selected edges were candidates."""
     candidates = {edge.id: edge for edge in trace.candidates}
     if len(candidates) < len(trace.candidates):
         yield "two candidates share an id"
@@ -84,7 +84,7 @@ def _edges(trace: Trace, library: Library) -> Iterator[str]:
 
 
 def _shown(trace: Trace, library: Library) -> Iterator[str]:
-    """What was shown has numbers of its own, chunks, and, if it is an edge, was a candidate."""
+    """Shown items have distinct numbers and chunks; shown edges were candidates."""
     candidates = {edge.id for edge in trace.candidates}
     numbers = [item.number for item in trace.shown]
     if len(set(numbers)) < len(numbers):
@@ -100,7 +100,7 @@ def _shown(trace: Trace, library: Library) -> Iterator[str]:
 
 
 def _offsets(trace: Trace, library: Library) -> Iterator[str]:
-    """Every chunk that still exists is exactly its slice of its page."""
+    """Every chunk that still exists is exactly its part of its page."""
     named = [name for edge in trace.candidates for name in edge.chunk_ids]
     for name in dict.fromkeys([*trace.chunk_ids, *named, *trace.retrieved_chunks]):
         chunk = library.chunk(name)
@@ -109,7 +109,7 @@ def _offsets(trace: Trace, library: Library) -> Iterator[str]:
 
 
 def chunk_fault(chunk: Chunk, page: Page | None) -> str:
-    """What is wrong with a chunk's place: "" where it is exactly its slice of its page."""
+    """What is wrong with a chunk's place; "" if it is exactly its part of its page."""
     if page is None:
         return f"is on page {chunk.page} of {chunk.document_id}, which is not stored"
     if page.text[chunk.start : chunk.end] != chunk.text or not chunk.text:
@@ -124,7 +124,7 @@ def _offset_fault(chunk: Chunk, library: Library) -> str:
 
 
 def _citations(trace: Trace, library: Library) -> Iterator[str]:
-    """Every citation points at something that was shown, inside its chunk, word for word."""
+    """Every citation refers to something that was shown, lies inside its chunk, and is quoted exactly."""
     shown = {item.number: item for item in trace.shown}
     for citation in trace.citations:
         item = shown.get(citation.number)
@@ -153,7 +153,7 @@ def _citation_fault(citation: Citation, chunk: Chunk | None) -> str:
 
 
 def _answer(trace: Trace, library: Library) -> Iterator[str]:
-    """A query that says it was answered has its answer's text; who had nothing to say cites nothing."""
+    """An answered query has the text of its answer; an answer that nothing was found cites nothing."""
     empty = not (trace.answer or "").strip()
     lost = trace.answer is None or (empty and (trace.citations or trace.invented))
     if "answer" in trace.stages and lost:

@@ -1,4 +1,4 @@
-"""Is what is stored what it was made from: the ids of chunks, and every row of the graph."""
+"""Checks that stored data still follows from what it was derived from: chunk ids, and the graph's rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lightrag_jsonl.storage.documents import chunk_times
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.text import name_key
 
-SHOWN = 5  # rows named where many are wrong
+SHOWN = 5  # at most so many wrong rows are named
 BATCH = 1_000
 ENTITY_FIELDS = ("key", "names", "types", "attributes", "mentions", "name", "type", "created_at")
 RELATION_FIELDS = (
@@ -41,7 +41,7 @@ RELATION_FIELDS = (
 
 @dataclass(slots=True)
 class _Fold:
-    """The graph as its claims give it; descriptions aside, which models have a part in."""
+    """The graph as a fresh fold of its claims gives it, without the descriptions (models write those)."""
 
     entities: dict[int, EntityRow]
     relations: dict[int, RelationRow]
@@ -49,7 +49,7 @@ class _Fold:
 
 
 def id_problems(connection: sqlite3.Connection) -> list[str]:
-    """Where chunks have other ids than their documents and places give; empty where nowhere."""
+    """Chunks whose id does not follow from their document and place, in words; empty if there are none."""
     wrong = 0
     for document in documents.documents(connection):
         for chunk in documents.chunks_of(connection, [document.row]).values():
@@ -58,7 +58,7 @@ def id_problems(connection: sqlite3.Connection) -> list[str]:
 
 
 def fold_problems(connection: sqlite3.Connection) -> list[str]:
-    """Where entities and relations differ from a fresh fold of their claims; empty where nowhere."""
+    """Entities and relations that differ from a fresh fold of their claims, in words; empty if none do."""
     fold = _fresh(connection)
     found = []
     if fold.strays:
@@ -126,7 +126,7 @@ def _different(
     fresh: Mapping[int, EntityRow] | Mapping[int, RelationRow],
     fields: tuple[str, ...],
 ) -> Iterator[tuple[int, str]]:
-    """Rows of the database that the fold gives otherwise, each with the fields that differ."""
+    """Stored rows that differ from the fresh fold, each with the fields that differ."""
     for id in sorted(stored):
         if id not in fresh:
             yield id, "no claim"

@@ -18,7 +18,7 @@ from lightrag_jsonl.types import Chunk, Document, Page
 def document_pages(document_id: str, document: Document) -> tuple[Page, ...]:
     """The pages given with the document, or its text divided at form feeds; numbered from 1.
 
-    Characters that cannot be stored are replaced, offsets staying what they were.
+    Characters that cannot be stored are replaced one by one, so that offsets stay valid.
     """
     texts = document.pages or document.text.split("\f")
     return tuple(Page(document_id, number, sanitize(text)) for number, text in enumerate(texts, 1))
@@ -27,12 +27,12 @@ def document_pages(document_id: str, document: Document) -> tuple[Page, ...]:
 def chunk_pages(
     pages: Iterable[Page], *, tokenizer: Tokenizer, size: int, overlap: int
 ) -> tuple[Chunk, ...]:
-    """Chunks of at most `size` tokens that repeat up to `overlap` tokens of the one before.
+    """Chunks of at most `size` tokens, each repeating up to `overlap` tokens of the previous one.
 
-    A chunk ends with a paragraph where one ends in its last quarter, else with a sentence, else
-    between words, never inside a character. Together they cover each page but for white space
-    that would fill a chunk alone; a page of white space has none. Only a single character of
-    more than `size` tokens makes a longer chunk.
+    A chunk ends at the end of a paragraph, if there is one in its last quarter, or else of a
+    sentence in its second half, or else between words, never inside a character. The chunks cover
+    each page, except for runs of white space that would fill much of a chunk; blank pages have no
+    chunks. A chunk exceeds `size` only if a single character has more tokens than that.
     """
     return chunks_at(
         (page, span)
@@ -44,17 +44,17 @@ def chunk_pages(
 
 # ── cutting ─────────────────────────────────────────────────────────────────────
 
-# How full a chunk must be to end with a paragraph or a sentence rather than later.
+# The least fill at which a chunk ends with a paragraph, or with a sentence, instead of going on.
 _PARAGRAPH_FILL = 0.75
 _SENTENCE_FILL = 0.5
-_MOST_CHARACTERS = 8  # a token: a text of more than so many for each allowed token is cut
-_WORD_REACH = 40  # characters within which the end of a word is looked for
+_MOST_CHARACTERS = 8  # characters for each token of `size`; longer texts are not tried as one chunk
+_WORD_REACH = 40  # characters in which the end of a word is looked for
 _VISIBLE = re.compile(r"\S")
 _AFTER_WORD = re.compile(r"[\s，、；：,;:]+")
 
 
 def _spans(text: str, tokenizer: Tokenizer, size: int, overlap: int) -> Iterable[Span]:
-    """The chunks of one page: the whole of it where it fits."""
+    """The chunks of one page: a single one if the page fits."""
     if overlap < size and len(text) <= size * _MOST_CHARACTERS:
         tokens = tokenizer.count(text)
         if tokens <= size:
@@ -64,10 +64,11 @@ def _spans(text: str, tokenizer: Tokenizer, size: int, overlap: int) -> Iterable
 
 @dataclass(slots=True)
 class Cutter:
-    """A page divided into segments (sentences, or pieces of long ones) whose tokens are counted.
+    """A page divided into segments (sentences, or pieces of long ones) with known token counts.
 
-    `starts` are where segments begin, then the end of the text; `before[i]` is the number of
-    tokens before `starts[i]`. `sentences` and `paragraphs` are those of them that begin one.
+    `starts` holds where each segment begins, and the end of the text; `before[i]` is the number of
+    tokens before `starts[i]`. `sentences` and `paragraphs` hold where those begin, and the end of
+    the text.
     """
 
     text: str
@@ -93,7 +94,7 @@ class Cutter:
             self.before.append(total)
 
     def fill(self, last: Span, *, until: int, limit: int | None = None) -> Iterator[Span]:
-        """Spans that go on after `last` and cover the text `until` there, none beyond `limit`."""
+        """Spans that follow `last` and cover the text up to `until`; none ends after `limit`."""
         limit = until if limit is None else limit
         while (fresh := self._visible(last.end)) < until:
             start = self._start(last, fresh)
@@ -102,9 +103,9 @@ class Cutter:
             yield last
 
     def _start(self, last: Span, fresh: int) -> int:
-        """Where the chunk after `last` begins: with a sentence or a word before its end."""
+        """Where the chunk after `last` begins: within `last`, at a sentence or a word, for the overlap."""
         if 4 * self._count(last.end, fresh) > self.size:
-            return fresh  # so much white space is not worth a model's attention
+            return fresh  # skip a long run of white space
         if not self.overlap or last.end == last.start:
             return last.end
         goal = self._before(last.end) - self.overlap
@@ -114,11 +115,11 @@ class Cutter:
         return self._word_start(max(last.start + 1, self.starts[max(index - 1, 0)]), last.end)
 
     def _is_neat(self, index: int, goal: int) -> bool:
-        """Whether starting at a segment loses less than half of the overlap."""
+        """Whether a start at this segment keeps at least half of the overlap."""
         return 2 * (self.before[index] - goal) <= self.overlap
 
     def _cut(self, start: int, fresh: int, limit: int) -> Span:
-        """A chunk from `start` that ends beyond `fresh`, unless the overlap leaves no room."""
+        """A chunk from `start` that ends after `fresh`, unless the overlap leaves no room for that."""
         room = self.size - self._count(start, fresh)
         goal = self._before(fresh) + room
         end = limit
@@ -133,7 +134,7 @@ class Cutter:
         return Span(start, end, tokens)
 
     def _neat_end(self, fresh: int, furthest: int, room: int) -> int:
-        """The best end up to the furthest: of a paragraph, of a sentence, of a segment."""
+        """The best end up to `furthest`: of a paragraph, or else of a sentence, or else of a segment."""
         for starts, share in ((self.paragraphs, _PARAGRAPH_FILL), (self.sentences, _SENTENCE_FILL)):
             end = starts[bisect_right(starts, furthest) - 1]
             if end > fresh and self._before(end) - self._before(fresh) >= share * room:
@@ -141,7 +142,7 @@ class Cutter:
         return furthest
 
     def _forced_end(self, start: int, fresh: int, limit: int) -> int:
-        """An end by the tokenizer's own measure; one character where not even that one fits."""
+        """An end found with the tokenizer; at least one character, even if that alone exceeds `size`."""
         whole = start + len(self.tokenizer.truncate(self.text[start:limit], self.size))
         end = character_boundary(self.text, whole)
         if end < limit:
@@ -153,7 +154,7 @@ class Cutter:
         return _next_boundary(self.text, fresh + 1)
 
     def _word_start(self, low: int, end: int) -> int:
-        """The first start of a word from which at most `overlap` tokens lead to `end`."""
+        """The first start of a word that has at most `overlap` tokens between it and `end`."""
         high = end
         while low < high:
             middle = (low + high) // 2
@@ -166,7 +167,7 @@ class Cutter:
         return min(_next_boundary(self.text, start), end)
 
     def _before(self, position: int) -> int:
-        """The number of tokens before a position, as the sum of its segments'."""
+        """The number of tokens before a position, added up over segments."""
         index = bisect_right(self.starts, position) - 1
         return self.before[index] + self._count(self.starts[index], position)
 
@@ -181,7 +182,9 @@ class Cutter:
 
 
 def _outline(text: str) -> tuple[list[int], list[int]]:
-    """Where sentences and where paragraphs begin; the white space after them is theirs."""
+    """Where sentences and paragraphs begin, and the end of the text; white space belongs to the one
+    before.
+    """
     sentences, paragraphs = [0], [0]
     last = 0
     for start, end in sentence_spans(text):
@@ -195,7 +198,7 @@ def _outline(text: str) -> tuple[list[int], list[int]]:
 
 
 def _segments(text: str, sentences: Sequence[int], size: int) -> list[int]:
-    """The sentence starts, with those of pieces of sentences that may exceed `size` tokens."""
+    """The starts of sentences and, in sentences that may exceed `size` tokens, of pieces of them."""
     grain = max(size // 4, _WORD_REACH)
     starts = [0]
     for start, end in pairwise(sentences):

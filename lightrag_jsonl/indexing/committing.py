@@ -1,4 +1,4 @@
-"""Makes a set of changes visible: folds, describes, embeds, and writes one transaction."""
+"""Makes a set of changes visible: folds claims, describes, embeds, and writes in one transaction."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from lightrag_jsonl.storage.summarized import Earlier, read_summaries
 from lightrag_jsonl.text import digest
 from lightrag_jsonl.types import Chunk, Document, Extraction, Page, Usage
 
-POSITION_BITS = 22  # chunks a document may have, in the order of places
+POSITION_BITS = 22  # of a place: room for the index of a chunk in its document
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
     """A document with its extractions, waiting to become visible.
 
-    `vectors` are those of its chunks that the database has none for. `stored` names the
-    chunks (row ids) that are in the database already, where only some were asked again.
+    `vectors` holds the vectors of chunks that the database has no vector for. On a retry, `stored`
+    holds the row ids of the chunks that were asked about again; otherwise it is empty.
     """
 
     document: Document
@@ -76,9 +76,9 @@ class Committed:
 
 @dataclass(slots=True)
 class _Change:
-    """One transaction in the making; `keys` are those of the vectors of the plan's rows.
+    """One transaction in preparation.
 
-    It was planned at a `generation`.
+    `keys` identify the vectors of the plan's rows. The plan holds for `generation` only.
     """
 
     ready: Sequence[Ready]
@@ -129,10 +129,10 @@ class Committer:
         steps: Steps | None = None,
         put_off: set[Owner] | None = None,
     ) -> Committed:
-        """Make documents visible (each in place of its earlier version) and delete others, visible or
-        waiting, all at once.
+        """Make documents visible, replacing earlier versions, and delete others: all in one transaction.
 
-        No summaries are asked for of those `put_off`, which are added to where no answer was heard.
+        Documents to delete may be visible or waiting. Summaries that are `put_off` are not asked
+        for; those whose answer got lost are added to them.
         """
         steps = steps or Steps()
         describer = Describer(
@@ -150,7 +150,7 @@ class Committer:
     async def rename(
         self, change: Callable[[Aliases], Aliases], keys: Collection[str]
     ) -> Committed:
-        """Change which names stand for which entity; `keys` are all that the change concerns."""
+        """Change which names stand for which entity; `keys` are those of all entities concerned."""
         describer = Describer(self._options, self._tokenizer, summarize=False)
 
         def prepare(connection: sqlite3.Connection) -> _Change:
@@ -165,7 +165,7 @@ class Committer:
         return await self._carry_out(await self._planned(prepare), describer)
 
     async def summarize_due(self, spending: Spending) -> Committed:
-        """Write the summaries that are due without any new claim (after a deletion, or a failure)."""
+        """Write summaries that are due although there is no new claim: after a deletion, or a failed call."""
         describer = Describer(self._options, self._tokenizer, summarize=self._ask.has_model)
 
         def prepare(connection: sqlite3.Connection) -> _Change:
@@ -197,7 +197,7 @@ class Committer:
         steps: Steps | None = None,
         put_off: set[Owner] | None = None,
     ) -> Committed:
-        """Have written what is due, have embedded what is new, and make it all visible at once."""
+        """Write the summaries that are due, embed what is new, and make the whole change visible at once."""
         steps = steps or Steps()
         put_off = set() if put_off is None else put_off
         change.due = [one for one in change.due if (one.kind, one.row.id) not in put_off]
@@ -244,9 +244,9 @@ class Committer:
         steps: Steps,
         put_off: set[Owner],
     ) -> Usage:
-        """Have written what is due; what that cost, also where nothing came of it.
+        """Write the summaries that are due; returns their cost, including that of failed ones.
 
-        `BudgetError` where that ends, once what is in flight has come: it is paid for.
+        `BudgetError` if a limit is reached; the calls in flight are awaited first, as they are paid.
         """
         paid, ended = Paid(spending), list[BudgetError]()
 
@@ -288,7 +288,7 @@ class Committer:
     def _write(
         self, connection: sqlite3.Connection, change: _Change, vectors: Mapping[bytes, Vectors]
     ) -> int:
-        """Write all of a change; the generation that it makes."""
+        """Write the whole change; returns the new generation."""
         snapshot.check_generation(connection, change.generation, self._database.working_dir)
         stored = put_embeddings(connection, vectors)
         if change.aliases is not None:
@@ -353,12 +353,12 @@ class Committer:
         for row in sorted({renewed.document for renewed in change.renewed}):
             documents.set_state(connection, row, documents.state_of(connection, row))
         whole = [one.document.id or "" for one in change.ready if not one.stored]
-        # beside a retried document its next version may wait
+        # of a retried document a newer version may be waiting: it is kept
         pending.drop(connection, [*whole, *change.deleted])
 
 
 def _texts(plan: Plan) -> list[str]:
-    """What the vectors of a plan's entities, then of its relations, stand for."""
+    """The texts to embed for a plan's entities, then for its relations."""
     texts = [entity_text(row) for row in plan.entities.values() if row.mentions]
     return texts + [relation_text(row) for row in plan.relations.values() if row.mentions]
 
@@ -386,7 +386,7 @@ def _number(
         found = len(extraction.entities) + len(extraction.relations)
         failed_now = extraction.state == "failed" and known.state != "failed"
         if extraction.unfinished and (found < known.claims or failed_now):
-            continue  # what was read before is more
+            continue  # keep the earlier reading: it found more
         told = replace(extraction, usage=known.usage + extraction.usage)
         listed.append(StoredChunk(number, row, chunk, ready.created_at, None, told))
         said.append(Said(number, base + chunk.index, ready.created_at, extraction))

@@ -1,4 +1,4 @@
-"""Texts to vectors: each text once, from the cache where it is there, in batches otherwise."""
+"""Turns texts into vectors: each text once, from the database if it is there, otherwise in batches."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ Making: TypeAlias = "asyncio.Future[dict[bytes, Vectors]]"
 
 
 class Embeddings:
-    """Embeds passages with one embedder; vectors are known by the hash of their text."""
+    """Embeds passages with one embedder; vectors are found by the hash of their text."""
 
     def __init__(self, embedder: Embedder, database: Database, *, batch_size: int) -> None:
         self._embedder = embedder
         self._database = database
         self._batch_size = batch_size
         self._remote = bool(getattr(embedder, "remote", False))
-        self._clip: Callable[[str], str] = getattr(embedder, "clip", str)  # as far as it reads
-        self._measured = self._read = False  # the first look may load a model
+        self._clip: Callable[[str], str] = getattr(embedder, "clip", str)  # to the part it reads
+        self._measured = self._read = False  # each first use may load a model
         self._loading = PerLoop(asyncio.Lock)
         self._under_way: PerLoop[dict[bytes, Making]] = PerLoop(dict)
 
     def key(self, text: str) -> bytes:
-        """What identifies the vector of a text: the same for texts that begin alike as far as they are read."""
+        """The key of a text's vector; texts that agree in the part the embedder reads share one."""
         return embeddings.text_key(self._embedder.name, self._clip(text))
 
     async def measured(self) -> None:
-        """Have the embedder find out how long its vectors are, away from the event loop."""
+        """Make the embedder find out the length of its vectors, outside the event loop."""
         if not self._measured:
             await asyncio.to_thread(getattr, self._embedder, "dim")
             self._measured = True
 
     async def keyed(self, texts: Iterable[str]) -> list[tuple[bytes, str]]:
-        """Each text as far as the embedder reads it, with its key."""
+        """For each text, its key and the part of it that the embedder reads."""
         waiting = list(texts)
         if waiting and not self._read:
-            async with self._loading.here:  # many documents wait in one thread
+            async with self._loading.here:  # one thread is enough for many waiting documents
                 if not self._read:
                     await asyncio.to_thread(self._clip, waiting[0])
                     self._read = True
@@ -58,10 +58,10 @@ class Embeddings:
     async def missing(
         self, keyed: Iterable[tuple[bytes, str]], steps: Steps | None = None
     ) -> dict[bytes, Vectors]:
-        """The vectors (float32, shape (dim,)), by key, of those texts that the database has none for.
+        """The vectors that the database lacks, by key: float32, shape (dim,).
 
-        They are not stored yet, unless they came from afar or the rest of them does not come. What
-        is being made for somebody else is waited for.
+        They are not stored yet, except batches of a remote embedder, and those that were finished
+        when another one failed. Vectors that another caller is making are waited for.
         """
         by_key, under_way = dict(keyed), self._under_way.here
         shared = {key: text for key, text in by_key.items() if key in under_way}
@@ -107,9 +107,9 @@ class Embeddings:
         return _by_key(batches, made)
 
     def keep(self, vectors: Mapping[bytes, Vectors]) -> None:
-        """Have vectors stored that may not be used soon, so that nobody makes them again."""
+        """Store vectors that may not be used soon, so that they need not be made again."""
         if vectors:
-            with contextlib.suppress(StorageError):  # the database is closed: they are made again
+            with contextlib.suppress(StorageError):  # the database is closed: they are lost
                 self._database.submit(
                     partial(embeddings.put_embeddings, vectors=vectors), flush=False
                 )
@@ -129,7 +129,7 @@ class Embeddings:
 
 
 def _by_key(batches: Sequence[Batch], made: Mapping[int, Vectors]) -> dict[bytes, Vectors]:
-    """The vectors of batches, by their numbers, in the order of the texts."""
+    """The vectors of batches, given by number, in the order of their texts."""
     return {
         key: vector
         for number in sorted(made)

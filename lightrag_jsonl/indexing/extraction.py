@@ -1,4 +1,4 @@
-"""One chunk's extraction by a model: ask, resume what was cut, glean what was missed."""
+"""The extraction of one chunk by a model: ask, resume what was cut off, glean what was missed."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class LLMExtractor:
 
     @property
     def name(self) -> str:
-        """Prompt and model."""
+        """The prompt and the model."""
         return f"{self._options.extraction}/{self._ask.llm.name}"
 
     async def extract(self, chunk: Chunk, spending: Spending | None = None) -> Extraction:
-        """Ask about one chunk; a model that fails makes a `failed` extraction, not an exception.
+        """Ask about one chunk; if the model fails, the extraction has an `error`, and nothing is raised.
 
-        `LLMError` where it would fail with every other chunk, too.
+        Only a permanent `LLMError` is raised, since every other chunk would fail, too.
         """
         variables = {**self._fixed, "text": chunk.text}
         names = None if self._candidates is None else self._candidates(chunk.text)
@@ -86,7 +86,7 @@ class LLMExtractor:
         await self._resume(talk, asked)
 
     async def _resume(self, talk: _Talk, asked: Records) -> None:
-        """Let the model go on after its last whole record while its answer is cut."""
+        """While the answer is cut off, let the model go on after its last whole record."""
         for _ in range(self._options.max_resumes):
             if not _cut(asked) or not asked.result.records:
                 return
@@ -96,7 +96,7 @@ class LLMExtractor:
             self._take(talk, asked)
 
     async def _glean(self, talk: _Talk) -> None:
-        """Ask again for what was missed, until a round brings nothing new or the rule says stop."""
+        """Ask again for what was missed, until a round brings nothing new or nothing should be missing."""
         for _ in range(self._options.max_gleanings):
             if await self._nothing_is_missing(talk):
                 return
@@ -110,7 +110,9 @@ class LLMExtractor:
                 return
 
     async def _nothing_is_missing(self, talk: _Talk) -> bool:
-        """The counts the model declared match what was read, and asked, it says no."""
+        """Whether the model's declared counts match what was read, and it also says that nothing is
+        missing.
+        """
         if talk.mentions.declared != talk.new_claims():
             return False
         then = [*talk.then, Message("assistant", talk.last)]
@@ -154,7 +156,7 @@ class LLMExtractor:
 
 @dataclass(slots=True)
 class _Talk:
-    """The conversation about one chunk, as far as it has come."""
+    """The conversation about one chunk so far."""
 
     mentions: MentionCollector
     variables: dict[str, object]
@@ -163,7 +165,7 @@ class _Talk:
     names: Sequence[str] | None = None
     then: list[Message] = field(default_factory=list)
     last: str = ""
-    paid: bool = False  # for the last answer, just now
+    paid: bool = False  # whether the last answer was paid for, not cached
     before: tuple[int, int] = (0, 0)
     records: int = 0
     rejections: list[Rejection] = field(default_factory=list)
@@ -177,12 +179,12 @@ class _Talk:
         self.then += [Message("assistant", answer), *question]
 
     def begin_round(self) -> None:
-        """What is declared from now on counts the claims from now on."""
+        """Count claims anew, since the counts that the model declares in this round are of this round."""
         self.before = len(self.mentions.entities), len(self.mentions.relations)
         self.mentions.declared = None
 
     def new_claims(self) -> tuple[int, int]:
-        """The entity and relation claims since the round began."""
+        """The numbers of entity and relation claims since the round began."""
         found = len(self.mentions.entities), len(self.mentions.relations)
         return found[0] - self.before[0], found[1] - self.before[1]
 
@@ -222,21 +224,21 @@ def _cut(asked: Records) -> bool:
 
 
 def _whole_part(asked: Records) -> str:
-    """The answer's whole records: what the model is to go on after."""
+    """The whole records of an answer, after which the model is to go on."""
     return "\n".join(json.dumps(record, ensure_ascii=False) for record in asked.result.records)
 
 
 def from_records(
     chunk: Chunk, records: Sequence[tuple[int, Record]], rejections: Sequence[Rejection] = ()
 ) -> Extraction:
-    """The extraction that ready-made (line, record) pairs of one chunk amount to."""
+    """The extraction that ready-made (line, record) pairs of one chunk give."""
     found = MentionCollector(chunk.text)
     found.add(records, ADAPTERS["extract-graph"])
     found.finish()
     refused = (*rejections, *found.rejections)
     state: ChunkState = "ok" if found.entities else "empty"
     if any(one.reason != "repaired" for one in refused):
-        state = "partial"  # never failed: there is no model to be asked again
+        state = "partial"  # never "failed": no model could be asked again
     return Extraction(
         entities=tuple(found.entities),
         relations=tuple(found.relations),

@@ -1,4 +1,4 @@
-"""Extractors that users bring: whatever one does, a bad chunk is one bad chunk."""
+"""Calls a user's own extractor so that an error costs one chunk and no more."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ STATES = get_args(ChunkState)
 
 
 async def extracted(extractor: Extractor, chunk: Chunk) -> Extraction:
-    """What an extractor finds in a chunk; `failed`, with the reason, where it finds nothing usable.
+    """What an extractor finds in a chunk; any error gives a `failed` extraction with the reason.
 
-    `LLMError` where it says that it would fail with every other chunk, too.
+    A permanent `LLMError` is raised, since every other chunk would fail, too.
     """
     cancelled = LLMError(f"{extractor.name} cancelled its own call")
     try:
@@ -45,7 +45,7 @@ async def extracted(extractor: Extractor, chunk: Chunk) -> Extraction:
 
 
 def _sound(found: object) -> Extraction:
-    """What was found, its texts as they can be stored; `ValueError` where the graph cannot hold it."""
+    """The extraction with texts that can be stored; `ValueError` if the graph cannot hold it."""
     if not isinstance(found, Extraction):
         raise ValueError(f"it gave {type(found).__name__}, not an Extraction")
     if found.state not in STATES:

@@ -1,4 +1,4 @@
-"""Ready-made chunks and records that a caller brings instead of asking a model."""
+"""Ready-made chunks and records that a caller provides instead of asking a model."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from lightrag_jsonl.types import Chunk, Page, Record, Rejection
 def given_chunks(
     pages: Sequence[Page], pieces: Sequence[str], tokenizer: Tokenizer
 ) -> tuple[Chunk, ...]:
-    """The pieces as chunks, each found in the pages after where the one before it began.
+    """The pieces as chunks; each is searched in the pages from where the previous one began.
 
-    `ConfigError` names the piece that is not there.
+    `ConfigError` names a piece that does not occur.
     """
     spans: list[tuple[Page, Span]] = []
     at, position = 0, 0
@@ -45,7 +45,7 @@ def given_records(
 ) -> list[tuple[list[tuple[int, Record]], list[Rejection]]]:
     """For each chunk its (line, record) pairs and what was refused; lines count from 1.
 
-    `ConfigError` where a record is no mapping, or names a chunk that is not there.
+    `ConfigError` if a record is not a mapping, or names a chunk that does not exist.
     """
     found: list[tuple[list[tuple[int, Record]], list[Rejection]]] = [
         ([], []) for _ in range(chunks)

@@ -1,4 +1,4 @@
-"""Things prepared side by side, and what has become ready handed on in groups."""
+"""Runs coroutines side by side, and passes on their results in groups."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from lightrag_jsonl.concurrency import first
 
-AHEAD = 640  # weight of what is in memory between its beginning and the end of its group
-GROUP = AHEAD // 2  # as much needs no more company
-LINGER_SECONDS = 0.5  # a group waits so long for company, so that it shares the pages it changes
+AHEAD = 640  # the greatest total weight of work that is begun and not yet passed on
+GROUP = AHEAD // 2  # a group of this weight is passed on without waiting for more
+LINGER_SECONDS = 0.5  # a group waits so long for more results: one transaction for many is cheaper
 
 Item = TypeVar("Item")
 
@@ -22,14 +22,14 @@ async def in_groups(
     *,
     held_up: Callable[[], int] = lambda: 0,
 ) -> None:
-    """Await all of `work`, each with its weight, and hand on what comes of it, group after group.
+    """Await all of `work`, (weight, coroutine) pairs, and pass their results to `hand_on` in groups.
 
-    `None` means that nothing came of it. No more than `AHEAD` weigh those that are begun and not
-    handed on: but for one, further ones are not even taken from `work`. `held_up` tells how many of
-    those under way wait for what is to be handed on: for them nothing waits. The first error
-    cancels the others and is raised.
+    A result of `None` is not passed on. The total weight of work begun and not yet passed on stays
+    below `AHEAD`; to know what comes next, one further item is taken from `work`. `held_up` returns
+    how many of the coroutines under way are waiting for a group to be passed on: no group waits for
+    those. The first error cancels everything and is raised.
     """
-    ready: asyncio.Queue[tuple[int, Item | None]] = asyncio.Queue()  # weighing 0, it is the end
+    ready: asyncio.Queue[tuple[int, Item | None]] = asyncio.Queue()  # weight 0 marks the end
     room = _Room()
     under_way = 0
 
@@ -64,7 +64,9 @@ async def in_groups(
                         coroutine.close()
                         raise
                     task = preparing.create_task(prepare(weight, coroutine))
-                    task.add_done_callback(partial(_close, coroutine))  # it may not even begin
+                    task.add_done_callback(
+                        partial(_close, coroutine)
+                    )  # if it is cancelled before it begins
             ready.put_nowait((0, None))
     except BaseExceptionGroup as errors:
         error = first(errors)
@@ -74,9 +76,7 @@ async def in_groups(
 async def _drain(
     queue: asyncio.Queue[tuple[int, Item | None]], nothing_comes: Callable[[], bool]
 ) -> tuple[list[Item], int, bool]:
-    """What has become ready, and becomes so soon, at least one, and its weight. True once there
-    will be no more.
-    """
+    """The results that are ready now or soon (at least one), their weight, and whether they are the last."""
     found = [await queue.get()]
     total = found[0][0]
     try:
@@ -97,20 +97,20 @@ def _close(coroutine: Coroutine[Any, Any, object], done: asyncio.Task[None]) -> 
 
 
 class _Room:
-    """Room for `AHEAD`; what weighs more than all of it takes it whole."""
+    """Admits work up to a weight of `AHEAD`; heavier work is admitted alone."""
 
     def __init__(self) -> None:
         self._taken = 0
         self._changed = asyncio.Event()
 
     async def enter(self, weight: int) -> None:
-        """Wait for room; one at a time may."""
+        """Wait for room; not to be called twice at a time."""
         while self._taken and self._taken + weight > AHEAD:
             self._changed.clear()
             await self._changed.wait()
         self._taken += weight
 
     def leave(self, weight: int) -> None:
-        """There is room again."""
+        """Give room back."""
         self._taken -= weight
         self._changed.set()

@@ -1,4 +1,4 @@
-"""What hubs were told lately, remembered from one commit of an insert to the next."""
+"""Remembers the latest descriptions of hubs from one commit of an insert to the next."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping
 from lightrag_jsonl.indexing.merging import Fragment
 from lightrag_jsonl.types import Kind
 
-MOST = 10_000  # entities and relations that are remembered; of more, all are forgotten
+MOST = 10_000  # entities and relations remembered; beyond that, all are forgotten
 
 Owner = tuple[Kind, int]
 
 
 class Hubs:
-    """The first fragments that no summary covers, of entities and relations that have several.
+    """The first fragments not covered by a summary, for entities and relations that have several.
 
-    Each commit of an insert mentions the same hubs again, and in the database their claims lie on
-    as many pages as there are chunks that mention them. What is remembered holds for the generation
-    it was left at: a change by anybody else makes all of it void.
+    Each commit of an insert mentions the same hubs again, and reading their claims from the
+    database would touch a page for each chunk that mentions them. The memory is valid for one
+    generation: a commit by anybody else empties it.
     """
 
     def __init__(self) -> None:
@@ -25,13 +25,13 @@ class Hubs:
         self._fragments: dict[Owner, tuple[Fragment, ...]] = {}
 
     def at(self, generation: int) -> Mapping[Owner, tuple[Fragment, ...]]:
-        """The fragments by owner (kind, row id), as they are at a generation."""
+        """The fragments by owner (kind, row id), valid at a generation."""
         if generation != self._generation:
             self._fragments.clear()
         return self._fragments
 
     def clear(self) -> None:
-        """Forget all, since claims are taken out."""
+        """Forget everything: for commits that remove claims."""
         self._fragments.clear()
 
     def leave(
@@ -41,7 +41,7 @@ class Hubs:
         *,
         instead_of: Iterable[Owner],
     ) -> None:
-        """Remember `found` at a generation, and nothing else of the owners that it is `instead_of`."""
+        """Remember `found` as of a generation, and forget what was known of the owners in `instead_of`."""
         for owner in instead_of:
             self._fragments.pop(owner, None)
         if len(self._fragments) + len(found) > MOST:

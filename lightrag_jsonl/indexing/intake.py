@@ -1,4 +1,4 @@
-"""What a document handed in amounts to: its id, its pages, its chunks, and whether it is known."""
+"""Prepares a document for indexing: its id, its pages, its chunks, and whether it is known already."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from lightrag_jsonl.text import digest, name_key, sanitize
 from lightrag_jsonl.types import Chunk, Document, Json, Page
 
 UNDONE = ("partial", "failed")  # states of documents that have unfinished chunks
-LONGEST_INTEGER = 10_000  # bits; of some more, Python refuses to write the digits
+LONGEST_INTEGER = 10_000  # bits; Python refuses to write much longer integers as digits
 
 
 def identified(document: Document) -> tuple[Document, tuple[Page, ...]]:
-    """A document with its id (from its content where none was given) and its pages.
+    """A document with its id (derived from its content if it has none) and its pages.
 
-    What it is called and its metadata become what can be stored. `ConfigError` where nobody could
-    see the id.
+    Title, source, date and metadata are converted to what can be stored. `ConfigError` if the id
+    has no visible character.
     """
     if document.id and not name_key(document.id):
         raise ConfigError(f"the id {document.id!r} has no character that can be seen")
@@ -43,10 +43,10 @@ def identified(document: Document) -> tuple[Document, tuple[Page, ...]]:
 
 
 def as_stored(value: Any) -> Any:
-    """Plain JSON as it is after storing: tuples are lists, and every text can be stored.
+    """Plain JSON as it will be read back: tuples become lists, unstorable characters are replaced.
 
-    NaN and infinity are null: SQLite takes JSON with either for a damaged database. Raises
-    `ConfigError` where values are nested too deeply, too long, or are no JSON.
+    NaN and infinity become null, since SQLite would take the JSON for damaged. Raises `ConfigError`
+    for values that are nested too deeply, are too long, or are not JSON.
     """
     try:
         return _as_stored(value)
@@ -75,9 +75,10 @@ def _as_stored(value: Any) -> Any:
 
 
 def content_of(document: Document, pages: Sequence[Page], waiting: PendingDocument) -> str:
-    """What must be equal for a document to be the same: texts, records and what is shown of it.
+    """A digest of everything that makes two documents the same: texts, records and what describes them.
 
-    Where a text without an id of its own was found is not part of it: one text is one document.
+    Title and source do not count if the id is derived from the text: then one text is one document,
+    wherever it was found.
     """
     named = document.id != _derived_id(pages)
     title, source = (document.title, document.source) if named else (None, None)
@@ -88,7 +89,7 @@ def content_of(document: Document, pages: Sequence[Page], waiting: PendingDocume
 
 
 def _in_order(value: Json) -> Json:
-    """A value with the keys of all that it holds in one order: that they were written in is none of it."""
+    """A JSON value with sorted keys, since the order in which they were written does not matter."""
     if isinstance(value, dict):
         return {name: _in_order(item) for name, item in sorted(value.items())}
     return [_in_order(item) for item in value] if isinstance(value, list) else value
@@ -99,7 +100,7 @@ def _derived_id(pages: Sequence[Page]) -> str:
 
 
 class Intake:
-    """Cuts documents as the index's tokenizer and options say."""
+    """Cuts documents according to the index's tokenizer and options."""
 
     def __init__(self, database: Database, tokenizer: Tokenizer, options: IndexOptions) -> None:
         self._database = database
@@ -108,7 +109,7 @@ class Intake:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many tokens chunks have, and share."""
+        """The size of chunks and their overlap, in tokens."""
         return self._options.chunk_tokens, self._options.chunk_overlap
 
     def stored(self, id: str) -> StoredDocument | None:
@@ -120,7 +121,7 @@ class Intake:
     def cut(
         self, pages: tuple[Page, ...], waiting: PendingDocument, old: StoredDocument | None
     ) -> tuple[Chunk, ...]:
-        """The chunks of a document; where it replaces another, with as many of its as still occur."""
+        """The chunks of a document; if it replaces `old`, as many of the old chunks as possible are kept."""
         if waiting.chunks is not None:
             return given_chunks(pages, waiting.chunks, self._tokenizer)
         size, overlap = waiting.cut or self.sizes
@@ -135,7 +136,7 @@ class Intake:
             )
 
     def waiting(self) -> Iterator[tuple[PendingDocument | StoredDocument, tuple[Chunk, ...]]]:
-        """Documents that wait, with the chunks to be read, and others with their unfinished ones."""
+        """Waiting documents with the chunks to read, then stored documents with their unfinished chunks."""
         with self._database.reading() as connection:
             handed_in = pending.listed(connection)
             stored = [one for one in documents.documents(connection) if one.state in UNDONE]

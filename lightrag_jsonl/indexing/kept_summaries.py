@@ -1,4 +1,4 @@
-"""Summaries that outlive a change: those whose claims are all there, and no others."""
+"""Decides which summaries survive a change: those whose claims are all still there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lightrag_jsonl.storage.summarized import Summaries, earlier_summary
 
 
 def restore_summaries(connection: sqlite3.Connection, plan: Plan) -> None:
-    """Give rows whose summary covered what is taken out the one they had before that came in."""
+    """Where a removed claim was covered by a summary, go back to the summary from before that claim."""
     for (kind, owner), claim in plan.uncovered.items():
         earlier = earlier_summary(connection, kind, owner, before=claim)
         if earlier is not None:
@@ -21,10 +21,10 @@ def restore_summaries(connection: sqlite3.Connection, plan: Plan) -> None:
 
 
 def keep_summaries(plan: Plan, before: Summaries, *, all_claims: bool = False) -> None:
-    """Give the rows of a plan the summaries that still are of their claims, to be described with.
+    """Restore the summaries of folded rows whose covered claims are unchanged.
 
-    The claims keep their row ids (`said_again`). With `all_claims` the plan holds all there are, and
-    a summary has to cover as many as it says.
+    The claims have kept their row ids (see `said_again`). With `all_claims` the plan contains every
+    claim of the index, and a summary must also cover as many claims as it says.
     """
     for kind in GRAPH_KINDS:
         for row in plan.alive(kind):

@@ -31,8 +31,8 @@ from lightrag_jsonl.text import name_key
 from lightrag_jsonl.types import Extraction, Kind, RelationMention
 
 GRAPH_KINDS: tuple[Kind, ...] = ("entity", "relation")
-NO_RELATION = 0  # the row id of claims whose two ends an alias has made one entity
-PLACE_BITS = 10  # room for 1,023 claims of a kind in one chunk; further ones share a place
+NO_RELATION = 0  # in place of a relation's id, for claims whose two ends an alias has merged
+PLACE_BITS = 10  # of a place: room for 1,023 claims of a kind in one chunk; more share the last
 
 
 @dataclass(slots=True)
@@ -48,16 +48,17 @@ class NextIds:
 
     @classmethod
     def read(cls, connection: sqlite3.Connection) -> NextIds:
-        """Look up the highest ids; only the one writer may rely on them."""
+        """Look up the next ids; valid while this is the only writer."""
         query = "SELECT coalesce(max(id), 0) + 1 FROM "
         return cls(*(connection.execute(query + t).fetchone()[0] for t in cls.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one new chunk (a row id) said; `place` orders it, `at` is when it was stored.
+    """What one chunk (a row id) said; `place` orders chunks, `at` is when the chunk was stored.
 
-    Of a chunk that is folded again the claims keep the row ids they had.
+    If a stored chunk is folded again, `entity_claims` and `relation_claims` hold the row ids of its
+    claims, which they keep.
     """
 
     chunk: int
@@ -73,12 +74,14 @@ Fragment = tuple[int, str]  # place, description
 
 @dataclass(slots=True)
 class Plan:
-    """The change a set of added and removed chunks makes to the graph.
+    """The change that adding and removing chunks makes to the graph.
 
-    The claims are rows of their tables. `last_claims` holds the row id of the last new claim about
-    each entity or relation, `fragments` their new descriptions. `again` holds, by their row ids, the
-    claims about each that were folded again. `uncovered` holds the first claim that was taken out of
-    each whose summary covered it.
+    - `entities`, `relations`: all touched rows by row id. `entity_claims`, `relation_claims`: new
+      rows for the tables of claims. `removed`: chunks whose claims are deleted.
+    - `last_claims`: for each touched owner, the row id of its last new claim. `fragments`: the
+      descriptions in its new claims.
+    - `again`: for each owner, its claims that were folded again, by row id.
+    - `uncovered`: for each owner whose summary covered a removed claim, the first such claim.
     """
 
     entities: dict[int, EntityRow] = field(default_factory=dict)
@@ -92,7 +95,7 @@ class Plan:
     uncovered: dict[tuple[Kind, int], int] = field(default_factory=dict)
 
     def row(self, kind: Kind, id: int) -> EntityRow | RelationRow:
-        """A touched row; KeyError where it is none."""
+        """A touched row; `KeyError` if it was not touched."""
         return self.entities[id] if kind == "entity" else self.relations[id]
 
     def touched(self, kind: Kind) -> Sequence[EntityRow | RelationRow]:
@@ -100,7 +103,7 @@ class Plan:
         return tuple((self.entities if kind == "entity" else self.relations).values())
 
     def alive(self, kind: Kind) -> list[EntityRow | RelationRow]:
-        """The touched rows of a kind that still have a mention."""
+        """The touched rows of a kind that have mentions left."""
         return [row for row in self.touched(kind) if row.mentions]
 
     def gone(self, kind: Kind) -> list[int]:
@@ -115,7 +118,7 @@ def fold(
     ids: NextIds,
     aliases: Aliases,
 ) -> Plan:
-    """The rows as they are once `added` chunks are in and `removed` ones (row ids) are out."""
+    """The rows after adding the chunks in `added` and removing those in `removed` (row ids)."""
     plan = Plan(removed=frozenset(removed))
     _take_out(connection, plan)
     keys = _Keys(aliases.targets)
@@ -130,7 +133,7 @@ def fold(
 
 
 class _Keys:
-    """Name keys with aliases followed, each name folded once."""
+    """Name keys with aliases resolved, computed once for each name."""
 
     def __init__(self, aliases: Mapping[str, str]) -> None:
         self._aliases = aliases
@@ -145,7 +148,7 @@ class _Keys:
 
 
 def said_again(connection: sqlite3.Connection, chunks: Collection[int]) -> list[Said]:
-    """What stored chunks (row ids) said, as if they were said now: to fold them under other aliases."""
+    """What stored chunks (row ids) said, with the row ids of the claims, to be folded under other aliases."""
     entities: dict[int, list[EntityClaim]] = {chunk: [] for chunk in sorted(chunks)}
     relations: dict[int, list[RelationClaim]] = {chunk: [] for chunk in entities}
     for claim in claims.entity_claims(connection, chunks):
@@ -170,9 +173,9 @@ def said_again(connection: sqlite3.Connection, chunks: Collection[int]) -> list[
 
 
 def with_both_ends(said: Iterable[Said], aliases: Aliases) -> tuple[list[Said], int]:
-    """What was said without the relations whose ends the same chunk does not name, and how many.
+    """`said` without the relations of which a chunk does not name both ends, and the number of these.
 
-    There are none unless claims of entities are lost: a relation has nothing to lead to then.
+    There are some only if claims about entities were lost: such relations have no entity to join.
     """
     keys, kept, loose = _Keys(aliases.targets), [], 0
     for one in said:
@@ -214,13 +217,15 @@ def _take_out(connection: sqlite3.Connection, plan: Plan) -> None:
     times = set(chunk_times(connection, plan.removed).values())
     for kind in GRAPH_KINDS:
         for touched in plan.alive(kind):
-            if touched.created_at in times:  # it may have been first seen in what goes
+            if (
+                touched.created_at in times
+            ):  # the chunk that first mentioned it may be among the removed
                 since = claims.first_seen(connection, kind, touched.id, without=plan.removed)
                 touched.created_at = touched.created_at if since is None else since
 
 
 def _uncover(plan: Plan, kind: Kind, owner: int, claim: int) -> None:
-    """A summary whose inputs are gone is dropped; the claims come in order of their row ids."""
+    """Drop a summary that covered a removed claim. Claims come in order of row ids."""
     row = plan.row(kind, owner)
     if claim <= row.covered:
         plan.uncovered[kind, owner] = claim
@@ -292,7 +297,9 @@ def _add_relation_claims(
             else:
                 id = ids.relation_mentions
                 ids.relation_mentions += 1
-            if source == target:  # two names that an alias has made one: kept, in case it is undone
+            if (
+                source == target
+            ):  # an alias has merged both ends: the claim is kept in case that is undone
                 plan.relation_claims.append(
                     relation_row(id, NO_RELATION, said.chunk, 0, mention, forward=True)
                 )

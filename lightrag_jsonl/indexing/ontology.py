@@ -1,4 +1,4 @@
-"""An ontology: the classes and properties that records may use, and the check that they do."""
+"""An ontology: the classes and properties that records may use, and the check of records against it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _MIXED = ("relations", "properties")
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property and the classes it goes between; an empty end takes anything.
+    """A property and the classes it connects; an empty end accepts anything.
 
-    For a datatype property `range` names types of values. A property that is declared more
-    than once is several of these; a record has to fit one.
+    For a datatype property `range` names types of values. A property declared several times becomes
+    several of these; a record must fit one of them.
     """
 
     name: str
@@ -57,12 +57,12 @@ class Ontology:
 
     @classmethod
     def load(cls, source: Path | str | Mapping[str, Json]) -> Ontology:
-        """Read a JSON or YAML file, or a mapping; `ConfigError` says where it makes no sense.
+        """Read a JSON or YAML file, or a mapping; `ConfigError` says what is wrong and where.
 
-        Keys: `classes`, `object_properties`, `datatype_properties`, in any spelling
-        (`objectProperties`), as lists or as mappings by name; or `concepts` and `relations`,
-        whose relations are told apart by their ranges (a relation without one is of both kinds)
-        and may name classes that are not declared.
+        The keys are `classes`, `object_properties` and `datatype_properties` in any spelling
+        (`objectProperties`), as lists or as mappings by name. Alternatively `concepts` and
+        `relations`: a relation's range tells whether it is an object or a datatype property
+        (without one it is both), and it may name classes that are not declared.
         """
         if isinstance(source, Mapping):
             return _Reader("ontology", source).ontology()
@@ -82,7 +82,7 @@ class Ontology:
         }
 
     def is_a(self, name: str, ancestor: str) -> bool:
-        """Whether every member of the class `name` is one of `ancestor`; names as declared."""
+        """Whether every member of the class `name` is a member of `ancestor`; both as declared."""
         waiting, seen = [name], set()
         while waiting:
             current = waiting.pop()
@@ -94,10 +94,10 @@ class Ontology:
         return False
 
     def check(self, record: Record, types: Mapping[str, str]) -> str | None:
-        """What in a record of `extract-with-ontologies` breaks the ontology; None if nothing.
+        """How a record of `extract-with-ontologies` violates the ontology; None if it does not.
 
-        `types` holds the classes of the entities declared so far, by name or by `name_key`: an
-        end may not change to a class that is neither above nor below its declared one.
+        `types` holds the classes of the entities declared so far, by name or by `name_key`. An end
+        of a relation may state a class only if it is the declared one, or above or below it.
         """
         kind = record.get("type")
         if kind == "entity":
@@ -149,7 +149,7 @@ class Ontology:
         return f"{owner} -> {value!r} does not fit {' or '.join(map(str, signatures))}"
 
     def _end_trouble(self, name: str, said: str, types: Mapping[str, str]) -> str | None:
-        """Whether the class that a record gives an entity exists and agrees with its declaration."""
+        """What is wrong with the class that a record states for an entity: unknown, or contradictory."""
         if trouble := self._class_trouble(said):
             return trouble
         here = self.class_of(said) or ""
@@ -164,7 +164,7 @@ class Ontology:
 
 
 class _Reader:
-    """Takes an ontology's document apart; `origin` names it in errors."""
+    """Parses an ontology; `origin` names it in errors."""
 
     def __init__(self, origin: str, content: Mapping[str, Json]) -> None:
         self.origin = origin
@@ -231,7 +231,7 @@ class _Reader:
         return tuple(self._class(name, where) for name in names)
 
     def _class(self, name: str, where: str) -> str:
-        """The declared class of this name; a `relations` ontology declares by using."""
+        """The declared class of this name; in an ontology with `relations`, using a class declares it."""
         found = _found(self.names, name)
         if found is None and any(key in self.content for key in _MIXED):
             self.classes[name] = ()
@@ -297,7 +297,7 @@ def _yaml(text: str, path: Path) -> object:
 
 
 def _fold(name: str) -> str:
-    """Names that differ in case, prefix-free spelling, `_`, `-` or spaces only are the same."""
+    """A name without prefix, case, `_`, `-` and spaces, for comparison."""
     bare = unicodedata.normalize("NFKC", str(name)).casefold()
     if bare.startswith(("rdfs:", "rdf:", "owl:", "skos:", "xsd:")):
         bare = bare.partition(":")[2]
@@ -310,7 +310,7 @@ def _local(name: str) -> str:
 
 
 def _remember(names: dict[str, str], name: str, settings: Mapping[str, Json]) -> None:
-    """Make a class findable by its name, first; by its labels and ids where these are free."""
+    """Make a class findable by its name, and by its labels and ids unless these are taken."""
     names[_fold(name)] = name
     for key in ("label", "qid", "id", "uri", "iri", "name"):
         for other in _listed(settings, key):
@@ -329,7 +329,7 @@ def _named(properties: Iterable[Property], name: str) -> tuple[Property, ...]:
 
 
 def _listed(settings: Mapping[str, Json], *keys: str) -> tuple[str, ...]:
-    """The texts under the first key that is there: one, a list, or JSON-LD `{value}` or `{@id}`."""
+    """The texts under the first key present: one text, a list, or JSON-LD `{value}` or `{@id}`."""
     value = next((settings[key] for key in keys if key in settings), None)
     found = []
     for item in value if isinstance(value, list) else [value]:
@@ -341,7 +341,7 @@ def _listed(settings: Mapping[str, Json], *keys: str) -> tuple[str, ...]:
 
 
 def _name(settings: Mapping[str, Json]) -> Json:
-    """What the model shall write: the label where the id is an opaque code, else the name."""
+    """The name that the model is to write: the label if the id is an opaque code, else the id."""
     folded = {_fold(key): value for key, value in settings.items()}
     for key in ("name", "label", "id", "qid", "pid", "uri"):
         if texts := _listed(folded, key):

@@ -57,7 +57,7 @@ from lightrag_jsonl.types import (
     Page,
 )
 
-CHARACTERS = 4  # a token, about
+CHARACTERS = 4  # in a token, roughly
 NO_TEXT = "the document has no text"
 
 log = logging.getLogger(__name__)
@@ -101,10 +101,11 @@ class IndexPipeline:
         summarize: bool = True,
         tolerant: bool = False,
     ) -> InsertReport:
-        """Index documents; those known by id and content are passed over, changed ones replaced.
+        """Index documents: known ones (same id and content) are skipped, changed ones replaced.
 
-        Without `summarize` no summary is asked for: descriptions stand as they are. A document
-        that does not fit is a failure; alone, a `ConfigError`, unless `tolerant`.
+        Without `summarize` no summaries are written; descriptions are listed as they are. A
+        document that cannot be indexed is a failure in the report; if it is the only one, it raises
+        `ConfigError`, unless `tolerant`.
         """
         async with self.writing():
             return await self._insert(given, watcher, summarize, tolerant)
@@ -119,9 +120,9 @@ class IndexPipeline:
             return await self._insert(waiting, watcher, summarize, True)
 
     async def postpone(self, given: Iterable[PendingDocument]) -> tuple[list[str], list[Failure]]:
-        """Remember new and changed documents as waiting, without reading them.
+        """Put new and changed documents on the waiting list without reading them.
 
-        Tells which are known already, and which cannot be read.
+        Returns the ids of documents that are known already, and the documents that cannot be read.
         """
         unchanged: list[str] = []
         failures: list[Failure] = []
@@ -149,7 +150,7 @@ class IndexPipeline:
     async def retry(
         self, *, watcher: Watcher | None = None, summarize: bool = True
     ) -> InsertReport:
-        """Ask again for every chunk that failed, and for what is missing of those read in part."""
+        """Ask again for every chunk that failed, and for the missing part of chunks read in part."""
         async with self.writing():
             run = Run(Budget(self._options), watcher, summarize)
             with self._database.reading() as connection:
@@ -177,9 +178,9 @@ class IndexPipeline:
             )
 
     async def merge(self, names: Collection[str], into: str) -> Committed:
-        """Make several names one entity, called `into`; what each chunk said stays as it is.
+        """Make several names one entity, called `into`; the claims of chunks do not change.
 
-        The name is cleaned as those in texts are.
+        `into` is cleaned like names in texts.
         """
         into = renaming.cleaned(into)
         async with self.writing():
@@ -188,9 +189,9 @@ class IndexPipeline:
             return await self._committer.rename(*planned)
 
     async def unmerge(self, names: Collection[str]) -> Committed:
-        """Undo `merge` for these names: each is an entity of its own again.
+        """Undo `merge` for these names: each becomes an entity of its own again.
 
-        A name that others were merged into gives these back.
+        Given the target of a merge, this undoes that merge.
         """
         async with self.writing():
             with self._database.reading() as connection:
@@ -246,7 +247,7 @@ class IndexPipeline:
     async def _all(
         self, run: Run, work: Iterable[tuple[int, Coroutine[Any, Any, Ready | None]]]
     ) -> None:
-        """Prepare documents side by side, and commit what has become ready in groups."""
+        """Prepare documents concurrently, and commit those that are ready in groups."""
 
         async def commit(batch: list[Ready]) -> None:
             try:
@@ -280,17 +281,17 @@ class IndexPipeline:
                 steps=run.steps,
                 put_off=run.put_off,
             )
-        except BudgetError as error:  # no money left for summaries: fragments stand in
+        except BudgetError as error:  # nothing left for summaries: list the descriptions instead
             run.stopped = str(error)
             return await self._committer.commit(batch, summarize=False, steps=run.steps)
 
     def _weight(self, document: Document) -> int:
-        """About as much as the chunks that a document will have."""
+        """Roughly the number of chunks that a document will have."""
         characters = len(document.text) + sum(len(page) for page in document.pages or ())
         return 1 + characters // (self._options.chunk_tokens * CHARACTERS)
 
     async def _take_in(self, run: Run, waiting: PendingDocument) -> Ready | None:
-        """Prepare a document, once an earlier one of the same id is committed."""
+        """Prepare a document, after an earlier one of the same id has been committed."""
         run.begun += 1
         try:
             document, pages = identified(waiting.document)
@@ -354,7 +355,7 @@ class IndexPipeline:
     def _given(
         self, waiting: PendingDocument, chunks: Sequence[Chunk]
     ) -> tuple[Extraction, ...] | None:
-        """What ready-made records amount to, where the caller brought them."""
+        """The extractions of ready-made records, if the caller provided some."""
         if waiting.records is None:
             return None
         parts = given_records(waiting.records, self._record_schema, len(chunks))
@@ -363,7 +364,7 @@ class IndexPipeline:
     async def _read(
         self, run: Run, chunks: Sequence[Chunk], given: tuple[Extraction, ...] | None
     ) -> tuple[tuple[Extraction, ...], dict[bytes, Vectors]]:
-        """Extract and embed a document's chunks, both at once; stopped, it keeps the vectors."""
+        """Extract and embed a document's chunks concurrently; if it is stopped, the vectors are kept."""
         run.known += len(chunks)
         run.tell()
         keyed = await self._embeddings.keyed(chunk.text for chunk in chunks)
@@ -392,7 +393,9 @@ class IndexPipeline:
         return extractions, vectors
 
     async def _extract_all(self, run: Run, chunks: Iterable[Chunk]) -> tuple[Extraction, ...]:
-        """Extract side by side; where the budget ends, what is in flight is awaited first."""
+        """Extract from chunks concurrently; if the budget ends, let the calls in flight finish,
+        then raise.
+        """
         done = await together(self._extract(run, chunk) for chunk in chunks)
         whole = tuple(extraction for extraction in done if extraction is not None)
         if len(whole) < len(done):
@@ -422,7 +425,7 @@ class IndexPipeline:
         return extraction
 
     async def _retry(self, run: Run, stored: StoredDocument) -> Ready | None:
-        """Ask again for a document's unfinished chunks; what was answered is in the cache."""
+        """Ask again about a document's unfinished chunks; calls that were answered come from the cache."""
         with self._database.reading() as connection:
             left = documents.chunks_of(connection, [stored.row], only=documents.UNFINISHED)
         run.known += len(left)
@@ -446,11 +449,11 @@ class IndexPipeline:
 
     @contextlib.asynccontextmanager
     async def writing(self) -> AsyncIterator[None]:
-        """Be the one writer: of this process by the database's lock, of the directory by the file's.
+        """Become the only writer: in this process by the database's lock, in the directory by a lock file.
 
-        `SettingsError` where another writer has meanwhile built the index with something else. Who
-        is cancelled lets go of the directory only when what was handed in is written: the next
-        writer would plan its changes on rows that are about to be others.
+        Raises `SettingsError` if another writer has meanwhile built the index with other parts. On
+        an error or cancellation, the directory is released only after all submitted writes are
+        done: otherwise the next writer would plan its changes on rows that are about to change.
         """
         self._database.check_writable()
         folder, patience = self._database.path.parent, self._options.lock_timeout

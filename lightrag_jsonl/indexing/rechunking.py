@@ -1,4 +1,4 @@
-"""Cutting an edited document so that as many of its old chunks as can stay do stay."""
+"""Cuts an edited document so that as many of its old chunks as possible stay the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lightrag_jsonl.text import is_cjk
 from lightrag_jsonl.tokens import character_boundary
 from lightrag_jsonl.types import Chunk, Page
 
-WINDOW = 65_536  # characters around its old place in which a chunk is looked for
+WINDOW = 65_536  # a chunk is looked for within so many characters of its old place
 
 
 def rechunk(
@@ -25,11 +25,11 @@ def rechunk(
     size: int,
     overlap: int,
 ) -> tuple[Chunk, ...]:
-    """The chunks of an edited document, with as many of the old version's texts as still occur.
+    """The chunks of an edited document, with as many of the old version's chunk texts as still occur.
 
-    A page is compared with the old page of the same text, or else with the one that follows the
-    last page found. Old chunks keep their text and order there; only what lies between them is
-    chunked anew. Chunk ids follow from where a chunk now stands, so a kept text may have a new one.
+    A page is compared with the old page of the same text, if there is one, or else with the old
+    page after the last one matched. Old chunks keep their text and order; only the text between
+    them is cut anew. An id depends on where a chunk stands, so a chunk that moved gets a new id.
     """
     by_page: dict[int, list[Chunk]] = defaultdict(list)
     for chunk in old_chunks:
@@ -45,7 +45,7 @@ def rechunk(
 
 
 def _paired(pages: Sequence[Page], old_pages: Sequence[Page]) -> Iterator[tuple[Page, Page | None]]:
-    """Each page with the old page it is compared with."""
+    """Each page with the old page to compare it with."""
     same = {page.text: index for index, page in reversed(list(enumerate(old_pages)))}
     present = {page.text for page in pages}
     following = 0
@@ -60,7 +60,7 @@ def _paired(pages: Sequence[Page], old_pages: Sequence[Page]) -> Iterator[tuple[
 
 
 def _kept(text: str, old: str, chunks: Sequence[Chunk], size: int) -> list[Span]:
-    """Where the old chunks stand in the new text, in order, those that still occur."""
+    """Where the old chunks that still occur stand in the new text, in order."""
     prefix = _common_prefix(text, old)
     suffix = _common_suffix(text, old, min(len(text), len(old)) - prefix)
     shift = 0
@@ -85,11 +85,11 @@ def _kept(text: str, old: str, chunks: Sequence[Chunk], size: int) -> list[Span]
 
 
 def _fits(text: str, span: Span, old: str, chunk: Chunk, size: int) -> bool:
-    """Whether a kept chunk is as good a chunk of the new text as it was of the old one."""
+    """Whether an old chunk is still a well-cut chunk in the new text."""
     if chunk.tokens > size:
         return False
     if not old[chunk.end :].strip() and text[span.end :].strip() and 2 * chunk.tokens < size:
-        return False  # a short last chunk grows with what was appended
+        return False  # text was appended after a short last chunk: it should grow
     for new, was in ((span.start, chunk.start), (span.end, chunk.end)):
         if character_boundary(text, new) != new:
             return False
@@ -99,7 +99,7 @@ def _fits(text: str, span: Span, old: str, chunk: Chunk, size: int) -> bool:
 
 
 def _inside_word(text: str, position: int) -> bool:
-    """Whether a place parts a word of a script that writes spaces."""
+    """Whether a position is inside a word, in scripts that write spaces."""
     if not 0 < position < len(text):
         return False
     before, after = text[position - 1], text[position]
@@ -109,7 +109,7 @@ def _inside_word(text: str, position: int) -> bool:
 def _with_gaps_filled(
     text: str, kept: Sequence[Span], tokenizer: Tokenizer, size: int, overlap: int
 ) -> list[Span]:
-    """The kept spans and new ones for the text that none of them covers."""
+    """The kept spans, with new spans for the text between them."""
     if not text.strip():
         return []
     cutter = Cutter(text, tokenizer, size, overlap)

@@ -1,4 +1,4 @@
-"""Records to mentions: one adapter a prompt, and checks on each mention."""
+"""Turns records into mentions: one adapter for each prompt, and checks on each mention."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from lightrag_jsonl.types import (
 
 
 class OntologyCheck(Protocol):
-    """What records are held to, where there is an ontology."""
+    """The check of records against an ontology."""
 
     def check(self, record: Record, types: Mapping[str, str]) -> str | None:
-        """What is wrong with a record, None if nothing; `types`: classes seen so far, by name."""
+        """What is wrong with a record, None if nothing; `types` holds the classes stated so far, by name."""
         ...
 
 
@@ -49,16 +49,17 @@ class MentionCollector:
     _places: dict[str, int] = field(default_factory=dict)
 
     def add(self, records: Iterable[tuple[int, Record]], adapter: Adapter) -> int:
-        """Take in (line, record) pairs; tells how many new names and pairs they brought."""
+        """Add (line, record) pairs; returns how many new names and pairs they brought."""
         before = len(self._keys) + len(self._pairs)
         for line, record in records:
             adapter(self, line, record)
         return len(self._keys) + len(self._pairs) - before
 
     def finish(self) -> None:
-        """Name the ends of relations that nothing named, as of an unknown type; order all claims.
+        """Add an entity of unknown type for each end of a relation that has none, and order all claims.
 
-        The order is that of the names in the text, so that it does not matter which came first.
+        They are ordered by where their names occur in the text, so that the order of arrival does
+        not matter.
         """
         self.relations = dict.fromkeys(sorted(self.relations, key=self._relation_order))
         named = {name_key(mention.name) for mention in self.entities}
@@ -78,7 +79,7 @@ class MentionCollector:
         description: Json,
         attributes: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        """One claim about an entity."""
+        """Add one claim about an entity."""
         clean = _name(name)
         if not clean:
             self.reject(line, record, "empty_name", "the entity has no name")
@@ -103,7 +104,7 @@ class MentionCollector:
         description: Json,
         strength: Json = 1.0,
     ) -> None:
-        """One claim about how two entities are related."""
+        """Add one claim about how two entities are related."""
         ends = _name(source), _name(target)
         if not all(ends):
             self.reject(line, record, "empty_name", "an end of the relation has no name")
@@ -140,7 +141,7 @@ class MentionCollector:
         return False
 
     def reject(self, line: int, record: Record, reason: RejectionReason, detail: str) -> None:
-        """Keep a record that makes no mention, with the reason."""
+        """Record that a record gives no mention, and why."""
         self.rejections.append(
             Rejection(line, json.dumps(record, ensure_ascii=False), reason, detail)
         )
@@ -154,7 +155,7 @@ class MentionCollector:
         )
 
     def _stands_otherwise(self, key: str) -> bool:
-        """Whether a name stands in the text with other marks in it, or over a break of lines."""
+        """Whether a name occurs in the text with other punctuation, or across a line break."""
         if self._as_keys is None:
             self._as_keys = folded_text(self.text)
         if key in self._as_keys:
@@ -171,7 +172,7 @@ class MentionCollector:
         return max(map(self._where, ends)), *ends, *said
 
     def _where(self, name: str) -> int:
-        """Where a name first stands in the text; behind all of it where it does not occur."""
+        """Where a name first occurs in the text; the text's length if it does not occur."""
         at = self._places.get(name)
         if at is None:
             folded = self._folded_text()
@@ -204,7 +205,7 @@ def _words(value: Json) -> str:
 
 
 def _text(value: Json) -> str:
-    """A text or a number as text; "" for anything else."""
+    """A text, or a number as text; "" for anything else."""
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, NUMBER) and not isinstance(value, bool) else ""

@@ -1,4 +1,4 @@
-"""Which names a person decides to be one entity, or no longer: checked against what is stored."""
+"""Plans the merging and unmerging of names, checked against what is stored."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from lightrag_jsonl.text import clean_name, name_key, sanitize
 
 
 class Renaming(NamedTuple):
-    """A change of the aliases, and the keys of all entities that it concerns."""
+    """A change of the aliases, and the keys of all entities that it affects."""
 
     change: Callable[[Aliases], Aliases]
     concerned: Collection[str]
 
 
 class Step(NamedTuple):
-    """Names to be merged `into` another, or to be set free where there is none."""
+    """Names to merge `into` another one, or to unmerge if that is None."""
 
     names: tuple[str, ...]
     into: str | None = None
 
 
 def cleaned(into: str) -> str:
-    """The name that others are to be merged into; `ConfigError` where nothing of it is left."""
+    """The name to merge into, cleaned; `ConfigError` if nothing of it is left."""
     name = clean_name(into)
     if not name_key(name):
         raise ConfigError("say what they are to be called: the name they are merged into is empty")
@@ -35,7 +35,7 @@ def cleaned(into: str) -> str:
 
 
 def merging(connection: sqlite3.Connection, names: Collection[str], into: str) -> Renaming:
-    """Several names become one entity; `NotFoundError` names those that no entity has."""
+    """Plan the merge of several names; `NotFoundError` names those that no entity has."""
     keys, target = {name_key(sanitize(name)) for name in names}, name_key(into)
     found = reading.entity_ids(connection, keys)
     before = aliases.read(connection).targets
@@ -43,12 +43,14 @@ def merging(connection: sqlite3.Connection, names: Collection[str], into: str) -
     if missing:
         raise NotFoundError(f"no such entity: {', '.join(missing)}")
     concerned = keys | {target}
-    concerned |= {before[key] for key in concerned if key in before}  # what they stood for
+    concerned |= {
+        before[key] for key in concerned if key in before
+    }  # the entities they stand for now
     return Renaming(lambda known: known.merged(keys, target, into), concerned)
 
 
 def unmerging(connection: sqlite3.Connection, names: Collection[str]) -> Renaming:
-    """Each name is an entity of its own again; `NotFoundError` names those that were not merged."""
+    """Plan to make names entities of their own again; `NotFoundError` names those that are not merged."""
     keys, known = {name_key(name) for name in names}, aliases.read(connection)
     merged, targets = known.links.keys() | known.displays.keys(), known.targets
     strangers = [name for name in names if name_key(name) not in merged]
@@ -59,14 +61,14 @@ def unmerging(connection: sqlite3.Connection, names: Collection[str]) -> Renamin
 
 
 def undoing(before: Aliases, names: Collection[str], into: str) -> Iterator[Step]:
-    """What brings the aliases back that were there `before`, once `names` are merged into `into`.
+    """The steps that restore the aliases of `before`, once `names` have been merged into `into`.
 
-    The names are set free; then each is called and merged as it was, with all that it led to.
+    First the names are unmerged; then each gets its earlier display name and merges back.
     """
     called, target = {name_key(sanitize(name)): name for name in names}, name_key(into)
     after = before.merged(called, target, into)
     free = {key: name for key, name in called.items() if key != target}
-    if not free and target not in before.displays:  # it was only spelt anew
+    if not free and target not in before.displays:  # only its display name changed
         free = {target: into}
     if free:
         yield Step(tuple(free.values()))
@@ -83,7 +85,7 @@ def undoing(before: Aliases, names: Collection[str], into: str) -> Iterator[Step
 
 
 def _led_on(known: Aliases, keys: Collection[str]) -> dict[str, str]:
-    """The links from these keys on to their ends; each after all those that lead to it."""
+    """The links from these keys to their ends, each after those that lead to it."""
     found: dict[str, str] = {}
     for start in keys:
         key = start

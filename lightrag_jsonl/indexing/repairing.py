@@ -1,4 +1,4 @@
-"""Rebuilds what is derived: rows folded anew from their claims, full text, vectors (also of another embedder)."""
+"""Rebuilds derived data: rows from their claims, full text, vectors (also with another embedder)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class _Cleared:
-    """What was there before all that is derived was dropped."""
+    """What was there before the derived rows were dropped."""
 
     orphans: int
     chunks: list[int]
@@ -64,10 +64,10 @@ async def repair(
 ) -> list[str]:
     """Fold the whole graph anew from its claims, and rebuild full text and missing vectors.
 
-    What the index was `built_with` is recorded where that is lost.
-    Answers with a line a step, for people. The documents and what was said about them stay as
-    they are; no model is asked. Rows and vectors change in one transaction: cut short, it leaves
-    the index as it was. `CorruptError` where something is lost that nothing else tells.
+    Returns a line for people for each step. Documents and claims stay as they are; no model is
+    asked. Lost settings are recorded again from `built_with`. Rows and vectors change in one
+    transaction, so an interrupted repair leaves the index as it was. Raises `CorruptError` if
+    something is lost that cannot be derived.
     """
     mended = await database.committed(partial(_mend, database.path, built_with))
     plan, chunks, generation = await database.committed(
@@ -81,10 +81,10 @@ async def repair(
 
 
 def _mend(path: Path, built_with: Mapping[str, str], connection: sqlite3.Connection) -> list[str]:
-    """Have the tables, and in them values, that all else needs; what there is to tell."""
+    """Restore missing tables and readable values, which all else needs; returns what was done."""
     values.check_sources(connection, path)
     if checks.is_damaged(connection):
-        connection.execute("REINDEX")  # other damage is told when the repair is done
+        connection.execute("REINDEX")  # any other damage is reported after the repair
     names = {
         "dropped: no trigger is ours": tables.drop_triggers(connection),
         "made anew": tables.make_anew(connection),
@@ -103,7 +103,7 @@ def _mend(path: Path, built_with: Mapping[str, str], connection: sqlite3.Connect
 def _planned(
     connection: sqlite3.Connection, describer: Describer
 ) -> tuple[Plan, list[tuple[int, str]], int]:
-    """The graph folded anew, the chunks without a vector, and the generation; nothing is changed."""
+    """The graph folded anew, the chunks without a vector, and the generation; the database is not changed."""
     connection.execute("SAVEPOINT folding")
     try:
         found = _cleared(connection)
@@ -119,7 +119,7 @@ def _planned(
 
 
 def _cleared(connection: sqlite3.Connection) -> _Cleared:
-    """Drop what belongs to nothing, the claims and the rows folded from them."""
+    """Drop orphaned rows, all claims, and the rows folded from them."""
     orphans, chunks = maintenance.drop_orphans(connection), rows.all_ids(connection, "chunk")
     said, loose = with_both_ends(said_again(connection, chunks), aliases.read(connection))
     summaries = read_summaries(connection, chunks)
@@ -140,7 +140,7 @@ def _write(
     generation: int,
     connection: sqlite3.Connection,
 ) -> list[str]:
-    """Put the folded graph in the place of the one before; what there is to tell."""
+    """Replace the graph by the folded one; returns what was done."""
     snapshot.check_generation(connection, generation, working_dir)
     before = _cleared(connection)
     keys = [embeddings.key(text) for text in _plan_texts(plan)]
@@ -165,7 +165,7 @@ def _write(
 
 
 def _plan_texts(plan: Plan) -> list[str]:
-    """What the vectors of a plan's entities, then of its relations, stand for."""
+    """The texts to embed for a plan's entities, then for its relations."""
     texts = [entity_text(row) for row in plan.entities.values()]
     return texts + [relation_text(row) for row in plan.relations.values()]
 
@@ -177,11 +177,12 @@ async def reembed(
     *,
     watcher: Progress | None = None,
 ) -> int:
-    """Move the index to another embedder; the old vectors serve until all new ones are stored.
+    """Move the index to another embedder; the old vectors are used until all new ones are stored.
 
-    What is embedded is kept as it goes: an interrupted move goes on where it was. `watcher` is
-    told (done, all). Tells how many texts have a vector now. `ConfigError` where it is called as
-    the embedder before, but makes vectors of another length: they are told apart by the name.
+    New vectors are stored as they come, so an interrupted move goes on where it stopped. `watcher`
+    is called with (done, all). Returns the number of texts. Raises `ConfigError` if the new
+    embedder has the name of the old one but vectors of another length: embedders are told apart by
+    name.
     """
     known = await database.read(settings.read)
     if known.get("embedder") == recorded["embedder"] and known.get("dim") != recorded["dim"]:
@@ -213,9 +214,9 @@ async def _embed(
     noted: Mapping[str, str],
     watcher: Progress | None = None,
 ) -> int:
-    """Embed those of the texts that have no vector, each batch stored as it comes; how many.
+    """Embed the texts without a vector, storing each batch as it comes; returns how many there were.
 
-    With the vectors `noted` is recorded: what they are for.
+    The settings in `noted` are recorded along with the vectors.
     """
 
     def put(vectors: Mapping[bytes, Vectors], connection: sqlite3.Connection) -> None:
@@ -233,7 +234,7 @@ async def _embed(
 
 
 def _texts(connection: sqlite3.Connection) -> Texts:
-    """What each row's vector stands for."""
+    """The texts to embed for every row."""
     entities = rows.entities_by_id(connection, rows.all_ids(connection, "entity"))
     relations = rows.relations_by_id(connection, rows.all_ids(connection, "relation"))
     return {
@@ -254,7 +255,7 @@ def _use_stored(
     kind: Kind,
     found: Sequence[tuple[int, str]],
 ) -> None:
-    """Give rows the vectors that are stored for their texts."""
+    """Point rows at the stored vectors of their texts."""
     keys = [embeddings.key(text) for _, text in found]
     ids = embedding_ids(connection, keys)
     pairs = [(ids[key], row) for key, (row, _) in zip(keys, found, strict=True)]

@@ -1,4 +1,4 @@
-"""One insert under way: what it may spend, what it has done so far, and its report."""
+"""The state of one insert under way: its budget, what it has done so far, and its report."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from lightrag_jsonl.types import Document, Extraction, Failure, InsertReport, Us
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an insert has come: chunks read by the extractor, of those found so far.
+    """How far an insert has come: chunks read by the extractor, out of those found so far.
 
-    `steps` are under way besides ("merging", "summarizing", "embedding", "writing"): how much is
-    done of how much.
+    `steps` are the other steps under way ("merging", "summarizing", "embedding", "writing"), each
+    with (items done, items known).
     """
 
     chunks_done: int
@@ -33,16 +33,16 @@ class Progress:
 
 Watcher = Callable[[Progress], None]
 
-TOLD = ""  # in place of a content
-UNANSWERED = 16  # chunks in a row, two for each slot at least: then nobody will be answered
+TOLD = ""  # in place of a document's content: its warning was given
+UNANSWERED = 16  # after so many unanswered chunks in a row (at least two a slot) the insert ends
 
 log = logging.getLogger(__name__)
 
 
 class Budget(Spending):
-    """Stops an insert once it has made as many calls, or used as many tokens, as it may.
+    """Stops an insert when a limit on calls or tokens is reached.
 
-    So it does where the model's server answers nobody: see `Run.heard` and `Run.ended`.
+    It also stops when the model's server answers no call: see `Run.heard` and `Run.ended`.
     """
 
     def __init__(self, options: IndexOptions) -> None:
@@ -53,14 +53,14 @@ class Budget(Spending):
         self.patience = max(UNANSWERED, 2 * options.max_concurrent_calls)
 
     def end(self, reason: str) -> str:
-        """Let no call be made any more; says what to do."""
+        """Refuse all further calls; returns the message, which says what to do."""
         self._refusal = (
             f"stopped: {reason}; what was read is kept, mend that and insert again to go on"
         )
         return self._refusal
 
     def check(self) -> None:
-        """Count a call that is about to be made; `BudgetError` where it may not be."""
+        """Count a call that is about to be made; `BudgetError` if it may not be made."""
         if self._refusal:
             raise BudgetError(self._refusal)
         spent = (self._asked, self.spent.input_tokens, self.spent.output_tokens)
@@ -80,16 +80,16 @@ class Budget(Spending):
 
 
 class RowIds:
-    """Row ids, each counted once, in a byte each.
+    """A set of row ids that takes one byte for each, counted with `len`.
 
-    The numbers in a set would each be an object that Python's collector looks at time and again.
+    In a Python set each number would be an object of its own.
     """
 
     def __init__(self) -> None:
         self._seen = bytearray()
 
     def add(self, rows: Collection[int]) -> None:
-        """Count rows that were not yet counted."""
+        """Add rows."""
         self._seen.extend(bytes(max(0, max(rows, default=0) + 1 - len(self._seen))))
         for row in rows:
             self._seen[row] = 1
@@ -99,13 +99,13 @@ class RowIds:
 
 
 class Contents:
-    """What the documents of one insert hold, by id: a later one takes an earlier one's place."""
+    """The contents of an insert's documents by id, to warn about documents that share one."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, str] = {}
 
     def add(self, id: str, content: str) -> None:
-        """Take down a document; where it takes the place of another one, warn, once an id."""
+        """Note a document; if it replaces another one, warn, once for each id."""
         earlier = self._by_id.setdefault(id, content)
         if earlier not in (content, TOLD):
             log.warning(
@@ -118,10 +118,10 @@ class Contents:
 class Run:
     """What one insert has done so far; `stopped` says which limit or refusal ended it, if one did.
 
-    `begun` counts documents, `held_up` those that wait for an earlier one of their id; `unanswered`
-    chunks got no answer, one after another; `refused` is why the last one was that does not fit.
-    `broken` ends the insert: what is in flight is awaited, nothing else begun. Summaries that are
-    `put_off` wait for the next insert.
+    `begun` counts documents; `held_up` counts those that wait for an earlier document of the same
+    id; `unanswered` counts chunks in a row that got no answer; `refused` is the error of the last
+    document that could not be indexed. `broken` is the error that ends the insert once the calls in
+    flight are done. Summaries that are `put_off` wait for the next insert.
     """
 
     spending: Budget
@@ -151,12 +151,12 @@ class Run:
         self.steps = Steps(self.tell)
 
     def refuse(self, document: Document, error: ConfigError) -> None:
-        """Take down that a document cannot be indexed as it is."""
+        """Note that a document cannot be indexed as it is."""
         self.failures.append(Failure(document.id or document.source or "", None, str(error)))
         self.refused = error
 
     def heard(self, extraction: Extraction) -> None:
-        """Note what came of a chunk; where no answer comes any more, the insert ends."""
+        """Note the outcome of a chunk; if too many in a row got no answer, the insert ends."""
         nothing_heard = not (extraction.records or extraction.rejections or extraction.truncated)
         if extraction.state == "failed" and extraction.error and nothing_heard:
             self.unanswered += 1
@@ -171,11 +171,11 @@ class Run:
         self.ended(str(error))
 
     def ended(self, reason: str) -> None:
-        """Nothing more is to be asked."""
+        """End the insert: no further call is made."""
         self.stopped = self.spending.end(reason)
 
     def tell(self) -> None:
-        """Let the watcher know how far it is."""
+        """Report the progress to the watcher."""
         if self.watcher is not None:
             self.watcher(Progress(self.done, self.known, len(self.documents), self.steps.sums()))
 
@@ -190,13 +190,13 @@ class Run:
         self.under_way[id] = asyncio.Event()
 
     def end(self, id: str) -> None:
-        """The document is committed, or will not be."""
+        """The document has been committed, or will not be."""
         done = self.under_way.pop(id, None)
         if done is not None:
             done.set()
 
     def account(self, batch: Sequence[Ready], done: Committed) -> None:
-        """Take down what a transaction made visible."""
+        """Note what a transaction made visible."""
         self.entities.add(done.entities)
         self.relations.add(done.relations)
         self.usage += done.usage
@@ -212,7 +212,7 @@ class Run:
         self.tell()
 
     def report(self) -> InsertReport:
-        """What was done, in an order that does not depend on what was done first."""
+        """What was done, in an order that does not depend on timing."""
         return InsertReport(
             documents=tuple(sorted(self.documents)),
             unchanged=tuple(sorted(self.unchanged)),

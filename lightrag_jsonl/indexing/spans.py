@@ -1,4 +1,4 @@
-"""Where chunks stand: spans of pages, and the chunks they become, with ids that follow from their place."""
+"""Spans of pages, and the chunks made of them, whose ids follow from their place and text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lightrag_jsonl.types import Chunk, Page
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A chunk to be: characters of its page, and how many tokens they have."""
+    """A stretch of a page, in characters, and the tokens in it."""
 
     start: int
     end: int
@@ -19,12 +19,12 @@ class Span:
 
 
 def chunks_at(spans: Iterable[tuple[Page, Span]]) -> tuple[Chunk, ...]:
-    """A document's spans, in order, as its chunks, numbered from 0."""
+    """A document's spans, in order, as chunks numbered from 0."""
     return tuple(_chunk(index, page, span) for index, (page, span) in enumerate(spans))
 
 
 def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
-    """The id of a chunk: it follows from place and text."""
+    """The id of a chunk, derived from its place and text."""
     return "chunk-" + digest(document_id, str(page), str(start), text)
 
 

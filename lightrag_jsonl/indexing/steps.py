@@ -1,4 +1,4 @@
-"""What is under way beside the reading of chunks: each step by its name, and how much of it is done."""
+"""Tracks the steps of an insert besides reading chunks: which are under way, and how far."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Step:
 
 
 class Steps:
-    """The steps of one insert; `told` is called whenever one begins or comes on."""
+    """The steps of one insert; `told` is called whenever a step begins or advances."""
 
     def __init__(self, told: Callable[[], None] = lambda: None) -> None:
         self._told = told
@@ -26,7 +26,7 @@ class Steps:
 
     @contextlib.contextmanager
     def step(self, name: StepName, known: int = 1) -> Iterator[Callable[[int], None]]:
-        """Count a step as under way; what it gives is called with how many more are done."""
+        """Count a step of `known` items as under way; the function it yields adds to the items done."""
         step = _Step(name, known)
 
         def add(number: int) -> None:
@@ -41,7 +41,7 @@ class Steps:
             self._under_way.remove(step)
 
     def sums(self) -> Mapping[StepName, tuple[int, int]]:
-        """Done and known by name, of all that is under way."""
+        """For each step under way, by name: (items done, items known)."""
         found: dict[StepName, tuple[int, int]] = {}
         for step in self._under_way:
             if step.known:

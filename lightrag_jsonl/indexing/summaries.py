@@ -1,4 +1,4 @@
-"""One description for each entity and relation: its fragments as they are, or a summary of them."""
+"""The description of each entity and relation: its fragments as they are, or a summary of them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from lightrag_jsonl.storage import claims, snapshot
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.types import Kind
 
-LOOK_AHEAD = 4  # fragments read for each one that is shown: the same text may stand many times
-SEVERAL = 4  # fragments that are worth remembering
+LOOK_AHEAD = 4  # fragments read for each one shown, since many may have the same text
+SEVERAL = 4  # with so many fragments, an owner is worth remembering for the next commit
 
 Row = EntityRow | RelationRow
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """An entity or relation whose summary must be written (anew), and from what."""
+    """An entity or relation whose summary must be written or renewed, and the fragments to write it from."""
 
     kind: Kind
     row: Row
@@ -40,7 +40,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """The first fragments of a row that no summary covers; `covered` is how far one did then."""
+    """The first fragments of a row that no summary covers; `covered` is how far the summary reached then."""
 
     row: Row
     covered: int
@@ -48,7 +48,7 @@ class _Told:
 
 
 class Describer:
-    """Decides what a row's description is, and when a model must be asked for a summary."""
+    """Decides each row's description, and which summaries the model must be asked for."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Describer:
         self._told: dict[Owner, _Told] = {}
 
     def describe(self, connection: sqlite3.Connection, plan: Plan) -> list[Due]:
-        """Set the description of every touched row, fragments as they are; tell which are due."""
+        """Set the description of every touched row from what is there; returns the summaries that are due."""
         due: list[Due] = []
         if plan.removed:
             self._hubs.clear()
@@ -92,7 +92,7 @@ class Describer:
         return due
 
     def remember(self, generation: int) -> None:
-        """Keep what hubs were told for the next commit, once this one is done."""
+        """After the commit: remember the fragments of hubs for the next one."""
         uncovered = {
             owner: told.fragments
             for owner, told in self._told.items()
@@ -101,7 +101,7 @@ class Describer:
         self._hubs.leave(generation, uncovered, instead_of=self._told)
 
     def set_description(self, row: Row, fresh: Sequence[str]) -> None:
-        """The summary, where there is one, with the fragments written since beside it."""
+        """Set a row's description: its summary, if it has one, and the fragments written since."""
         shown = [row.summary] if row.summary else []
         room = self._options.summarize_tokens
         for text in fresh[: self._options.summarize_fragments]:
@@ -132,18 +132,18 @@ class Describer:
         return room < 0 and len(texts) > 1
 
     def _at_most(self, text: str, room: int) -> int:
-        """The tokens of a text; its length in bytes, while that fits."""
+        """The tokens of a text; its length in bytes, if even that is small."""
         size = _bytes(text)
         return size if size <= room // self._options.summarize_fragments else self._count(text)
 
 
 def _is_stored(plan: Plan, kind: Kind, row: Row) -> bool:
-    """Whether there may be claims beside the new ones that no summary covers."""
+    """Whether the database may hold claims of this row that no summary covers."""
     return row.mentions - row.covered_mentions > len(plan.fragments.get((kind, row.id), ()))
 
 
 def title(row: Row) -> str:
-    """What to call a row in a prompt: alike in every index, so that its answers are found again."""
+    """What to call a row in a prompt: the same in every index, so that cached summaries are found again."""
     if isinstance(row, EntityRow):
         return row.name
     return " — ".join(sorted((winner(row.low_names), winner(row.high_names))))
@@ -161,10 +161,10 @@ async def summarize(
     count: Callable[[str], int],
     spending: Spending,
 ) -> str:
-    """One description from all fragments, map-reduce; never from an earlier summary.
+    """One description from all fragments, by map-reduce; never from an earlier summary.
 
-    The groups are content-defined: a new fragment changes its own group and the levels above,
-    the other groups are answered from the cache. Those of one level are written at the same time.
+    Groups are cut by content: a new fragment changes only its own group and those above it, and the
+    other groups are answered from the cache. The groups of one level are summarized concurrently.
     """
 
     async def write(group: Sequence[str]) -> str | LightRAGError:
@@ -178,7 +178,7 @@ async def summarize(
             if not reply.said.strip():
                 await ask.forget(reply)
                 raise LLMError(f"the model wrote an empty summary of {due.name!r}")
-        except (LLMError, BudgetError) as error:  # the others come to their end: they are paid for
+        except (LLMError, BudgetError) as error:  # the other groups finish: they are being paid for
             return error
         return reply.said.strip()
 
@@ -186,7 +186,7 @@ async def summarize(
     while len(texts) > 1:
         cut = groups(texts, limit=group_tokens, count=count)
         written = [_or_raised(done) for done in await together(write(group) for group in cut)]
-        if len(written) >= len(texts):  # fragments too long to be grouped
+        if len(written) >= len(texts):  # the texts are too long to be grouped further
             return "\n".join(written)
         texts = written
     return texts[0]
@@ -199,10 +199,10 @@ def _or_raised(done: str | LightRAGError) -> str:
 
 
 def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> list[list[str]]:
-    """Cut a list where the content says so, once it is too long for one group of `limit` tokens.
+    """Cut a list of texts into groups of at most `limit` tokens, at borders that depend on content.
 
-    A group ends, on average, after `limit` bytes: about a quarter of what fits, so that hardly one
-    has to be cut elsewhere, and two levels do for a hub of thousands of fragments.
+    A group has `limit` bytes on average, about a quarter of what fits. So hardly any group has to
+    be cut for its length, and two levels are enough for a hub of thousands of fragments.
     """
     whole = _Room(limit, count)
     if all(whole.takes(text) for text in texts):
@@ -221,16 +221,16 @@ def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> 
 
 
 class _Room:
-    """Room for so many tokens. Texts are counted only where their bytes alone might not fit."""
+    """Room for a number of tokens. Texts are counted only if they might not fit by their bytes."""
 
     def __init__(self, limit: int, count: Callable[[str], int]) -> None:
         self._left = limit
         self._count = count
         self._uncounted: list[str] = []
-        self._bytes = 0  # of those
+        self._bytes = 0  # of the uncounted texts
 
     def takes(self, text: str) -> bool:
-        """Put a text in, whether it fits or not; tells whether it does."""
+        """Add a text; returns whether everything still fits."""
         self._uncounted.append(text)
         self._bytes += _bytes(text)
         if self._bytes > self._left:
@@ -241,15 +241,15 @@ class _Room:
 
 
 def _bytes(text: str) -> int:
-    """A text's length in bytes, which no token count exceeds."""
+    """A text's length in bytes; it never has more tokens than that."""
     return len(text) if text.isascii() else len(text.encode())
 
 
 def _is_border(text: str, every: int) -> bool:
-    """Whether a group begins with this text, as it does once in so many bytes of text."""
+    """Whether a group begins with this text; on average, once in `every` bytes of text."""
     return int.from_bytes(sha256(text.encode()).digest()[:4], "big") * every < _bytes(text) << 32
 
 
 def _distinct(fragments: Sequence[Fragment]) -> list[str]:
-    """The texts, each once."""
+    """The texts, without repetitions."""
     return list(dict.fromkeys(text for _, text in fragments))

@@ -1,6 +1,6 @@
-"""What a row counts: sums and votes over its mentions, and what it is called by them.
+"""What a row counts over its mentions (sums and votes), and the name and type that follow from them.
 
-Adding and taking away in any order gives the same row.
+Adding and removing mentions in any order gives the same row.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
 from lightrag_jsonl.types import UNKNOWN_TYPE, EntityMention, RelationMention
 
-MILLIONTHS = 1_000_000  # weights are summed as integers, so that taking away is exact
+MILLIONTHS = 1_000_000  # weights are summed as integers, so that subtracting is exact
 
 
 def count_entity(row: EntityRow, mention: EntityMention, times: int) -> None:
-    """Add a mention to an entity (`times` 1) or take it away (-1)."""
+    """Add a mention to an entity (`times` 1) or remove it (-1)."""
     row.mentions += times
     _vote(row.names, mention.name, times)
     _vote(row.types, mention.type, times)
@@ -25,7 +25,7 @@ def count_entity(row: EntityRow, mention: EntityMention, times: int) -> None:
 def count_relation(
     row: RelationRow, mention: RelationMention, times: int, *, forward: bool
 ) -> None:
-    """Add a mention to a relation (`times` 1) or take it away (-1)."""
+    """Add a mention to a relation (`times` 1) or remove it (-1)."""
     row.mentions += times
     row.weight += times * round(mention.strength * MILLIONTHS)
     for keyword in mention.keywords:
@@ -40,14 +40,14 @@ def count_relation(
 
 
 def winner(votes: Mapping[str, int]) -> str:
-    """The choice with most votes; ties go to the one that sorts first."""
+    """The choice with the most votes; ties go to the one that sorts first."""
     if len(votes) == 1:  # nearly always
         return next(iter(votes))
     return min(votes, key=lambda choice: (-votes[choice], choice), default="")
 
 
 def vote_type(types: Mapping[str, int]) -> str:
-    """The most frequent type; `unknown` wins only alone."""
+    """The most frequent type; `unknown` wins only if it is the only one."""
     known = {kind: n for kind, n in types.items() if kind != UNKNOWN_TYPE}
     return winner(known) if known else UNKNOWN_TYPE
 
@@ -61,13 +61,13 @@ def _vote(votes: dict[str, int], choice: str, times: int) -> None:
 
 
 def settle_entity(row: EntityRow, displays: Mapping[str, str]) -> None:
-    """What the entity is called, by its mentions or as a person decided (by key), and its type."""
+    """Set the entity's name and type by vote; `displays` holds names that a person chose, by key."""
     row.name = displays.get(row.key) or winner(row.names)
     row.type = vote_type(row.types)
 
 
 def settle_relation(row: RelationRow) -> None:
-    """Which way the relation is shown: as most mentions run; a tie by the ends' spellings."""
+    """Set the direction in which the relation is shown: that of most mentions, or by the ends' names."""
     if row.forward != row.backward:
         row.reversed = row.backward > row.forward
     else:
@@ -75,12 +75,12 @@ def settle_relation(row: RelationRow) -> None:
 
 
 def relation_text(row: RelationRow) -> str:
-    """What a relation's vector stands for: `source — keywords — target: description`."""
+    """The text embedded for a relation: `source — keywords — target: description`."""
     ends = [winner(row.low_names), winner(row.high_names)]
     source, target = reversed(ends) if row.reversed else ends
     return f"{source} — {', '.join(sorted(row.keywords))} — {target}: {row.description}"
 
 
 def entity_text(row: EntityRow) -> str:
-    """What an entity's vector stands for: its name and its description."""
+    """The text embedded for an entity: its name and its description."""
     return f"{row.name}\n{row.description}"

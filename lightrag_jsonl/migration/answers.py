@@ -1,4 +1,4 @@
-"""Which chunk each description came from, as far as cached extraction answers tell."""
+"""Finds out which chunk each description came from, by cached extraction answers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TypeAlias
 from lightrag_jsonl.migration.folder import ForeignIndex, unquoted
 from lightrag_jsonl.text import clean_name, name_key
 
-Subject: TypeAlias = frozenset[str]  # the key of a node's name, or of both ends of an edge
+Subject: TypeAlias = frozenset[str]  # the key of a node's name, or those of an edge's two ends
 
-# Both look behind first: from inside a long run of quotes or spaces nothing new can be found.
+# Both begin with a look-behind, so that long runs of quotes or spaces are not searched repeatedly.
 RECORD = re.compile(
     r"(?<![\"'“*])[\"'“*]*\b(entity|relationship|relation)[\"'”*]*\s*(<\|(?:#\|)?>)"
 )
@@ -21,28 +21,28 @@ END = re.compile(r"(?:\)|(?<!\s))\s*(##|<\|COMPLETE\|>|$)")
 
 
 def subject(*names: str) -> Subject:
-    """What a description is about."""
+    """What a description is about, as name keys."""
     return frozenset(name_key(clean_name(name)) for name in names)
 
 
 def folded(text: str) -> str:
-    """A description in the form in which the graph's and the answer's are compared."""
+    """A description in a form for comparing that of the graph with that of the answer."""
     return " ".join(unquoted(html.unescape(text)).casefold().split())
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """For a subject and a description the chunks whose answers hold it; likewise for keywords."""
+    """Maps a subject and a description to the chunks whose answers contain it; likewise for keywords."""
 
     chunks: dict[tuple[Subject, str], dict[str, None]] = field(default_factory=dict)
     words: dict[tuple[Subject, str], set[str]] = field(default_factory=dict)
 
     def of(self, about: Subject, description: str) -> Iterable[str]:
-        """The chunks that say this of a subject."""
+        """The chunks that say this about a subject."""
         return self.chunks.get((about, folded(description)), ())
 
     def keywords(self, about: Subject, chunk: str, known: Iterable[str]) -> list[str]:
-        """Those keywords of an edge that a chunk's answer gave; all, where it gave none of them."""
+        """The edge's keywords that a chunk's answer gave; all of them if it gave none."""
         there = self.words.get((about, chunk), set())
         return [word for word in known if folded(word) in there] or list(known)
 
@@ -50,8 +50,8 @@ class Pairing:
 def pair(index: ForeignIndex) -> Pairing:
     """Read the cached answers.
 
-    An answer belongs to the chunk that the cache names or, in older versions, to the only chunk
-    that all its entities and relations have in common.
+    An answer belongs to the chunk that the cache names. Older caches name none; there it belongs to
+    the only chunk that all its entities and relations have in common.
     """
     sources: dict[Subject, frozenset[str]] = {}
     for node in index.nodes:
@@ -70,7 +70,7 @@ def pair(index: ForeignIndex) -> Pairing:
 
 
 def _records(answer: str) -> Iterator[tuple[Subject, list[str]]]:
-    """The tuples of an answer: what each is about, and its further fields."""
+    """The tuples in an answer: what each is about, and its further fields."""
     found = list(RECORD.finditer(answer))
     ends = [*(match.start() for match in found), len(answer)][1:]
     for match, end in zip(found, ends, strict=True):

@@ -1,4 +1,4 @@
-"""Reads a working directory of LightRAG or nano-graphrag, gzipped files too, into plain values."""
+"""Reads a working directory of LightRAG or nano-graphrag, gzipped or not, into plain values."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 SEPARATOR = "<SEP>"  # between the parts of a description or of a list of chunks
 GRAPH = "graph_chunk_entity_relation.graphml"
 QUOTES = "\"'“”"
-MOST_BYTES = 1 << 32  # of a gzipped file's content
+MOST_BYTES = 1 << 32  # the most that a gzipped file may unpack to
 NO_SOURCE = ("", "unknown_source", "no-file-path")
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignDocument:
-    """A whole text; `source` is the file it came from, where that was noted."""
+    """A whole text; `source` is the file it came from, if recorded."""
 
     id: str
     text: str
@@ -37,7 +37,7 @@ class ForeignDocument:
 
 @dataclass(frozen=True, slots=True)
 class ForeignChunk:
-    """A piece of a document; `order` counts within it, `answers` names cached answers about it."""
+    """A piece of a document; `order` is its number there, `answers` are ids of cached answers about it."""
 
     id: str
     document: str
@@ -48,7 +48,7 @@ class ForeignChunk:
 
 @dataclass(frozen=True, slots=True)
 class ForeignNode:
-    """An entity as the graph file holds it, its joined fields taken apart."""
+    """An entity in the graph file, its joined fields separated."""
 
     name: str
     kind: str
@@ -58,7 +58,7 @@ class ForeignNode:
 
 @dataclass(frozen=True, slots=True)
 class ForeignEdge:
-    """A relation as the graph file holds it, its joined fields taken apart."""
+    """A relation in the graph file, its joined fields separated."""
 
     source: str
     target: str
@@ -70,7 +70,7 @@ class ForeignEdge:
 
 @dataclass(frozen=True, slots=True)
 class ForeignAnswer:
-    """A model's cached answer; `chunk` where the cache says which it is about."""
+    """A model's cached answer; `chunk` is the chunk it is about, if the cache says that."""
 
     text: str
     chunk: str | None
@@ -78,7 +78,7 @@ class ForeignAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ForeignIndex:
-    """All of a working directory that has a counterpart here; `reports` counts what has none."""
+    """Everything in a working directory that has a counterpart here; `reports` counts what has none."""
 
     documents: Mapping[str, ForeignDocument]
     chunks: Mapping[str, ForeignChunk]
@@ -89,7 +89,7 @@ class ForeignIndex:
 
 
 def read_folder(folder: Path) -> ForeignIndex:
-    """Read a working directory; `ConfigError` where it is none, or a file of it is damaged."""
+    """Read a working directory; `ConfigError` if it is none, or a file in it is damaged."""
     graph = _graph(folder)
     entity_chunks = _store(folder, "kv_store_entity_chunks.json")
     relation_chunks = _store(folder, "kv_store_relation_chunks.json")
@@ -113,7 +113,7 @@ def read_folder(folder: Path) -> ForeignIndex:
 
 
 def _bytes(folder: Path, name: str) -> bytes | None:
-    """A file's content, or that of its gzipped form; `None` where there is neither."""
+    """A file's content, unpacked if it is gzipped; `None` if there is no such file."""
     plain, packed = folder / name, folder / f"{name}.gz"
     check_not_of_index(plain)
     check_not_of_index(packed)
@@ -126,7 +126,7 @@ def _bytes(folder: Path, name: str) -> bytes | None:
 
 
 def _unpacked(path: Path) -> bytes:
-    """The content of a gzipped file; a small one may hold more than any memory does."""
+    """The content of a gzipped file; refused if it is too large, as a small file may unpack to anything."""
     with gzip.open(path) as file:
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
@@ -135,7 +135,7 @@ def _unpacked(path: Path) -> bytes:
 
 
 def _store(folder: Path, name: str) -> dict[str, Json]:
-    """A key-value file; empty where there is none."""
+    """A key-value file; empty if there is none."""
     data = _bytes(folder, name)
     if data is None:
         return {}
@@ -217,19 +217,19 @@ def _edge(
 
 
 def _with_listed(chunks: tuple[str, ...], listed: Json) -> tuple[str, ...]:
-    """The chunks of a graph's entry with those of the longer list that newer versions keep."""
+    """The chunks of an entry in the graph, with those of the longer list in newer versions."""
     more = listed.get("chunk_ids") if isinstance(listed, dict) else None
     return tuple(dict.fromkeys([*chunks, *map(str, more if isinstance(more, list) else ())]))
 
 
 def _parts(joined: object) -> tuple[str, ...]:
-    """The distinct parts of a joined field, without the quotes that old versions kept."""
+    """The distinct parts of a joined field, without the quotes that old versions wrote."""
     parts = (unquoted(part) for part in str(joined or "").split(SEPARATOR))
     return tuple(dict.fromkeys(part for part in parts if part))
 
 
 def unquoted(text: str) -> str:
-    """The text without white space around it, nor one pair of quotes that encloses it."""
+    """The text without outer white space, and without one pair of quotes around it."""
     text = text.strip()
     if len(text) > 1 and text[0] in QUOTES and text[-1] in QUOTES:
         return text[1:-1].strip()
@@ -247,7 +247,7 @@ def _weight(value: object) -> float:
 def _answers(
     store: Mapping[str, Json], chunks: Mapping[str, ForeignChunk]
 ) -> Iterator[ForeignAnswer]:
-    """The cached answers: a flat store, or (before version 1.4) one store a query mode."""
+    """The cached answers: from one store, or (before version 1.4) from a store for each query mode."""
     about = {key: chunk.id for chunk in chunks.values() for key in chunk.answers}
     for key, entry in _flat(store):
         answer, chunk = entry.get("return"), entry.get("chunk_id")
@@ -257,7 +257,7 @@ def _answers(
 
 
 def _flat(store: Mapping[str, Json]) -> Iterator[tuple[str, dict[str, Json]]]:
-    """The entries of a store, and those of the stores in it."""
+    """The entries of a store, and of stores nested in it."""
     for key, entry in store.items():
         if isinstance(entry, dict):
             yield key, entry

@@ -1,4 +1,4 @@
-"""A foreign index as documents of ours, each with the records that its chunks said."""
+"""Converts a foreign index to documents of ours, with the records that their chunks state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lightrag_jsonl.text import clean_name, digest, name_key, search_terms
 from lightrag_jsonl.types import UNKNOWN_TYPE, Document, Json, Record
 
 NO_SOURCE_TITLE = "imported without a source"
-STRENGTHS = (1.0, 10.0)  # what one claim may weigh
+STRENGTHS = (1.0, 10.0)  # the limits of one claim's strength
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,11 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """What a foreign index amounts to here.
+    """A foreign index, converted.
 
-    `kept_apart` are (name there, name here) of entities that were two there though our folding
-    would make them one. `documents` may hold one that was not there: what named no known chunk.
+    `kept_apart` holds (name there, name here) of entities that were separate there but have the
+    same name key here. `documents` may contain an additional one for entities and relations that
+    named no known chunk.
     """
 
     documents: tuple[PendingDocument, ...]
@@ -43,7 +44,7 @@ class Mapped:
 
 
 def map_index(index: ForeignIndex, *, at: float) -> Mapped:
-    """Turn nodes and edges into claims of chunks, descriptions with the chunk they came from."""
+    """Turn nodes and edges into claims of chunks, with each description at the chunk it came from."""
     placed, odd = place(index)
     work = _Mapping(index, pair(index), placed, odd)
     for node in index.nodes:
@@ -66,7 +67,7 @@ def map_index(index: ForeignIndex, *, at: float) -> Mapped:
 
 @dataclass(slots=True)
 class _Mapping:
-    """The records of each document, as far as they have been written."""
+    """The records of each document, collected so far."""
 
     index: ForeignIndex
     pairing: Pairing
@@ -88,7 +89,7 @@ class _Mapping:
         }
 
     def node(self, node: ForeignNode) -> None:
-        """One claim for each chunk that names the entity, and each description it gave."""
+        """A claim for each chunk that names the entity, and for each description it gave."""
         name = self._name(node.name)
         if name is None:
             self.odd.append(Unmapped("entity", node.name, "nothing is left of its name"))
@@ -102,7 +103,7 @@ class _Mapping:
             )
 
     def edge(self, edge: ForeignEdge) -> None:
-        """One claim for each chunk that states the relation; its weight is shared among them."""
+        """A claim for each chunk that states the relation; its weight is distributed among them."""
         source, target = self.names.get(edge.source), self.names.get(edge.target)
         if source is None or target is None or source == target:
             reason = "it joins an entity with itself" if source else "an end has no name"
@@ -140,7 +141,7 @@ class _Mapping:
     # ── parts ───────────────────────────────────────────────────────────────────
 
     def _name(self, raw: str) -> str | None:
-        """A node's name here; a number tells it from an earlier node that folds to the same."""
+        """A node's name here; a number is added if an earlier node has the same name key."""
         name = clean_name(raw)
         if not name:
             return None
@@ -157,10 +158,10 @@ class _Mapping:
     def _claims(
         self, about: Subject, one: ForeignNode | ForeignEdge
     ) -> list[tuple[str | None, str]]:
-        """(chunk, description) pairs; every chunk has one, if only an empty one.
+        """(chunk, description) pairs; a chunk without a description gets an empty one.
 
-        Where no cached answer tells, a description goes to the chunk that shares most words with
-        it, of those that have none yet.
+        If no cached answer tells, a description goes to the chunk without one that shares most
+        words with it.
         """
         held: dict[str, list[str]] = {chunk: [] for chunk in one.chunks if chunk in self._where}
         if not held:
@@ -190,7 +191,7 @@ class _Mapping:
         return self._terms[chunk]
 
     def _strength(self, edge: ForeignEdge, claims: int) -> float:
-        """What each claim weighs, so that all add up to the edge's weight where that can be."""
+        """The strength of each claim, so that their sum is the edge's weight if possible."""
         share = edge.weight / claims
         strength = min(max(share, STRENGTHS[0]), STRENGTHS[1])
         if strength != share:
@@ -199,7 +200,7 @@ class _Mapping:
         return strength
 
     def _say(self, chunk: str | None, record: Record, text: str) -> None:
-        """Write a record to its chunk; without one it gets a page that says the same."""
+        """Add a record to its chunk; without a chunk, it gets a page of its own that states it."""
         if chunk is None:
             self.homeless.append((text, record))
             return
@@ -208,6 +209,6 @@ class _Mapping:
 
 
 def _keywords(parts: Iterable[str]) -> list[str]:
-    """Keywords, which were joined by commas (and, in old versions, again by a separator)."""
+    """Keywords that were joined by commas (in old versions also by the separator)."""
     words = [unquoted(word) for part in parts for word in re.split(r"[,，、;；]", part)]
     return list(dict.fromkeys(word for word in words if word))

@@ -1,4 +1,4 @@
-"""Finds foreign chunks in their documents, leniently, since token-cut chunks may be no substrings."""
+"""Finds foreign chunks in their documents; chunks cut at tokens may not be exact substrings."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lightrag_jsonl.migration.folder import ForeignChunk, ForeignIndex
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Document
 
-CUT = "\ufffd \t\r\n"  # what a cut inside a character, or a strip, leaves at a chunk's ends
+CUT = "\ufffd \t\r\n"  # ignored at a chunk's ends: from cutting inside a character, or stripping
 
 
 @dataclass(slots=True)
 class Placed:
-    """A document with its chunks in order; `index` leads from a foreign chunk to its number."""
+    """A document with its chunks in order; `index` maps foreign chunks to their numbers."""
 
     document: Document
     pieces: list[str] = field(default_factory=list)
@@ -24,7 +24,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Unmapped:
-    """Something that has no counterpart here, or only another one than it had there."""
+    """Something that has no exact counterpart here."""
 
     kind: str
     name: str
@@ -32,7 +32,7 @@ class Unmapped:
 
 
 def place(index: ForeignIndex) -> tuple[list[Placed], list[Unmapped]]:
-    """Every document that has chunks, and what does not stand where it should."""
+    """Every document that has chunks; and what is not where it should be."""
     by_document: dict[str, list[ForeignChunk]] = defaultdict(list)
     for chunk in index.chunks.values():
         by_document[chunk.document].append(chunk)
@@ -52,7 +52,7 @@ def place(index: ForeignIndex) -> tuple[list[Placed], list[Unmapped]]:
 def _in_text(
     id: str, text: str, source: str | None, chunks: Iterable[ForeignChunk], odd: list[Unmapped]
 ) -> Placed:
-    """The chunks where the text has them, in order; the others behind it, each a page."""
+    """The chunks where they occur in the text, in order; the others after it, each as a page."""
     text = sanitize(text)
     found: list[tuple[str, str]] = []
     strays: list[tuple[str, str]] = []
@@ -78,7 +78,7 @@ def _in_text(
 
 
 def _find(text: str, whole: str, position: int) -> tuple[str, int]:
-    """The chunk as it is, or without what its cut left at its ends; -1 where neither is there."""
+    """Where a chunk occurs, as it is or without the ends that a cut may have damaged; -1 if nowhere."""
     for piece in (whole, whole.strip(CUT)):
         start = text.find(piece, position)
         if start >= 0:

@@ -1,4 +1,4 @@
-"""Prompts as data: files and configuration, templates, schemas, and how answers are read."""
+"""Prompts as data: files and configurations, templates, schemas, and the reading of answers."""
 
 from lightrag_jsonl.prompts.manager import PromptManager, check_set, strangers
 from lightrag_jsonl.prompts.prompt import Prompt

@@ -1,4 +1,4 @@
-"""Prompt files: Markdown with YAML front matter, one file a prompt, one folder a language."""
+"""Prompt files: Markdown with YAML front matter, a file for each prompt, a folder for each language."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FILE = re.compile(
 )
 _HEADING = re.compile(r"^# (?P<part>\w+)[ \t]*\n", re.MULTILINE)
 _PARTS = ("system", "user")
-_LONG = 10_000  # characters; of deep nesting in more libyaml runs out of stack: the process dies
+_LONG = 10_000  # characters; deep nesting in longer texts overflows libyaml's stack, which kills the process
 
 
 def packaged_folder(language: str | Path) -> Path | None:
@@ -55,7 +55,7 @@ def prompt_paths(folder: Path) -> tuple[Path, ...]:
 
 
 def file_prompt(path: Path) -> Prompt:
-    """The prompt of one file, not yet checked; `PromptError` names a file of another form."""
+    """The prompt of one file, not yet checked; `PromptError` if the file has another form."""
     origin = f"{path.parent.name}/{path.name}"
     check_not_of_index(path)
     try:
@@ -75,7 +75,7 @@ def file_prompt(path: Path) -> Prompt:
 
 
 def _places() -> tuple[Path, Path]:
-    """Inside the package (as the wheel has it), and beside it (as a checkout has it)."""
+    """Where packaged prompts may be: inside the package (in a wheel), or beside it (in a checkout)."""
     package = Path(__file__).resolve().parent.parent
     return package, package.parent
 
@@ -95,7 +95,7 @@ def _settings(text: str, origin: str) -> dict[str, Json]:
 
 
 def _parts(body: str, origin: str) -> dict[str, str]:
-    """The parts under `# system` and `# user`; other headings belong to the part they stand in."""
+    """The texts under `# system` and `# user`; other headings belong to the part they are in."""
     headings = [match for match in _HEADING.finditer(body) if match["part"] in _PARTS]
     names = [match["part"] for match in headings]
     if names not in (["user"], ["system", "user"]):

@@ -1,4 +1,4 @@
-"""Prompts by id: loaded from folders or configuration, rendered, asked and read."""
+"""Prompts by id: loaded from folders or a configuration, rendered, asked, and their answers read."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from lightrag_jsonl.schemas import Schema
 from lightrag_jsonl.types import Json, Message, Record, ResponseType
 
 Ask: TypeAlias = Callable[[str, str], Awaitable[str]]
-MISSPELT = 0.8  # as like are "anwser" and "answer"; "extract-people" is like no packaged name
+MISSPELT = 0.8  # the similarity of "anwser" and "answer"; a new name is less like any packaged one
 
 log = logging.getLogger(__name__)
 
 
 class PromptManager:
-    """The prompts of one index, by id; `terms` are defaults for the variables of all of them."""
+    """The prompts of one index, by id; `terms` are defaults for the variables of all prompts."""
 
     def __init__(
         self,
@@ -53,8 +53,8 @@ class PromptManager:
     ) -> PromptManager:
         """A language's prompts (a code, or a folder), with those of the folder `overrides` on top.
 
-        A folder of the user's is checked here, whole: `PromptError` names the file and the key. A
-        file of `overrides` whose name is nearly that of a prompt is warned of.
+        A user's folder is checked completely: `PromptError` names the file and the key. A file in
+        `overrides` whose name is similar to a prompt's causes a warning.
         """
         manager = cls()
         folder = packaged_folder(language)
@@ -75,7 +75,7 @@ class PromptManager:
     def load_config(self, config: Mapping[str, object], *, source: str = "config") -> None:
         """Add prompts from TrustGraph's layout or from `{id: {prompt, response-type, schema}}`.
 
-        Values may be objects or JSON strings. All of it is checked before any of it is added;
+        Values may be objects or JSON strings. Everything is checked before anything is added;
         `PromptError` names `source` and the key.
         """
         prompts, terms = config_prompts(config, source)
@@ -85,17 +85,17 @@ class PromptManager:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The ids of all prompts, sorted; aliases aside."""
+        """The ids of all prompts, sorted, without aliases."""
         return tuple(sorted(self._prompts))
 
     @property
     def text(self) -> str:
-        """All that the prompts say: two sets that say the same have the same."""
+        """The text of all prompts: equal for two sets with the same content."""
         said = {id: [*prompt.text, prompt.terms] for id, prompt in self._prompts.items()}
         return json.dumps([self._terms, said], sort_keys=True, default=str)
 
     def prompt(self, id: str) -> Prompt:
-        """The prompt with this id or alias; an unknown one is a `KeyError` that lists near names."""
+        """The prompt with this id or alias; `KeyError` for an unknown one lists similar names."""
         prompt = self._find(id)
         if prompt is None:
             near = self._near(id, n=3, cutoff=0.5) or self.ids
@@ -103,24 +103,24 @@ class PromptManager:
         return prompt
 
     def terms(self, id: str) -> dict[str, Json]:
-        """Defaults for the variables of a prompt: its own, and those of all."""
+        """Defaults for a prompt's variables: its own, and those of all prompts."""
         return {**self._terms, **self.prompt(id).terms}
 
     def schema(self, id: str, variables: Mapping[str, object]) -> Schema | None:
-        """What the answer is held to, where there is something: the prompt's, or a variable's."""
+        """The schema of the answer, if there is one: the prompt's, or one given in a variable."""
         return self.prompt(id).schema_for({**self.terms(id), **variables})
 
     def render(self, id: str, variables: Mapping[str, object] | None = None) -> tuple[Message, ...]:
-        """The messages of a prompt; `PromptError` names a variable that is missing."""
+        """The messages of a prompt; `PromptError` names a missing variable."""
         return self.prompt(id).render(variables or {}, self._terms)
 
     async def invoke(
         self, id: str, variables: Mapping[str, object], llm: LLM | Ask
     ) -> Json | list[Record]:
-        """Ask and read: the text (`text`), one value (`json`) or the good records (`jsonl`).
+        """Ask and read the answer: a text (`text`), one value (`json`) or the valid records (`jsonl`).
 
-        `llm` is an `LLM`, or an async function of the system text and the prompt. A `json` answer
-        that cannot be read is a `ResponseError`; for `jsonl` bad lines are left out.
+        `llm` is an `LLM`, or an async function of the system text and the prompt. An unreadable
+        `json` answer raises `ResponseError`; in a `jsonl` answer bad lines are left out.
         """
         prompt = self.prompt(id)
         schema = self.schema(id, variables)
@@ -139,26 +139,27 @@ class PromptManager:
         prompt: str | None = None,
         normalize: Callable[[Json], Json] | None = None,
     ) -> Json:
-        """The JSON value in a model's text, held to the schema of `prompt` where one is named.
+        """The JSON value in a model's text, checked against the schema of `prompt` if that is given.
 
-        `normalize` runs before the schema. `ResponseError` shows the text, or the schema's path.
+        `normalize` is applied before the schema. `ResponseError` shows the text, or the path of the
+        fault.
         """
         schema = None if prompt is None else self.prompt(prompt).schema
         return read_json(text, schema=schema, normalize=normalize)
 
     def parse_jsonl(self, text: str, *, prompt: str | None = None) -> list[Record]:
-        """The whole records in a model's text, those that fit the schema of `prompt`; never raises."""
+        """The whole records in a model's text that fit the schema of `prompt`; never raises."""
         schema = None if prompt is None else self.prompt(prompt).schema
         return list(parse_jsonl(text, schema=schema).records)
 
     def _add(self, id: str, prompt: Prompt) -> None:
-        """Add or replace; a prompt given under an alias replaces the one it is an alias of."""
+        """Add or replace a prompt; one given under an alias replaces the prompt behind it."""
         id = self._aliases.get(id, id)
         self._prompts[id] = prompt
         self._aliases.update(dict.fromkeys(prompt.aliases, id))
 
     def _put(self, prompts: Mapping[str, Prompt], bases: PromptManager) -> None:
-        """Add a user's prompts, each checked alone and against the one it stands for."""
+        """Add a user's prompts, each checked on its own and against the prompt that it replaces."""
         for id, prompt in prompts.items():
             prompt.check()
             base = bases._find(id)
@@ -178,7 +179,7 @@ class PromptManager:
         return f"{id}.md: no packaged prompt of this name{near} (only extract can ask with it)"
 
     def _require_all(self, ids: Iterable[str], language: str | Path) -> None:
-        """A language of the user's must have every prompt that the packaged ones have."""
+        """Check that a user's language has every prompt that the packaged ones have."""
         missing = [id for id in ids if id not in self._prompts]
         if missing:
             raise PromptError(
@@ -207,7 +208,7 @@ def check_set(folder: str | Path) -> list[str]:
 
 
 def strangers(folder: str | Path) -> list[str]:
-    """What is to be known of the prompt files of a folder that replace no packaged prompt."""
+    """Remarks on the prompt files of a folder that replace no packaged prompt."""
     packaged = PromptManager.load("en")
     ids = [path.stem for path in prompt_paths(Path(folder))]
     return [packaged._replaces_none(id) for id in ids if packaged._find(id) is None]

@@ -1,4 +1,4 @@
-"""One prompt: what is asked, what form the answer has, and whether the two are sound."""
+"""One prompt: what is asked, what form the answer has, and checks of both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lightrag_jsonl.types import Json, Message, ResponseType
 
 RESPONSE_TYPES: tuple[ResponseType, ...] = get_args(ResponseType)
 
-_EXAMPLES = "examples"  # the front matter's examples are a term of this name in the template
+_EXAMPLES = "examples"  # the template's variable for the examples in the front matter
 _KEYS = (
     "prompt",
     "system",
@@ -32,12 +32,12 @@ _KEYS = (
 
 
 class Prompt:
-    """One question to a model: its text, what the answer must be, and defaults for its variables.
+    """One question to a model: its text, the form of the answer, and defaults for its variables.
 
-    `schema` describes the whole value (`json`) or each record (`jsonl`); `schema_input` names a
-    variable that holds the description of a table instead (see `row_schema`). `examples` are
-    lines of model output, which the template shows as `{{ examples }}`. Templates and schemas
-    are compiled when they are first used, or by `check`. `origin` names the prompt in errors.
+    `schema` describes the whole value (`json`) or each record (`jsonl`). Instead, `schema_input`
+    may name a variable with the description of a table (see `row_schema`). `examples` are lines of
+    model output, which templates show as `{{ examples }}`. Templates and schemas are compiled at
+    first use, or by `check`. `origin` names the prompt in errors.
     """
 
     def __init__(
@@ -75,22 +75,22 @@ class Prompt:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The variables that a caller gives: as declared, else those that the templates read."""
+        """The variables that callers must give: as declared, or else those that the templates use."""
         return tuple(sorted(self.variables())) if self._inputs is None else self._inputs
 
     @property
     def template(self) -> str:
-        """The template of what the model is asked, as it is written."""
+        """The source of the user template."""
         return self._user.source
 
     @property
     def text(self) -> tuple[str, str]:
-        """The templates of what the model is and of what it is asked, as they are written."""
+        """The sources of the system template and the user template."""
         return self._system.source, self._user.source
 
     @property
     def schema(self) -> Schema | None:
-        """The compiled schema; `PromptError` where it is no valid one."""
+        """The compiled schema; `PromptError` if it is not valid."""
         if self._schema is None and self._source is not None:
             try:
                 self._schema = compile_schema(self._source)
@@ -99,7 +99,7 @@ class Prompt:
         return self._schema
 
     def schema_for(self, variables: Mapping[str, object]) -> Schema | None:
-        """The schema of this call: the prompt's own, or made from its `schema-input` variable."""
+        """The schema of a call: the prompt's own, or made from its `schema-input` variable."""
         if not self.schema_input:
             return self.schema
         if self.schema_input not in variables:
@@ -112,14 +112,14 @@ class Prompt:
     def render(
         self, variables: Mapping[str, object], terms: Mapping[str, Json] | None = None
     ) -> tuple[Message, ...]:
-        """The messages to send; a variable wins over the prompt's term, that over `terms`."""
+        """The messages to send; a variable overrides the prompt's term, which overrides `terms`."""
         values = {**(terms or {}), **self.terms, **variables}
         system = self._system.render(values).strip() if self._system.source else ""
         user = Message("user", self._user.render(values))
         return (Message("system", system), user) if system else (user,)
 
     def variables(self) -> frozenset[str]:
-        """The names that the templates read, but for the examples that the prompt brings along."""
+        """The variables that the templates use, except the prompt's own examples."""
         own = {_EXAMPLES} if self.examples else set()
         return (self._system.variables() | self._user.variables()) - own
 
@@ -129,7 +129,7 @@ class Prompt:
             raise PromptError("\n".join(problems))
 
     def problems(self) -> list[str]:
-        """What is wrong: templates, schema, inputs against used variables, example lines."""
+        """What is wrong: with templates, schema, declared and used variables, or example lines."""
         found: list[str] = []
         for look in (self._check_inputs, self._check_examples):
             try:
@@ -139,7 +139,7 @@ class Prompt:
         return found
 
     def check_against(self, base: Prompt) -> None:
-        """What replaces a prompt must answer in the same form and use only what callers give."""
+        """Check that a replacement answers in the same form and uses only variables that callers give."""
         if self.response_type != base.response_type:
             raise PromptError(
                 f"{self.origin}: response-type: must be {base.response_type!r}, as in {base.origin}"
@@ -177,7 +177,7 @@ class Prompt:
 
 
 def prompt_from(settings: Mapping[str, Json], *, template: str, system: str, origin: str) -> Prompt:
-    """A prompt from its settings, every key looked at."""
+    """A prompt from its settings; every key is checked."""
     settings = {key.replace("_", "-"): value for key, value in settings.items()}
     for key in settings:
         if key not in _KEYS and (near := difflib.get_close_matches(key, _KEYS, n=1, cutoff=0.75)):
@@ -201,7 +201,7 @@ def prompt_from(settings: Mapping[str, Json], *, template: str, system: str, ori
 
 
 def json_object(value: object, origin: str) -> dict[str, Json]:
-    """An object, or one written as a JSON string; `PromptError` names `origin` where it is none."""
+    """An object, or one written as a JSON string; `PromptError` names `origin` if it is neither."""
     value = decoded(value)
     if not isinstance(value, Mapping):
         raise PromptError(f"{origin}: must be an object, or an object as a JSON string")
@@ -209,7 +209,7 @@ def json_object(value: object, origin: str) -> dict[str, Json]:
 
 
 def decoded(value: object) -> object:
-    """A JSON string's value; anything else, and text that is no JSON, as it is."""
+    """The value of a JSON string; any other value, or text that is not JSON, unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -219,7 +219,7 @@ def decoded(value: object) -> object:
 
 
 def _schema_source(settings: Mapping[str, Json], origin: str) -> dict[str, Json] | None:
-    """The schema under either of its names; both are an error unless they are equal."""
+    """The schema, under either of its names; both are an error unless they are equal."""
     found = [
         json_object(settings[key], f"{origin}: {key}")
         for key in ("schema", "object-schema")

@@ -1,4 +1,4 @@
-"""Read the one JSON value that a model's reply holds."""
+"""Reads the one JSON value in a model's reply."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lightrag_jsonl.schemas import Schema
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Json
 
-_SHOWN = 300  # characters of a bad reply that an error message quotes
-_OPENING = (  # a bracket that begins JSON, or that the text ends with; not one in prose
+_SHOWN = 300  # characters of a bad reply that are shown in an error
+_OPENING = (  # a bracket that begins JSON or ends the text, unlike brackets in prose
     r"\{\s*(?:[\"}]|\Z)|\[\s*(?:[\]\[{\"\d-]|true\b|false\b|null\b|\Z)"
 )
 _OPENING_OR_END = re.compile(rf"(?P<end>(?i:{LONE_END.pattern}))|{_OPENING}")
@@ -29,11 +29,11 @@ def read_json(
     schema: Schema | None = None,
     normalize: Callable[[Json], Json] | None = None,
 ) -> Json:
-    """The JSON value in `text`: alone, in a fence, behind a thought or between words.
+    """The JSON value in `text`: alone, in a code fence, after a thought or between words.
 
-    Of several values the longest counts. A value that begins and breaks off is never completed.
-    `normalize` runs before the schema. `ResponseError` shows the text, or the path that breaks
-    the schema.
+    If there are several values, the longest counts. A value that breaks off is never completed.
+    `normalize` is applied before the schema. `ResponseError` shows the text, or the path of the
+    fault.
     """
     try:
         value = _clean(_value(text))
@@ -49,7 +49,7 @@ def read_json(
 
 
 def _value(text: str) -> Json:
-    """The whole text, else the longest value in it, else its only repairable object."""
+    """The whole text, or else the longest value in it, or else its only object that can be repaired."""
     stripped = text.strip(_INVISIBLE)
     try:
         return _whole(stripped)
@@ -77,9 +77,9 @@ def _whole(text: str) -> Json:
 
 
 def _longest(text: str) -> Json:
-    """The longest object or array between other words; one that breaks off spoils the reply.
+    """The longest object or array in the text; a value that breaks off makes the reply unreadable.
 
-    What comes before the end of a thought that the prompt began does neither.
+    What comes before the end of a thought that the prompt began does not count.
     """
     decoder = _decoder()
     found: list[tuple[int, Json]] = []
@@ -103,16 +103,16 @@ def _longest(text: str) -> Json:
 
 
 def _end_of_thought(text: str, start: int) -> int:
-    """The end of the thought that a broken value at `start` is a part of; -1 where it is none.
+    """The end of the thought that contains a broken value at `start`; -1 if there is none.
 
-    An end that comes after an odd number of quotes may stand in a string that has no end.
+    An end mark after an odd number of quotes may be inside an unclosed string.
     """
     end = LONE_END.search(text, start)
     return -1 if end is None or text.count('"', start, end.start()) % 2 else end.end()
 
 
 def _decoder() -> json.JSONDecoder:
-    """Strict JSON but for raw line breaks in strings; NaN and numbers past a float are refused."""
+    """Strict JSON, except that strings may contain raw line breaks; NaN and too large numbers are refused."""
     return json.JSONDecoder(strict=False, parse_constant=_refuse, parse_float=_finite)
 
 
@@ -128,7 +128,7 @@ def _finite(digits: str) -> float:
 
 
 def _clean(value: Json) -> Json:
-    """The value with lone surrogates replaced, so that it can be written again."""
+    """The value with lone surrogates replaced, so that it can be stored."""
     if isinstance(value, str):
         return sanitize(value)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""From the description of a table to the JSON Schema of its rows."""
+"""Converts the description of a table to the JSON Schema of its rows."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def row_schema(table: object) -> dict[str, Json]:
     """The schema that each row must obey.
 
     `table` is a JSON Schema (of a row, or of an array of rows), a mapping with `fields`, a mapping
-    of field names to types, a list of fields (names, or mappings with `name` and `type`), or
-    any of these as JSON text. A field that is not required may be null or absent; fields that
-    the table does not have are refused.
+    of field names to types, a list of fields (names, or mappings with `name` and `type`), or any of
+    these as JSON text. Fields that are not required may be null or missing; fields not in the table
+    are refused.
     """
     if isinstance(table, str):
         table = _decoded(table)
@@ -59,7 +59,7 @@ def _decoded(text: str) -> object:
 
 
 def _fields(table: object) -> list[tuple[str, Mapping[str, Json]]]:
-    """Each field's name and what is known of it."""
+    """Each field's name and settings."""
     if isinstance(table, Mapping):
         return [
             (str(name), field if isinstance(field, Mapping) else {"type": field})
@@ -83,7 +83,7 @@ def _is_required(field: Mapping[str, Json]) -> bool:
 
 
 def _field_schema(field: Mapping[str, Json]) -> Json:
-    """A field's type; one that may be missing may also be null."""
+    """A field's type, or null if the field may be missing."""
     name = _TYPES.get(str(field.get("type", "string")).casefold(), "string")
     choices = field.get("enum")
     optional = not _is_required(field)

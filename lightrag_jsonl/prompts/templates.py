@@ -1,4 +1,4 @@
-"""Text with `{{ variables }}`, rendered in a sandbox where a missing variable is an error."""
+"""Text with `{{ variables }}`, rendered in a sandbox; a missing variable is an error."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class Template:
-    """A Jinja template, compiled when it is first needed; `origin` names it in errors.
+    """A Jinja template, compiled at first use; `origin` names it in errors.
 
-    Values are data: template syntax inside them is written out as it stands. A list or
-    mapping is written as JSON, a conversation (`Message`s) as one "role: content" line a turn.
-    `{{ values | joined(", ") }}` joins a list and leaves a string alone.
+    Values are data: template syntax inside them is not interpreted. Lists and mappings are written
+    as JSON, a conversation (`Message`s) as a line "role: content" for each turn. `{{ values |
+    joined(", ") }}` joins a list, and leaves a string as it is.
     """
 
     __slots__ = ("_compiled", "_last", "_used", "origin", "source")
@@ -32,7 +32,7 @@ class Template:
         self._last: tuple[object, str] | None = None
 
     def compile(self) -> jinja2.Template:
-        """The compiled template; `PromptError` where it is none."""
+        """The compiled template; `PromptError` if it is not valid."""
         if self._compiled is None:
             from jinja2 import TemplateError
 
@@ -45,14 +45,14 @@ class Template:
         return self._compiled
 
     def variables(self) -> frozenset[str]:
-        """The names that the template reads and does not set itself."""
+        """The names that the template uses and does not set itself."""
         from jinja2 import meta
 
         self.compile()
         return frozenset(meta.find_undeclared_variables(_environment().parse(self.source)))
 
     def render(self, values: Mapping[str, object]) -> str:
-        """The text with `values` filled in; `PromptError` names a variable that is missing."""
+        """The text with `values` filled in; `PromptError` names a missing variable."""
         if self._used is None:
             self._used = tuple(sorted(self.variables()))
         given = tuple(_plain(values.get(name, _MISSING)) for name in self._used)
@@ -70,7 +70,10 @@ class Template:
             return compiled.render(values)
         except TemplateError as error:
             raise PromptError(f"{self.origin}: {_trouble(error, values)}") from error
-        except (*MISREAD, RecursionError) as error:  # an expression met another kind of value
+        except (
+            *MISREAD,
+            RecursionError,
+        ) as error:  # an expression got a value of an unexpected type
             raise PromptError(f"{self.origin}: cannot be rendered: {error}") from error
 
 
@@ -78,9 +81,10 @@ _MISSING = object()
 
 
 def _plain(value: object) -> object:
-    """The value, if it cannot change; a list of strings as a tuple; else something equal to nothing.
+    """A value that can be compared later: immutable ones as they are, lists of strings as tuples.
 
-    Equal numbers are written in several ways: 1, 1.0 and True, 0.0 and -0.0.
+    Any other value becomes an object that equals nothing. Equal numbers of different types (1, 1.0,
+    True; 0.0, -0.0) are written differently, so they must not count as equal.
     """
     if value is None or isinstance(value, str):
         return value
@@ -92,7 +96,7 @@ def _plain(value: object) -> object:
 
 
 def _trouble(error: jinja2.TemplateError, values: Mapping[str, object]) -> str:
-    """Words for a rendering error; a missing variable is named, with what was given."""
+    """A rendering error in words; a missing variable is named, with what was given."""
     from jinja2 import UndefinedError
 
     message = error.message or type(error).__name__
@@ -105,7 +109,7 @@ def _trouble(error: jinja2.TemplateError, values: Mapping[str, object]) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    """The sandbox every template shares; it is never changed after it is made."""
+    """The sandbox shared by all templates; it is never changed."""
     from jinja2 import StrictUndefined
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -119,7 +123,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _written(value: object) -> object:
-    """How a value stands in a prompt."""
+    """How a value is written in a prompt."""
     if value is None:
         return ""
     if isinstance(value, (Mapping, list, tuple)):
@@ -131,7 +135,7 @@ def _written(value: object) -> object:
 
 
 def _joined(value: object, separator: str = ", ") -> object:
-    """A list's items (a mapping's `key: value` pairs) with `separator` between; a string as it is."""
+    """The items of a list, or the `key: value` pairs of a mapping, joined; a string as it is."""
     if isinstance(value, Mapping):
         return separator.join(f"{key}: {_item(item)}" for key, item in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""What the model is asked for an answer, and what is said where nothing was found."""
+"""The variables of the answer prompts, and the answer that is given if nothing was found."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from lightrag_jsonl.prompts import PromptManager
 from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.types import Context, Json, Message
 
-QUESTION_SHARE = 0.25  # of the total budget that a question may take; a longer one is cut
-HISTORY_SHARE = 0.25  # and that the conversation may take
+QUESTION_SHARE = 0.25  # of the total budget for the question; a longer one is cut
+HISTORY_SHARE = 0.25  # of the total budget for the conversation
 FORM = (
     "Multiple Paragraphs"  # of an answer, where a prompt of the user's asks for it and names none
 )
@@ -19,7 +19,7 @@ FORM = (
 def answer_variables(
     context: Context, *, param: QueryParam, tokenizer: Tokenizer, terms: Mapping[str, Json]
 ) -> dict[str, object]:
-    """The variables of the answer prompts; `terms` are the defaults of the one that is asked."""
+    """The variables of the answer prompts; `terms` are the prompt's defaults for variables."""
     return {
         "query": context.question,
         "context": context.prompt,
@@ -30,13 +30,13 @@ def answer_variables(
 
 
 def chat_messages(question: str, *, param: QueryParam, tokenizer: Tokenizer) -> tuple[Message, ...]:
-    """The conversation as it would go on without any index."""
+    """The messages for the mode `bypass`: the conversation and the question, without any context."""
     wishes = (Message("system", param.user_prompt),) if param.user_prompt else ()
     return (*wishes, *recent_turns(param, tokenizer), Message("user", question))
 
 
 def recent_turns(param: QueryParam, tokenizer: Tokenizer) -> tuple[Message, ...]:
-    """The last turns of the conversation that fit their share of the budget, in order."""
+    """The latest turns of the conversation that fit into their share of the budget, in order."""
     left = int(param.max_total_tokens * HISTORY_SHARE)
     kept: list[Message] = []
     for turn in reversed(param.turns):
@@ -48,7 +48,7 @@ def recent_turns(param: QueryParam, tokenizer: Tokenizer) -> tuple[Message, ...]
 
 
 def nothing_found(prompts: PromptManager, param: QueryParam) -> str:
-    """What is said without asking a model."""
+    """The answer if nothing was found; no model is asked."""
     if param.fail_response is not None:
         return param.fail_response
     return prompts.render("no-context")[-1].content.strip()

@@ -1,4 +1,4 @@
-"""What is shown of what was found: as much as the token budgets hold, counted exactly."""
+"""Selects what fits into the token budgets, exactly counted, and assembles the context."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from lightrag_jsonl.protocols import Tokenizer
 from lightrag_jsonl.querying.writing import WORDS, Found, Item, Sections, Writer
 from lightrag_jsonl.types import Chunk, Context, Dropped, Entity, Keywords, Relation
 
-CLIP_SHARE = 0.25  # of its section's budget that one description may take
-LEAST_PASSAGE = 16  # tokens: a shorter beginning of a passage is not worth its heading
-JOINT = 2  # tokens that joining one more item to a text may cost beside its own
+CLIP_SHARE = 0.25  # of its section's budget: the most that one description may take
+LEAST_PASSAGE = 16  # tokens; a shorter beginning of a passage is not worth its heading
+JOINT = 2  # tokens that may be added by joining an item to the text before it
 NUMBER = "[99]"  # before each item
-LONGEST_CODE = 4  # bytes of a character, and so tokens of it at the most
-HOPELESS = 40  # characters a token: a longer text is cut before it is counted
+LONGEST_CODE = 4  # bytes of a character, and so its most tokens
+HOPELESS = 40  # characters for each token of the budget; longer texts are cut before counting
 
 Fact = TypeVar("Fact", Entity, Relation)
 Part: TypeAlias = Literal["entities", "relations", "chunks"]
@@ -32,10 +32,10 @@ def build_context(
     tokenizer: Tokenizer,
     language: str,
 ) -> Context:
-    """The context within `param`'s budgets, each cut by the tokenizer's own error.
+    """The context within `param`'s budgets, each reduced by the tokenizer's possible error.
 
-    Items are numbered in the order entities, relations, chunks, from 1. A description or a
-    passage that alone would break its budget is shown, and returned, from its beginning only.
+    Items are numbered from 1: entities, then relations, then chunks. A description or passage that
+    alone would exceed its budget is cut, both in the prompt and in the returned item.
     """
     writer = Writer(WORDS[known_language(language)], found.documents)
     room = _Room.of(param, tokenizer)
@@ -64,7 +64,7 @@ def build_context(
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """Tokens: of the whole, of entities, of relations, and those promised to passages."""
+    """The token budgets: in total, for entities, for relations, and the part reserved for chunks."""
 
     total: int
     entities: int
@@ -86,11 +86,11 @@ class _Room:
 def _fitted(
     found: Found, writer: Writer, room: _Room, tokenizer: Tokenizer
 ) -> tuple[Found, str, int]:
-    """What of the ranked items fits, the text of it, and its tokens.
+    """The ranked items that fit, their text, and its tokens.
 
-    The tokens of the parts are added up where the tokenizer promises that this is never too few
-    (`additive`): a chunk's are known, and counting 30,000 anew takes longer than finding them.
-    Any other tokenizer counts the whole.
+    With an `additive` tokenizer the tokens of the parts are added up: those of chunks are known,
+    and counting 30,000 tokens anew takes longer than the search. Any other tokenizer counts the
+    whole text.
     """
     if getattr(tokenizer, "additive", False):
         kept, tokens = _chosen(found, writer, room, tokenizer)
@@ -111,7 +111,7 @@ def _fitted(
 
 
 def _hopeless(found: Found, room: _Room) -> bool:
-    """Whether the whole is so long that counting it would be a waste."""
+    """Whether the whole is so long that there is no point in counting it."""
     told = [item.description for item in found.entities]
     told += [item.description for item in found.relations]
     texts = [chunk.text for chunk in found.chunks]
@@ -119,7 +119,7 @@ def _hopeless(found: Found, room: _Room) -> bool:
 
 
 def _chosen(found: Found, writer: Writer, room: _Room, tokenizer: Tokenizer) -> tuple[Found, int]:
-    """The choice by the tokens of single items, and their sum."""
+    """The items chosen by their single token counts, and the sum of these."""
     entities = _clipped(found.entities, int(room.entities * CLIP_SHARE), tokenizer)
     relations = _clipped(found.relations, int(room.relations * CLIP_SHARE), tokenizer)
     number = tokenizer.count(NUMBER) + JOINT
@@ -151,7 +151,7 @@ def _chosen(found: Found, writer: Writer, room: _Room, tokenizer: Tokenizer) -> 
 def _greedy(
     items: Sequence[Item], costs: Sequence[int], budget: int
 ) -> tuple[tuple[Item, ...], int]:
-    """In order of rank whatever still fits, and its cost."""
+    """In order of rank, every item that still fits; and their cost."""
     kept: list[Item] = []
     used = 0
     for item, cost in zip(items, costs, strict=True):
@@ -162,7 +162,7 @@ def _greedy(
 
 
 def _clipped(items: Sequence[Fact], limit: int, tokenizer: Tokenizer) -> tuple[Fact, ...]:
-    """The facts with long descriptions cut, so that one hub does not fill a section."""
+    """The facts with long descriptions cut, so that one hub does not fill a whole section."""
     return tuple(
         replace(item, description=tokenizer.truncate(item.description, limit).rstrip() + "…")
         if len(item.description) * LONGEST_CODE > limit
@@ -173,7 +173,7 @@ def _clipped(items: Sequence[Fact], limit: int, tokenizer: Tokenizer) -> tuple[F
 
 
 def _beginning(chunk: Chunk, limit: int, tokenizer: Tokenizer) -> tuple[Chunk, ...]:
-    """As much of a chunk as fits, if that is worth showing."""
+    """The beginning of a chunk that fits, if it is long enough to be worth showing."""
     if limit < LEAST_PASSAGE:
         return ()
     text = tokenizer.truncate(chunk.text, limit)
@@ -188,8 +188,8 @@ def _overfull(
     tokenizer: Tokenizer,
     tokens: int,
 ) -> Part | None:
-    """The part that must give something up, if any must."""
-    if tokens <= min(room.entities, room.relations, room.total):  # then every part fits too
+    """The section that must lose an item, if one must."""
+    if tokens <= min(room.entities, room.relations, room.total):  # then every section fits, too
         return None
     entities, relations, passages = map("\n".join, sections)
     if kept.entities and tokenizer.count(entities) > room.entities:
@@ -205,7 +205,7 @@ def _overfull(
 
 
 def _shortened(kept: Found, part: Part) -> Found:
-    """Without the last item of a part."""
+    """The same without the last item of one section."""
     if part == "entities":
         return replace(kept, entities=kept.entities[:-1])
     if part == "relations":

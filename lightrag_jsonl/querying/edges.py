@@ -1,4 +1,4 @@
-"""Choosing the facts an answer may rest on: by a model that says why, by rank, or all of them."""
+"""Chooses the relations an answer may be based on: by a model with reasons, by rank, or all of them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from lightrag_jsonl.options import Selection
 from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.types import Rejection, Relation
 
-CANDIDATES = 3  # times `top_k` relations are looked at where they are chosen from
+CANDIDATES = 3  # times `top_k`: the number of relations to choose from
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeSelection:
-    """The chosen relations, best first, each with the model's reason where it wrote one.
+    """The chosen relations, best first, each with the model's reason if it gave one.
 
-    `method` is how they were to be chosen; `fallback` tells that the model chose none and rank
-    decided, `error` that it could not be asked.
+    `method` is how they were to be chosen. With `fallback` the model chose none, and rank decided;
+    `error` says why the model could not be asked.
     """
 
     method: Selection
@@ -42,7 +42,7 @@ def ranked(method: Selection, relations: Sequence[Relation], count: int) -> Edge
 
 
 def kept(selection: EdgeSelection, shown: Iterable[Relation]) -> EdgeSelection:
-    """The part of a selection that the budget left room for."""
+    """The part of a selection that fitted into the budget."""
     shown = tuple(shown)
     if len(shown) == len(selection.relations):
         return selection
@@ -62,9 +62,9 @@ def kept(selection: EdgeSelection, shown: Iterable[Relation]) -> EdgeSelection:
 async def chosen(
     question: str, relations: Sequence[Relation], *, ask: Ask, count: int, spending: Spending
 ) -> EdgeSelection:
-    """The relations that the model chose, in its order; the first `count` where it chose none.
+    """The relations that the model chose, in its order; if it chose none, the first `count`.
 
-    So it is where the model cannot be asked, too: the answer is worth more than the choice.
+    If the model cannot be asked, these are used, too: an answer is worth more than the selection.
     """
     if not relations:
         return EdgeSelection("score")

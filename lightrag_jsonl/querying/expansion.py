@@ -1,4 +1,4 @@
-"""From seeds to a subgraph: the relations of the entities found, the entities at their ends."""
+"""Expands seeds to a subgraph: the relations of found entities, and the entities at their ends."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from lightrag_jsonl.querying.hits import NO_HITS, Floats, Hits, Ids, Probe, Scop
 from lightrag_jsonl.sorting import among, distinct, each_first, foremost, grouped
 from lightrag_jsonl.storage.snapshot import Snapshot
 
-NAMED_END = 0.25  # added to the cosine for each end that the question names
-BOTH_ENDS = 1.0  # added where both are named: the asked edge stands before all others
-TOLD_OFTEN = 0.1  # of the logarithm of its weight, beside a relation's cosine
-CONNECTED = 0.1  # of the logarithm of its degree, beside an entity's cosine
-KEYWORD_SHARE = 0.5  # of the nearest keyword beside the question in a relation's relevance
+NAMED_END = 0.25  # added to a relation's cosine if the question names an end of it
+BOTH_ENDS = 1.0  # added further if it names both: the edge asked about comes first
+TOLD_OFTEN = 0.1  # factor of the logarithm of a relation's weight, added to its cosine
+CONNECTED = 0.1  # factor of the logarithm of an entity's degree, added to its cosine
+KEYWORD_SHARE = (
+    0.5  # weight of the nearest keyword, where the question has 1, in a relation's cosine
+)
 
 
 def expand(
@@ -30,7 +32,7 @@ def expand(
     fusion: Fusion,
     limit: int,
 ) -> Subgraph:
-    """The relations of the seeds, fused with those hit directly, and the entities they join."""
+    """The relations of the seed entities, fused with those hit directly, and the entities they join."""
     ids, named_ends = _adjacent(snapshot.graph, seeds)
     if scope is not None:
         inside = among(ids, scope.relations)
@@ -51,7 +53,7 @@ def expand(
 
 
 def _adjacent(graph: KnowledgeGraph, seeds: Seeds) -> tuple[Ids, Floats]:
-    """The relations of the seed entities, ascending, and how many ends of each are named."""
+    """The relations of the seed entities, ascending, and how many ends of each the question names."""
     which, ids = graph.relations_of(seeds.entities.ids)
     named = among(seeds.entities.ids, seeds.named_rows).astype(np.float64)
     each, group, _ = grouped(ids)
@@ -59,14 +61,14 @@ def _adjacent(graph: KnowledgeGraph, seeds: Seeds) -> tuple[Ids, Floats]:
 
 
 def _by_relevance(snapshot: Snapshot, probe: Probe, ids: Ids, named_ends: Floats) -> Floats:
-    """By likeness to the question and its nearest keyword; named ends first, what is told often too."""
+    """Scores by likeness to the question and its nearest keyword, by named ends, and by weight."""
     bonus = NAMED_END * np.minimum(named_ends, 1) + BOTH_ENDS * (named_ends > 1)
     weights = snapshot.graph.weights(ids)
     return _likeness(snapshot, probe, ids) + bonus + TOLD_OFTEN * np.log1p(weights)
 
 
 def _by_degree(snapshot: Snapshot, probe: Probe, ids: Ids, named_ends: Floats) -> Floats:
-    """By the sum of the degrees of both ends, then by weight (the LightRAG overview's rule)."""
+    """Scores by the sum of the degrees of both ends, then by weight (the LightRAG overview's rule)."""
     graph = snapshot.graph
     degrees = graph.degrees(graph.ends(ids).ravel()).reshape(-1, 2).sum(axis=1)
     weights = graph.weights(ids)
@@ -81,14 +83,14 @@ RANKINGS: Mapping[Ranking, Callable[[Snapshot, Probe, Ids, Floats], Floats]] = {
 
 
 def _likeness(snapshot: Snapshot, probe: Probe, ids: Ids) -> Floats:
-    """How alike relations are to the question and its nearest keyword; without vectors, 0."""
+    """The cosine of each relation with the question, moved towards the nearest keyword; 0 without vectors."""
     index = snapshot.vectors["relation"]
     if probe.vectors is None or not len(ids) or not len(index):
         return np.zeros(len(ids))
     question, keywords = probe.vectors[:1], probe.vectors[1:]
     share = np.float32(KEYWORD_SHARE)
     both = (question + share * keywords) / (1 + share) if len(keywords) else question
-    cosines = index.scores(both, ids, unknown=0.0)  # some may not be embedded
+    cosines = index.scores(both, ids, unknown=0.0)  # some may have no vector
     return np.asarray(cosines.max(axis=0), np.float64)
 
 
@@ -103,9 +105,9 @@ def _entities(
     fusion: Fusion,
     limit: int,
 ) -> Hits:
-    """The entities that are named, then seeds and ends of relations, the more relevant the earlier.
+    """Entities that the question names, then seeds and ends of relations, best first.
 
-    All are judged once more together, by what is told of them beside the whole question.
+    All of them are also ranked once more together, by their descriptions' likeness to the question.
     """
     ends = snapshot.graph.ends(relations.ids).ravel()
     first = each_first(ends)
@@ -117,7 +119,7 @@ def _entities(
 
 
 def _judged(snapshot: Snapshot, seeds: Seeds, probe: Probe, ids: Ids) -> Hits:
-    """Entities by the cosine of question and description; much-connected ones a little earlier."""
+    """Entities by the cosine of question and description, with a bonus for degree."""
     index = snapshot.vectors["entity"]
     ids = ids[index.knows(ids)]
     if probe.vectors is None or not len(ids):
@@ -133,7 +135,7 @@ def _judged(snapshot: Snapshot, seeds: Seeds, probe: Probe, ids: Ids) -> Hits:
 
 
 def _first(asked: Ids, hits: Hits) -> Hits:
-    """The hits in `asked`, an ascending column, before all others."""
+    """The hits, with those in `asked` (ascending) moved to the front."""
     raised = among(hits.ids, asked)
     higher = Hits(hits.ids, hits.scores + BOTH_ENDS * raised, hits.why)
     return higher[np.argsort(~raised, kind="stable")]

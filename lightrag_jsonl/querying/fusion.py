@@ -1,4 +1,4 @@
-"""Merging ranked lists into one: reciprocal rank fusion, or taking turns."""
+"""Merges ranked lists into one: by reciprocal rank fusion, or by taking turns."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ def fuse(
     weights: Sequence[float] | None = None,
     limit: int | None = None,
 ) -> Hits:
-    """The best of what the lists hold, best first; ties by id. `why` names every reason."""
+    """The best hits of all lists, best first; ties by id. `why` lists the reasons of every list."""
     if not any(map(len, lists)):
         return NO_HITS
     ids, which, _ = grouped(np.concatenate([hits.ids for hits in lists]))
     lengths = [len(hits) for hits in lists]
     scores = FUSIONS[how](which, lengths, weights or [1.0] * len(lists))
     order = foremost(scores, ids, len(ids) if limit is None else limit)
-    place = np.full(len(ids), -1)  # of what is not among the best
+    place = np.full(len(ids), -1)  # -1 for hits that are not among the best
     place[order] = np.arange(len(order))
     why = _reasons(place[which].tolist(), np.concatenate([hits.why for hits in lists]).tolist())
     return Hits.of(ids[order], scores[order], why[: len(order)])
 
 
 def reciprocal_ranks(which: Ids, lengths: Sequence[int], weights: Sequence[float]) -> Floats:
-    """The sum of weight / (60 + rank) over the lists, ranks from 1; `which` says what each hit is."""
+    """Sums of weight / (60 + rank) over the lists, ranks from 1; `which` maps hits to distinct rows."""
     shares = [
         weight / np.arange(RANK_OFFSET + 1, RANK_OFFSET + 1 + length)
         for length, weight in zip(lengths, weights, strict=True)
@@ -43,7 +43,7 @@ def reciprocal_ranks(which: Ids, lengths: Sequence[int], weights: Sequence[float
 
 
 def round_robin(which: Ids, lengths: Sequence[int], weights: Sequence[float]) -> Floats:
-    """Scores that fall in the order of taking turns: the first of each list, then the second."""
+    """Scores for taking turns: the first hit of each list, then the second of each, and so on."""
     turns = np.concatenate([np.arange(length) for length in lengths])
     taken = which[np.argsort(turns, kind="stable")]
     taken = taken[each_first(taken)]
@@ -59,7 +59,7 @@ FUSIONS: Mapping[Fusion, Callable[[Ids, Sequence[int], Sequence[float]], Floats]
 
 
 def _reasons(places: Sequence[int], told: Sequence[str]) -> list[str]:
-    """Why what stands at each place is there: every list's reason, each once."""
+    """For each of the best hits, the reasons of all lists, without repetitions."""
     reasons = [""] * len(places)
     for place, why in zip(places, told, strict=True):
         before = reasons[place]

@@ -1,4 +1,4 @@
-"""What a walk goes over: the entities and chunks of a subgraph, or of the whole index."""
+"""Builds the graph that a walk runs on: entities and chunks of a subgraph, or of the whole index."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from lightrag_jsonl.storage.mentions import Mentions
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.vectors import VectorIndex
 
-CHUNKS = 300  # reached through entities: of more, those that the rarest entities lead to
-LEADING = 40  # entities found whose synonyms are looked for
-EVERYWHERE = 200  # mentions: above, an entity leads only to chunks that the text found as well
-ROUNDING = 1e-5  # of a cosine, at most
-AT_ONCE = 4  # rows multiplied: of more, numpy's BLAS starts threads, which then go on spinning
-NEAREST = 2 * walk.SYNONYMS + 2  # neighbours looked at for an entity's synonyms, itself included
+CHUNKS = 300  # the most chunks reached through entities; those of the rarest entities first
+LEADING = 40  # synonyms are looked for of so many found entities
+EVERYWHERE = 200  # mentions; above, an entity leads only to chunks that the text search found, too
+ROUNDING = 1e-5  # the greatest rounding error of a cosine
+AT_ONCE = 4  # rows multiplied at a time; for more, BLAS starts threads, which then keep spinning
+NEAREST = 2 * walk.SYNONYMS + 2  # neighbours searched for an entity's synonyms, itself included
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Row ids of entities and chunks, ascending, and the graph over their places in these arrays."""
+    """Row ids of entities and chunks, ascending; the graph's nodes are places in these two arrays."""
 
     entities: Ids
     chunks: Ids
     graph: WalkGraph
 
     def entity_places(self, rows: Sequence[int]) -> list[int]:
-        """Places of entities; -1 for one that is not there."""
+        """The places of entities (row ids); -1 for one that is not on the ground."""
         places = self.entities.searchsorted(np.array(rows, np.int64))
         return [
             int(place) if place < len(self.entities) and self.entities[place] == row else -1
@@ -48,9 +48,9 @@ class Ground:
 def subgraph_ground(
     snapshot: Snapshot, subgraph: Subgraph, seeds: Seeds, *, direct: bool, scope: Scope | None
 ) -> Ground:
-    """The entities and relations found, the chunks that mention them, and all that joins those.
+    """The ground of the entities and relations found: with the chunks that mention them, and all edges.
 
-    `direct` lets in all chunks that the question's text found.
+    With `direct` it includes all chunks that the question's text found.
     """
     table = snapshot.mentions()
     ends, named = snapshot.graph.ends(subgraph.relations.ids), subgraph.entities.ids
@@ -58,7 +58,7 @@ def subgraph_ground(
     chunks = _chunks_around(table, found, seeds, direct=direct, scope=scope)
     by, mentioned = table.of_chunks(chunks)
     each, which, counts = grouped(mentioned)
-    joining = (counts > 1) | among(each, found)  # all others lead nowhere but back
+    joining = (counts > 1) | among(each, found)  # a walker would come straight back from all others
     entities = distinct(np.concatenate([found, each[joining]]))
     joins = joining.take(which)
     inner, outer = joins.nonzero()[0], (~joins).nonzero()[0]
@@ -76,25 +76,23 @@ def subgraph_ground(
 
 
 def synonyms_among(index: VectorIndex, leading: Ids, rows: Ids) -> tuple[Ids, Floats]:
-    """Pairs of a few leading ones of `rows` and what else of those is nearly like them, and their
-    cosines.
-    """
+    """Pairs of nearly equal entities of which one is in `leading` and both are in `rows`; their cosines."""
     rows = rows[index.knows(rows)]
     leading = leading[among(leading, rows)]
     if not len(leading):
         return walk.NO_PAIRS, walk.NO_WEIGHTS
     vectors, places = index.vectors(rows), rows.searchsorted(leading)
     cosines = _products(vectors[places], vectors)
-    cosines[np.arange(len(places)), places] = 0  # of each with itself
+    cosines[np.arange(len(places)), places] = 0  # of each entity with itself
     near = (cosines.ravel() > walk.SYNONYM_SIMILARITY - ROUNDING).nonzero()[0]
     who, whom = np.divmod(near, len(rows))
-    # of two vectors always the same, unlike what a product of matrices makes of them
+    # summed alike whatever else is computed, unlike in a matrix product
     exact = np.einsum("ij,ij->i", vectors[places[who]], vectors[whom])
     return walk.synonym_edges(leading[who], rows[whom], exact)
 
 
 class WholeGround:
-    """The ground of the whole index, kept until the index changes. Use it inside a snapshot."""
+    """The ground of the whole index, cached until the index changes. For use inside a snapshot."""
 
     def __init__(self) -> None:
         self._generation = -1
@@ -136,7 +134,7 @@ def _chunks_around(
 ) -> Ids:
     """The chunks that mention these entities, ascending.
 
-    Of entities that are mentioned everywhere only those count that the question's text found.
+    Entities with very many mentions lead only to chunks that the question's text found.
     """
     near = seeds.chunk_rows
     counts = table.counts(found)
@@ -160,13 +158,13 @@ def _chunks_around(
 
 
 def _most_pulled(chunks: Ids, pull: npt.NDArray[np.float64], limit: int) -> Ids:
-    """The distinct chunks, ascending; at most `limit`, those with the greatest sums of `pull`."""
+    """The distinct chunks, ascending; if more than `limit`, those with the greatest sums of `pull`."""
     each, group, _ = grouped(chunks)
     return each[topmost(np.bincount(group, pull, len(each)), limit)]
 
 
 def _products(ones: Vectors, others: Vectors) -> Vectors:
-    """The inner product of each of `ones` with each of `others`, of shape (ones, others)."""
+    """The inner product of each row of `ones` with each row of `others`, shape (ones, others)."""
     stacks = np.zeros((-(-len(ones) // AT_ONCE), AT_ONCE, ones.shape[1]), np.float32)
     stacks.reshape(-1, ones.shape[1])[: len(ones)] = ones
     products = stacks @ others.T

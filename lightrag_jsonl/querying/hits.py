@@ -1,4 +1,4 @@
-"""The values that pass from step to step of a search; ids are row ids of the database."""
+"""The values that the steps of a search pass on; ids are row ids of the database."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Texts = npt.NDArray[np.object_]
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Rows that were found, each once, best first, their scores (higher is better) and why in words.
+    """Rows found, each once, best first: ids, scores (higher is better) and reasons in words.
 
-    Three columns, since hundreds are found on the way to the few that are shown.
+    They are three columns, since hundreds of rows are found for the few that are shown.
     """
 
     ids: Ids
@@ -34,7 +34,7 @@ class Hits:
         scores: Iterable[float] | npt.ArrayLike = (),
         why: str | Sequence[str] = "",
     ) -> Hits:
-        """Hits from plain values; one `why` may do for all."""
+        """Hits from plain values; a single `why` is used for all."""
         rows = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), np.int64)
         told = np.empty(len(rows), np.object_)
         told[:] = why
@@ -44,11 +44,11 @@ class Hits:
         return len(self.ids)
 
     def __getitem__(self, which: slice | Ids) -> Hits:
-        """The hits at these places, in their order, or those that a mask lets through."""
+        """The hits at these places, in this order, or those selected by a mask."""
         return Hits(self.ids[which], self.scores[which], self.why[which])
 
     def rows(self) -> Iterator[tuple[int, float, str]]:
-        """Each as (row id, score, why)."""
+        """Each hit as (row id, score, why)."""
         return zip(self.ids.tolist(), self.scores.tolist(), self.why.tolist(), strict=True)
 
 
@@ -56,7 +56,7 @@ NO_HITS: Final = Hits.of()
 
 
 def joined(lists: Sequence[Hits]) -> Hits:
-    """All hits of the lists, one list after the other; a row may come twice then."""
+    """The hits of all lists, one list after the other; a row may occur several times."""
     return Hits(
         np.concatenate([hits.ids for hits in lists]),
         np.concatenate([hits.scores for hits in lists]),
@@ -66,10 +66,10 @@ def joined(lists: Sequence[Hits]) -> Hits:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What is looked for: the question, texts for entities (`low`) and for relations (`high`).
+    """What is searched for: the question, texts for entities (`low`) and for relations (`high`).
 
-    `vectors` are theirs, in this order, one row each; None without an embedder. `lexical`: they
-    only count words.
+    `vectors` has a row for each of them, in this order; None without an embedder. `lexical` says
+    that the vectors only count words.
     """
 
     question: str
@@ -80,18 +80,18 @@ class Probe:
 
     @property
     def by_words(self) -> bool:
-        """Whether nothing but words tells how near a text is."""
+        """Whether texts are compared by words only."""
         return self.lexical or self.vectors is None
 
     @property
     def low_vectors(self) -> Vectors | None:
-        """Rows of the texts for entities."""
+        """The vectors of the texts for entities."""
         return None if self.vectors is None else self.vectors[1 : 1 + len(self.low)]
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The rows that a filter leaves, ascending; None where there is no filter."""
+    """The rows that a filter lets through, ascending. Without a filter there is no `Scope`."""
 
     chunks: Ids
     entities: Ids
@@ -100,10 +100,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """First hits, best first: `dense` and `lexical` are the chunks that the question's text found.
+    """First hits, best first; `dense` and `lexical` are the chunks that the question's text found.
 
-    `named` are the entities that the question names beyond doubt, with how alike the names are.
-    `asked` is the relation that the whole question matches best, where one was looked for.
+    `named` maps entities that the question clearly names to the likeness of the names. `asked` is
+    the relation that matches the whole question best, if relations were searched.
     """
 
     entities: Hits = NO_HITS
@@ -120,13 +120,13 @@ class Seeds:
 
     @property
     def chunk_rows(self) -> Ids:
-        """The chunks that the question's text found, lane by lane."""
+        """The chunks that the question's text found, `dense` before `lexical`."""
         return np.concatenate([self.dense.ids, self.lexical.ids])
 
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """What the seeds lead to: entities and relations, best first."""
+    """The entities and relations that the seeds lead to, best first."""
 
     entities: Hits = NO_HITS
     relations: Hits = NO_HITS

@@ -1,4 +1,4 @@
-"""What a question is about: keywords given by the caller, by the model, or by language rules."""
+"""Finds a question's keywords: given by the caller, by the model, or by language rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lightrag_jsonl.spending import Spending
 from lightrag_jsonl.text import name_key, sanitize
 from lightrag_jsonl.types import Json, Keywords, Message
 
-KEYWORD_LIMIT = 16  # of each kind; a model that lists more has lost the question
+KEYWORD_LIMIT = 16  # of each kind; a model that lists more has lost sight of the question
 KEYWORD_LENGTH = 200  # characters
 
 log = logging.getLogger(__name__)
@@ -32,8 +32,8 @@ async def find_keywords(
 ) -> Keywords:
     """The question's keywords.
 
-    Keywords in `param` skip the call. A model's unreadable answer counts as no keywords: the
-    search then goes by the question itself.
+    Keywords in `param` save the call. If the model's answer is unreadable there are no keywords,
+    and the search uses the question itself.
     """
     if param.hl_keywords or param.ll_keywords:
         return Keywords(tidy(param.hl_keywords), tidy(param.ll_keywords))
@@ -53,7 +53,7 @@ async def find_keywords(
 
 
 def tidy(texts: Iterable[str]) -> tuple[str, ...]:
-    """Keywords without blanks and repetitions, in order, at most `KEYWORD_LIMIT`."""
+    """Keywords without blank ones and repetitions, in order, at most `KEYWORD_LIMIT`."""
     kept: dict[str, str] = {}
     for text in texts:
         plain = " ".join(sanitize(text).split())[:KEYWORD_LENGTH]

@@ -1,4 +1,4 @@
-"""From row ids to plain values, and the filter: nothing that only other documents said is loaded."""
+"""Loads values for row ids, under a filter only from the documents that it lets through."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NamesOf = Callable[[Iterable[int]], Mapping[int, str]]
 
 
 def find_scope(snapshot: Snapshot, where: Mapping[str, Json]) -> Scope | None:
-    """The rows that the filter leaves; None without a filter."""
+    """The rows that the filter lets through; None without a filter."""
     if not where:
         return None
     chunks = reading.allowed_chunks(snapshot.connection, dict(where))
@@ -32,9 +32,9 @@ def find_scope(snapshot: Snapshot, where: Mapping[str, Json]) -> Scope | None:
 def load_facts(
     snapshot: Snapshot, subgraph: Subgraph, scope: Scope | None
 ) -> tuple[tuple[Entity, ...], tuple[Relation, ...]]:
-    """The entities and relations of a subgraph, in its order, with score and reason.
+    """The entities and relations of a subgraph, in its order, with scores and reasons.
 
-    Under a filter each is told anew from the mentions in the documents that are left.
+    Under a filter each is rebuilt from its mentions in the documents that the filter lets through.
     """
     entity_rows = subgraph.entities.ids.tolist()
     relation_rows = subgraph.relations.ids.tolist()
@@ -58,13 +58,13 @@ def load_facts(
 
 
 def load_chunks(snapshot: Snapshot, hits: Hits) -> tuple[Chunk, ...]:
-    """The chunks of these hits, in their order, with score and reason."""
+    """The chunks of these hits, in order, with scores and reasons."""
     found = snapshot.chunks(hits.ids.tolist())
     return tuple(_chunk_hit(found[row], score, why) for row, score, why in hits.rows())
 
 
 def entity_namer(snapshot: Snapshot, scope: Scope | None) -> NamesOf:
-    """A look-up of display names by row id, for telling why something was found."""
+    """A function from row ids to entities' names, for explaining why something was found."""
 
     def names_of(rows: Iterable[int]) -> dict[int, str]:
         if scope is None:
@@ -76,7 +76,7 @@ def entity_namer(snapshot: Snapshot, scope: Scope | None) -> NamesOf:
 
 
 def _entity_hit(of: Entity, degree: int, score: float, why: str) -> Entity:
-    """Like `dataclasses.replace`, three times as fast; so the two below."""
+    """Like `dataclasses.replace`, but three times as fast; so are the two functions below."""
     return Entity(
         of.name,
         of.type,
@@ -126,7 +126,7 @@ def _chunk_hit(of: Chunk, score: float, why: str) -> Chunk:
 def _told_by(
     snapshot: Snapshot, subgraph: Subgraph, scope: Scope
 ) -> tuple[dict[int, Entity], dict[int, Relation]]:
-    """Entities and relations as the chunks in scope alone tell them."""
+    """Entities and relations as the chunks in scope alone describe them."""
     asked = subgraph.relations.ids.tolist()
     pairs = snapshot.graph.ends(asked).tolist()
     ends = {row: (low, high) for row, (low, high) in zip(asked, pairs, strict=True)}
@@ -174,7 +174,7 @@ def _relation_claims(
 def _places(
     snapshot: Snapshot, kind: Kind, ids: Iterable[int], scope: Scope
 ) -> tuple[set[int], set[int]]:
-    """The owners asked for, and the chunks in scope that mention them, some of a hub's only."""
+    """The owners asked for, and the chunks in scope that mention them (of a hub's chunks only the first)."""
     wanted = sorted(set(ids))
     left = set(scope.chunks.tolist())
     count: Counter[int] = Counter()

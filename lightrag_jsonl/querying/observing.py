@@ -1,4 +1,4 @@
-"""Who watches a question being answered: the steps it went through, told as they happen."""
+"""The protocol for watching a question being answered, step by step."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from lightrag_jsonl.types import Answer, Chunk, Context, Keywords, Relation
 
 
 class Observer(Protocol):
-    """Told of each step once it is done, in this order; `failed` instead of the rest."""
+    """Is told of each step after it is done, in this order; `failed` comes instead of the remaining ones."""
 
     async def keywords_found(self, keywords: Keywords) -> None:
-        """What the question is about."""
+        """The question's keywords."""
         ...
 
     async def retrieved(self, relations: Sequence[Relation], chunks: Sequence[Chunk]) -> None:
-        """Everything that could be shown, best first."""
+        """Everything that was found, best first."""
         ...
 
     async def selected(self, selection: EdgeSelection, context: Context) -> None:
-        """What was chosen, and what the model reads."""
+        """What was chosen, and the context that the model reads."""
         ...
 
     async def piece(self, text: str) -> None:
@@ -33,12 +33,12 @@ class Observer(Protocol):
         ...
 
     async def failed(self, error: BaseException) -> None:
-        """No answer came of it."""
+        """The question could not be answered."""
         ...
 
 
 class Silent:
-    """Watches nothing."""
+    """An observer that does nothing."""
 
     async def keywords_found(self, keywords: Keywords) -> None:
         pass

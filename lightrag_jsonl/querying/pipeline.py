@@ -1,4 +1,4 @@
-"""From question to answer: what was retrieved, put to the model, and what it wrote, with citations."""
+"""Answers a question: retrieves a context, has the model answer from it, and resolves the citations."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ log = logging.getLogger(__name__)
 class QueryPipeline:
     """Answers questions from one index.
 
-    `keyword_extractor` and `answerer`, where given, stand in for the model. `cite` finds the
-    citations of an answer.
+    `keyword_extractor` and `answerer`, if given, replace the model for these steps. `cite` finds
+    the citations in an answer.
     """
 
     def __init__(
@@ -73,13 +73,13 @@ class QueryPipeline:
         )
 
     def close(self) -> None:
-        """What is being searched comes to its end, nothing more is searched."""
+        """Let the running search finish, and start no other."""
         self._retriever.close()
 
     async def retrieve(
         self, question: str, param: QueryParam, observer: Observer | None = None
     ) -> Context:
-        """What would be shown to the model; `ConfigError` where the question is empty."""
+        """What a model would be shown; `ConfigError` if the question is empty."""
         spending = Spending()
         with spending.told():
             return await self._retriever.context(question, param, observer or Silent(), spending)
@@ -92,9 +92,9 @@ class QueryPipeline:
         observer: Observer | None = None,
         spending: Spending | None = None,
     ) -> Answer:
-        """An answer with its citations; a given `context` is answered from as it is.
+        """An answer with its citations; if a `context` is given, nothing is searched.
 
-        It costs what `spending` counts, before and now.
+        The answer's usage is all that `spending` has counted, including calls before this one.
         """
         stream = AnswerStream(self._run(question, param, context, observer, spending, whole=True))
         async for _ in stream:
@@ -108,7 +108,7 @@ class QueryPipeline:
         observer: Observer | None = None,
         spending: Spending | None = None,
     ) -> AnswerStream:
-        """The answer in pieces as they are written; `.answer` once they are exhausted."""
+        """The answer in pieces as they are written; after the last one, `.answer` holds it whole."""
         return AnswerStream(self._run(question, param, None, observer, spending, whole=False))
 
     async def _run(
@@ -121,7 +121,7 @@ class QueryPipeline:
         *,
         whole: bool,
     ) -> AsyncGenerator[str | Answer]:
-        """The pieces of the answer as text, then the answer itself."""
+        """Yields the pieces of the answer as `str`, then the whole `Answer`."""
         started = time.monotonic()
         observer = observer or Silent()
         spending = spending or Spending()
@@ -155,7 +155,7 @@ class QueryPipeline:
         *,
         whole: bool,
     ) -> AsyncGenerator[str]:
-        """The answer as it is written; what the model wrote of it is added to `replies`."""
+        """The answer as it is written; the model's whole reply is appended to `replies`."""
         recipe = RECIPES[context.mode]
         if recipe.searches and context.empty:
             yield nothing_found(self._ask.prompts, param)
@@ -197,7 +197,7 @@ class QueryPipeline:
 
 
 class AnswerStream:
-    """The pieces of one answer; iterate over it with `async for`."""
+    """The pieces of one answer, for `async for`."""
 
     def __init__(self, run: AsyncGenerator[str | Answer] | Told[str | Answer]) -> None:
         self._run = run
@@ -215,12 +215,12 @@ class AnswerStream:
         return item
 
     async def aclose(self) -> None:
-        """Stop before the end: no answer will come of it."""
+        """End the answer early; there will be no `.answer`."""
         await self._run.aclose()
 
     @property
     def answer(self) -> Answer:
-        """The whole answer, with its citations; `ValueError` while pieces are still to come."""
+        """The whole answer, with its citations; `ValueError` before the last piece was read."""
         if self._answer is None:
             raise ValueError("the answer is whole once all of its pieces were read")
         return self._answer

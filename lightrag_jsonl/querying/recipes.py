@@ -1,4 +1,4 @@
-"""The query modes as rows of a table: which lanes each one searches, and which prompt answers."""
+"""The query modes as rows of a table: what each one searches, and which prompt answers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lightrag_jsonl.types import Keywords, Mode
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The lanes of one mode.
+    """What one mode searches.
 
     `entities`: low-level keywords → entities → their relations. `relations`: high-level keywords
     and the whole question → relations → the entities at their ends. `chunks`: the question →
-    chunks. `walk`: PageRank from what the other lanes found ranks chunks and entities. A mode
-    with no lane asks the model alone.
+    chunks. `walk`: PageRank, starting from what the other lanes found, ranks chunks and entities. A
+    mode without any of these asks the model alone.
     """
 
     entities: bool = False
@@ -26,12 +26,12 @@ class Recipe:
 
     @property
     def facts(self) -> bool:
-        """Whether the graph is looked at."""
+        """Whether the graph is searched."""
         return self.entities or self.relations
 
     @property
     def searches(self) -> bool:
-        """Whether anything is retrieved."""
+        """Whether anything is searched."""
         return self.facts or self.chunks
 
 
@@ -49,10 +49,10 @@ RECIPES: Mapping[Mode, Recipe] = {
 def lookups(
     recipe: Recipe, keywords: Keywords, question: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The texts to look up among entities and among relations.
+    """The texts to search for among entities and among relations.
 
-    A mode whose own keywords are missing hands over to the other kind; with no keywords at all
-    the question stands in.
+    A mode that lacks its own kind of keywords uses the other kind; without any keywords the
+    question is used.
     """
     low = keywords.low_level if recipe.entities else ()
     high = keywords.high_level if recipe.relations else ()

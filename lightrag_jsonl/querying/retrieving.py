@@ -1,4 +1,4 @@
-"""From question to context: keywords, search, a choice among what was found, and the text of it."""
+"""Retrieves a context for a question: finds keywords, searches, selects relations, writes the text."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from lightrag_jsonl.storage.snapshot import SnapshotKeeper
 from lightrag_jsonl.text import sanitize
 from lightrag_jsonl.types import Context, Keywords
 
-SEARCH_TOKENS = 500  # of a question that are searched with: embedders read about as many
-RERANKED = 2  # times `chunk_top_k` chunks are found for a reranker to choose from
-LONGEST_TOKEN = 64  # characters a token at most, for cutting a huge question before counting it
+SEARCH_TOKENS = 500  # the part of a question used for search; embedders read about as many
+RERANKED = 2  # times `chunk_top_k`: the number of chunks a reranker chooses from
+LONGEST_TOKEN = 64  # characters; used to cut a huge question before counting its tokens
 
 
 class Retriever:
-    """Finds what a question is to be answered from; see `QueryPipeline` for the parameters."""
+    """Finds the context that a question is answered from; parameters as in `QueryPipeline`."""
 
     def __init__(
         self,
@@ -67,13 +67,13 @@ class Retriever:
         self._thread = SearchThread()
 
     def close(self) -> None:
-        """What is being searched comes to its end, nothing more is searched."""
+        """Let the running search finish, and start no other."""
         self._thread.close()
 
     async def context(
         self, question: str, param: QueryParam, observer: Observer, spending: Spending
     ) -> Context:
-        """What would be shown to the model; `spending` is told of the calls to it."""
+        """What a model would be shown; calls to the model on the way are counted in `spending`."""
         question = self._checked(question, param)
         keywords, probe = Keywords(), None
         recipe = RECIPES[param.mode]
@@ -105,7 +105,7 @@ class Retriever:
     def _found_and_written(
         self, question: str, keywords: Keywords, probe: Probe | None, param: QueryParam
     ) -> tuple[Findings, EdgeSelection, Context]:
-        """The way to the context where nothing on it is awaited: in one piece."""
+        """Search, selection and writing in one go, if nothing between them must be awaited."""
         findings = self._find(probe, param)
         selection = _by_rank(findings, param)
         return findings, selection, self._written(question, keywords, findings, selection, param)
@@ -129,7 +129,7 @@ class Retriever:
             )
 
     def _checked(self, question: str, param: QueryParam) -> str:
-        """The question without what cannot be stored, cut to its share of the budget."""
+        """The question, cut to its share of the budget, without characters that cannot be stored."""
         question = sanitize(question).strip()
         if not question:
             raise ConfigError("the question is empty: ask something")
@@ -147,7 +147,7 @@ class Retriever:
         )
 
     async def _probe(self, question: str, low: tuple[str, ...], high: tuple[str, ...]) -> Probe:
-        """The texts to search with, each embedded on its own, all in one call."""
+        """The texts to search with and their vectors, all embedded in one call."""
         question = _cut(question, SEARCH_TOKENS, self._tokenizer)
         if self._embedder is None:
             return Probe(question, low, high)
@@ -159,7 +159,7 @@ class Retriever:
         return Probe(question, low, high, rows, getattr(self._embedder, "lexical", False))
 
     def _find(self, probe: Probe | None, param: QueryParam) -> Findings:
-        """What there is to show; nothing where there is nothing to search for, or in."""
+        """What the search finds; nothing without a probe."""
         if probe is None:
             return Findings()
         recipe = RECIPES[param.mode]
@@ -182,7 +182,7 @@ class Retriever:
         return param.selection == "llm" and self._ask.has_model
 
     async def _reranked(self, question: str, findings: Findings, param: QueryParam) -> Findings:
-        """The best `chunk_top_k` chunks, judged by the reranker where there is one."""
+        """The best `chunk_top_k` chunks, ranked by the reranker if there is one."""
         chunks = findings.chunks
         if self._reranker is not None and param.enable_rerank and chunks:
             chunks = await reranked(
@@ -198,8 +198,9 @@ class Retriever:
     async def _selected(
         self, question: str, findings: Findings, param: QueryParam, spending: Spending
     ) -> tuple[EdgeSelection, Findings]:
-        """The relations to answer from; where a model chose them, only what belongs to them
-        (specification 2, section 1: from the selected edges and chunks only).
+        """The relations to answer from; if a model chose them, the findings keep only what belongs to them.
+
+        See specification 2, section 1: answer from the selected edges and chunks only.
         """
         if not self._model_selects(param):
             return _by_rank(findings, param), findings
@@ -214,9 +215,11 @@ class Retriever:
     def _narrowed(
         self, selection: EdgeSelection, findings: Findings, param: QueryParam
     ) -> Findings:
-        """The chunks behind the chosen relations, and those hit by text that the choice passed no
-        judgment on, since they state none of the candidates; no entity, whose description may say
-        what was not chosen.
+        """The findings that go with a model's selection of relations.
+
+        Chunks are those behind the chosen relations, and those found by text that state none of the
+        candidates: the selection says nothing about these. Entities are left out, since their
+        descriptions may say what was not chosen.
         """
         chosen = {name for relation in selection.relations for name in relation.chunk_ids}
         judged = {name for relation in findings.relations for name in relation.chunk_ids}
@@ -236,14 +239,14 @@ class Retriever:
 
 
 def _by_rank(findings: Findings, param: QueryParam) -> EdgeSelection:
-    """The first relations, or all of them, without a model's judgment."""
+    """The first relations, or all of them, selected without a model."""
     method: Selection = "all" if param.selection == "all" else "score"
     count = len(findings.relations) if method == "all" else param.top_k
     return edges.ranked(method, findings.relations, count)
 
 
 def _cut(text: str, limit: int, tokenizer: Tokenizer) -> str:
-    """At most `limit` tokens of a text; a short text is not even counted."""
-    if len(text) <= limit // 4:  # no tokenizer makes more than four tokens of a character
+    """At most `limit` tokens of a text; a short text is not counted."""
+    if len(text) <= limit // 4:  # a character never has more than four tokens
         return text
     return tokenizer.truncate(text[: limit * LONGEST_TOKEN], limit)

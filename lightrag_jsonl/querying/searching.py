@@ -1,4 +1,4 @@
-"""The search of one question at one moment of the index: from seeds to plain values."""
+"""Searches the index for one question, within one snapshot: from seeds to plain values."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from lightrag_jsonl.storage import documents
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.types import Chunk, Entity, Relation
 
-AROUND = 2  # times `top_k` entities and relations found make the ground of the walk
-WORD_COUNTS = 0.1  # of vectors that only count words, beside BM25
+AROUND = 2  # times `top_k`: the entities and relations that the walk starts around
+WORD_COUNTS = 0.1  # weight of vectors that only count words, where BM25 has 1
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
     """What was found, best first.
 
-    `direct` are the chunks that the question's own text found, where the mode looks for them.
-    `documents` are titles by id.
+    `direct` holds the ids of chunks found by the question's text, if the mode searches those.
+    `documents` maps document ids to titles.
     """
 
     entities: tuple[Entity, ...] = ()
@@ -51,10 +51,10 @@ def find(
     wide: bool = False,
     chunk_limit: int | None = None,
 ) -> Findings:
-    """Search the lanes of a mode.
+    """Search what the mode's recipe says.
 
-    `wide` hands on more relations than `top_k`, `chunk_limit` more chunks than `chunk_top_k`,
-    to choose from.
+    With `wide` more relations than `top_k` are returned, and with `chunk_limit` more chunks than
+    `chunk_top_k`, for a later selection.
     """
     chunk_limit = param.chunk_top_k if chunk_limit is None else chunk_limit
     scope = find_scope(snapshot, param.where)
@@ -102,14 +102,14 @@ def find(
 
 
 def load_sources(snapshot: Snapshot, relations: Sequence[Relation]) -> tuple[Chunk, ...]:
-    """The chunks that relations were read from, each once, those of the first relation first."""
+    """The chunks that relations were read from, without repetitions, in the order of the relations."""
     names = dict.fromkeys(name for relation in relations for name in relation.chunk_ids)
     found = documents.chunks_by_id(snapshot.connection, names)
     return tuple(found[name] for name in names if name in found)
 
 
 def _fused_texts(seeds: Seeds, probe: Probe, param: QueryParam) -> Hits:
-    """The chunks that the question's text found, both lanes as one."""
+    """The chunks found by vectors and by words, fused."""
     weights = [WORD_COUNTS if probe.by_words else 1.0, 1.0]
     return fuse([seeds.dense, seeds.lexical], how=param.fusion, weights=weights)
 
@@ -121,7 +121,7 @@ def _findings(
     direct: Ids,
     scope: Scope | None,
 ) -> Findings:
-    """Plain values for the hits, which nothing binds to the snapshot any more."""
+    """The hits as plain values, which remain valid after the snapshot."""
     entities, relations = load_facts(snapshot, shown, scope)
     chunks = load_chunks(snapshot, hits)
     by_text = among(hits.ids, np.sort(direct))

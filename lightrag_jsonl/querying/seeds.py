@@ -1,4 +1,4 @@
-"""First hits: entities by name and by nearness, relations by nearness, chunks by text."""
+"""Finds the first hits: entities by name and vector, relations by vector, chunks by vector and words."""
 
 from __future__ import annotations
 
@@ -17,18 +17,16 @@ from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.text import CJK, name_key
 from lightrag_jsonl.types import Kind
 
-SURE = (
-    0.75  # cosine from which the nearest entity counts as the one that was named (spec 3, sec. 4)
-)
-LONGEST_NAME = 6  # words of a name looked for in the question
-LONGEST_CJK_NAME = 8  # characters
-NAME_LIMIT = 600  # spans of the question that are looked up
-TEXT_HITS = 100  # chunks a text lane proposes at least
+SURE = 0.75  # the least cosine at which the nearest entity counts as named (spec 3, sec. 4)
+LONGEST_NAME = 6  # words; names up to this length are looked for in the question
+LONGEST_CJK_NAME = 8  # characters; likewise
+NAME_LIMIT = 600  # spans of the question that are looked up as names
+TEXT_HITS = 100  # the least number of chunks that each text search returns
 _WORD = re.compile(rf"([{CJK}])|[^\s{CJK}]+")
 _POSSESSIVE = re.compile(r"['’]s?\W*$")
 _AROUND = "?!.,;:…？！。，、；：\"“”'‘’()（）[]《》〈〉「」『』【】"
-PASSAGES = 20  # whose facts are looked at where there are no vectors
-QUESTION_WEIGHT = 2.0  # of the whole question beside each keyword, among relations
+PASSAGES = 20  # without vectors, facts are taken from so many passages
+QUESTION_WEIGHT = 2.0  # weight of the whole question, where each keyword has 1, among relations
 
 
 def find_seeds(
@@ -41,9 +39,9 @@ def find_seeds(
     chunk_limit: int,
     lexical: bool,
 ) -> Seeds:
-    """What the question and its keywords hit, each lane best first."""
+    """What the question and its keywords hit, best first for each kind."""
     entities, named = _entity_hits(snapshot, probe, scope, top_k)
-    handed_over = bool(probe.high)  # by a lane whose own keywords are missing
+    handed_over = bool(probe.high)  # see `lookups`: the other kind of keywords was missing
     relations, asked = (
         _relation_hits(snapshot, probe, scope, top_k)
         if recipe.relations or handed_over
@@ -53,7 +51,7 @@ def find_seeds(
     dense = _dense_hits(snapshot, probe, scope, limit)
     by_words = lexical or probe.vectors is None
     words = _lexical_hits(snapshot, probe, scope, limit) if by_words else NO_HITS
-    if probe.vectors is None and recipe.facts:  # then only passages know what is asked about
+    if probe.vectors is None and recipe.facts:  # then the graph is entered through passages
         relations = _mentioned(snapshot, "relation", words, top_k)
         entities = entities if len(entities) else _mentioned(snapshot, "entity", words, top_k)
     return Seeds(entities, named, relations, dense, words, asked)
@@ -65,7 +63,9 @@ def find_seeds(
 def _entity_hits(
     snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: int
 ) -> tuple[Hits, dict[int, float]]:
-    """Entities by key and by vector, the best of every keyword before the second of any."""
+    """Entities by name and by vector: the best of every keyword, then the second of every keyword,
+    and so on.
+    """
     if not probe.low:
         return NO_HITS, {}
     allowed = None if scope is None else scope.entities
@@ -105,7 +105,7 @@ def _exact(snapshot: Snapshot, keys: Sequence[str], allowed: Ids | None) -> dict
 def _names_in(
     question: str, spans: Sequence[tuple[int, int, str]], known: Mapping[str, int]
 ) -> dict[int, str]:
-    """Entities whose names stand in the question, the longest first; none inside a longer one."""
+    """Entities whose names occur in the question, the longest first; no name inside a longer one."""
     taken: list[tuple[int, int]] = []
     names: dict[int, str] = {}
     for start, end, key in spans:
@@ -121,7 +121,7 @@ def _as_named(span: str) -> str:
 
 
 def _spans(question: str) -> list[tuple[int, int, str]]:
-    """Runs of words or of CJK characters that may be a name, as (start, end, key), longest first."""
+    """Runs of words or of CJK characters that may be names, as (start, end, key), the longest first."""
     words = _word_spans(question)
     may_own = "'" in question or "’" in question
     spans: dict[tuple[int, int], str] = {}
@@ -150,7 +150,7 @@ def _word_spans(text: str) -> list[tuple[int, int, bool]]:
 def _relation_hits(
     snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: int
 ) -> tuple[Hits, Hits]:
-    """Relations near the whole question and near each text for relations; the nearest to the first."""
+    """Relations near the whole question and each text for relations; and the one nearest to the question."""
     if probe.vectors is None:
         return NO_HITS, NO_HITS
     allowed = None if scope is None else scope.relations
@@ -184,7 +184,7 @@ def _lexical_hits(snapshot: Snapshot, probe: Probe, scope: Scope | None, limit: 
 
 
 def _mentioned(snapshot: Snapshot, kind: Kind, chunks: Hits, limit: int) -> Hits:
-    """What the best chunks mention: the way into the graph where there are no vectors."""
+    """What the best chunks mention: without vectors, the way into the graph."""
     best = chunks.ids[:PASSAGES].tolist()
     found = reading.mentioned(snapshot.connection, kind, best)[:limit]
     return Hits.of(found, 1 / np.arange(1, len(found) + 1), "in a passage found by its words")
@@ -201,12 +201,12 @@ def _nearest(
     allowed: Ids | None,
     reasons: Sequence[str],
 ) -> list[Hits]:
-    """The nearest rows of each vector, with its reason; no list where there is nothing to search."""
+    """The nearest rows of each vector, with its reason; an empty list if there is nothing to search."""
     index = snapshot.vectors[kind]
     if vectors is None or not len(vectors) or not len(index):
         return []
     ids, scores = index.search(vectors, min(limit, len(index)), allowed=allowed)
-    found = np.count_nonzero(ids[0] >= 0)  # as many for each; where there are fewer, -1 follows
+    found = np.count_nonzero(ids[0] >= 0)  # the same for each row; unused places hold -1
     return [
         Hits.of(rows[:found], near[:found], why)
         for rows, near, why in zip(ids, scores, reasons, strict=True)

@@ -1,4 +1,4 @@
-"""Which chunks to show: where a walk over the facts found leads, and what a reranker adds."""
+"""Decides which chunks to show: by a walk over the facts found, and by a reranker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lightrag_jsonl.types import Chunk
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """Where a walk led: entities and chunks, best first."""
+    """What a walk found: entities and chunks, best first."""
 
     entities: Hits = NO_HITS
     chunks: Hits = NO_HITS
@@ -40,12 +40,12 @@ def walk_over(
     entity_limit: int,
     chunk_limit: int,
 ) -> Walked:
-    """Entities and chunks by personalized PageRank over the ground.
+    """Entities and chunks, ranked by personalized PageRank over the ground.
 
-    The walk starts at the entities that the question names, at the ends of the best relation
-    and, a little, at each chunk by its own relevance: so a chunk counts by how many of the facts
-    found point at it, by how telling they are, and by likeness. `names_of` entities (by
-    row id) are for saying why.
+    The walk starts at the entities that the question names, at the ends of the best relation and,
+    with little weight, at each chunk near the question. So a chunk ranks high if many facts point
+    at it, if these are specific, and if it resembles the question. `names_of` gives entities' names
+    by row id, for the reasons.
     """
     starts = _starts(snapshot, ground, seeds, names_of)
     nearness = walk.WORDS if probe.by_words else walk.MEANINGS
@@ -73,11 +73,11 @@ async def reranked(
     reranker: Reranker,
     fusion: Fusion,
 ) -> tuple[Chunk, ...]:
-    """The chunks by the reranker's order; with `facts`, fused with the order they came in.
+    """The chunks in the reranker's order; with `facts`, fused with the order they came in.
 
-    The reranker judges the `direct` hits, or all where there are none. It sees only the question,
-    so it would throw out passages that lead to the answer without resembling the question: what
-    was reached through facts keeps its own rank beside it.
+    The reranker judges the `direct` chunks, or all if there are none. It compares with the question
+    alone, and would drop passages that lead to the answer without resembling the question; so
+    chunks that were reached through facts keep their rank in the fusion.
     """
     judged = [place for place, chunk in enumerate(chunks) if not direct or chunk.id in direct]
     found = await scores_of(reranker, question, [chunks[place].text for place in judged])
@@ -92,7 +92,7 @@ async def reranked(
 
 
 def _best(rows: Ids, shares: Floats, allowed: Ids | None, limit: int) -> Ids:
-    """The places of the allowed rows where most walkers are, ties by row id."""
+    """The places of the allowed rows with the greatest shares, ties by row id."""
     return walk.best(shares if allowed is None else shares * among(rows, allowed), limit)
 
 
@@ -102,7 +102,7 @@ def _reasons(
     starts: Sequence[walk.Seed],
     names_of: NamesOf,
 ) -> list[str]:
-    """Paths in words, each from where the walk began."""
+    """Paths in words, each beginning where the walk began."""
     whys = {seed.node: seed.why for seed in reversed(starts)}
     split = len(ground.entities)
     met = {step.node for path in paths for step in path if step.node < split}
@@ -121,7 +121,7 @@ def _starts(
     seeds: Seeds,
     names_of: NamesOf,
 ) -> list[walk.Seed]:
-    """The relation first, so that an entity that is named too is said to be named."""
+    """The walk's seeds, the relation's ends first: an entity that is also named is reported as named."""
     starts: list[walk.Seed] = []
     named = sorted(seeds.named)
     pairs = snapshot.graph.ends(seeds.asked.ids).tolist()
@@ -149,7 +149,7 @@ def _near_chunks(
 
 
 def _scores(hits: Hits, rows: Ids, missing: float) -> Floats:
-    """The scores of `rows`, an ascending column, among these hits."""
+    """The scores that these hits give to `rows` (ascending); `missing` for others."""
     scores = np.full(len(rows), missing)
     there = among(hits.ids, rows)
     scores[rows.searchsorted(hits.ids[there])] = hits.scores[there]
@@ -157,7 +157,7 @@ def _scores(hits: Hits, rows: Ids, missing: float) -> Floats:
 
 
 def _cosines(snapshot: Snapshot, probe: Probe, chunks: Ids) -> Floats:
-    """The cosines of chunks' vectors with the question; 0 where there is none."""
+    """The cosines of chunks' vectors with the question; 0 for chunks without a vector."""
     index = snapshot.vectors["chunk"]
     if probe.vectors is None or not len(chunks) or not len(index):
         return np.zeros(len(chunks))

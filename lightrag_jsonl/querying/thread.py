@@ -1,4 +1,4 @@
-"""Where searches run: in a thread of their own, or, where they are short, where they are asked for."""
+"""Runs searches in a thread of their own, or, if they are short, in the caller's."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from lightrag_jsonl.errors import StorageError
 
 Result = TypeVar("Result")
 
-SHORT_SECONDS = 0.01  # twice what Python lets another thread run before it hands over
+SHORT_SECONDS = 0.01  # twice Python's switch interval, after which another thread may run
 
 
 class SearchThread:
-    """Keeps searches from holding up an event loop for long; used by one loop.
+    """Keeps long searches from blocking an event loop; used by one loop.
 
-    They take turns at the snapshot anyway, and find in the processor's cache what the same thread
-    used last: with any thread of a pool each takes a fifth longer.
+    It is a single thread: searches take turns at the snapshot anyway, and in the same thread they
+    find in the processor's cache what the last one used. With a pool of threads each takes a fifth
+    longer.
     """
 
     def __init__(self) -> None:
@@ -29,15 +30,16 @@ class SearchThread:
         self._closed = False
 
     def close(self) -> None:
-        """What is being searched comes to its end, nothing more is; `StorageError` from then on."""
+        """Let the running search finish; further ones raise `StorageError`."""
         self._closed = True
         self._pool.shutdown(wait=False)
 
     async def run(self, search: Callable[[], Result], *, ready: bool = False) -> Result:
         """The result of a search.
 
-        One that waits for nothing (`ready`) runs at once, if the last one was short: to change
-        threads twice would take longer than anybody else has to wait.
+        If the search waits for nothing (`ready`) and the last one was short, it runs in the
+        caller's thread: changing threads twice would take longer than others on the loop would
+        wait.
         """
         if self._closed:
             raise StorageError("this LightRAG was closed")

@@ -1,4 +1,4 @@
-"""The chances of a walker's steps as a sparse matrix: a small one made quickly, a large one by scipy."""
+"""The transition probabilities of a walk as a sparse matrix: a small one made quickly, or scipy's."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Greatest: TypeAlias = Callable[[int], tuple[int, float]]  # of a row: its column or -1, and value
+Greatest: TypeAlias = Callable[
+    [int], tuple[int, float]
+]  # from a row to (column, value); column -1 for none
 
-SMALL: Final = 20_000  # entries up to which multiplying costs less than sorting them would
+SMALL: Final = 20_000  # up to so many entries, unsorted products cost less than sorting first
 
 
 def transitions(
     ones: Ints, others: Ints, weights: Floats, leaving: Floats
 ) -> tuple[SmallMatrix | LargeMatrix, Floats]:
-    """The chance of each step along edges between `ones` and `others`, either way, and the weight
-    of all that leads away from each node.
+    """The probability of each step along edges between `ones` and `others`, both ways; and the
+    total weight at each node.
 
-    A column sums to 1 less the share of what is `leaving` from its node.
+    A column sums to 1, less the share of what is `leaving` from its node.
     """
     size = len(leaving)
     rows, columns = np.concatenate([ones, others]), np.concatenate([others, ones])
@@ -34,7 +36,7 @@ def transitions(
 
 
 class SmallMatrix:
-    """As much of a sparse matrix as a walk needs, its entries in no order at all."""
+    """The operations of a sparse matrix that a walk needs, on unsorted entries."""
 
     def __init__(self, values: Floats, rows: Ints, columns: Ints, size: int) -> None:
         self._values, self._rows, self._columns = values, rows, columns
@@ -43,7 +45,7 @@ class SmallMatrix:
     def __matmul__(self, vector: Floats) -> Floats:
         sent = self._values * vector.take(self._columns)
         sums = np.bincount(self._rows, sent, self._size)
-        return sums.astype(np.float64, copy=False)  # of nothing it makes whole numbers
+        return sums.astype(np.float64, copy=False)  # without entries, bincount gives integers
 
     def row(self, number: int) -> tuple[Ints, Floats]:
         """Columns and values of a row."""
@@ -51,7 +53,7 @@ class SmallMatrix:
         return self._columns[places], self._values[places]
 
     def greatest(self, vector: Floats) -> Greatest:
-        """What adds most to each row of the product with a vector, found for all rows at once."""
+        """From a row to its greatest term in the product with `vector`; computed for all rows at once."""
         sent = self._values * vector.take(self._columns)
         most = np.zeros(self._size)
         np.maximum.at(most, self._rows, sent)
@@ -62,7 +64,7 @@ class SmallMatrix:
 
 
 class LargeMatrix:
-    """The same, sorted, by scipy."""
+    """The same operations on scipy's sorted sparse matrix."""
 
     def __init__(self, values: Floats, rows: Ints, columns: Ints, size: int) -> None:
         from scipy import sparse
@@ -80,7 +82,9 @@ class LargeMatrix:
         return self._matrix.indices[places], self._matrix.data[places]
 
     def greatest(self, vector: Floats) -> Greatest:
-        """What adds most to a row of the product with a vector, found for each row once."""
+        """From a row to its greatest term in the product with `vector`; computed once for each row
+        asked for.
+        """
 
         @cache
         def greatest(number: int) -> tuple[int, float]:
@@ -91,7 +95,7 @@ class LargeMatrix:
 
 
 def greatest_of(columns: Ints, values: Floats) -> tuple[int, float]:
-    """The column of the greatest value, the first of equal ones; -1 where none is above 0."""
+    """The column of the greatest value, the first of equal ones, and the value; -1 if none is above 0."""
     place = int(values.argmax()) if len(values) else -1
     value = float(values[place]) if place >= 0 else 0.0
     return (int(columns[place]), value) if value > 0 else (-1, 0.0)

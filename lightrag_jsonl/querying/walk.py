@@ -1,8 +1,8 @@
-"""Personalized PageRank over entities and chunks: where a question's names and near chunks lead.
+"""Personalized PageRank over entities and chunks, starting at a question's names and nearest chunks.
 
-Pure functions on arrays. Nodes are numbered entities first (0 to E - 1), then chunks
-(E to E + C - 1); the caller keeps which number is which. A walker follows an edge with
-the chance `damping`, and otherwise starts again at a seed.
+Pure functions on arrays. Nodes are numbers: entities first (0 to E - 1), then chunks (E to E + C -
+1). At each step a walker follows an edge with probability `damping`, and otherwise starts again at
+a seed.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from lightrag_jsonl.sorting import firsts
 EdgeKind = Literal["seed", "mention", "relation", "synonym"]
 
 DAMPING: Final = 0.7
-NAME_SIMILARITY: Final = 0.75  # a name's nearest entity counts from this cosine on
-RELATION_SIMILARITY: Final = 0.5  # likewise the relation that the whole question matches
+NAME_SIMILARITY: Final = 0.75  # the least cosine at which a name's nearest entity is a seed
+RELATION_SIMILARITY: Final = 0.5  # likewise for the relation nearest to the whole question
 SYNONYM_SIMILARITY: Final = 0.8
-SYNONYMS: Final = 5  # synonym edges an entity may ask for
-NEAR_CHUNKS: Final = 100  # so many chunks count as near
+SYNONYMS: Final = 5  # each entity gets edges to at most so many synonyms
+NEAR_CHUNKS: Final = 100  # at most so many chunks are seeds
 SHARPNESS: Final = 4
-EARLIEST: Final = 5  # step of a walk after which to look whether it still changes anything
+EARLIEST: Final = 5  # convergence is checked from this step on
 
 NO_PAIRS: Final = np.empty((0, 2), dtype=np.int64)
 NO_IDS: Final = np.empty(0, dtype=np.int64)
@@ -35,11 +35,11 @@ NO_WEIGHTS: Final = np.empty(0)
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """What joins the nodes: rows of `mentions` are (entity, chunk), of the others two entities.
+    """The edges: rows of `mentions` are (entity, chunk), rows of the others two entities.
 
-    Each is an (n, 2) array of distinct pairs of distinct nodes, in whichever direction. `leaves`
-    says of each chunk how many more entities it mentions that nothing else leads to: a walker
-    comes straight back from one, so none needs a node.
+    Each is an (n, 2) array of distinct pairs of distinct nodes, in either direction. `leaves`
+    counts, for each chunk, the further entities it mentions that have no other edge. A walker would
+    come straight back from those, so they are not nodes.
     """
 
     mentions: Ints = field(default_factory=lambda: NO_PAIRS)
@@ -51,8 +51,10 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """How much nearness of texts counts: the share of `lexical` beside dense relevance, and the
-    `mass` of all near chunks together, where the seeds together are 1.
+    """How much likeness of texts counts.
+
+    `lexical` is the weight of lexical relevance, where dense relevance has 1. `mass` is the weight
+    of all near chunks together, where all seeds together have 1.
     """
 
     lexical: float = 0.5
@@ -60,12 +62,12 @@ class Nearness:
 
 
 MEANINGS: Final = Nearness()
-WORDS: Final = Nearness(lexical=2.0, mass=1.0)  # where vectors only count words, or there are none
+WORDS: Final = Nearness(lexical=2.0, mass=1.0)  # if vectors only count words, or there are none
 
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """A node the walk starts from, how much, and why."""
+    """A node the walk starts from, its weight, and the reason."""
 
     node: int
     weight: float
@@ -73,17 +75,17 @@ class Seed:
 
 
 class Step(NamedTuple):
-    """A node on the way from a seed to a hit, and the edge by which it was reached."""
+    """A node on the path from a seed to a hit, and the kind of edge by which it was reached."""
 
     node: int
     by: EdgeKind
 
 
 class WalkGraph:
-    """The graph as a column-normalized sparse matrix, kept between questions.
+    """The graph as a column-normalized sparse matrix, which can be kept between questions.
 
-    A mention weighs the more the fewer chunks mention the entity, a relation 1, a synonym
-    its similarity.
+    A mention weighs more if fewer chunks mention the entity; a relation weighs 1, a synonym its
+    similarity.
     """
 
     def __init__(self, entities: int, chunks: int, edges: Edges) -> None:
@@ -116,10 +118,10 @@ class WalkGraph:
         tolerance: float = 1e-3,
         iterations: int = 100,
     ) -> Floats:
-        """The share of time a walker spends at each node; zeros where `reset` is all zeros.
+        """The share of time a walker spends at each node; zeros if `reset` is all zeros.
 
-        Where nothing leads on, the walker starts again. The shares add up to 1 but for the time
-        at leaves.
+        From a node without edges the walker starts again. The shares add up to 1, less the time
+        spent at leaves.
         """
         start = _normalized(reset)
         here, back = start, self._leaving * damping**2
@@ -137,15 +139,17 @@ class WalkGraph:
         return here
 
     def neighbours(self, node: int) -> tuple[Ints, Floats]:
-        """The neighbours of a node, and the chance of a step from each to the node."""
+        """The neighbours of a node, and the probability of a step from each of them to the node."""
         return self._matrix.row(node)
 
     def strongest(self, scores: Floats) -> Greatest:
-        """Tells of a node which neighbour sends it most, and how much, where `scores` walk; -1 for none."""
+        """From a node to (neighbour, amount): which one sends it most under the walk's `scores`; -1
+        for none.
+        """
         return self._matrix.greatest(scores)
 
     def kind(self, one: int, other: int) -> EdgeKind:
-        """What joins two neighbours."""
+        """The kind of edge between two neighbours."""
         if max(one, other) >= self.entities:
             return "mention"
         key = min(one, other) * self.entities + max(one, other)
@@ -155,9 +159,9 @@ class WalkGraph:
 
 
 class Paths:
-    """Why nodes were found: the strongest way to each from where the walker started.
+    """Explains why nodes were found: the strongest path to each from a seed.
 
-    `scores` are what the walk from `reset` gave; a path has at most `limit` steps.
+    `scores` are the result of the walk from `reset`; a path has at most `limit` steps.
     """
 
     def __init__(
@@ -176,7 +180,7 @@ class Paths:
         self._senders: dict[int, list[tuple[int, float]]] = {}
 
     def to(self, node: int) -> tuple[Step, ...]:
-        """The steps to a node, seed first."""
+        """The steps to a node, the seed first."""
         back, seen = list[Step](), {node}
         while len(back) < self._limit:
             before, inflow = self._strongest(node)
@@ -190,15 +194,15 @@ class Paths:
         return (Step(node, "seed"), *reversed(back))
 
     def _strongest_but(self, node: int, seen: set[int]) -> tuple[int, float]:
-        """The neighbour that sends most, and how much, without those in `seen`; -1 for none."""
+        """The neighbour, not in `seen`, that sends most, and how much; -1 for none."""
         if node not in self._senders:
             self._senders[node] = self._strongest_few(node)
         return next((sent for sent in self._senders[node] if sent[0] not in seen), (-1, 0.0))
 
     def _strongest_few(self, node: int) -> list[tuple[int, float]]:
-        """The neighbours that send most, and how much: as many as a path can have met, and one more.
+        """The neighbours that send most, and how much: enough to find one that is not on the path yet.
 
-        One may send by two edges.
+        A neighbour may occur twice, since two edges may join it.
         """
         neighbours, chances = self._graph.neighbours(node)
         sent = chances * self._scores.take(neighbours)
@@ -218,10 +222,10 @@ def name_seeds(
     *,
     threshold: float = NAME_SIMILARITY,
 ) -> list[Seed]:
-    """A seed for each name of the question: its nearest entity, if near enough.
+    """A seed for each name in the question: its nearest entity, if near enough.
 
-    `nearest` holds the entity of the same key or alias (similarity 1), or else the nearest
-    by embedding; -1 for none. An entity that many chunks mention says less.
+    `nearest` holds the entity with the same key or alias (similarity 1), or else the nearest by
+    vector; -1 for none. An entity with many mentions gets less weight.
     """
     return [
         Seed(entity, near / _mentions(graph, entity), f"named in the question: {name}")
@@ -238,9 +242,9 @@ def relation_seeds(
     *,
     threshold: float = RELATION_SIMILARITY,
 ) -> list[Seed]:
-    """Seeds at both ends of the one relation that the whole question matches best, if it does.
+    """Seeds at both ends of the relation that matches the whole question best, if it is near enough.
 
-    -1 stands for an end that is no node.
+    -1 stands for an end that is not on the ground.
     """
     if similarity < threshold:
         return []
@@ -251,7 +255,7 @@ def relation_seeds(
 
 
 def relevance(dense: Floats, lexical: Floats, near: Nearness = MEANINGS) -> Floats:
-    """Dense and lexical scores of the same chunks on one scale; 0 where a lane did not find one."""
+    """Dense and lexical scores of the same chunks on one scale; 0 if a search did not find a chunk."""
     most = float(lexical.max(initial=0.0))
     words = lexical / most if most > 0 else np.zeros_like(lexical)
     return _spread(dense) + near.lexical * words
@@ -265,11 +269,11 @@ def reset_vector(
     *,
     mass: float = MEANINGS.mass,
 ) -> Floats:
-    """Where the walker starts: the seeds, and the nearest chunks by their relevance, sharpened.
+    """Where the walker starts: at the seeds, and at the nearest chunks by their sharpened relevance.
 
-    `chunks` are chunk numbers from 0, `near` their relevance on any scale; what is not
-    above 0 is not near. Of several seeds at one node the heaviest counts. Shares, not
-    sums: the size of the corpus, and how common the names are, change nothing.
+    `chunks` are numbered from 0, and `near` is their relevance on any scale; values up to 0 are
+    ignored. If several seeds are at one node, the heaviest counts. Weights are normalized, so
+    neither the size of the corpus nor the frequency of the names matters.
     """
     reset = np.zeros(len(graph))
     for seed in seeds:
@@ -286,7 +290,7 @@ def reset_vector(
 
 
 def why(steps: Sequence[Step], seeds: Mapping[int, str], label: Callable[[int], str]) -> str:
-    """A path in words: why it began, then each node it came through, and by which edge."""
+    """A path in words: why it began, then each node it passed and by which edge."""
     first = steps[0].node
     begin = seeds.get(first, "near the question")
     rest = [f"{_BY[step.by]} {label(step.node)}" for step in steps[1:]]
@@ -307,10 +311,11 @@ _BY: Final[dict[EdgeKind, str]] = {
 def synonym_edges(
     asking: Ints, others: Ints, similarities: npt.NDArray[np.floating[Any]]
 ) -> tuple[Ints, Floats]:
-    """Synonym pairs of entities, each once, and their similarities.
+    """Pairs of synonyms, each pair once, and their similarities.
 
-    Given are who asks for synonyms, who may be one (-1 is nobody), and how near they are, in any
-    order. Each asks for at most `SYNONYMS`, its nearest, and is none of its own.
+    The arguments are candidates in any order: an entity, a possible synonym (-1 for none) and their
+    similarity. Each entity gets at most `SYNONYMS` synonyms, its nearest, and is not its own
+    synonym.
     """
     good = (similarities >= SYNONYM_SIMILARITY) & (others != asking) & (others >= 0)
     asking, others, near = asking[good], others[good], similarities[good].astype(np.float64)
@@ -360,7 +365,7 @@ def _normalized(values: Floats) -> Floats:
 
 
 def _spread(values: Floats) -> Floats:
-    """Values brought to the range 0 to 1; if all are alike, 1."""
+    """Values scaled to the range 0 to 1; all 1 if they are equal."""
     if not len(values):
         return values
     low, high = float(values.min()), float(values.max())

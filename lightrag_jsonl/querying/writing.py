@@ -1,4 +1,4 @@
-"""How a context is written: numbered entities, relations and passages, then their sources."""
+"""Writes a context as text: numbered entities, relations and passages, then their sources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 from lightrag_jsonl.languages import Language
 from lightrag_jsonl.types import Chunk, Entity, Relation
 
-LABEL_LENGTH = 200  # characters of a title that are shown
+LABEL_LENGTH = 200  # characters; longer titles are cut
 
 Item = TypeVar("Item", Entity, Relation, Chunk)
 Sections: TypeAlias = tuple[Sequence[str], Sequence[str], Sequence[str]]
@@ -19,7 +19,7 @@ Sections: TypeAlias = tuple[Sequence[str], Sequence[str], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of the context's own text in one language."""
+    """The fixed words of a context in one language."""
 
     entities: str
     relations: str
@@ -38,7 +38,7 @@ WORDS: Mapping[Language, Words] = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was retrieved, best first; `documents` maps document ids to what they are called."""
+    """What was retrieved, best first; `documents` maps document ids to what readers know them by."""
 
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
@@ -78,7 +78,7 @@ class Writer:
         return f"{self.title(chunk.document_id)}{page}:\n{chunk.text}"
 
     def frame(self, chunk: Chunk) -> str:
-        """What a chunk costs beside its own text: its heading, and its place among the sources."""
+        """The text around a chunk's own: its heading, and its entry among the sources."""
         title = self.title(chunk.document_id)
         return f"[99] {title}{self.words.page.format(chunk.page)}:\n- {title}: [99]"
 
@@ -91,7 +91,7 @@ class Writer:
         return _line(self.documents.get(document, document))[:LABEL_LENGTH]
 
     def sections(self, found: Found) -> Sections:
-        """The lines of entities, relations and passages, none where there are no such."""
+        """The lines of entities, of relations and of passages; a section without items has no lines."""
         relations_from = len(found.entities) + 1
         chunks_from = relations_from + len(found.relations)
         return (
@@ -101,7 +101,7 @@ class Writer:
         )
 
     def sources(self, found: Found) -> Sequence[str]:
-        """The documents of the passages, each with its numbers."""
+        """The documents of the passages, each with the passages' numbers."""
         numbers: dict[str, list[int]] = {}
         start = len(found.entities) + len(found.relations) + 1
         for number, chunk in enumerate(found.chunks, start):
@@ -113,7 +113,7 @@ class Writer:
         return [f"{self.words.sources}:", *lines] if lines else ()
 
     def prompt(self, found: Found, sections: Sections) -> str:
-        """The whole text: the sections that `sections` wrote, and the sources."""
+        """The whole text: the given sections and the sources."""
         lines: list[str] = []
         for part in (*sections, self.sources(found)):
             lines += ("", *part) if lines and part else part
@@ -130,7 +130,9 @@ def _section(
     return [f"{heading}:", *lines] if lines else ()
 
 
-REMEMBERED = 10_000  # lines of each kind, about 5 MB: a fact is counted, shown, and asked for again
+REMEMBERED = (
+    10_000  # cached lines of each kind, about 5 MB: the same facts are written again and again
+)
 
 
 @lru_cache(REMEMBERED)

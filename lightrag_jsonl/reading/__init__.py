@@ -1,1 +1,1 @@
-"""The parts of the JSONL reader: marks around objects, the objects, their repair, what comes out."""
+"""The parts of the JSONL reader: marks around objects, the objects, their repair, the outcome."""

@@ -1,4 +1,4 @@
-"""What may stand before an answer, or the objects of a line: thoughts, fences, bullets, invisible characters."""
+"""Skips what may stand before records: thoughts, fences, bullets, invisible characters."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _BULLET = re.compile(r"(?:[-*+•·–—①-⑳]|[(（]?\d{1,6}[.)、:．）：
 
 
 class Marks:
-    """Skips what is no output; `thinking` is the line an open thought began on, or 0."""
+    """Skips what is not a record; `thinking` is the line on which an open thought began, or 0."""
 
     __slots__ = ("_blank", "_end", "thinking")
 
     def __init__(self) -> None:
         self.thinking = 0
-        self._end: re.Pattern[str] | None = None  # of the open thought
-        self._blank = 0  # so many lines the text begins with that say nothing
+        self._end: re.Pattern[str] | None = None  # ends the open thought
+        self._blank = 0  # the number of blank lines at the beginning
 
     def skip(self, text: str, number: int) -> int:
-        """Where the content of line `number` begins; its end where there is none."""
+        """Where the content of line `number` begins; the line's end if it has none."""
         first = number == self._blank + 1
         at = self._skip_thoughts(text, number, first)
         if first and at == len(text):
@@ -59,11 +59,11 @@ def is_fence(text: str) -> bool:
 
 
 def skip_bullet(text: str) -> int:
-    """Where a stripped line goes on after its bullet or number."""
+    """Where the content of a stripped line begins, after its bullet or number."""
     return after(_BULLET, text, 0)
 
 
 def after(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """The end of the pattern at `at`, or `at` where it does not match."""
+    """The end of the pattern at `at`; `at` itself if it does not match."""
     match = pattern.match(text, at)
     return match.end() if match else at

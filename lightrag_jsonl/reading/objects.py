@@ -1,4 +1,4 @@
-"""One JSON object in a text: where it ends, found line by line, and what it holds."""
+"""One JSON object in a text: finding its end line by line, and decoding it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from lightrag_jsonl.types import Json, Record
 
 MAX_DEPTH = 200
 
-# Zero-width characters, NUL and RS carry no meaning outside of strings.
+# Zero-width characters, NUL and RS mean nothing outside strings.
 INVISIBLE = "\x00\x1e\ufeff\u200b-\u200d\u2060"
 STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+'
 SCALAR = r"(?:true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?![\w.+-])"
-# What a cut can leave of a number or a word at the very end of a text.
+# The beginning of a number or a word, left by a cut at the end of a text.
 _CUT_SCALAR = (
     r"(?:-?(?:0|[1-9][0-9]*)(?:\.|(?:\.[0-9]+)?[eE][+-]?)"
     r"|-|t|tr|tru|f|fa|fal|fals|n|nu|nul)\Z"
@@ -29,7 +29,7 @@ _TOKEN = re.compile(
 _SPACE = re.compile(rf"[ \t\r\n{INVISIBLE}]*")
 _STRING_GOES_ON = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+(?:(?P<string>")|\\?\Z)', re.DOTALL)
 
-# What may come next: state and token to the next state. "{", "[", "}" and "]" also move the stack.
+# The transitions: from state and token to the next state. Brackets also change the stack.
 _NEXT = {
     ("start", "{"): "key or }",
     ("key or }", "string"): ":",
@@ -59,7 +59,7 @@ _AFTER_COMMA = {"}": "key", "]": "value"}
 
 
 class State(Enum):
-    """How far an object has come."""
+    """How far an object has been read."""
 
     OPEN = "open"
     CLOSED = "closed"
@@ -68,10 +68,10 @@ class State(Enum):
 
 
 class Outline:
-    """Follows one object over any number of lines; strings may hold raw line breaks.
+    """Follows one object over any number of lines; strings may contain raw line breaks.
 
-    Strict about structure, numbers and words; escapes inside of strings are not looked at.
-    The cost is linear in the text, and no recursion is involved.
+    It is strict about structure, numbers and words, and ignores escapes inside strings. Its cost is
+    linear in the text, without recursion.
     """
 
     __slots__ = ("_expected", "_in_string", "_stack", "state")
@@ -83,7 +83,7 @@ class Outline:
         self._in_string = False
 
     def read(self, text: str, at: int = 0) -> int:
-        """Read a line from `at` on; tells where the object closed or broke, or the line's end."""
+        """Read a line from `at` on; returns where the object closed or broke, or the line's end."""
         if self._in_string:
             match = _STRING_GOES_ON.match(text, at)
             if match is None or not match["string"]:
@@ -137,19 +137,19 @@ class Outline:
 
 
 def decode(text: str) -> Record | None:
-    """The object that is the whole of `text`, by JSON's own rules, or None.
+    """The object that `text` is, by JSON's own rules, or None.
 
-    A repeated key keeps its last value; a lone surrogate becomes U+FFFD; numbers that no float
-    or int can hold are refused, as are NaN and Infinity.
+    Of a repeated key the last value counts; a lone surrogate becomes U+FFFD. NaN, Infinity, and
+    numbers that neither float nor int can hold are refused.
     """
     return _decode(text, _STRICT)
 
 
 def decode_closed(text: str) -> Record | None:
-    """The object whose end an `Outline` has found.
+    """The object whose end was found by an `Outline`, or None.
 
-    More is forgiven than in `decode`: raw control characters in strings are text, zero-width ones
-    between tokens, and NUL and RS anywhere, are dropped.
+    It allows more than `decode`: raw control characters in strings are kept, and zero-width
+    characters between tokens, and NUL and RS anywhere, are dropped.
     """
     text = _OUTSIDE_INVISIBLE.sub(lambda match: match.group(1) or "", text)
     return _decode(_CONTROL.sub("", text), _LENIENT)

@@ -1,4 +1,4 @@
-"""What a JSONL answer comes to: the records that pass, and why the rest did not."""
+"""Collects the outcome of a JSONL answer: the records that pass, and why the rest did not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_TEXT = 2_000
 
 
 class Found(NamedTuple):
-    """An object that closed, the line it began on and its text."""
+    """A closed object, the line it began on, and its text."""
 
     line: int
     text: str
@@ -23,7 +23,7 @@ class Found(NamedTuple):
 
 
 class Outcome:
-    """Collects what the reader finds; every object passes `normalize` and the schema."""
+    """Collects what the reader finds; applies `normalize` and the schema to every object."""
 
     __slots__ = ("_line_numbers", "_normalize", "_rejections", "_schema", "records")
 
@@ -35,7 +35,7 @@ class Outcome:
         self._normalize = normalize
 
     def accept(self, found: Found) -> None:
-        """Keep the records that an object stands for, or say what the schema minds."""
+        """Keep the records that an object stands for, or reject them by the schema."""
         kept = 0
         records = self._normalize(found.record) if self._normalize else (found.record,)
         for record in records:
@@ -50,7 +50,7 @@ class Outcome:
             self.reject(found.line, found.text, "repaired", "kept after its quoting was mended")
 
     def reject(self, line: int, text: str, reason: RejectionReason, detail: str = "") -> None:
-        """Note what was not read; a very long text is kept in part."""
+        """Note what was not read; very long texts are shortened."""
         text = text.strip()
         if len(text) > _MAX_TEXT:
             text = text[:_MAX_TEXT] + "…"

@@ -1,18 +1,18 @@
-"""Guesses about broken objects: where one ends, and how one that closes was meant to be quoted.
+"""Guesses about broken objects: where one ends, and how a closed one was meant to be quoted.
 
-Nothing here completes anything: `mend` changes how text is quoted, never what it says, and
-gives up where a quote can be read in two ways.
+Nothing here completes anything: `mend` changes how text is quoted, not what it says, and gives up
+if a quote can be read in two ways.
 """
 
 from __future__ import annotations
 
 import re
 
-# In JSON a closing quote is followed by one of these; a quote that is not stands inside a string.
+# In JSON a closing quote is followed by one of these; any other quote is inside a string.
 _GOES_ON = r"[ \t\r]*(?:[,:}\]\n]|\Z)"
-# A string where JSON may have one: after an opening mark, a comma, a colon or at a line's start.
-# It may lack its end; then it reaches to the end of its line. The outer repetition is not
-# possessive: Python before 3.11.5 gets one around a look-ahead wrong. It never needs to go back.
+# A string where JSON allows one: after an opening bracket, a comma, a colon or at a line's start.
+# If its closing quote is missing, it extends to the end of its line. The outer repetition is not
+# possessive, since Python before 3.11.5 has a bug there; it never backtracks anyway.
 _STRING_OR_BRACE = re.compile(
     r'(?:[{\[,:]|^)[ \t\r]*"[^"\\\n]*+'
     rf'(?:(?:\\.|"(?!{_GOES_ON}))[^"\\\n]*+)*(?:"|\\?(?=\n|\Z))|[{{}}]',
@@ -30,9 +30,9 @@ _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
 def object_end(text: str, start: int = 0, depth: int = 0) -> tuple[int, int]:
-    """Look for the end of a broken object from `start` on, with `depth` braces open already.
+    """Look for the end of a broken object from `start` on, with `depth` braces already open.
 
-    Returns (the position after its closing brace, 0), or (-1, the braces open at the end).
+    Returns (the position after its closing brace, 0), or (-1, the number of braces still open).
     """
     for match in _STRING_OR_BRACE.finditer(text, start):
         mark = match.group()[0]
@@ -46,10 +46,10 @@ def object_end(text: str, start: int = 0, depth: int = 0) -> tuple[int, int]:
 
 
 def mend(text: str, *, dialect: bool = False) -> str | None:
-    """JSON for an object that closes but has unescaped quotes inside its values, or None.
+    """JSON for a closed object with unescaped quotes inside its values, or None.
 
-    With `dialect`, what other languages write is translated too: single quotes, `True`, `False`,
-    `None` and a comma before a closing mark. The result may still be no JSON.
+    With `dialect`, the syntax of other languages is translated, too: single quotes, `True`,
+    `False`, `None` and a comma before a closing bracket. The result may still not be valid JSON.
     """
     parts: list[str] = []
     at = 0
@@ -71,7 +71,7 @@ def mend(text: str, *, dialect: bool = False) -> str | None:
 
 
 def _string(text: str, start: int, quote: str) -> tuple[str, int] | None:
-    """Read a string that begins at `start`: its JSON and where it ends; None where in doubt."""
+    """The string that begins at `start` as JSON, and where it ends; None if that is ambiguous."""
     parts = ['"']
     at = start
     inner = 0
@@ -99,7 +99,7 @@ def _escaped(text: str, quote: str) -> str:
 
 
 def _before(text: str, start: int, at: int) -> str:
-    """The last visible character of the string before `at`; a blank where there is none."""
+    """The last visible character of the string before `at`; a blank if there is none."""
     while at > start:
         at -= 1
         if text[at] not in " \t":

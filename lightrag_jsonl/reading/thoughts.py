@@ -1,4 +1,4 @@
-"""Thoughts that models write before their answers: how they are marked, and answers without them."""
+"""Recognizes the thoughts that models write before their answers, and removes them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 
 class Pair(NamedTuple):
-    """How a family of models marks a thought: what may begin one, and a pattern for what ends it."""
+    """How a family of models marks thoughts: the marks that begin one, and a pattern for its end."""
 
     begin: tuple[str, ...]
     end: str
 
 
-# Names of tags that documents have too: a thought only where an answer begins with it.
+# Tags that documents may contain, too: they mark a thought only at the beginning of an answer.
 _PLAIN_TAGS = {
     "thought": Pair(("thought",), r"</thought\s*>"),
     "reason": Pair(("reason", "reasoning"), r"</reason(?:ing)?\s*>"),
@@ -24,7 +24,7 @@ _OWN_TAGS = {  # DeepSeek, Qwen, GLM and most others; Seed-OSS; MiniMax M3, whic
         ("think", "thinking", "seed:think", "mm:think"), r"</(?:seed:|mm:)?think(?:ing)?\s*>"
     ),
 }
-_TOKENS = {  # of models that have some for it, which are written in one way only
+_TOKENS = {  # special tokens, which have one spelling only
     "mistral": Pair(("[THINK]",), r"(?-i:\[/THINK\])"),
     "kimi": Pair(("◁think▷",), "◁/think▷"),
     "cohere": Pair(("<|START_THINKING|>",), r"<\|END_THINKING\|>"),
@@ -36,7 +36,7 @@ _TOKENS = {  # of models that have some for it, which are written in one way onl
         r"<\|channel\|>final(?: ?<\|constrain\|>[a-z]{1,10})?<\|message\|>",
     ),
 }
-_LONGEST_END = 80  # characters of an end that may come in two pieces, white space in it included
+_LONGEST_END = 80  # characters of an end mark, white space included, that may come in two pieces
 
 
 def _tag(family: str, tags: Pair) -> str:
@@ -48,7 +48,7 @@ def _token(family: str, tokens: Pair) -> str:
 
 
 def _start_of(mark: str) -> str:
-    """A pattern for the mark as far as it may have come: a(?:b(?:c)?)?"""
+    """A pattern for any beginning of the mark: a(?:b(?:c)?)?"""
     return "(?:".join(map(re.escape, mark)) + ")?" * (len(mark) - 1)
 
 
@@ -65,20 +65,20 @@ _BEGINS = [f"<{name}" for name in _NAMES] + [
 _BEGIN_OWN = re.compile(_OWN, re.IGNORECASE)
 _BEGIN_ANY = re.compile(_ANY, re.IGNORECASE)
 _OPENING = re.compile(rf"\s*(?:{_ANY})", re.IGNORECASE)
-_UNDECIDED = re.compile(  # as far as this a text may go on to be an opening
+_UNDECIDED = re.compile(  # a text that may still become an opening mark
     rf"\s*(?:{'|'.join(map(_start_of, _BEGINS))}|<(?:{'|'.join(_NAMES)})\s[^<>]*)?", re.IGNORECASE
 )
 _LONE = "|".join(marks.end for marks in (_OWN_TAGS | _TOKENS).values())
-LONE_END = re.compile(_LONE, re.IGNORECASE)  # may come alone, where the prompt began the thought
-_SIGNS = ("</", "|>", "[/", "◁")  # one of them is in every end
+LONE_END = re.compile(_LONE, re.IGNORECASE)  # may come alone, if the prompt began the thought
+_SIGNS = ("</", "|>", "[/", "◁")  # every end mark contains one of these
 _END_OF_LINE = re.compile(rf"(?:{_LONE})[ \t]*\r?\n", re.IGNORECASE)
 _END_BEFORE_RECORDS = re.compile(rf'^[^{{}}\n"]*(?:{_LONE})', re.IGNORECASE | re.MULTILINE)
 
 
 def begun(text: str, at: int, *, first: bool) -> tuple[int, re.Pattern[str]] | None:
-    """Where the mark at `at` that begins a thought ends, and what ends the thought; None without one.
+    """If a thought begins at `at`: where its mark ends, and the pattern for the thought's end; else None.
 
-    Tags that documents have too count only where nothing was said before, as `first` tells.
+    Tags that documents may contain, too, count only with `first`: if no content came before.
     """
     mark = (_BEGIN_ANY if first else _BEGIN_OWN).match(text, at)
     return None if mark is None else (mark.end(), _ends(mark))
@@ -89,18 +89,18 @@ def _ends(mark: re.Match[str]) -> re.Pattern[str]:
 
 
 class ThoughtFilter:
-    """Passes on a text that comes in pieces, but for the thoughts that it begins with."""
+    """Passes on a text that comes in pieces, without the thoughts at its beginning."""
 
     __slots__ = ("_end", "_held", "_over", "_thought")
 
     def __init__(self) -> None:
-        self._held = ""  # what may yet turn out to be the mark of a thought
-        self._end: re.Pattern[str] | None = None  # of the thought that is going on
-        self._thought = False  # there was one
+        self._held = ""  # text that may turn out to be the mark of a thought
+        self._end: re.Pattern[str] | None = None  # ends the current thought
+        self._thought = False  # whether there was a thought
         self._over = False
 
     def take(self, piece: str) -> str:
-        """Take the next piece; gives back what is known to be no thought."""
+        """Take the next piece; returns what is certainly not part of a thought."""
         if self._over:
             return piece
         self._held += piece
@@ -116,7 +116,7 @@ class ThoughtFilter:
         return self.rest()
 
     def rest(self) -> str:
-        """What was held back, once no further piece comes; nothing of a thought without an end."""
+        """The text held back, to be taken after the last piece; "" inside a thought without an end."""
         held, self._held = self._held, ""
         if self._end:
             return ""
@@ -124,15 +124,15 @@ class ThoughtFilter:
 
 
 def without_begun_thought(text: str) -> str:
-    """A whole answer without the thoughts that it begins with; "" where they have no end."""
+    """A whole answer without the thoughts at its beginning; "" if they have no end."""
     thoughts = ThoughtFilter()
     return thoughts.take(text) + thoughts.rest()
 
 
 def without_thought(text: str) -> str:
-    """The same of an answer in prose, also where the prompt began the thought.
+    """A prose answer without its thoughts, even if the prompt began the thought.
 
-    Then only its end is there, at the end of a line.
+    In that case only the thought's end is in the answer, at the end of a line.
     """
     end = _lone_end(_END_OF_LINE, text)
     if end is not None and text[end:].strip():
@@ -141,9 +141,9 @@ def without_thought(text: str) -> str:
 
 
 def without_opening_thought(text: str) -> str:
-    """A whole answer in records without a thought that only its end tells of, since the prompt began it.
+    """An answer of records without a thought of which only the end is there, since the prompt began it.
 
-    Lines keep their numbers. Where nothing comes after that end, nothing was meant by it.
+    Lines keep their numbers. If no record follows that end, the answer is not changed.
     """
     end = _lone_end(_END_BEFORE_RECORDS, text)
     if end is None or "{" not in text[end:]:
@@ -152,7 +152,7 @@ def without_opening_thought(text: str) -> str:
 
 
 def _lone_end(pattern: re.Pattern[str], text: str) -> int | None:
-    """Where a thought ends that the text does not begin; None without one."""
+    """The end of a thought with which the text does not begin; None if there is none."""
     if not any(sign in text for sign in _SIGNS):
         return None
     end = pattern.search(text)

@@ -1,4 +1,4 @@
-"""A small bilingual collection written for this project, with questions that need several texts."""
+"""A small collection in two languages, written for this project, with multi-hop questions."""
 
 from __future__ import annotations
 

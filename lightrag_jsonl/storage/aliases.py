@@ -1,4 +1,4 @@
-"""Which names stand for which entity, as a person decided."""
+"""Aliases: which names stand for which entity, as decided by a person."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from lightrag_jsonl.storage.bulk import put_rows
 
 @dataclass(frozen=True, slots=True)
 class Aliases:
-    """`links` leads from a name key to the one it was merged into, which may have been merged again;
-    `displays` says how an entity is called.
+    """The merges of names.
+
+    `links` maps a name key to the one it was merged into, which may be merged itself. `displays`
+    maps keys to the names that were chosen for display.
     """
 
     links: Mapping[str, str] = field(default_factory=dict)
@@ -21,21 +23,21 @@ class Aliases:
 
     @property
     def targets(self) -> dict[str, str]:
-        """Where each linked key leads in the end."""
+        """For each linked key, the key at the end of its links."""
         return {key: self._end(key) for key in self.links}
 
     def merged(self, keys: Iterable[str], into: str, display: str) -> Aliases:
-        """With `keys` standing for `into`, and all that stands for them too; nothing leads in a circle."""
+        """With `keys`, and all that stands for them, standing for `into`; without circles."""
         links = {key: target for key, target in self.links.items() if key != into}
         links |= dict.fromkeys(set(keys) - {into}, into)
         displays = {**self.displays, into: display}
         return Aliases(links, _used(displays, links, alone=displays.keys() - links.keys()))
 
     def without(self, keys: Iterable[str]) -> Aliases:
-        """With `keys` standing for themselves again, with what was merged into each before.
+        """With `keys` standing for themselves again; what was merged into them before stays so.
 
-        Of a key that others only were merged into, these stand for themselves again, and it is
-        called as its texts call it; so is what nothing stands for any more.
+        A key that is only the target of merges has them undone. A key that no longer has anything
+        merged into it is displayed by vote again.
         """
         gone = set(keys)
         ends = gone - self.links.keys()
@@ -52,13 +54,13 @@ class Aliases:
 def _used(
     displays: Mapping[str, str], links: Mapping[str, str], *, alone: Collection[str]
 ) -> dict[str, str]:
-    """How those are called that something leads to, and those `alone`, which are only spelt anew."""
+    """The display names of keys that links lead to, and of the keys in `alone`, which were only renamed."""
     kept = {*links.values(), *alone}
     return {key: name for key, name in displays.items() if key in kept}
 
 
 def read(connection: sqlite3.Connection) -> Aliases:
-    """All aliases; a key that leads to itself only says how its entity is called."""
+    """All aliases; a stored key whose target is itself has a chosen display name only."""
     rows = connection.execute("SELECT key, target, display FROM aliases ORDER BY key").fetchall()
     return Aliases(
         {key: target for key, target, _ in rows if key != target},
@@ -79,7 +81,7 @@ def replace(connection: sqlite3.Connection, aliases: Aliases) -> None:
 
 
 def chunks_naming(connection: sqlite3.Connection, keys: Iterable[str]) -> list[int]:
-    """The chunks (row ids) that mention any entity with one of these keys."""
+    """The chunks (row ids) that mention an entity with one of these keys."""
     rows = connection.execute(
         "SELECT DISTINCT m.chunk FROM entities e JOIN entity_mentions m ON m.entity = e.id "
         "WHERE e.key IN (SELECT value FROM json_each(?)) ORDER BY m.chunk",

@@ -1,4 +1,4 @@
-"""Answers that may be given again: each with its question's vector, for one generation of the index."""
+"""Stored answers for reuse: each with its question's vector, for one generation of the index."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 
 from lightrag_jsonl.protocols import Vectors
 
-KEPT = 1_000  # older ones go
+KEPT = 1_000  # of more, the oldest are deleted
 
 
 def kept(
     connection: sqlite3.Connection, signature: str, generation: int
 ) -> tuple[list[tuple[str, str]], Vectors]:
-    """(question, answer as JSON) of one signature, oldest first, and a row each: shape (n, dim)."""
+    """A signature's (question, answer as JSON) pairs, oldest first, and their vectors, shape (n, dim)."""
     rows = connection.execute(
         "SELECT question, answer, vector FROM answers "
         "WHERE signature = ? AND generation = ? ORDER BY id",
@@ -33,7 +33,7 @@ def keep(
     vector: Vectors,
     answer: str,
 ) -> None:
-    """Store an answer (JSON); those of other generations go, and all but the newest `KEPT`."""
+    """Store an answer (JSON); those of other generations, and all but the newest `KEPT`, are deleted."""
     connection.execute("DELETE FROM answers WHERE generation <> ?", (generation,))
     connection.execute(
         "INSERT INTO answers (generation, signature, question, vector, answer) "

@@ -1,7 +1,7 @@
-"""Many rows in one statement.
+"""Writes many rows in one statement.
 
-Python's SQLite module lets go of the interpreter for each row it writes, and where other threads
-are busy waits milliseconds until it is given back: a row at a time, a thousand rows take seconds.
+Python's SQLite module releases the interpreter lock for each statement it runs. If other threads
+are busy, getting it back takes milliseconds, so a thousand statements would take seconds.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 
 AT_ONCE = 64  # rows in one statement at the most
 VARIABLES = 999  # of one statement, in the oldest SQLite
-STATEMENTS = 256  # that a connection remembers: seven for each use of `put_rows`, and all others
+STATEMENTS = 256  # compiled statements cached by a connection; each use of `put_rows` has seven
 
 
 def put_rows(
     connection: sqlite3.Connection, into: str, rows: Iterable[Sequence[Any]], *, then: str = ""
 ) -> None:
-    """Run `into` (up to VALUES) for all rows, with `then` behind each statement's values.
+    """Run the statement `into` (the part before VALUES) for all rows; `then` follows the values.
 
-    All rows have the same width. A statement has a power of two of them, so that few different
-    ones are compiled.
+    All rows have the same length. Each statement takes a power of two of rows, so that few
+    different statements are compiled.
     """
     waiting = list(rows)
     if not waiting:
@@ -38,7 +38,7 @@ def put_rows(
 def delete_rows(
     connection: sqlite3.Connection, table: str, column: str, values: Iterable[int | str]
 ) -> int:
-    """Delete the rows of a table whose `column` has one of these values; tells how many."""
+    """Delete the rows whose `column` has one of these values; returns how many there were."""
     wanted = json.dumps(sorted(values), ensure_ascii=False)
     return connection.execute(
         f"DELETE FROM {table} WHERE {column} IN (SELECT value FROM json_each(?))", (wanted,)
@@ -46,7 +46,7 @@ def delete_rows(
 
 
 def _pieces(rows: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
-    """The rows in pieces whose lengths are powers of two, `most` at the most."""
+    """The rows in pieces whose lengths are powers of two, at most `most`."""
     start, length = 0, 1 << (most.bit_length() - 1)
     while start < len(rows):
         while length > len(rows) - start:

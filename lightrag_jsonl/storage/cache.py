@@ -1,4 +1,4 @@
-"""What was paid for: model completions, by the hash of the request."""
+"""The cache of model answers, by the hash of the request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def put_completion(
     prompt: str,
     at: float,
 ) -> None:
-    """Keep a completion."""
+    """Store a completion."""
     usage = done.usage
     connection.execute(
         "INSERT OR REPLACE INTO completions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -46,5 +46,5 @@ def put_completion(
 
 
 def drop_completions(connection: sqlite3.Connection, keys: Iterable[bytes]) -> None:
-    """Forget answers that turned out to be unusable, so that a retry asks anew."""
+    """Delete answers that turned out to be unusable, so that a retry asks again."""
     connection.executemany("DELETE FROM completions WHERE key = ?", [(key,) for key in keys])

@@ -1,4 +1,4 @@
-"""Is the database sound: references, counts, spans, vectors, full text."""
+"""Checks that the database is sound: references, counts, spans, vectors, full text."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from lightrag_jsonl.storage.embeddings import has_vector
 from lightrag_jsonl.storage.rows import OWNERS, all_ids
 from lightrag_jsonl.storage.settings import dimension
 
-SETTINGS = ("dim", "embedder", "language", "tokenizer")  # of every index that holds a document
+SETTINGS = ("dim", "embedder", "language", "tokenizer")  # every index with a document has them
 
-# (what is wrong with so many rows, the query that counts them)
+# (what is wrong with rows, the query that counts them)
 COUNTS: tuple[tuple[str, str], ...] = (
     (
         "pages have no document",
@@ -108,9 +108,9 @@ COUNTS: tuple[tuple[str, str], ...] = (
 
 
 def problems(connection: sqlite3.Connection) -> list[str]:
-    """Everything that is wrong with the stored rows, in words; empty where all is sound.
+    """Everything that is wrong with the stored rows, in words; empty if all is sound.
 
-    Where tables are missing or values cannot be read, it is not looked any further.
+    If tables are missing or values unreadable, nothing further is checked.
     """
     return [*_damage(connection), *_unreadable(connection)] or [
         *(f"the setting {key} is not recorded" for key in missing_settings(connection)),
@@ -121,7 +121,7 @@ def problems(connection: sqlite3.Connection) -> list[str]:
 
 
 def is_damaged(connection: sqlite3.Connection) -> bool:
-    """Whether SQLite finds the file itself, or an index of its tables, at fault."""
+    """Whether SQLite finds the file, or an index of its tables, damaged."""
     return next(_damage(connection), None) is not None
 
 
@@ -140,7 +140,7 @@ def _unreadable(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def missing_settings(connection: sqlite3.Connection) -> list[str]:
-    """The settings that are not recorded, though there is a document."""
+    """The settings that are not recorded although there is a document."""
     if connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None:
         return []
     recorded = {row[0] for row in connection.execute("SELECT key FROM settings")}
@@ -155,7 +155,7 @@ def _dangling(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _embeddings(connection: sqlite3.Connection) -> Iterator[str]:
-    """The rows that vectors share, and the index by which texts find theirs."""
+    """Problems of the rows of vectors, and of the index that leads from texts to vectors."""
     lost, astray = vector_upkeep.wrong_keys(connection)
     for what, number in (
         ("rows of vectors are damaged", len(vector_upkeep.damaged_blocks(connection))),
@@ -173,12 +173,12 @@ def _embeddings(connection: sqlite3.Connection) -> Iterator[str]:
 def _fulltext(connection: sqlite3.Connection) -> Iterator[str]:
     try:
         yield from _wrong_terms(connection)
-    except sqlite3.DatabaseError as error:  # its own tables are damaged, not the database
+    except sqlite3.DatabaseError as error:  # the full text's own tables are damaged, not the rest
         yield f"the full text cannot be read: {error}"
 
 
 def _wrong_terms(connection: sqlite3.Connection) -> Iterator[str]:
-    """The full-text index against one made anew from the chunks."""
+    """Problems of the full-text index, compared with one newly made from the chunks."""
     chunks = all_ids(connection, "chunk")
     indexed = [
         row[0] for row in connection.execute("SELECT id FROM chunk_terms_docsize ORDER BY id")

@@ -1,4 +1,4 @@
-"""What each chunk said: the mentions that entities and relations are folded from."""
+"""The claims: the mentions in each chunk, from which entities and relations are folded."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from lightrag_jsonl.storage.bulk import delete_rows, put_rows
 from lightrag_jsonl.storage.rows import OWNERS, dump, packed
 from lightrag_jsonl.types import EntityMention, Kind, RelationMention
 
-Row = tuple[int | float | str | None, ...]  # in the order of its table's columns
+Row = tuple[int | float | str | None, ...]  # values in the order of the table's columns
 
-OWNERS_AT_ONCE = 1_000  # whose descriptions are read as one text, of some MB at the most
+OWNERS_AT_ONCE = 1_000  # their descriptions are read as one text, of some MB at most
 TABLES: dict[Kind, str] = {"entity": "entity_mentions", "relation": "relation_mentions"}
 
 
 @dataclass(frozen=True, slots=True)
 class EntityClaim:
-    """An entity mention as it is stored."""
+    """A stored entity mention."""
 
     id: int
     entity: int
@@ -33,7 +33,7 @@ class EntityClaim:
 
 @dataclass(frozen=True, slots=True)
 class RelationClaim:
-    """A relation mention as it is stored; its ends are resolved."""
+    """A stored relation mention, its ends resolved to entities."""
 
     id: int
     relation: int
@@ -46,8 +46,8 @@ class RelationClaim:
 def entity_row(id: int, entity: int, chunk: int, place: int, mention: EntityMention) -> Row:
     """An entity mention as a row of its table.
 
-    Thousands of rows wait for a commit; made of plain values, they are nothing to Python's
-    collector of cycles, which else goes through all of them again and again.
+    Thousands of rows may wait for a commit. Tuples of plain values are not tracked by Python's
+    garbage collector, which would otherwise scan them again and again.
     """
     said = (mention.name, mention.type, mention.description, int(mention.grounded))
     attributes = dump(mention.attributes) if mention.attributes else None
@@ -57,7 +57,7 @@ def entity_row(id: int, entity: int, chunk: int, place: int, mention: EntityMent
 def relation_row(
     id: int, relation: int, chunk: int, place: int, mention: RelationMention, *, forward: bool
 ) -> Row:
-    """A relation mention, likewise."""
+    """A relation mention as a row of its table; see `entity_row`."""
     said = (packed(mention.keywords), mention.description, mention.strength, int(forward))
     return (id, relation, chunk, place, mention.source, mention.target, *said)
 
@@ -65,7 +65,7 @@ def relation_row(
 def put_claims(
     connection: sqlite3.Connection, entities: Iterable[Row], relations: Iterable[Row]
 ) -> None:
-    """Append the mentions of new chunks."""
+    """Store the mentions of new chunks."""
     put_rows(connection, "INSERT INTO entity_mentions", entities)
     put_rows(connection, "INSERT INTO relation_mentions", relations)
 
@@ -120,7 +120,7 @@ def owners(connection: sqlite3.Connection, kind: Kind, *, at_least: int = 2) -> 
 
 
 def drop_claims(connection: sqlite3.Connection, chunks: Collection[int]) -> None:
-    """Forget what these chunks said."""
+    """Delete the claims of these chunks."""
     for table in TABLES.values():
         delete_rows(connection, table, "chunk", chunks)
 
@@ -133,12 +133,11 @@ def fragments(
     without: Iterable[int],
     limit: int = -1,
 ) -> dict[int, list[tuple[int, str]]]:
-    """(place, description) of the first described mentions of each owner, in order of place, leaving
-    out some chunks.
+    """The first descriptions of each owner as (place, description), in order of place.
 
-    Only those past the row that `after` has for the owner; all of them if the limit is negative.
-    They come as one row: Python's SQLite module lets go of the interpreter at each, and beside a
-    busy thread waits until it is given back.
+    Only claims past the row id that `after` holds for the owner count, and none of the chunks in
+    `without`. A negative `limit` means all. All of them are read as a single row, since Python's
+    SQLite module releases the interpreter lock for each row (see `bulk`).
     """
     statement = (
         "SELECT json_group_array(json((SELECT json_group_array(json_array(place, description)) "
@@ -159,7 +158,7 @@ def fragments(
 def last_claim(
     connection: sqlite3.Connection, kind: Kind, owner: int, *, without: Iterable[int]
 ) -> int:
-    """The highest row id among an owner's mentions, leaving out some chunks; 0 where there is none."""
+    """The highest row id of an owner's claims, without those of some chunks; 0 if there is none."""
     row = connection.execute(
         f"SELECT coalesce(max(id), 0) FROM {TABLES[kind]} WHERE {kind} = ? "
         "AND chunk NOT IN (SELECT value FROM json_each(?))",
@@ -171,7 +170,7 @@ def last_claim(
 def first_seen(
     connection: sqlite3.Connection, kind: Kind, owner: int, *, without: Iterable[int]
 ) -> float | None:
-    """When the earliest chunk was stored that mentions the owner, leaving out some chunks."""
+    """When the earliest chunk that mentions the owner was stored, without some chunks."""
     row = connection.execute(
         f"SELECT min(c.created_at) FROM {TABLES[kind]} m JOIN chunks c ON c.id = m.chunk "
         f"WHERE m.{kind} = ? AND m.chunk NOT IN (SELECT value FROM json_each(?))",

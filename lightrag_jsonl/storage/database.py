@@ -28,31 +28,31 @@ from lightrag_jsonl.storage.trouble import translated
 from lightrag_jsonl.storage.writer import Job, Manner, Result, Waiting, Writer
 
 FILE_NAME = DATABASE
-READERS_SECONDS = 5.0  # that a vacuum waits for those who still read the file as it was
-SHOWN = 3  # problems of a damaged index
+READERS_SECONDS = 5.0  # that a vacuum waits for readers of the old content
+SHOWN = 3  # problems of a damaged index that are shown
 
 log = logging.getLogger(__name__)
 
 
 class Database:
-    """One working directory's database; safe to use from any thread.
+    """The database of one working directory; safe to use from any thread.
 
-    Reads go through `reading()`, which lends a connection with a stable snapshot. Writes are
-    functions handed to `submit()` or `committed()`: one thread runs each in a transaction, which a
-    failure undoes. Single statements that have gathered share one. Where it is `read_only` there is
-    no writing: each is a `StorageError`.
+    Reads use `reading()`, which lends a connection with a stable view. Writes are functions passed
+    to `submit()` or `committed()`: a single thread runs each in a transaction, which is rolled back
+    if the function raises. Functions that are a single statement may share a transaction. If the
+    database is `read_only`, every write raises `StorageError`.
     """
 
     def __init__(self, working_dir: Path | str) -> None:
         self.working_dir = opening.made(Path(working_dir))
         self.path = (self.working_dir / FILE_NAME).resolve()
         self.read_only = readonly.is_read_only(self.path)
-        self._is_told = False  # that nothing is noted in it
+        self._is_told = False  # whether it was logged that nothing can be stored
         self._turns = PerLoop(asyncio.Lock)
-        self._free: deque[sqlite3.Connection] = deque()  # whose ends any thread may use
+        self._free: deque[sqlite3.Connection] = deque()  # thread-safe at both ends
         self._readers = readonly.Readers(self.path)
         connect = partial(opening.connect, self.path)
-        self._writer = Writer(self.path, connect)  # which does not hold this
+        self._writer = Writer(self.path, connect)  # it holds no reference to this object
         weakref.finalize(self, self._writer.finish_soon).atexit = False
         self._closed = False
         self._home = Home()
@@ -66,9 +66,9 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self, *, single: bool = False) -> Iterator[sqlite3.Connection]:
-        """A connection inside a read transaction: all that is read belongs to one moment.
+        """A connection inside a read transaction: everything read is from the same moment.
 
-        For a `single` statement, which needs none, there is no transaction.
+        With `single` there is no transaction; one statement needs none.
         """
         self._check_usable()
         with translated(self.path), self._lent() as connection, self.explained():
@@ -78,7 +78,7 @@ class Database:
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
-        """`CorruptError` in place of an error that nobody expected, where the index is not sound."""
+        """Raise `CorruptError` instead of an unexpected error, if the index turns out to be damaged."""
         try:
             yield
         except LightRAGError:
@@ -88,8 +88,8 @@ class Database:
             raise
 
     def _check_sound(self, cause: Exception) -> None:
-        """`CorruptError` where the index is not; `cause` is the error that makes one wonder."""
-        from lightrag_jsonl.storage import checks  # with much that an index opens without
+        """Raise `CorruptError` if the index is damaged; `cause` is the error that led to this check."""
+        from lightrag_jsonl.storage import checks  # late: opening an index needs none of it
 
         with translated(self.path), self._lent() as connection:
             found = checks.problems(connection)
@@ -119,11 +119,11 @@ class Database:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             self._free.append(connection)
-            if self._closed:  # meanwhile, by somebody else
+            if self._closed:  # by another thread, meanwhile
                 self._close_free()
 
     async def read(self, look: Job[Result]) -> Result:
-        """What `look` finds, in a thread of its own: it may take seconds, which no loop should wait."""
+        """The result of `look`, run in a thread, since it may take seconds."""
 
         def found() -> Result:
             with self.reading() as connection:
@@ -134,7 +134,7 @@ class Database:
     # ── writing ─────────────────────────────────────────────────────────────────
 
     def check_writable(self) -> None:
-        """`StorageError` where the index can only be read."""
+        """Raise `StorageError` if the index can only be read."""
         if self.read_only:
             raise StorageError(
                 f"{self.path.parent} cannot be written to, and the index there only be asked and "
@@ -143,7 +143,7 @@ class Database:
             )
 
     def takes_notes(self) -> bool:
-        """Whether traces and answers can be kept; where not, a warning says so, once."""
+        """Whether traces and answers can be stored; if not, a warning says so once."""
         if self.read_only and not self._is_told:
             self._is_told = True
             log.warning(
@@ -155,21 +155,21 @@ class Database:
 
     @property
     def turn(self) -> asyncio.Lock:
-        """Of who writes with this object, among those of the running event loop."""
+        """The lock that decides which task of the running event loop writes."""
         return self._turns.here
 
     def submit(
         self, job: Job[Result], *, flush: bool = True, urgent: bool = True, single: bool = False
     ) -> Future[Result]:
-        """Run `job` in the writing thread; the future is done once its transaction is committed.
+        """Run `job` in the writing thread; the future is done when its transaction is committed.
 
-        Whoever stops waiting does not stop the writing.
+        Cancelling the future does not stop the job.
 
-        A committed transaction outlives the process in any case. With `flush` it has also reached
-        the disk itself, and outlives a power cut; without, it does so within half a second or
-        with the next transaction that is flushed. Jobs that are a `single` statement are committed
-        together, since they share the pages they change; what is not `urgent` waits a few
-        milliseconds for company.
+        A committed transaction survives the end of the process in any case. With `flush` it is also
+        written to the disk itself, and survives a power cut; otherwise that happens within half a
+        second, or with the next flushed transaction. Jobs that are a `single` statement are
+        committed together, since they change the same pages; those that are not `urgent` wait some
+        milliseconds for others.
         """
         future: Future[Result] = Future()
         future.set_running_or_notify_cancel()
@@ -179,19 +179,19 @@ class Database:
     def committed(
         self, job: Job[Result], *, flush: bool = True, urgent: bool = True, single: bool = False
     ) -> asyncio.Future[Result]:
-        """`submit` for who awaits: jobs that are committed together wake the event loop once."""
+        """Like `submit`, to be awaited; jobs committed together wake the event loop only once."""
         return self._awaited(job, Manner(flush, urgent, single))
 
     def examined(self, job: Job[Result]) -> asyncio.Future[Result]:
-        """Run a job that only reads where the writing is done, for who awaits.
+        """Run a job that only reads in the writing thread; to be awaited.
 
-        What will be changed next is read there: its pages are kept at hand then, which other
-        connections lose at each commit, and no third thread is busy.
+        For planning a change: the writing thread's connection caches the pages, which other
+        connections lose at each commit.
         """
         return self._awaited(job, Manner(flush=False, reads=True))
 
     async def settled(self) -> None:
-        """Wait until what was handed in so far is written, or has failed."""
+        """Wait until everything submitted so far is written, or has failed."""
         with contextlib.suppress(StorageError):
             await self.examined(lambda connection: None)
 
@@ -201,14 +201,14 @@ class Database:
         return future
 
     def _hand_in(self, job: Job[Result], future: Waiting[Result], how: Manner) -> None:
-        self._check_usable()  # in a forked process the lock may be held by nobody who comes back
+        self._check_usable()  # before the lock: in a forked process it may never be released
         self.check_writable()
         with self._guard:
             self._check_usable()
             self._writer.put(self._explaining(job), future, how)
 
     def _explaining(self, job: Job[Result]) -> Job[Result]:
-        """The job, with `explained` about it; most are too short for a context manager."""
+        """The job with the effect of `explained`; a context manager would take longer than most jobs."""
 
         def run(connection: sqlite3.Connection) -> Result:
             try:
@@ -227,8 +227,9 @@ class Database:
             raise StorageError(f"{self.working_dir} was closed", path=self.working_dir)
 
     def check_place(self) -> None:
-        """`StorageError` where the file is not the one that was opened: nobody would find what is
-        written to that one, and what is read there is no longer so.
+        """Raise `StorageError` if the file was deleted or replaced since it was opened.
+
+        Nobody would find what is written to it then, and what is read is out of date.
         """
         if self._found_file() != self._file:
             raise StorageError(
@@ -248,16 +249,18 @@ class Database:
         return self.submit(job).result()
 
     async def vacuum(self) -> None:
-        """Rewrite the file without its free pages, after what was handed in before.
+        """Rewrite the file without its free pages, after everything submitted so far.
 
-        It is done where the writing is done: what comes later waits for it however long it takes.
+        It runs in the writing thread: later writes wait until it is done.
         """
         await self.examined(lambda _: self._rewrite())
 
     def _rewrite(self) -> None:
         connection = opening.connect(self.path)
         try:
-            connection.execute("PRAGMA temp_store = FILE")  # a whole copy may not fit into memory
+            connection.execute(
+                "PRAGMA temp_store = FILE"
+            )  # a copy of the whole file may not fit into memory
             connection.execute("VACUUM")
             connection.execute(f"PRAGMA busy_timeout = {READERS_SECONDS * 1000:.0f}")
             if opening.value(connection, "PRAGMA wal_checkpoint(TRUNCATE)"):
@@ -270,7 +273,7 @@ class Database:
             connection.close()
 
     def close(self) -> None:
-        """Finish what was submitted and close every connection; in a forked process, nothing."""
+        """Finish what was submitted and close all connections; in a forked process, do nothing."""
         if not self._home.is_here:
             return
         with self._guard:

@@ -1,4 +1,4 @@
-"""Do the graph and the vectors in memory agree with the database they were made from."""
+"""Checks that graph and vectors in memory agree with the database they were derived from."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from lightrag_jsonl.storage.settings import dimension
 from lightrag_jsonl.storage.snapshot import Snapshot
 from lightrag_jsonl.types import Kind
 
-HALF = 2e-3  # what a component may lose where vectors are kept as halves or bytes
+HALF = 2e-3  # tolerance of a component where vectors are kept as 16-bit floats or bytes
 
 
 def derived_problems(snapshot: Snapshot) -> list[str]:
-    """Where the graph and the vectors in memory differ from the database they were made from."""
+    """Differences between the graph and vectors in memory and the database, in words."""
     connection, graph = snapshot.connection, snapshot.graph
     found = []
     if graph.entity_ids() != all_ids(connection, "entity"):

@@ -24,7 +24,7 @@ from lightrag_jsonl.types import (
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A visible document's row; `row` is its row id, `content` the digest of its text."""
+    """The row of a visible document; `row` is its row id, `content` the digest of its content."""
 
     row: int
     id: str
@@ -69,7 +69,7 @@ def put_document(
 def documents(
     connection: sqlite3.Connection, ids: Iterable[str] | None = None
 ) -> list[StoredDocument]:
-    """The visible documents, all or those named, in the order they were stored."""
+    """The visible documents, all or those with these ids, in the order they were stored."""
     query = f"SELECT {DOCUMENT_COLUMNS} FROM documents"
     if ids is None:
         rows = connection.execute(query + " ORDER BY id")
@@ -102,7 +102,7 @@ def set_state(connection: sqlite3.Connection, document: int, state: DocumentStat
 
 
 def state_of(connection: sqlite3.Connection, document: int) -> DocumentState:
-    """The state that follows from how a document's chunks were read."""
+    """The document's state according to its chunks."""
     state: DocumentState
     (state,) = connection.execute(
         f"SELECT {STATE} FROM chunks c WHERE c.document = ?", (document,)
@@ -111,13 +111,13 @@ def state_of(connection: sqlite3.Connection, document: int) -> DocumentState:
 
 
 def renew_states(connection: sqlite3.Connection) -> int:
-    """Set the state of every document anew; tells how many had another."""
+    """Set the state of every document anew; returns how many changed."""
     due = f"(SELECT {STATE} FROM chunks c WHERE c.document = documents.id)"
     return connection.execute(f"UPDATE documents SET state = {due} WHERE state <> {due}").rowcount
 
 
 def state_after(extractions: Sequence[Extraction]) -> DocumentState:
-    """A document is `done` if all chunks were read to their end, `failed` if none could be read."""
+    """`done` if all chunks were read to their end, `failed` if none could be read, else `partial`."""
     if not any(extraction.unfinished for extraction in extractions):
         return "done"
     failed = all(extraction.state == "failed" for extraction in extractions)
@@ -155,7 +155,7 @@ def page(connection: sqlite3.Connection, document: str, number: int) -> Page | N
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """A chunk on its way into the database, with how its extraction went."""
+    """A chunk to be stored, with how its extraction went."""
 
     row: int
     document: int
@@ -165,7 +165,7 @@ class StoredChunk:
     extraction: Extraction
 
 
-# `Extraction.unfinished` and `state_after` of stored chunks `c`
+# SQL for `Extraction.unfinished` and `state_after`, of stored chunks `c`
 UNFINISHED = "(c.state = 'failed' OR json_extract(c.report, '$.error') IS NOT NULL)"
 STATE = (
     f"CASE WHEN NOT total({UNFINISHED}) THEN 'done' "
@@ -177,7 +177,7 @@ CHUNK_COLUMNS = (
 
 
 def put_chunks(connection: sqlite3.Connection, chunks: Sequence[StoredChunk]) -> None:
-    """Insert chunks and what was refused of their extraction."""
+    """Insert chunks, and the rejections of their extraction."""
     put_rows(
         connection,
         "INSERT INTO chunks",
@@ -204,7 +204,7 @@ def put_chunks(connection: sqlite3.Connection, chunks: Sequence[StoredChunk]) ->
 
 
 def put_rejections(connection: sqlite3.Connection, chunks: Iterable[StoredChunk]) -> None:
-    """Keep every line that was refused, with its chunk."""
+    """Store every refused line with its chunk."""
     put_rows(
         connection,
         "INSERT INTO rejections",
@@ -217,7 +217,7 @@ def put_rejections(connection: sqlite3.Connection, chunks: Iterable[StoredChunk]
 
 
 def renew_chunks(connection: sqlite3.Connection, chunks: Sequence[StoredChunk]) -> None:
-    """Replace how the extraction of stored chunks went (after a retry)."""
+    """Update how the extraction of stored chunks went (after a retry)."""
     delete_rows(connection, "rejections", "chunk", [stored.row for stored in chunks])
     connection.executemany(
         "UPDATE chunks SET state = ?, report = ? WHERE id = ?",
@@ -229,7 +229,7 @@ def renew_chunks(connection: sqlite3.Connection, chunks: Sequence[StoredChunk]) 
 def chunks_of(
     connection: sqlite3.Connection, documents: Iterable[int], *, only: str = "true"
 ) -> dict[int, Chunk]:
-    """The chunks of these documents (row ids) by row id, in order; `only` those of a condition."""
+    """The chunks of these documents (row ids), by row id, in order; `only` is a further SQL condition."""
     rows = connection.execute(
         f"SELECT c.id, {CHUNK_COLUMNS} FROM json_each(?) AS wanted "
         "JOIN chunks c ON c.document = wanted.value JOIN documents d ON d.id = c.document "
@@ -240,7 +240,7 @@ def chunks_of(
 
 
 class Reading(NamedTuple):
-    """How a chunk was read, how many claims came of it, and what was paid."""
+    """The state of a chunk, how many claims it has, and what was paid for them."""
 
     state: ChunkState = "failed"
     claims: int = 0
@@ -248,7 +248,7 @@ class Reading(NamedTuple):
 
 
 def read_before(connection: sqlite3.Connection, rows: Iterable[int]) -> dict[int, Reading]:
-    """How stored chunks (row ids) were read."""
+    """The `Reading` of stored chunks, by row id."""
     found = connection.execute(
         "SELECT id, state, (SELECT count(*) FROM entity_mentions m WHERE m.chunk = c.id) + "
         "(SELECT count(*) FROM relation_mentions m WHERE m.chunk = c.id), report "
@@ -291,15 +291,15 @@ def chunk_times(connection: sqlite3.Connection, rows: Iterable[int]) -> dict[int
 
 
 def drop_chunks(connection: sqlite3.Connection, rows: Collection[int]) -> None:
-    """Delete chunks and their rejections; their mentions and terms are dropped elsewhere."""
+    """Delete chunks and their rejections; `drop_claims` and `drop_terms` delete the rest."""
     delete_rows(connection, "rejections", "chunk", rows)
     delete_rows(connection, "chunks", "id", rows)
 
 
 def chunk_from(row: tuple[Any, ...]) -> Chunk:
-    """A `Chunk` from the columns of CHUNK_COLUMNS; `TypeError` where its text is none."""
+    """A `Chunk` from the columns of CHUNK_COLUMNS; `TypeError` if its text is not a text."""
     id, document, index, page, start, end, text, tokens, created_at = row
-    if not isinstance(text, str):  # before somebody else's code meets with it
+    if not isinstance(text, str):  # before other code gets it
         raise TypeError(f"the text of chunk {id} is {type(text).__name__}")
     at = datetime.fromtimestamp(created_at, UTC)
     return Chunk(id, document, index, page, start, end, text, tokens, at)

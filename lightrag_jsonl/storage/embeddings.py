@@ -1,7 +1,7 @@
-"""Vectors of texts, sixteen to a row, and found by the hash of their text.
+"""Stores the vectors of texts, sixteen in a row, found by the hash of their text.
 
-A vector rarely fills a page of the database, or several: in rows of their own a tenth to a quarter
-of their pages would stay empty. Vector `id` is the one at place `id % 16` of row `id / 16`.
+A vector rarely fills whole pages of the database: with one in a row, a tenth to a quarter of the
+pages would be empty space. Vector `id` is at place `id % 16` of row `id // 16`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from lightrag_jsonl.storage.bulk import put_rows
 from lightrag_jsonl.storage.rows import OWNERS, dump
 from lightrag_jsonl.types import Kind
 
-BLOCK = 16  # vectors in one row; the schema's `places` has a bit for each
+BLOCK = 16  # vectors in one row; the column `places` has a bit for each
 KEY_BYTES = 16
-PREFIX_BYTES = 6  # of a key, in the index: a number that SQLite finds a row by
-LOOKED_UP = 500  # keys in one statement
+PREFIX_BYTES = 6  # the first bytes of a key; as a number they are the index's primary key
+LOOKED_UP = 500  # keys looked up in one statement
 READ = 256  # rows read at a time
 
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -31,12 +31,12 @@ Matrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 
 
 def text_key(embedder: str, text: str) -> bytes:
-    """What identifies a passage's vector: the embedder and the text, hashed (16 bytes)."""
+    """The key of a passage's vector: the hash of embedder and text (16 bytes)."""
     return sha256(f"{embedder}\0{text}".encode()).digest()[:KEY_BYTES]
 
 
 def prefix(key: bytes) -> int:
-    """What a key is looked up by."""
+    """The number by which a key is looked up."""
     return int.from_bytes(key[:PREFIX_BYTES], "big")
 
 
@@ -44,7 +44,7 @@ def prefix(key: bytes) -> int:
 
 
 def embedding_ids(connection: sqlite3.Connection, keys: Iterable[bytes]) -> dict[bytes, int]:
-    """The ids of the vectors that are stored among `keys`."""
+    """The ids of those `keys` whose vectors are stored."""
     found: dict[bytes, int] = {}
     waiting = [(prefix(key), key) for key in dict.fromkeys(keys)]
     while waiting:
@@ -55,7 +55,7 @@ def embedding_ids(connection: sqlite3.Connection, keys: Iterable[bytes]) -> dict
                 id, stored = entries[number]
                 if stored == key:
                     found[key] = id
-                else:  # another one that begins like it: it may be the next
+                else:  # the number is taken by another key: try the next number
                     later.append((number + 1, key))
         waiting = later
     return found
@@ -64,16 +64,16 @@ def embedding_ids(connection: sqlite3.Connection, keys: Iterable[bytes]) -> dict
 def put_embeddings(
     connection: sqlite3.Connection, vectors: Mapping[bytes, Vectors]
 ) -> dict[bytes, int]:
-    """Store vectors (float32, shape (dim,), all of one length) by their keys; their ids.
+    """Store vectors (float32, shape (dim,), all of one length) by their keys; returns their ids.
 
-    What is stored already stays as it is.
+    Vectors that are stored already are not changed.
     """
     query = f"SELECT (coalesce(max(block), 0) + 1) * {BLOCK} FROM vectors"
     first, before = connection.execute(query).fetchone()[0], connection.total_changes
     ids = {key: first + place for place, key in enumerate(vectors)}
     entries = [(prefix(key), id) for key, id in ids.items()]
     put_rows(connection, "INSERT OR IGNORE INTO vector_keys", entries)
-    if connection.total_changes - before < len(ids):  # stored already, or begins like another
+    if connection.total_changes - before < len(ids):  # some are stored, or share a number
         connection.execute(
             "DELETE FROM vector_keys WHERE id >= ? AND prefix IN (SELECT value FROM json_each(?))",
             (first, dump([number for number, _ in entries])),
@@ -104,13 +104,13 @@ def stored_keys(connection: sqlite3.Connection) -> Iterator[tuple[int, bytes]]:
 
 
 def write_keys(connection: sqlite3.Connection) -> None:
-    """Write the index of the keys anew."""
+    """Rebuild the index of the keys."""
     connection.execute("DELETE FROM vector_keys")
     _enter(connection, sorted(stored_keys(connection), key=lambda one: one[1]))
 
 
 def _enter(connection: sqlite3.Connection, keys: Iterable[tuple[int, bytes]]) -> None:
-    """Lead new keys to their vectors (id, key): from the first number that is free."""
+    """Add keys, as (id, key), to the index, each at the first free number from its own."""
     for id, key in keys:
         number = prefix(key)
         while not connection.execute(
@@ -122,7 +122,7 @@ def _enter(connection: sqlite3.Connection, keys: Iterable[tuple[int, bytes]]) ->
 def _entries(
     connection: sqlite3.Connection, numbers: Sequence[int]
 ) -> dict[int, tuple[int, bytes | None]]:
-    """Where these numbers of the index lead, with the whole keys."""
+    """For these numbers of the index, the vector's id and its whole key."""
     found = {}
     for start in range(0, len(numbers), LOOKED_UP):
         some = numbers[start : start + LOOKED_UP]
@@ -137,14 +137,14 @@ def _entries(
 
 
 def _stored_keys(block: int, places: int, digests: bytes) -> dict[int, bytes]:
-    """The ids of a row's vectors, with their keys."""
+    """The ids and keys of the vectors in a row."""
     cut = range(0, len(digests), KEY_BYTES)
     keys = (digests[start : start + KEY_BYTES] for start in cut)
     return dict(zip(ids_at(block, places), keys, strict=False))
 
 
 def ids_at(block: int, places: int) -> list[int]:
-    """The ids of the vectors that stand at these places (bits) of a row."""
+    """The ids of the vectors at these places (bits) of a row."""
     return [block * BLOCK + place for place in range(BLOCK) if places >> place & 1]
 
 
@@ -156,7 +156,7 @@ def load_vectors(
 ) -> tuple[Ids, Matrix]:
     """Row ids, ascending, and vectors of all rows of a kind, or of those among `ids`.
 
-    The shapes are (n,) and (n, dim), float32. Rows whose vector is not there are left out.
+    Shapes (n,) and (n, dim), float32. Rows without a stored vector are left out.
     """
     rows, vectors = _owners(connection, kind, ids)
     order = np.argsort(vectors, kind="stable")
@@ -175,7 +175,7 @@ def load_vectors(
 
 
 def _owners(connection: sqlite3.Connection, kind: Kind, ids: set[int] | None) -> tuple[Ids, Ids]:
-    """The row ids, ascending, of all rows of a kind or some, and the ids of their vectors."""
+    """The row ids, ascending, of all rows of a kind or of some, and the ids of their vectors."""
     query = f"SELECT id, embedding FROM {OWNERS[kind]} WHERE embedding IS NOT NULL"
     if ids is None:
         cursor = connection.execute(query + " ORDER BY id")
@@ -191,7 +191,7 @@ def _owners(connection: sqlite3.Connection, kind: Kind, ids: set[int] | None) ->
 def _members(
     connection: sqlite3.Connection, blocks: Sequence[int], dim: int
 ) -> Iterator[tuple[Ids, Matrix]]:
-    """The vectors of some rows, `READ` rows at a time: their ids, ascending, and components."""
+    """The vectors in some rows, read `READ` rows at a time: their ids, ascending, and components."""
     for start in range(0, len(blocks), READ):
         rows = connection.execute(
             "SELECT block, places, data FROM vectors "
@@ -213,7 +213,7 @@ def _members(
 
 
 def has_vector(row: str) -> str:
-    """The SQL condition that the vector of a `row` of chunks, entities or relations is there."""
+    """The SQL condition that the vector of `row` (an alias of chunks, entities or relations) is stored."""
     return (
         f"EXISTS (SELECT 1 FROM vectors v WHERE v.block = {row}.embedding / {BLOCK} "
         f"AND (v.places >> ({row}.embedding % {BLOCK})) & 1)"

@@ -1,4 +1,4 @@
-"""Full text of the chunks: SQLite FTS5 with BM25 over words and CJK bigrams."""
+"""Full-text search in chunks: SQLite FTS5 with BM25 over words and CJK bigrams."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def put_terms(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) 
 
 
 def drop_terms(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) -> None:
-    """Take chunks out of the index; the text must be the one they were put in with."""
+    """Remove chunks from the index; the texts must be those they were added with."""
     rows = [("delete", row, " ".join(search_terms(text))) for row, text in texts]
     put_rows(connection, "INSERT INTO chunk_terms (chunk_terms, rowid, terms)", rows)
 
@@ -39,10 +39,10 @@ def search(
 ) -> list[tuple[int, float]]:
     """The best chunks for a question as (row id, score), higher is better; ties by row id.
 
-    A CJK character that is one of the `keywords`, or that stands alone in a question of nothing
-    else, is found where a bigram begins with it and, if that is in fewer than `limit` chunks of an
-    index of at most `READABLE`, where it ends a run. Only chunks among `allowed` (row ids) where it
-    is given. `counted` may remember `term_counts`, and `total` be the `chunk_count`.
+    A single CJK character that is one of the `keywords`, or the whole question, matches bigrams
+    that begin with it and, if these are in fewer than `limit` chunks of an index of at most
+    `READABLE`, bigrams that end a run with it. If `allowed` (row ids) is given, only these chunks
+    are found. `counted` may be a cached `term_counts`, and `total` a known `chunk_count`.
     """
     total = chunk_count(connection) if total is None else total
     counted = counted or partial(term_counts, connection)
@@ -69,10 +69,10 @@ def search(
 
 
 def term_counts(connection: sqlite3.Connection, terms: Iterable[str]) -> dict[str, int]:
-    """How many chunks have each term: FTS5 counts all of them, which takes the longer the more.
+    """How many chunks contain each term. FTS5 counts one by one, so frequent terms take longer.
 
-    A term that FTS5 spells otherwise (without accents) counts as rare; `猫*` stands for all terms
-    that begin so.
+    A term that FTS5 spells differently (without accents) counts as rare; `猫*` stands for all terms
+    that begin like this.
     """
     wanted = list(terms)
     beginnings = [term for term in wanted if term.endswith(_ANY_END)]
@@ -85,12 +85,12 @@ def term_counts(connection: sqlite3.Connection, terms: Iterable[str]) -> dict[st
 
 
 def chunk_count(connection: sqlite3.Connection) -> int:
-    """How many chunks there are: SQLite counts the pages of an index, not the rows."""
+    """The number of chunks; fast, since SQLite only counts an index's entries."""
     return int(connection.execute("SELECT count(*) FROM chunks").fetchone()[0])
 
 
 def is_empty(connection: sqlite3.Connection) -> bool:
-    """Whether there is no chunk to be found."""
+    """Whether there is no chunk."""
     return connection.execute("SELECT 1 FROM chunks LIMIT 1").fetchone() is None
 
 
@@ -101,15 +101,15 @@ def _chunks_with(connection: sqlite3.Connection, term: str) -> int:
 
 # ── terms ───────────────────────────────────────────────────────────────────────
 
-POSTINGS = 2_500  # rows scored for a question: 3 or 4 ms; commoner terms hardly weigh in BM25
-LARGE = 5_000  # chunks: above, the commonest words are not even counted
-TERM_LIMIT = 256  # of a question: more is a text, not a question
-READ = 4  # lone characters at most that texts are read for
-READABLE = 50_000  # chunks: of a larger index no texts are read (20,000 take 100 ms at most)
-_ANY_END = "*"  # after a term: all that begin so
+POSTINGS = 2_500  # rows scored for a question (3 to 4 ms); more frequent terms hardly count in BM25
+LARGE = 5_000  # chunks; above this, function words are not even counted
+TERM_LIMIT = 256  # terms of a question that are used
+READ = 4  # lone characters for which texts are read
+READABLE = 50_000  # chunks; of a larger index no texts are read (20,000 take at most 100 ms)
+_ANY_END = "*"  # after a term: all terms that begin with it
 _AMONG = "AND {} IN (SELECT value FROM json_each(?))"
 
-_WORDS = (  # too common in a large index to be kept anyway; not even counted there
+_WORDS = (  # in a large index too frequent to be used
     "a an and are as at be been but by can could did do does for from had has have he her his how "
     "i if in into is it its me my of on or our she so such than that the their them then there "
     "these they this those to us was we were what when where which who whom whose why will with "
@@ -119,7 +119,7 @@ FUNCTION_WORDS = frozenset(_WORDS.split())
 
 
 def _lone_characters(terms: Iterable[str], keywords: Iterable[str]) -> list[str]:
-    """The characters asked for by themselves, each once: of the keywords, or all of the question."""
+    """Single characters that are asked for: among the keywords, or the whole question."""
     lone = dict.fromkeys(filter(is_lone, keywords))
     return list(lone | dict.fromkeys(terms)) if all(map(is_lone, terms)) else list(lone)
 
@@ -146,16 +146,16 @@ def _endings(
 
 
 def _phrase(term: str) -> str:
-    """The term as FTS5 is asked for it."""
+    """The term in FTS5's query syntax."""
     beginning, any_end, _ = term.partition(_ANY_END)
     return f'"{beginning}"{any_end}'
 
 
 def _telling_terms(terms: list[str], counted: TermCounts, total: int) -> list[str]:
-    """The terms of a question, the rarest first, as many as `POSTINGS` rows allow; one at least.
+    """The terms of a question to search for: the rarest, as far as `POSTINGS` rows allow, at least one.
 
-    A term of more than half of the chunks has no weight in FTS5's BM25. Those of none are left out
-    in the end, since FTS5 takes as long over each as over a rare one.
+    Terms in more than half of the chunks have no weight in FTS5's BM25. Terms in no chunk are left
+    out at the end, since FTS5 spends as long on each as on a rare one.
     """
     telling = terms
     if total > LARGE:
@@ -169,5 +169,5 @@ def _telling_terms(terms: list[str], counted: TermCounts, total: int) -> list[st
 
 
 def _is_counted_exactly(term: str) -> bool:
-    """Whether FTS5 surely spells a term as we do."""
+    """Whether FTS5 certainly spells a term as we do."""
     return term.isascii() or term.endswith(_ANY_END)

@@ -1,4 +1,4 @@
-"""One writer a working directory: a lock that dies with its process, and names its holder."""
+"""The lock that lets one process write to a working directory; it ends with its process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lightrag_jsonl.text import sanitize
 
 try:
     import fcntl
-except ImportError:  # on Windows, where locks are never missing
+except ImportError:  # on Windows, where files can always be locked
     fcntl = None  # type: ignore[assignment]
 
 PAUSE_SECONDS = 0.05
@@ -29,12 +29,12 @@ PAUSE_SECONDS = 0.05
 
 @contextlib.asynccontextmanager
 async def writing(working_dir: Path, timeout: float) -> AsyncIterator[None]:
-    """Hold the directory's write lock; wait at most `timeout` seconds, else `LockedError`.
+    """Hold the directory's write lock; raises `LockedError` after waiting `timeout` seconds.
 
-    The lock is a reserved transaction on a small database of its own: the operating system
-    frees it when the process ends, however it ends, on every platform that SQLite knows. It is
-    tried for by the event loop itself, in no time: a thread would go on waiting for it, and take
-    it, when whoever wanted it is cancelled.
+    The lock is a write transaction on a small database of its own. The operating system releases it
+    when the process ends, however it ends, on every platform SQLite supports. The event loop itself
+    tries for it without blocking: a thread would go on waiting, and take the lock, after the caller
+    was cancelled.
     """
     path = working_dir / LOCK
     with translated(path):
@@ -58,7 +58,7 @@ async def writing(working_dir: Path, timeout: float) -> AsyncIterator[None]:
 
 
 def holder(working_dir: Path) -> str:
-    """Which other process holds the directory's write lock, as it said of itself."""
+    """The other process that holds the directory's write lock, in its own words."""
     with (
         contextlib.suppress(sqlite3.Error),
         contextlib.closing(sqlite3.connect(working_dir / LOCK, timeout=0)) as connection,
@@ -72,7 +72,7 @@ def holder(working_dir: Path) -> str:
 
 
 def keeps_locks(folder: Path) -> bool:
-    """Whether files of a folder can be locked; SQLite takes an NFS without locks for a busy one."""
+    """Whether files in a folder can be locked; SQLite takes an NFS without locks for a busy database."""
     if fcntl is None:
         return True
     try:
@@ -84,7 +84,7 @@ def keeps_locks(folder: Path) -> bool:
 
 
 def _is_acquired(connection: sqlite3.Connection, path: Path) -> bool:
-    """Try for the lock once, and leave word of who has it."""
+    """Try for the lock once, and write down who holds it."""
     try:
         with translated(path):
             connection.execute("PRAGMA synchronous = OFF")
@@ -98,7 +98,7 @@ def _is_acquired(connection: sqlite3.Connection, path: Path) -> bool:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         return False
-    except CorruptError as error:  # as a power cut may leave it: it is never flushed
+    except CorruptError as error:  # a power cut can cause that: this file is never flushed
         raise CorruptError(
             f"{path} is damaged, and holds nothing but who is writing: delete it, and run the same "
             "command again",
@@ -108,7 +108,9 @@ def _is_acquired(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def _myself() -> str:
-    since = datetime.now(UTC).isoformat(timespec="seconds")  # some zones cannot be had
+    since = datetime.now(UTC).isoformat(
+        timespec="seconds"
+    )  # UTC, since the local time zone may be unavailable
     return f"{_here()} since {since}"
 
 

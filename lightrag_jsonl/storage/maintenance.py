@@ -1,4 +1,4 @@
-"""Looking after the database: what the caches hold, clearing them, giving space back, rebuilding."""
+"""Maintenance of the database: statistics, clearing of caches, rebuilding of derived rows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from lightrag_jsonl.storage.rows import OWNERS
 from lightrag_jsonl.storage.vector_upkeep import count_embeddings
 from lightrag_jsonl.types import Kind
 
-BATCH = 500  # chunks whose terms are rebuilt at a time
+BATCH = 500  # chunks indexed at a time
 
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """What was paid for and is kept; `unused_embeddings` belong to no text of the index now."""
+    """What the caches hold; `unused_embeddings` are vectors that belong to no text of the index now."""
 
     completions: int
     completion_characters: int
@@ -39,13 +39,13 @@ def cache_stats(connection: sqlite3.Connection) -> CacheStats:
 
 
 def clear_completions(connection: sqlite3.Connection) -> int:
-    """Forget all model answers (they will be paid for again); tells how many."""
+    """Delete all model answers (they would have to be paid for again); returns how many."""
     connection.execute("DELETE FROM answers")
     return connection.execute("DELETE FROM completions").rowcount
 
 
 def rebuild_terms(connection: sqlite3.Connection) -> int:
-    """Write the full-text index anew from the chunks; tells how many there are."""
+    """Rebuild the full-text index from the chunks; returns how many there are."""
     tables.empty_fulltext(connection)
     count = 0
     rows = connection.execute("SELECT id, text FROM chunks ORDER BY id")
@@ -56,9 +56,7 @@ def rebuild_terms(connection: sqlite3.Connection) -> int:
 
 
 def drop_orphans(connection: sqlite3.Connection) -> int:
-    """Delete rows that belong to nothing: claims of missing chunks, pages of missing documents,
-    summaries of missing entities and relations, events of forgotten queries.
-    """
+    """Delete rows whose owner is missing: claims, pages, earlier summaries and events of traces."""
     count = 0
     for table, column, owner in (
         ("pages", "document", "documents"),
@@ -79,7 +77,7 @@ def drop_orphans(connection: sqlite3.Connection) -> int:
 
 
 def chunks_without_vector(connection: sqlite3.Connection) -> list[int]:
-    """The row ids, ascending, of chunks that have no vector, or one that is gone."""
+    """The row ids, ascending, of chunks without a stored vector."""
     rows = connection.execute(f"SELECT id FROM chunks c WHERE NOT {has_vector('c')} ORDER BY id")
     return [row[0] for row in rows]
 
@@ -87,5 +85,5 @@ def chunks_without_vector(connection: sqlite3.Connection) -> list[int]:
 def use_embeddings(
     connection: sqlite3.Connection, kind: Kind, pairs: Iterable[tuple[int, int]]
 ) -> None:
-    """Point rows (entity, relation or chunk ids) at other vectors: (vector id, row id) pairs."""
+    """Point rows (entities, relations or chunks) at other vectors, given as (vector id, row id) pairs."""
     connection.executemany(f"UPDATE {OWNERS[kind]} SET embedding = ? WHERE id = ?", pairs)

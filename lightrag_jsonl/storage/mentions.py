@@ -1,4 +1,4 @@
-"""Who mentions whom, in memory: the pairs of entities and chunks, found from either side."""
+"""Which chunks mention which entities, in memory: pairs that are found from either side."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _PAIR = np.dtype([("entity", np.int64), ("chunk", np.int64)])
 
 
 class Mentions:
-    """(entity, chunk) pairs of row ids, each once; read-only once made."""
+    """(entity, chunk) pairs of row ids, without repetitions; immutable."""
 
     def __init__(self, entities: Pairs, chunks: Pairs) -> None:
         self._chunks_of, self._entities_of = entities, chunks
 
     @classmethod
     def of(cls, entities: Ids, chunks: Ids) -> Mentions:
-        """These pairs, given as two columns."""
+        """Mentions from two columns."""
         return cls(Pairs(entities, chunks), Pairs(chunks, entities))
 
     @classmethod
     def read(cls, connection: sqlite3.Connection) -> Mentions:
-        """All of them."""
+        """All stored mentions."""
         return cls.of(*_read(connection, "", ()))
 
     def renewed(self, connection: sqlite3.Connection, chunks: Iterable[int]) -> Mentions:
-        """With those of some chunks read anew."""
+        """A copy with the mentions of some chunks read again."""
         changed = sorted(chunks)
         owners = np.array(changed, np.int64)
         which, entities = self._entities_of.of(owners)
@@ -52,11 +52,11 @@ class Mentions:
         return self._chunks_of.counts(entities)
 
     def of_entities(self, entities: Ids) -> tuple[Ids, Ids]:
-        """The chunks that mention these, in their order, and before each the place of its entity."""
+        """The chunks that mention these entities, as two columns: index of the entity given, and chunk."""
         return self._chunks_of.of(entities)
 
     def of_chunks(self, chunks: Ids) -> tuple[Ids, Ids]:
-        """The entities that these mention, in their order, and before each the place of its chunk."""
+        """The entities that these chunks mention, as two columns: index of the chunk given, and entity."""
         return self._entities_of.of(chunks)
 
 

@@ -1,4 +1,4 @@
-"""Making an index ready to be opened: its folder, its file, its format."""
+"""Prepares an index for opening: its folder, its file, its format."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ log = logging.getLogger(__name__)
 
 
 def made(working_dir: Path) -> Path:
-    """Where a folder is, which is made: it stays there, whatever a link leads to later."""
+    """The resolved path of a folder, created if necessary; it stays valid if a link is changed later."""
     try:
         working_dir = working_dir.resolve()
-    except (OSError, RuntimeError) as error:  # links in a circle, no current folder any more
+    except (OSError, RuntimeError) as error:  # a circle of links, or a deleted current folder
         raise StorageError(
             f"there is no place for the folder {working_dir}: {error}", path=working_dir
         ) from error
@@ -45,7 +45,7 @@ def made(working_dir: Path) -> Path:
 
 
 def patiently(attempt: Callable[[], None], path: Path) -> None:
-    """Prepare the file; where others do the same, SQLite does not always wait by itself."""
+    """Prepare the file, repeating that while others do the same: SQLite does not always wait itself."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -59,14 +59,16 @@ def patiently(attempt: Callable[[], None], path: Path) -> None:
 
 
 def prepare(path: Path) -> None:
-    """Create the database, or bring it to the format of today."""
+    """Create the database, or migrate it to the current format."""
     with translated(path):
         connection = connect(path)
         try:
             known = value(connection, "PRAGMA user_version") == schema.FORMAT
             if not known or value(connection, "PRAGMA journal_mode") != "wal":
-                # new, old, or a copy that VACUUM INTO made
-                connection.execute("BEGIN")  # one look: others may be making it right now
+                # new, old, or a copy made by VACUUM INTO
+                connection.execute(
+                    "BEGIN"
+                )  # a consistent view: others may be creating it right now
                 try:
                     _format_of(connection, path)
                 finally:
@@ -79,7 +81,7 @@ def prepare(path: Path) -> None:
 
 
 def check_readable(connection: sqlite3.Connection, path: Path) -> None:
-    """`VersionError` where a database that cannot be written to has not the format of today."""
+    """Raise `VersionError` if a database that cannot be written to does not have the current format."""
     found = _format_of(connection, path)
     connection.execute("SELECT count(*) FROM settings").fetchone()
     if found != schema.FORMAT:
@@ -91,7 +93,7 @@ def check_readable(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection that reads and writes."""
+    """A connection for reading and writing."""
     connection = sqlite3.connect(
         path,
         timeout=BUSY_SECONDS,
@@ -107,7 +109,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def _begin_log(connection: sqlite3.Connection, path: Path) -> None:
-    """Switch to a write-ahead log; SQLite says nothing where it cannot, but stays as it was."""
+    """Switch to a write-ahead log; if SQLite cannot, it reports no error but keeps the old mode."""
     if value(connection, "PRAGMA journal_mode = WAL") != "wal":
         raise StorageError(
             f"{path} cannot have a write-ahead log: free some disk space, or put the "
@@ -127,13 +129,13 @@ def _create_or_migrate(connection: sqlite3.Connection, path: Path) -> None:
             schema.migrate(connection, found)
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # a failing disk has undone it already
+        if connection.in_transaction:  # if the disk failed, SQLite has rolled back already
             connection.execute("ROLLBACK")
         raise
 
 
 def _format_of(connection: sqlite3.Connection, path: Path) -> int:
-    """The format of the database, 0 of an empty one; it may be too new, or somebody else's."""
+    """The format of the database, 0 if it is empty; raises if it is too new or of another program."""
     found = int(value(connection, "PRAGMA user_version"))
     if found > schema.FORMAT:
         raise VersionError(
@@ -150,5 +152,5 @@ def _format_of(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def value(connection: sqlite3.Connection, query: str) -> Any:
-    """The one value that a query gives."""
+    """The single value that a query returns."""
     return connection.execute(query).fetchone()[0]

@@ -1,4 +1,4 @@
-"""Counts and lists for people: what the index holds and how extraction went."""
+"""Counts and lists for people: what the index contains and how extraction went."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from lightrag_jsonl.types import DocumentStatus, ExtractionReport, Failure, Reje
 
 
 def counts(connection: sqlite3.Connection) -> dict[str, int]:
-    """Rows of each visible kind."""
+    """The numbers of visible chunks, entities and relations."""
     query = "SELECT count(*) FROM "
     tables = ("chunks", "entities", "relations")
     return {table: int(connection.execute(query + table).fetchone()[0]) for table in tables}
 
 
 def counts_of(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, int]:
-    """Documents among `ids`, their chunks, and the entities and relations that these name."""
+    """How many of `ids` are documents, their chunks, and the entities and relations these mention."""
     wanted = "SELECT id FROM documents WHERE name IN (SELECT value FROM json_each(?))"
     chunks = f"SELECT id FROM chunks WHERE document IN ({wanted})"
     queries = {
@@ -41,9 +41,7 @@ def counts_of(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, i
 
 
 def namesakes(connection: sqlite3.Connection, ids: Iterable[str]) -> list[str]:
-    """Documents with the title and source of one of `ids`, but not among them: earlier texts of
-    files that changed.
-    """
+    """Documents with the title and source of one of `ids`, but not among them: earlier versions of files."""
     rows = connection.execute(
         "WITH named AS (SELECT value FROM json_each(?)) "
         "SELECT DISTINCT old.id, old.name FROM documents new JOIN documents old "
@@ -55,7 +53,7 @@ def namesakes(connection: sqlite3.Connection, ids: Iterable[str]) -> list[str]:
 
 
 def measured(connection: sqlite3.Connection) -> tuple[int, int, Usage]:
-    """Chunks that a model was paid to read, their tokens, and what that took."""
+    """The number of chunks that a model was paid to read, their tokens, and the usage."""
     chunks = tokens = 0
     total = Usage()
     for size, text in connection.execute("SELECT tokens, report FROM chunks"):
@@ -66,7 +64,7 @@ def measured(connection: sqlite3.Connection) -> tuple[int, int, Usage]:
 
 
 def document_counts(connection: sqlite3.Connection) -> dict[str, int]:
-    """Documents by state, those that wait included."""
+    """The number of documents in each state, waiting ones included."""
     found = dict(
         connection.execute("SELECT state, count(*) FROM documents GROUP BY state").fetchall()
     )
@@ -75,12 +73,12 @@ def document_counts(connection: sqlite3.Connection) -> dict[str, int]:
 
 
 def extraction(connection: sqlite3.Connection) -> ExtractionReport:
-    """The extraction of all chunks, added up."""
+    """How extraction went, added up over all chunks."""
     return reports.summed(connection.execute("SELECT state, report FROM chunks"))
 
 
 def document_statuses(connection: sqlite3.Connection) -> tuple[DocumentStatus, ...]:
-    """Every document, visible ones first, then those that wait."""
+    """All documents, first the visible, then the waiting ones."""
     found = []
     for stored in documents.documents(connection):
         rows = connection.execute(
@@ -133,7 +131,7 @@ def _failures(document: str, rows: list[tuple[str, str, str]]) -> Iterator[Failu
 def rejections(
     connection: sqlite3.Connection, ids: list[str] | None = None
 ) -> list[tuple[str, str, Rejection]]:
-    """(document, chunk, rejection) of everything that was refused, of all or the named documents."""
+    """(document id, chunk id, rejection) of everything refused, in all documents or those with these ids."""
     rows = connection.execute(
         "SELECT d.name, c.name, r.line, r.text, r.reason, r.detail FROM rejections r "
         "JOIN chunks c ON c.id = r.chunk JOIN documents d ON d.id = c.document "
@@ -145,9 +143,9 @@ def rejections(
 
 
 def bytes_on_disk(working_dir: Path) -> int:
-    """The size of every file of the index; what else stands in its folder is not its own."""
+    """The total size of the index's files; other files in the folder do not count."""
     size = 0
     for name in NAMES:
-        with contextlib.suppress(FileNotFoundError):  # SQLite makes and removes some as it likes
+        with contextlib.suppress(FileNotFoundError):  # SQLite creates and removes some at any time
             size += (working_dir / name).stat().st_size
     return size

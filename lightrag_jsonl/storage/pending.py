@@ -1,4 +1,4 @@
-"""Documents that were handed in and are not visible yet; a killed insert goes on from here."""
+"""Documents that were inserted and are not visible yet; a killed insert is resumed from here."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from lightrag_jsonl.types import Document, Record
 
 @dataclass(frozen=True, slots=True)
 class PendingDocument:
-    """A document that was handed in and is not visible yet.
+    """A document that was inserted and is not visible yet.
 
-    `records` and `chunks` are given where the caller brought the records of each chunk; `cut` is
-    how many tokens chunks have and share, where records name chunks that were cut so.
+    `records` and `chunks` are those the caller provided. `cut` is the (size, overlap) in tokens of
+    the chunks that the records refer to.
     """
 
     document: Document
@@ -29,7 +29,7 @@ class PendingDocument:
 
 
 def put(connection: sqlite3.Connection, waiting: PendingDocument) -> None:
-    """Remember a document until it is committed; a later version of it takes its place."""
+    """Store a waiting document, replacing an earlier version of it."""
     given = None
     if waiting.records is not None:
         given = sanitize(dump([waiting.records, waiting.chunks, waiting.cut]))
@@ -48,7 +48,7 @@ def listed(connection: sqlite3.Connection) -> list[PendingDocument]:
 
 
 def drop(connection: sqlite3.Connection, ids: Iterable[str]) -> int:
-    """Forget waiting documents; tells how many there were."""
+    """Delete waiting documents; returns how many there were."""
     return delete_rows(connection, "pending", "id", ids)
 
 

@@ -1,4 +1,4 @@
-"""What a query reads: entities, relations and the chunks they were found in, by row id."""
+"""What a query reads: entities, relations and their chunks, by row id."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNBOUNDED = 1 << 60
 NameChunks = Callable[[Iterable[int]], dict[int, str]]
 Row = tuple[Any, ...]
 
-# The chunks that mention what is wanted, in the order of place; the index alone answers this.
+# The chunks that mention the wanted rows, in order of place; a covering index answers this.
 _FIRST_CHUNKS: dict[Kind, str] = {
     kind: f"(SELECT json_group_array(chunk) FROM (SELECT chunk FROM {table} "
     f"WHERE {kind} = wanted.value ORDER BY place LIMIT ?))"
@@ -37,9 +37,9 @@ def entities(
     chunk_limit: int = UNBOUNDED,
     name_chunks: NameChunks | None = None,
 ) -> dict[int, Entity]:
-    """Entities by row id, each with the ids of (at most `chunk_limit` of) its chunks.
+    """Entities by row id, each with the public ids of its first `chunk_limit` chunks.
 
-    Their degrees are left at 0: the graph knows them.
+    Their degrees are 0: the graph in memory knows those.
     """
     rows = connection.execute(
         f"SELECT e.id, {_FIRST_CHUNKS['entity']}, e.name, e.type, e.description, e.created_at, "
@@ -60,7 +60,7 @@ def relations(
     chunk_limit: int = UNBOUNDED,
     name_chunks: NameChunks | None = None,
 ) -> dict[int, Relation]:
-    """Relations by row id, each with the ids of (at most `chunk_limit` of) its chunks."""
+    """Relations by row id, each with the public ids of its first `chunk_limit` chunks."""
     rows = connection.execute(
         f"SELECT r.id, {_FIRST_CHUNKS['relation']}, r.reversed, a.name, b.name, r.description, "
         "r.weight, r.created_at, r.keywords "
@@ -86,7 +86,7 @@ def relations(
 
 
 def entity_ids(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int]:
-    """Row ids of the entities with these name keys, aliases followed."""
+    """Row ids of the entities with these name keys, with aliases resolved."""
     rows = connection.execute(
         "SELECT wanted.value, e.id, a.target FROM json_each(?) AS wanted "
         "LEFT JOIN aliases a ON a.key = wanted.value "
@@ -95,7 +95,7 @@ def entity_ids(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str,
         (dump(sorted(set(keys))),),
     ).fetchall()
     found = {key: id for key, id, _ in rows if id is not None}
-    if len(found) < len(rows):  # merged into what was merged itself
+    if len(found) < len(rows):  # some were merged into names that are merged, too
         led = {key: target for key, id, target in rows if id is None}
         ends = entity_ids(connection, led.values())
         found |= {key: ends[target] for key, target in led.items() if target in ends}
@@ -113,7 +113,7 @@ def relation_between(connection: sqlite3.Connection, one: int, other: int) -> in
 def mention_chunks(
     connection: sqlite3.Connection, kind: Kind, ids: Iterable[int]
 ) -> list[tuple[int, int]]:
-    """(entity or relation, chunk) row ids, each pair once, in the order of the arguments and of place."""
+    """(entity or relation, chunk) row ids without repetitions, in the order of `ids`, then of place."""
     rows = connection.execute(
         f"SELECT m.{kind}, m.chunk FROM json_each(?) AS wanted "
         f"JOIN {TABLES[kind]} m ON m.{kind} = wanted.value ORDER BY wanted.key, m.place",
@@ -153,7 +153,7 @@ def entity_names(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int
 def fragments(
     connection: sqlite3.Connection, kind: Kind, ids: Iterable[int], chunks: Iterable[int]
 ) -> dict[int, list[str]]:
-    """What the given chunks alone say of entities or relations: distinct descriptions by row id."""
+    """The descriptions of entities or relations in the given chunks only, without repetitions, by row id."""
     rows = connection.execute(
         f"SELECT m.{kind}, m.description FROM json_each(?) AS wanted "
         f"JOIN {TABLES[kind]} m ON m.{kind} = wanted.value "
@@ -168,7 +168,7 @@ def fragments(
 
 
 def document_labels(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str]:
-    """What to call documents when showing them: title, or source, or id."""
+    """What to call documents for readers: title, or else source, or else id."""
     rows = connection.execute(
         "SELECT name, coalesce(nullif(title, ''), nullif(source, ''), name) FROM documents "
         "WHERE name IN (SELECT value FROM json_each(?)) ORDER BY name",
@@ -180,7 +180,7 @@ def document_labels(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[
 # ── filters ─────────────────────────────────────────────────────────────────────
 
 COLUMNS = {"id": "d.name", "title": "d.title", "source": "d.source", "date": "d.date"}
-ESCAPED = re.compile(r'["\\\x00-\x1f]')  # stands in JSON in another form than in a text
+ESCAPED = re.compile(r'["\\\x00-\x1f]')  # characters that JSON escapes
 LARGEST = 2**63 - 1
 FINITE = int(sys.float_info.max)
 COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
@@ -194,10 +194,10 @@ MEMBER = """EXISTS (
 def allowed_chunks(connection: sqlite3.Connection, where: dict[str, Json]) -> list[int]:
     """Row ids, ascending, of the chunks whose documents meet every condition.
 
-    A key is `id`, `title`, `source`, `date` or a metadata name. What is wanted is a value, a list of
-    such values, of which one will do, or a mapping such as {"$gte": "2024-01-01"}; {"$ne": […]} leaves
-    all of a list out. None stands for a field that is not there; such a field meets no comparison.
-    A fact that is a list has the value of each of its members.
+    A key is `id`, `title`, `source`, `date` or a name in the metadata. A condition is a value, a
+    list of alternatives, or a mapping of comparisons such as {"$gte": "2024-01-01"}; {"$ne": […]}
+    excludes all values of a list. None stands for an absent field; an absent field meets no
+    comparison. A metadata list matches if one of its members does.
     """
     clauses, values = [], list[object]()
     for field, wanted in where.items():
@@ -213,11 +213,11 @@ def allowed_chunks(connection: sqlite3.Connection, where: dict[str, Json]) -> li
 
 
 def _column(field: str) -> tuple[str, list[object]]:
-    """What holds a field's value, and what it is asked with."""
+    """The SQL expression of a field's value, and its parameters."""
     if field in COLUMNS:
         return COLUMNS[field], []
     name = sanitize(field)
-    if ESCAPED.search(name):  # no path of SQLite leads there
+    if ESCAPED.search(name):  # a JSON path of SQLite cannot express such names
         return "(SELECT value FROM json_each(d.metadata) WHERE key = ?)", [name]
     return "json_extract(d.metadata, ?)", [f'$."{name}"']
 
@@ -245,17 +245,17 @@ def _comparison(field: str, name: str, choices: Sequence[Json]) -> tuple[str, li
 
 
 def _compared(field: str, name: str, value: Json) -> tuple[str, list[object]]:
-    """Texts are compared with texts, numbers with numbers: to SQLite all texts are the greater."""
+    """A comparison of texts with texts or numbers with numbers; for SQLite any text exceeds any number."""
     column, path = _column(field)
     clause, values = f"{column} {COMPARISONS[name]} ?", [*path, _plain(value)]
-    if field in COLUMNS:  # always texts, and a number is made one
+    if field in COLUMNS:  # always texts: numbers are compared as texts
         return clause, values
     kinds = "'text'" if isinstance(value, str) else "'integer', 'real'"
     return f"(typeof({column}) IN ({kinds}) AND {clause})", [*path, *values]
 
 
 def _among(field: str, choices: Sequence[Json]) -> tuple[str, list[object]]:
-    """Whether a field has one of these values; None stands for a field that is not there."""
+    """The condition that a field has one of these values; None stands for an absent field."""
     column, path = _column(field)
     plain = [_plain(choice) for choice in choices if choice is not None]
     places = ", ".join("?" * len(plain))
@@ -275,13 +275,13 @@ def _choices(field: str, wanted: Json) -> Sequence[Json]:
 
 
 def _joined(word: str, parts: Sequence[tuple[str, list[object]]]) -> tuple[str, list[object]]:
-    """Conditions as one, in brackets, with the values of all."""
+    """Conditions as one, in brackets, with the parameters of all."""
     clauses, values = zip(*parts, strict=True)
     return f"({word.join(clauses)})", list(chain.from_iterable(values))
 
 
 def _plain(value: Json) -> object:
-    """A value as the database compares it; integers past its own are floats to it."""
+    """A value as the database compares it; integers beyond 64 bits become floats."""
     if isinstance(value, str):
         return sanitize(value)
     if isinstance(value, int) and abs(value) > LARGEST:
@@ -292,14 +292,14 @@ def _plain(value: Json) -> object:
 def _sources(
     connection: sqlite3.Connection, rows: Sequence[Row], name_chunks: NameChunks | None
 ) -> list[tuple[str, ...]]:
-    """The public ids of the chunks in the second column, each once."""
+    """The public ids of the chunks in the second column, without repetitions."""
     chunks = [dict.fromkeys(found) for found in _parsed(row[1] for row in rows)]
     names = (name_chunks or partial(chunk_names, connection))(set().union(*chunks))
     return [tuple([names[chunk] for chunk in found]) for found in chunks]
 
 
 def _parsed(texts: Iterable[str]) -> list[list[Any]]:
-    """Lists from their JSON, all in one: one at a time, most of it would be the calls."""
+    """Lists from their JSON, parsed all together: calls one by one would take most of the time."""
     found: list[list[Any]] = json.loads(f"[{','.join(texts)}]")
     return found
 

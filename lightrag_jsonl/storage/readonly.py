@@ -1,8 +1,8 @@
-"""An index that may be read and not written: in a mounted image, or in somebody else's folder.
+"""Reads an index that cannot be written to: on a read-only mount, or in another user's folder.
 
-SQLite reads the log of a database through a file beside it that all share, and makes that where it
-is not there. Where it may not, it can still be told that the file never changes. It would believe
-that of one whose log holds more, or that somebody else writes to: so this is looked at each time.
+SQLite needs a file beside the database to read its write-ahead log, and creates it if it is
+missing. If it cannot, it can be told that the file is immutable, and then it would not notice a log
+with newer data, or another process that writes. So both are checked at each read.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ Version: TypeAlias = tuple[int, int, int]  # inode, bytes, nanoseconds of the la
 
 
 def is_read_only(path: Path) -> bool:
-    """Whether a database is there that this process may not write to."""
+    """Whether there is a database that this process may not write to."""
     return path.is_file() and not (os.access(path.parent, os.W_OK) and os.access(path, os.W_OK))
 
 
 class Readers:
-    """Connections to such a database, lent to one reader at a time.
+    """Connections to a read-only database, lent to one reader at a time.
 
-    One is kept for the next reader while the file is as it was when that was opened, and no log is
-    beside it: only then is it still what SQLite was told, a file that never changes.
+    A connection is reused while the file is unchanged and has no log: only then is it still
+    immutable, as SQLite was told.
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,7 +38,7 @@ class Readers:
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[sqlite3.Connection]:
-        """A connection; `StorageError` where what it reads cannot be relied on."""
+        """A connection; `StorageError` if what was read may be inconsistent."""
         version = None if _has_log(self._path) else _version(self._path)
         connection = self._kept(version) or _connect(self._path, whole=version is not None)
         try:
@@ -57,7 +57,7 @@ class Readers:
                     )
 
     def _kept(self, version: Version | None) -> sqlite3.Connection | None:
-        """One that sees the file as it is; those that do not are closed."""
+        """A free connection that sees the current file; others are closed."""
         with contextlib.suppress(queue.Empty):
             while True:
                 seen, connection = self._free.get_nowait()
@@ -67,7 +67,7 @@ class Readers:
         return None
 
     def close(self) -> None:
-        """Close those that are not lent."""
+        """Close all connections that are not lent."""
         self._kept(None)
 
 
@@ -88,7 +88,7 @@ def _connect(path: Path, *, whole: bool) -> sqlite3.Connection:
 
 
 def _has_log(path: Path) -> bool:
-    """Whether SQLite has kept something beside the database that belongs to it."""
+    """Whether a log or journal with data is beside the database."""
     return any(
         beside.exists() and beside.stat().st_size
         for beside in (Path(f"{path}-wal"), Path(f"{path}-journal"))

@@ -1,4 +1,4 @@
-"""Rows that question after question reads, remembered until they change."""
+"""Caches rows that many questions read, until they change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 class Remembered(Generic[Key, Value]):
-    """Values by row id or name; of more than `limit`, all are forgotten."""
+    """A cache of values by row id or name; when it would exceed `limit`, it is emptied."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -19,7 +19,7 @@ class Remembered(Generic[Key, Value]):
     def of(
         self, rows: Iterable[Key], read: Callable[[list[Key]], Mapping[Key, Value]]
     ) -> dict[Key, Value]:
-        """The values of rows; those not yet known are read, and what has no value is left out."""
+        """The values of rows; unknown ones are read, and rows without a value are left out."""
         rows = list(dict.fromkeys(rows))
         missing = [row for row in rows if row not in self._values]
         if missing:
@@ -31,10 +31,10 @@ class Remembered(Generic[Key, Value]):
         return {row: values[row] for row in rows if row in values}
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Forget all values."""
         self._values.clear()
 
     def forget(self, rows: Iterable[Key]) -> None:
-        """Read these rows again when they are asked for."""
+        """Forget the values of these rows."""
         for row in rows:
             self._values.pop(row, None)

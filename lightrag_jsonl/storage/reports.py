@@ -1,4 +1,4 @@
-"""How extraction went: what is kept of each chunk's, and the sum over many."""
+"""How extraction went: the report stored with each chunk, and sums over many."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from lightrag_jsonl.storage.rows import dump
 from lightrag_jsonl.types import ChunkState, Extraction, ExtractionReport, Usage
 
-ALL_REFUSED = "every line of the answer was refused"  # why a chunk failed that has no error
+ALL_REFUSED = "every line of the answer was refused"  # for failed chunks without an error
 
 
 def as_json(extraction: Extraction) -> str:
-    """What `status` needs to know of one chunk's extraction."""
+    """The report of one chunk's extraction, for `status`, as JSON."""
     return dump(as_object(extraction))
 
 
 def as_object(extraction: Extraction) -> dict[str, object]:
-    """The same as an object; what is zero or empty is left out."""
+    """The report as an object; zeros and empty values are left out."""
     reasons: dict[str, int] = {}
     for refused in extraction.rejections:
         reasons[refused.reason] = reasons.get(refused.reason, 0) + 1
@@ -37,7 +37,7 @@ def as_object(extraction: Extraction) -> dict[str, object]:
 
 
 class Sum:
-    """The reports of many chunks, added up one by one."""
+    """Adds up the reports of many chunks."""
 
     def __init__(self) -> None:
         self.chunks = 0
@@ -48,7 +48,7 @@ class Sum:
         self._usage = Usage()
 
     def add(self, state: ChunkState, report: Mapping[str, Any]) -> None:
-        """Add the state of a chunk, and what is told of its extraction."""
+        """Add one chunk's state and report."""
         self.chunks += 1
         self._states[state] += 1
         for key in self._counts:
@@ -61,7 +61,7 @@ class Sum:
         self._usage += Usage(*report.get("usage", ()))
 
     def report(self) -> ExtractionReport:
-        """What there is so far."""
+        """The sum so far."""
         return ExtractionReport(
             **self._states,
             **self._counts,
@@ -73,7 +73,7 @@ class Sum:
 
 
 def summed(rows: Iterable[tuple[ChunkState, str]]) -> ExtractionReport:
-    """Add up the stored (state, report) pairs of many chunks."""
+    """The sum of stored (state, report) pairs."""
     found = Sum()
     for state, text in rows:
         found.add(state, json.loads(text))

@@ -1,4 +1,4 @@
-"""Entities and relations as rows: what is merged, with the tallies a claim is added to."""
+"""The rows of entities and relations, with the tallies to which claims are added."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import orjson
 from lightrag_jsonl.storage.bulk import delete_rows, put_rows
 from lightrag_jsonl.types import Kind
 
-# The table of each kind whose rows have a vector.
+# The tables whose rows have vectors, by kind.
 OWNERS: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
 
 
 @dataclass(slots=True)
 class EntityRow:
-    """One entity: its names, types and attributes are votes, counted over its mentions."""
+    """One entity; `names`, `types` and `attributes` are votes, counted over its mentions."""
 
     id: int
     key: str
@@ -41,8 +41,8 @@ class EntityRow:
 class RelationRow:
     """One pair of entities (`low` < `high`, row ids); `weight` is in millionths.
 
-    `low_names` and `high_names` count how its own mentions spell its ends; `forward` and
-    `backward` count the mentions that run from low to high and from high to low.
+    `low_names` and `high_names` count the spellings of its ends in its own mentions. `forward`
+    counts the mentions that lead from low to high, `backward` the others.
     """
 
     id: int
@@ -186,14 +186,14 @@ def put_relations(connection: sqlite3.Connection, rows: Iterable[RelationRow]) -
 
 
 def _replacing(columns: str) -> str:
-    """What follows the values of rows whose ids may be there: these columns become the new ones."""
+    """The end of an INSERT statement that updates these columns if the id exists already."""
     return "ON CONFLICT (id) DO UPDATE SET " + ", ".join(
         f"{column} = excluded.{column}" for column in columns.split(", ")
     )
 
 
 def drop_rows(connection: sqlite3.Connection, kind: Kind, ids: Collection[int]) -> None:
-    """Delete entities or relations, and what they were described by; their claims and vectors stay."""
+    """Delete entities or relations with their earlier summaries; their claims and vectors stay."""
     delete_rows(connection, OWNERS[kind], "id", ids)
     connection.execute(
         "DELETE FROM earlier_summaries WHERE kind = ? AND owner IN (SELECT value FROM json_each(?))",
@@ -210,10 +210,10 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def dump(value: object) -> str:
-    """Compact JSON, text kept readable."""
+    """Compact JSON with non-ASCII text as it is."""
     return _ENCODER.encode(value)
 
 
 def packed(value: object) -> str:
-    """The same of what a row counts or lists: clean texts and numbers of 64 bits, in less time."""
+    """The same for tallies and lists: faster, but only for clean texts and 64-bit numbers."""
     return orjson.dumps(value).decode()

@@ -1,4 +1,4 @@
-"""The tables of the database, and the ordered migrations that lead to them."""
+"""The tables of the database, and the migrations that lead from older formats to them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from itertools import groupby
 
 FORMAT = 4
-MOVED = 512  # vectors at a time, where a migration rewrites them
+MOVED = 512  # vectors that a migration rewrites at a time
 
 TABLES = """
 CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -125,7 +125,7 @@ Migration = Callable[[sqlite3.Connection], None]
 
 
 def _from_1(connection: sqlite3.Connection) -> None:
-    """An index that nothing looked in goes; how many claims a summary covers is kept."""
+    """Drop an unused index; store how many claims each summary covers."""
     connection.execute("DROP INDEX relations_high")
     for table, kind in (("entities", "entity"), ("relations", "relation")):
         connection.execute(
@@ -138,11 +138,11 @@ def _from_1(connection: sqlite3.Connection) -> None:
 
 
 def _from_2(connection: sqlite3.Connection) -> None:
-    """Vectors had a row each; they keep their ids.
+    """Store vectors sixteen in a row instead of one; they keep their ids.
 
-    Those that are not as long as the index's belong to no row of it (another embedder was tried):
-    they get new ids, so that all of a row are of one length. What is copied goes at once, so that
-    the file need not grow.
+    Vectors of another length than the index's belong to no row (another embedder was tried). They
+    get new ids, so that all vectors in a row have the same length. Copied vectors are deleted at
+    once, so that the file need not grow.
     """
     connection.execute(
         "CREATE TABLE vectors (block INTEGER PRIMARY KEY, places INTEGER NOT NULL, "
@@ -170,7 +170,7 @@ def _from_2(connection: sqlite3.Connection) -> None:
 
 
 def _from_3(connection: sqlite3.Connection) -> None:
-    """Summaries that are replaced from now on are kept."""
+    """Make a table that keeps summaries when they are replaced."""
     connection.execute(
         "CREATE TABLE earlier_summaries (kind TEXT NOT NULL, owner INTEGER NOT NULL, "
         "covered INTEGER NOT NULL, covered_mentions INTEGER NOT NULL, summary TEXT NOT NULL, "
@@ -181,7 +181,7 @@ def _from_3(connection: sqlite3.Connection) -> None:
 def _put_together(
     connection: sqlite3.Connection, vectors: Iterable[tuple[int, bytes, bytes]]
 ) -> None:
-    """Write vectors of format 2 (id, digest, data), in order of their ids, as rows of format 3."""
+    """Write vectors of format 2 (id, digest, data), in order of ids, as rows of format 3."""
     keys = []
     for block, some in groupby(vectors, key=lambda row: row[0] // 16):
         ids, digests, data = zip(*some, strict=True)
@@ -193,7 +193,7 @@ def _put_together(
         while not connection.execute(
             "INSERT OR IGNORE INTO vector_keys VALUES (?, ?)", (prefix, id)
         ).rowcount:
-            prefix += 1  # another one begins alike
+            prefix += 1  # taken by another key
 
 
 # MIGRATIONS[n] leads from format n to format n + 1.
@@ -201,14 +201,14 @@ MIGRATIONS: dict[int, Migration] = {1: _from_1, 2: _from_2, 3: _from_3}
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Make all tables in an empty database, within the caller's transaction."""
+    """Create all tables in an empty database, inside the caller's transaction."""
     for statement in _statements(TABLES):
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 def migrate(connection: sqlite3.Connection, found: int) -> None:
-    """Lead a database of format `found` to the current one, within the caller's transaction."""
+    """Migrate a database of format `found` to the current one, inside the caller's transaction."""
     for number in range(found, FORMAT):
         MIGRATIONS[number](connection)
         connection.execute(f"PRAGMA user_version = {number + 1}")

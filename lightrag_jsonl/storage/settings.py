@@ -1,4 +1,4 @@
-"""What an index was built with, and may not change silently."""
+"""The settings an index was built with, which must not change silently."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ADVICE = {
     "language": "open it with that language, or insert the documents into a new folder",
 }
 
-MOVING = "moving_to"  # the embedder of a move that has begun and is not done
+MOVING = "moving_to"  # names the embedder of a `reembed` that has begun and is not done
 
 
 def read(connection: sqlite3.Connection) -> dict[str, str]:
-    """All recorded settings; `CorruptError` where they cannot be what was recorded."""
+    """All recorded settings; `CorruptError` if they are not plausible."""
     found: dict[str, str] = dict(connection.execute("SELECT key, value FROM settings").fetchall())
     readable = all(isinstance(value, str) for value in found.values())
     if not (readable and found.get("dim", "0").isdecimal()):
@@ -33,23 +33,23 @@ def read(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def record(connection: sqlite3.Connection, settings: Mapping[str, str]) -> None:
-    """Write settings down, over those that were there."""
+    """Record settings, overwriting earlier values."""
     connection.executemany("INSERT OR REPLACE INTO settings VALUES (?, ?)", settings.items())
 
 
 def dimension(connection: sqlite3.Connection) -> int:
-    """The length of the stored vectors; 0 where there are none."""
+    """The length of the stored vectors; 0 if there are none."""
     row = connection.execute("SELECT value FROM settings WHERE key = 'dim'").fetchone()
     return int(row[0]) if row else 0
 
 
 def forget(connection: sqlite3.Connection, key: str) -> None:
-    """Take a setting out, if it is there."""
+    """Delete a setting."""
     connection.execute("DELETE FROM settings WHERE key = ?", (key,))
 
 
 def check(recorded: Mapping[str, str], wanted: Mapping[str, str], path: Path) -> None:
-    """Raise `SettingsError` where the index was built with something else than what is wanted."""
+    """Raise `SettingsError` if the index was built with other settings than those wanted."""
     for key, value in wanted.items():
         found = recorded.get(key, value)
         if found != value:

@@ -1,4 +1,4 @@
-"""The index at one moment: the derived graph and vectors, with the database they belong to."""
+"""A consistent view of the index: the graph and vectors in memory, and the database they came from."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from lightrag_jsonl.vectors import VectorIndex
 if TYPE_CHECKING:
     from lightrag_jsonl.storage.database import Database
 
-COMMITS_KEPT = 1_000  # a reader that is further behind loads everything anew
-NAMES_KEPT = 200_000  # chunks whose names are remembered: about 30 MB
-FACTS_KEPT = 10_000  # entities, and as many relations: about 20 MB, more where much is told
-CHUNKS_KEPT = 1_000  # with their texts: about 10 MB
-LABELS_KEPT = 10_000  # documents, and what to call them
+COMMITS_KEPT = 1_000  # a reader further behind than this loads everything anew
+NAMES_KEPT = 200_000  # public ids of chunks: about 30 MB
+FACTS_KEPT = 10_000  # entities, and as many relations: about 20 MB, more with long descriptions
+CHUNKS_KEPT = 1_000  # chunks with their texts: about 10 MB
+LABELS_KEPT = 10_000  # names of documents
 TERMS_KEPT = 10_000
-FACT_CHUNKS = 20  # chunks named as sources of one entity or relation, the first ones
-RELOAD_SHARE = 0.5  # catching up on more than this share of the index costs as much as loading it
+FACT_CHUNKS = 20  # the first so many chunks are named as sources of an entity or relation
+RELOAD_SHARE = 0.5  # above this share of changed rows, loading everything anew is as fast
 
 State = Literal["empty", "ready", "behind"]
 Fact = TypeVar("Fact", Entity, Relation)
@@ -45,12 +45,11 @@ ReadFacts = Callable[..., dict[int, Fact]]
 class Snapshot:
     """What one query looks at; valid only inside `SnapshotKeeper.snapshot()`.
 
-    `vectors` holds one index a kind, its ids are row ids of entities, relations and chunks.
-    `mentions()` are read when they are first asked for, and kept up to date from then on.
-    `entities()`, `relations()` (each naming its first chunks), `chunks()` and `chunk_names()` (their
-    public ids) are values by row id, `labels()` what to call documents, by their ids, `term_counts()`
-    how many chunks have a term; all are remembered from question to question. `chunk_count` is how
-    many there are.
+    `vectors` holds one index for each kind, by row id. `chunk_count` is the number of chunks. The
+    callables read from the database and cache what they read from one question to the next:
+    `mentions()`; `entities()` and `relations()`, each with its first chunks, `chunks()` and
+    `chunk_names()` (public ids), all by row id; `labels()`, the names of documents by their ids;
+    and `term_counts()`, in how many chunks each term occurs.
     """
 
     connection: sqlite3.Connection
@@ -68,11 +67,11 @@ class Snapshot:
 
 
 class SnapshotKeeper:
-    """Keeps the derived indexes of one database and brings them up to date when they are asked for.
+    """Keeps the indexes in memory that are derived from a database, and updates them when needed.
 
-    The database alone decides: a commit of this or of another process is seen by the next
-    snapshot, through the row ids that each commit wrote down. With `embedder`, the name of the one
-    that questions are embedded with, an index that was moved to another is a `SettingsError`.
+    Every commit, of this or another process, records the row ids it touched; from these the next
+    snapshot catches up. If `embedder` names the embedder of questions, an index that was moved to
+    another embedder raises `SettingsError`.
     """
 
     def __init__(self, database: Database, *, embedder: str | None = None) -> None:
@@ -88,7 +87,7 @@ class SnapshotKeeper:
         self._entities = Remembered[int, Entity](FACTS_KEPT)
         self._relations = Remembered[int, Relation](FACTS_KEPT)
         self._chunks = Remembered[int, Chunk](CHUNKS_KEPT)
-        self._names = Remembered[int, str](NAMES_KEPT)  # of chunks
+        self._names = Remembered[int, str](NAMES_KEPT)  # public ids of chunks
         self._labels = Remembered[str, str](LABELS_KEPT)
         self._terms = Remembered[str, int](TERMS_KEPT)
 
@@ -113,12 +112,13 @@ class SnapshotKeeper:
             )
 
     def explained(self) -> contextlib.AbstractContextManager[None]:
-        """For what is made of what was read: see `Database.explained`."""
+        """Like `Database.explained`, for code that works on what was read."""
         return self._database.explained()
 
     def state(self) -> State:
-        """Without any chunk, ready to be searched at once, or behind: something is to be loaded or
-        waited for first. One short look, that brings nothing up to date.
+        """ "empty" without any chunk, "ready" if a search can start at once, otherwise "behind".
+
+        A quick look: nothing is loaded or updated.
         """
         with self._database.reading(single=True) as connection:
             if self._graph is None or generation(connection) != self._generation:
@@ -143,7 +143,7 @@ class SnapshotKeeper:
         return partial(kept.of, read=read_few)
 
     def _forget(self, graph: KnowledgeGraph, touched: dict[Kind, set[int]]) -> None:
-        """What changed, and the relations that name an entity that did."""
+        """Forget cached rows that changed, and cached relations that contain the name of a changed entity."""
         self._labels.clear()
         self._terms.clear()
         self._chunks.forget(touched["chunk"])
@@ -165,7 +165,7 @@ class SnapshotKeeper:
                 else:
                     self._apply(connection, self._graph, touched)
             except BaseException:
-                self._graph = None  # half done: the next look loads all anew
+                self._graph = None  # half updated: load everything anew next time
                 raise
             self._chunk_count = fulltext.chunk_count(connection)
             self._generation = current
@@ -173,7 +173,7 @@ class SnapshotKeeper:
         return self._graph
 
     def _touched(self, connection: sqlite3.Connection, current: int) -> dict[Kind, set[int]] | None:
-        """The rows that changed since the last look, or None where all must be loaded anew."""
+        """The rows that changed since the last snapshot; None if everything must be loaded anew."""
         rows = connection.execute(
             "SELECT touched FROM commits WHERE generation > ? ORDER BY generation",
             (self._generation,),
@@ -218,7 +218,7 @@ class SnapshotKeeper:
             self._load(connection)
             return
         self._forget(graph, touched)
-        relations = touched["relation"]  # a row id may have been given to another pair
+        relations = touched["relation"]  # their row ids may belong to other pairs now
         graph.put_relations(_relation_rows(connection, relations), instead_of=relations)
         alive = _alive(connection, touched["entity"])
         graph.drop_entities(touched["entity"] - alive)
@@ -233,7 +233,7 @@ class SnapshotKeeper:
 
 
 def generation(connection: sqlite3.Connection) -> int:
-    """The number of the last visible change."""
+    """The number of the last commit."""
     return int(connection.execute("SELECT coalesce(max(generation), 0) FROM commits").fetchone()[0])
 
 
@@ -244,18 +244,16 @@ def note_commit(
     relation: Iterable[int] = (),
     chunk: Iterable[int] = (),
 ) -> int:
-    """Write down which rows (their ids) a change touched, so that derived indexes catch up.
+    """Record the rows (ids) that a change touched, for indexes in memory to catch up.
 
-    Answers with the generation that the change makes.
-
-    A chunk is touched too where only its claims belong to others than before.
+    Returns the new generation. A chunk also counts as touched if its claims have new owners.
     """
     touched = {"entity": sorted(entity), "relation": sorted(relation), "chunk": sorted(chunk)}
     return _note(connection, touched)
 
 
 def note_rebuilt(connection: sqlite3.Connection) -> None:
-    """Write down that any row may have changed: derived indexes are loaded anew."""
+    """Record that any row may have changed, so that everything is loaded anew."""
     _note(connection, {"all": True})
 
 
@@ -267,9 +265,9 @@ def _note(connection: sqlite3.Connection, touched: Mapping[str, object]) -> int:
 
 
 def check_generation(connection: sqlite3.Connection, planned: int, working_dir: Path) -> None:
-    """`StorageError` where the rows that a change was planned on may be others by now.
+    """Raise `StorageError` if the database has changed since a change was planned.
 
-    Nobody may write but who holds the directory, so this is somebody who does not ask.
+    The writer holds the directory's lock, so only a program that ignores the lock can cause this.
     """
     if generation(connection) != planned:
         raise StorageError(
@@ -279,7 +277,7 @@ def check_generation(connection: sqlite3.Connection, planned: int, working_dir: 
 
 
 def _alive(connection: sqlite3.Connection, ids: set[int]) -> set[int]:
-    """Those entities that are still there."""
+    """Those of the entities that still exist."""
     rows = connection.execute(
         "SELECT id FROM entities WHERE id IN (SELECT value FROM json_each(?))",
         (json.dumps(sorted(ids)),),

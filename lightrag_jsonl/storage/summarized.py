@@ -1,4 +1,4 @@
-"""Which summaries there are and were, and which claims each was written from."""
+"""The summaries there are and were, and the claims that each was written from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lightrag_jsonl.storage.bulk import put_rows
 from lightrag_jsonl.storage.claims import TABLES
 from lightrag_jsonl.types import Kind
 
-# The name of a row that outlives its row id: an entity's key, or the keys of a relation's ends.
+# Rows with the names that survive a change of row ids: an entity's key, or those of a relation's ends.
 NAMED: Mapping[Kind, str] = {
     "entity": "SELECT o.id, o.key, o.key, o.summary, o.covered, o.covered_mentions FROM entities o",
     "relation": "SELECT o.id, l.key, h.key, o.summary, o.covered, o.covered_mentions "
@@ -22,7 +22,7 @@ NAMED: Mapping[Kind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Summarized:
-    """A summary, how far it goes, and which claims of those to be folded anew it covers."""
+    """A summary, the last claim it covers, and which of the claims to be folded anew it covers."""
 
     summary: str
     covered: int
@@ -31,7 +31,7 @@ class Summarized:
 
 
 class Earlier(NamedTuple):
-    """A summary that another one took the place of; its owner is an entity or relation (row id)."""
+    """A summary that was replaced by a newer one; `owner` is an entity or relation (row id)."""
 
     kind: Kind
     owner: int
@@ -44,7 +44,7 @@ Summaries = Mapping[tuple[Kind, Hashable], Summarized]
 
 
 def read_summaries(connection: sqlite3.Connection, chunks: Collection[int]) -> Summaries:
-    """The summaries of all that these chunks (row ids) speak of, before their claims are taken out."""
+    """The summaries of everything these chunks (row ids) mention, read before their claims are removed."""
     found: dict[tuple[Kind, Hashable], Summarized] = {}
     wanted = json.dumps(sorted(chunks))
     for kind, named in NAMED.items():
@@ -68,7 +68,7 @@ def read_summaries(connection: sqlite3.Connection, chunks: Collection[int]) -> S
 def earlier_summary(
     connection: sqlite3.Connection, kind: Kind, owner: int, *, before: int
 ) -> Earlier | None:
-    """The last one that an entity or relation had before there was the claim with this row id."""
+    """The latest summary of an entity or relation that does not cover the claim with this row id."""
     row = connection.execute(
         "SELECT kind, owner, covered, covered_mentions, summary FROM earlier_summaries "
         "WHERE kind = ? AND owner = ? AND covered < ? ORDER BY covered DESC LIMIT 1",
@@ -78,14 +78,14 @@ def earlier_summary(
 
 
 def put_earlier(connection: sqlite3.Connection, replaced: Iterable[Earlier]) -> None:
-    """Keep summaries that others take the place of."""
+    """Store summaries that are being replaced."""
     put_rows(connection, "INSERT OR REPLACE INTO earlier_summaries", replaced)
 
 
 def drop_earlier(
     connection: sqlite3.Connection, kind: Kind, owner: int, *, from_claim: int
 ) -> None:
-    """Forget those of an entity or relation that reach up to the claim with this row id, or further."""
+    """Delete earlier summaries of an entity or relation that cover this claim (a row id) or later ones."""
     connection.execute(
         "DELETE FROM earlier_summaries WHERE kind = ? AND owner = ? AND covered >= ?",
         (kind, owner, from_claim),

@@ -1,4 +1,4 @@
-"""Has the database the tables and indexes of its format, and nothing that acts on its own?"""
+"""Checks and restores the tables and indexes of the database; removes foreign triggers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache
 
 from lightrag_jsonl.storage import schema
 
-# What was inserted, read and decided; all else is derived from it, or can be asked for again.
+# Tables of original data. All others are derived from them, or can be asked for again.
 SOURCES = frozenset(
     (
         "settings",
@@ -27,7 +27,7 @@ FULL_TEXT = "chunk_terms"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table of ours."""
+    """A column of one of our tables."""
 
     name: str
     type: str
@@ -36,7 +36,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A table or an index of ours: the statement that makes it, and the columns it has."""
+    """A table or index of ours: the statement that creates it, and its columns."""
 
     kind: str
     statement: str
@@ -44,13 +44,13 @@ class Part:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a table of rows, and no way to look into others."""
+        """Whether it is an ordinary table, not an index or a virtual table."""
         return self.kind == "table" and not self.statement.startswith("CREATE VIRTUAL")
 
 
 @cache
 def ours() -> Mapping[str, Part]:
-    """All tables and indexes of a new database by name, in an order in which they can be made."""
+    """All tables and indexes of a new database by name, in an order in which they can be created."""
     with new() as fresh:
         rows = fresh.execute(
             "SELECT name, type, sql FROM sqlite_schema WHERE sql IS NOT NULL "
@@ -60,18 +60,18 @@ def ours() -> Mapping[str, Part]:
 
 
 def missing(connection: sqlite3.Connection) -> list[str]:
-    """The names of tables and indexes that are not there, or have other columns than ours."""
+    """The names of tables and indexes that are missing or have other columns than ours."""
     return [name for name, part in ours().items() if _is_missing(connection, name, part)]
 
 
 def triggers(connection: sqlite3.Connection) -> list[str]:
-    """The names of triggers: we have none."""
+    """The names of all triggers; a database of ours has none."""
     rows = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger' ORDER BY name")
     return [row[0] for row in rows]
 
 
 def drop_triggers(connection: sqlite3.Connection) -> list[str]:
-    """Drop all triggers; their names."""
+    """Drop all triggers; returns their names."""
     found = triggers(connection)
     for name in found:
         connection.execute(f"DROP TRIGGER {_quoted(name)}")
@@ -79,9 +79,9 @@ def drop_triggers(connection: sqlite3.Connection) -> list[str]:
 
 
 def make_anew(connection: sqlite3.Connection) -> list[str]:
-    """Make what is missing, empty; the names of these.
+    """Create what is missing, empty; returns the names.
 
-    What is missing of `SOURCES` is left as it is: nothing tells what it held.
+    Missing `SOURCES` are not created, since their content cannot be derived.
     """
     made = []
     for name, part in ours().items():
@@ -97,9 +97,10 @@ def make_anew(connection: sqlite3.Connection) -> list[str]:
 
 
 def empty_fulltext(connection: sqlite3.Connection) -> None:
-    """Make the full-text index anew, without a row, whatever it was like.
+    """Create the full-text index anew, empty, whatever state it was in.
 
-    SQLite drops one only where it can read it, so its own tables get the rows of an empty one first.
+    SQLite can only drop one that it can read, so its own tables are first filled with those of an
+    empty one.
     """
     parts = [name for name in ours() if name.startswith(f"{FULL_TEXT}_")]
     with new() as fresh:
@@ -115,7 +116,7 @@ def empty_fulltext(connection: sqlite3.Connection) -> None:
 
 
 def _count_on(connection: sqlite3.Connection) -> None:
-    """Have commits counted from a number that nobody has seen: what was derived is made anew."""
+    """Number commits from a value nobody has seen, so that all derived indexes are loaded anew."""
     connection.execute(
         "INSERT INTO sqlite_sequence VALUES ('commits', CAST(strftime('%s') AS INTEGER))"
     )
@@ -124,7 +125,7 @@ def _count_on(connection: sqlite3.Connection) -> None:
 def _is_missing(connection: sqlite3.Connection, name: str, part: Part) -> bool:
     if not _is_there(connection, name):
         return True
-    if not part.is_plain:  # SQLite cannot tell the columns of a damaged full text
+    if not part.is_plain:  # the columns of a damaged full-text index cannot be read
         return False
     found = {column.name for column in _columns(connection, name)}
     return found != {column.name for column in part.columns}
@@ -146,7 +147,7 @@ def _quoted(name: str) -> str:
 
 @contextlib.contextmanager
 def new() -> Iterator[sqlite3.Connection]:
-    """A new database in memory, with all tables and no row."""
+    """A new database in memory, with all tables and no rows."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
         schema.create(fresh)
         yield fresh

@@ -1,4 +1,4 @@
-"""How answers came about: one row a query, and its events in order."""
+"""The stored traces: one row for each query, and its events in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 def begin(
     connection: sqlite3.Connection, id: str, *, mode: str, question: str, at: float, event: str
 ) -> None:
-    """Record that a query began, with its first event; it is `incomplete` until it ends."""
+    """Store that a query began, with its first event; it is `incomplete` until it ends."""
     connection.execute(
         "INSERT INTO traces VALUES (?, 'incomplete', ?, ?, ?)", (id, mode, question, at)
     )
@@ -17,20 +17,20 @@ def begin(
 
 
 def add(connection: sqlite3.Connection, id: str, position: int, event: str) -> None:
-    """Record a further event (one line of JSON); nothing of a query that was forgotten meanwhile."""
+    """Store a further event (one line of JSON); ignored if the query was deleted meanwhile."""
     connection.execute(
         "INSERT INTO trace_events SELECT id, ?, ? FROM traces WHERE id = ?", (position, event, id)
     )
 
 
 def end(connection: sqlite3.Connection, id: str, position: int, event: str, status: str) -> None:
-    """Record the last event and how the query went."""
+    """Store the last event and the status of the query."""
     add(connection, id, position, event)
     connection.execute("UPDATE traces SET status = ? WHERE id = ?", (status, id))
 
 
 def events(connection: sqlite3.Connection, id: str) -> list[tuple[int, str]]:
-    """A query's events with their positions, in order; none where the id is unknown."""
+    """A query's events with their positions, in order; empty if the id is unknown."""
     return connection.execute(
         "SELECT position, event FROM trace_events WHERE trace = ? ORDER BY position", (id,)
     ).fetchall()
@@ -44,7 +44,7 @@ def summary(connection: sqlite3.Connection, id: str) -> tuple[str, str, str]:
 
 
 def strays(connection: sqlite3.Connection) -> list[str]:
-    """The ids of events that belong to no query on record."""
+    """The ids of events whose query is not stored."""
     rows = connection.execute(
         "SELECT DISTINCT trace FROM trace_events "
         "WHERE trace NOT IN (SELECT id FROM traces) ORDER BY trace"
@@ -53,7 +53,7 @@ def strays(connection: sqlite3.Connection) -> list[str]:
 
 
 def selections(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-    """(id, selection event) of every query that came so far, the newest first."""
+    """(id, selection event) of every query that got so far, the newest first."""
     yield from connection.execute(
         "SELECT t.id, e.event FROM traces t JOIN trace_events e ON e.trace = t.id "
         'WHERE e.event LIKE \'{"stage":"selection"%\' ORDER BY t.rowid DESC'
@@ -71,7 +71,7 @@ def listed(
 
 
 def found(connection: sqlite3.Connection, prefix: str) -> list[str]:
-    """The ids that begin so; at most three."""
+    """The trace ids that begin with `prefix`; at most three."""
     rows = connection.execute(
         "SELECT id FROM traces WHERE substr(id, 1, length(?)) = ? ORDER BY id LIMIT 3",
         (prefix, prefix),
@@ -80,7 +80,7 @@ def found(connection: sqlite3.Connection, prefix: str) -> list[str]:
 
 
 def keep_newest(connection: sqlite3.Connection, number: int) -> int:
-    """Delete all but the newest traces; tells how many went."""
+    """Delete all but the newest traces; returns how many."""
     old = f"SELECT id FROM traces ORDER BY rowid DESC LIMIT -1 OFFSET {max(number, 0)}"
     connection.execute(f"DELETE FROM trace_events WHERE trace IN ({old})")
     return connection.execute(f"DELETE FROM traces WHERE id IN ({old})").rowcount

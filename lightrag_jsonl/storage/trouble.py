@@ -1,4 +1,4 @@
-"""SQLite's and the disk's errors as ours, each with the path and with what to do."""
+"""Turns errors of SQLite and the disk into ours, with the path and what to do."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from lightrag_jsonl.errors import CorruptError, LockedError, StorageError
 SOMEBODY = "another process"
 DAMAGE = ("not a database", "malformed", "no such table", "decode to UTF-8", "JSON cannot hold")
 _TOO_MANY = "close some, or raise the limit (`ulimit -n`)"
-FILES = 4  # that SQLite has open at once: a database, its log, its index and a journal
-LONGEST_PATH = 500  # bytes, beyond which SQLite opens nothing
-UNSHARED = frozenset(  # how SQLite calls it where a file system cannot lock, or share memory
+FILES = 4  # that SQLite opens at a time: a database, its log, the log's index and a journal
+LONGEST_PATH = 500  # bytes; SQLite opens no longer paths
+UNSHARED = frozenset(  # SQLite's errors on file systems without locks or shared memory
     f"SQLITE_{name}"
     for name in (
         "IOERR_CHECKRESERVEDLOCK",
@@ -32,9 +32,7 @@ UNSHARED = frozenset(  # how SQLite calls it where a file system cannot lock, or
 
 @contextlib.contextmanager
 def translated(path: Path, who: Callable[[], str] = lambda: SOMEBODY) -> Iterator[None]:
-    """Turn SQLite's errors into ours, each with the path and with what to do; `who` names the writer
-    that is in the way.
-    """
+    """Turn SQLite's errors into ours, with the path and what to do; `who` names a writer that blocks us."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -67,7 +65,7 @@ def translated(path: Path, who: Callable[[], str] = lambda: SOMEBODY) -> Iterato
 
 
 def disk_trouble(path: Path, what: str) -> StorageError:
-    """The disk is full or failing: what happened, and what to do."""
+    """An error for a full or failing disk: what happened, and what to do."""
     return StorageError(
         f"{path}: {what}: free some disk space and run the same command again; "
         "nothing that was stored is lost",
@@ -76,7 +74,7 @@ def disk_trouble(path: Path, what: str) -> StorageError:
 
 
 def file_trouble(path: Path, error: OSError) -> StorageError:
-    """The system refuses something with a file: what, and what to do."""
+    """An error for an operation that the system refuses: what, and what to do."""
     what = error.strerror or str(error)
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return StorageError(f"{path}: {what}: {_TOO_MANY}", path=path)
@@ -84,7 +82,7 @@ def file_trouble(path: Path, error: OSError) -> StorageError:
 
 
 def no_sharing(path: Path) -> StorageError:
-    """The folder's file system is none for a database that several processes use."""
+    """An error for a file system that cannot hold a database shared by processes."""
     return StorageError(
         f"{path}: its file system does not keep locks, or shares no memory between processes (some "
         "network and container file systems do not): put the folder on a local disk",
@@ -93,7 +91,7 @@ def no_sharing(path: Path) -> StorageError:
 
 
 def _why_closed(path: Path) -> str:
-    """What keeps SQLite from opening a file, which it does not say itself, and what to do."""
+    """Why SQLite cannot open a file (it does not say), and what to do."""
     try:
         with contextlib.ExitStack() as opened:
             for _ in range(FILES):

@@ -1,4 +1,4 @@
-"""Is every stored value one that its column can hold: text that can be read, numbers in range, JSON?"""
+"""Checks that every stored value fits its column: readable text, numbers in range, valid JSON."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from lightrag_jsonl.text import is_utf8
 
 KINDS = {"TEXT": "text", "INTEGER": "integer", "REAL": "real", "BLOB": "blob"}
 ROW_IDS = ("id", "block", "document", "chunk", "entity", "relation", "low", "high")
-LAST_ROW = 2**31 - 1  # the graph and the vectors in memory number rows by 32 bits
-LARGEST = 1e12  # of a weight or strength: in millionths it still is an integer of 64 bits
+LAST_ROW = 2**31 - 1  # graph and vectors in memory use 32 bits for row ids
+LARGEST = 1e12  # the greatest weight or strength; in millionths it still fits into 64 bits
 TIMES = ("created_at", "started_at")
-FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799  # of the years 1 to 9999
+FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799  # the years 1 to 9999
 
-# What the JSON of a column has to be, as a condition on `{}`.
+# What the JSON of a column must be, as an SQL condition on `{}`.
 OBJECT = "json_type({}) = 'object'"
 LIST_OF_TEXTS = (
     "json_type({0}) = 'array' AND NOT EXISTS (SELECT 1 FROM json_each({0}) WHERE type <> 'text')"
@@ -48,7 +48,7 @@ NO_LENGTH = "key = 'dim' AND CAST(CAST(value AS INTEGER) AS TEXT) <> value"
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """So many rows of a table hold what its column cannot."""
+    """A number of rows whose value does not fit its column."""
 
     table: str
     column: str
@@ -61,7 +61,7 @@ class Wrong:
 def wrong_values(
     connection: sqlite3.Connection, *, of: Container[str] | None = None
 ) -> list[Wrong]:
-    """All there are, in the tables that are there, or in those among them that are named."""
+    """All wrong values, in all existing tables or those named in `of`."""
     lacking = tables.missing(connection)
     found = []
     for table, column, condition in _conditions(connection):
@@ -74,7 +74,7 @@ def wrong_values(
 
 
 def check_sources(connection: sqlite3.Connection, path: Path) -> None:
-    """`CorruptError` where something is gone or unreadable that nothing else tells."""
+    """Raise `CorruptError` if data is gone or unreadable that cannot be derived from anything else."""
     lost = [
         f"the table {name} is missing" for name in tables.missing(connection) if name in SOURCES
     ]
@@ -88,7 +88,7 @@ def check_sources(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def drop_wrong(connection: sqlite3.Connection) -> int:
-    """Drop the rows with values that cannot be read of all that is no source; tells how many."""
+    """Delete rows with unreadable values from all tables that are not sources; returns how many."""
     connection.execute("UPDATE chunks SET embedding = NULL WHERE typeof(embedding) <> 'integer'")
     return sum(
         connection.execute(f"DELETE FROM {table} WHERE {condition}").rowcount
@@ -98,17 +98,20 @@ def drop_wrong(connection: sqlite3.Connection) -> int:
 
 
 def _conditions(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str]]:
-    """For each column, (table, column, the SQL condition that its value is wrong)."""
+    """For each column: (table, column, the SQL condition that its value is wrong)."""
     connection.create_function("is_utf8", 1, is_utf8, deterministic=True)
     for table, part in tables.ours().items():
         if part.is_plain and not table.startswith(FULL_TEXT):
             for column in part.columns:
-                if (table, column.name) != ("chunks", "embedding"):  # it is only looked up again
+                if (table, column.name) != (
+                    "chunks",
+                    "embedding",
+                ):  # `drop_wrong` resets it instead
                     yield table, column.name, _wrong(table, column)
 
 
 def _wrong(table: str, column: Column) -> str:
-    """The SQL condition, whose cases are looked at in order: a later one needs the earlier ones."""
+    """The SQL condition that a value is wrong; its cases are in order, later ones rely on earlier ones."""
     name = column.name
     cases = [f"WHEN {name} IS NULL THEN {int(not column.nullable)}"]
     cases.append(f"WHEN typeof({name}) <> '{KINDS[column.type]}' THEN 1")
@@ -121,7 +124,7 @@ def _wrong(table: str, column: Column) -> str:
     elif column.type == "REAL":
         cases.append(f"WHEN abs({name}) > {LARGEST} THEN 1")
     if column.type == "INTEGER" and name in ROW_IDS:
-        # `relation` is 0 where an alias has made both ends one; vectors of old formats are in row 0
+        # `relation` is 0 if an alias has merged both ends; vectors of old formats may be in row 0
         first = int(name == "id" and table != "vector_keys")
         cases.append(f"WHEN NOT {name} BETWEEN {first} AND {LAST_ROW} THEN 1")
     if (table, name) == ("chunks", "state"):

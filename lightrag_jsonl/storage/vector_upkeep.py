@@ -1,4 +1,4 @@
-"""Keeps the stored vectors in order: those that nothing uses, rows that are damaged, keys that lead astray."""
+"""Maintains the stored vectors: removes unused ones, damaged rows and wrong keys."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ IN_USE = (
 
 
 def count_embeddings(connection: sqlite3.Connection) -> tuple[int, int]:
-    """How many vectors there are, and how many of them no text of the index has."""
+    """How many vectors are stored, and how many of them belong to no text of the index."""
     query = f"SELECT coalesce(sum(length(digests)), 0) / {KEY_BYTES} FROM vectors"
     (stored,) = connection.execute(query).fetchone()
     (used,) = connection.execute(f"SELECT count(embedding) FROM ({IN_USE})").fetchone()
@@ -36,10 +36,10 @@ def count_embeddings(connection: sqlite3.Connection) -> tuple[int, int]:
 
 
 def clear_unused_embeddings(connection: sqlite3.Connection) -> int:
-    """Forget vectors that no text of the index has; tells how many.
+    """Delete vectors that belong to no text of the index; returns how many.
 
-    None while documents wait, or a move to another embedder that was interrupted: theirs are among
-    them, and would have to be made again.
+    Nothing is deleted while documents wait or a move to another embedder is unfinished: their
+    vectors look unused, too.
     """
     if _are_awaited(connection):
         return 0
@@ -62,7 +62,7 @@ def _are_awaited(connection: sqlite3.Connection) -> bool:
 
 
 def _shrink(connection: sqlite3.Connection, block: int, keep: int) -> None:
-    """Leave only some of a row's vectors."""
+    """Keep only some of a row's vectors."""
     if not keep:
         connection.execute("DELETE FROM vectors WHERE block = ?", (block,))
         return
@@ -77,7 +77,7 @@ def _shrink(connection: sqlite3.Connection, block: int, keep: int) -> None:
 
 
 def _some(data: bytes, kept: Iterable[int], count: int) -> bytes:
-    """Some of `count` parts of the same length."""
+    """The kept ones of `count` parts of equal length."""
     size = len(data) // count
     return b"".join(data[size * number : size * (number + 1)] for number in kept)
 
@@ -86,10 +86,10 @@ def _some(data: bytes, kept: Iterable[int], count: int) -> bytes:
 
 
 def mend_embeddings(connection: sqlite3.Connection, dim: int) -> int:
-    """Drop the rows that are damaged, or in use but of another length, and index all others anew.
+    """Delete rows of vectors that are damaged or of the wrong length, and index the others anew.
 
-    Whatever has no vector then is without one: an id that leads nowhere could be another's next.
-    Tells how many those are.
+    Rows whose vector is gone lose its id, which might otherwise be given to another vector. Returns
+    how many there are.
     """
     damaged = damaged_blocks(connection) + other_lengths(connection, dim)
     delete_rows(connection, "vectors", "block", damaged)
@@ -104,7 +104,7 @@ def mend_embeddings(connection: sqlite3.Connection, dim: int) -> int:
 
 
 def damaged_blocks(connection: sqlite3.Connection) -> list[int]:
-    """The rows of vectors whose columns do not fit together, or whose numbers no embedder gave."""
+    """Rows of vectors whose columns contradict each other, or whose numbers are not unit vectors."""
     rows = connection.execute("SELECT block, places, length(digests), data FROM vectors")
     return [
         block
@@ -118,7 +118,7 @@ def damaged_blocks(connection: sqlite3.Connection) -> list[int]:
 
 
 def other_lengths(connection: sqlite3.Connection, dim: int) -> list[int]:
-    """The rows of vectors that are in use, but of another length than the index's."""
+    """Rows of vectors in use whose length is not the index's."""
     rows = connection.execute(
         f"SELECT block FROM vectors WHERE length(data) * {KEY_BYTES} <> length(digests) * 4 * ? "
         f"AND block IN (SELECT embedding / {BLOCK} FROM ({IN_USE}))",
@@ -128,7 +128,7 @@ def other_lengths(connection: sqlite3.Connection, dim: int) -> list[int]:
 
 
 def wrong_keys(connection: sqlite3.Connection) -> tuple[int, int]:
-    """How many vectors the index does not lead to, and how many of its entries lead elsewhere."""
+    """How many vectors the index of keys does not find, and how many of its entries are wrong."""
     keys = dict(stored_keys(connection))
     query = "SELECT prefix, id FROM vector_keys"
     index: dict[int, int] = dict(connection.execute(query).fetchall())

@@ -1,4 +1,4 @@
-"""The stored graph in other people's shapes: a named networkx graph, and JSONL records."""
+"""The stored graph in other forms: as a networkx graph, and as JSONL records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def named_graph(connection: sqlite3.Connection) -> nx.Graph:
-    """A frozen networkx graph: nodes by entity name, edges between them, attributes as in the nouns."""
+    """A frozen networkx graph: nodes by entity name, with the attributes of `Entity` and `Relation`."""
     import networkx as nx
 
     graph = nx.Graph()

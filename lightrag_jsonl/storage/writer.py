@@ -1,4 +1,4 @@
-"""The one writing thread: jobs that have gathered are committed together, and flushed in time."""
+"""The single writing thread: commits waiting jobs together, and flushes them in time."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ Result = TypeVar("Result")
 Job = Callable[[sqlite3.Connection], Result]
 Waiting = Future[Result] | asyncio.Future[Result]
 
-CHECKPOINT_PAGES = 4_000  # 16 MB of log: a page changed many times is copied back once
-FLUSH_SECONDS = 0.5  # what a power cut may take of the transactions that need not be flushed
-COMPANY_SECONDS = 0.001  # how long a job that is not urgent waits for the next one
-GROUP_LIMIT = 64  # jobs committed together at most
-PIECE_BYTES = 1 << 20  # of the log, read at a time
+CHECKPOINT_PAGES = 4_000  # 16 MB of log, so that a page changed many times is copied back once
+FLUSH_SECONDS = 0.5  # the longest time until a transaction without `flush` is flushed, too
+COMPANY_SECONDS = 0.001  # a job that is not urgent waits so long for the next one
+GROUP_LIMIT = 64  # at most so many jobs share a commit
+PIECE_BYTES = 1 << 20  # bytes of the log that are read at a time
 
 log = logging.getLogger(__name__)
 
 
 class Manner(NamedTuple):
-    """How a job is written: whether its commit is flushed, whether it waits for no company, and
-    whether it is a single statement: such jobs share a transaction, one that fails changes nothing.
-    One that only `reads` keeps no other process from writing.
+    """How a job is written.
+
+    `flush`: its commit is flushed to the disk. `urgent`: it does not wait for other jobs. `single`:
+    it is one statement, which changes nothing if it fails; such jobs may share a transaction.
+    `reads`: it does not write, and does not block the writes of other processes.
     """
 
     flush: bool = True
@@ -48,39 +50,39 @@ class Manner(NamedTuple):
 
 
 class Writer:
-    """Runs jobs one after another in a thread of its own, which starts with the first.
+    """Runs jobs one after another in a thread of its own, which starts with the first job.
 
-    Single statements that have gathered are one transaction; each other job is its own. Savepoints
-    for all would do, too, but inside one SQLite goes through a list of all pages changed so far
-    after each statement.
+    Waiting single statements share a transaction; any other job has its own. Savepoints would allow
+    all jobs to share, but inside one SQLite scans a list of all pages changed so far after each
+    statement.
     """
 
     def __init__(self, path: Path, connect: Callable[[], sqlite3.Connection]) -> None:
         self._path = path
         self._connect = connect
         self._jobs: queue.SimpleQueue[_Work[Any] | None] = queue.SimpleQueue()
-        self._next: _Work[Any] | None = None  # taken from there, but for the next transaction
+        self._next: _Work[Any] | None = None  # taken from the queue, for the next transaction
         self._thread: threading.Thread | None = None
         self._connection: sqlite3.Connection | None = None
-        self._flushes: bool | None = None  # commits on the connection
-        self._waiting: float | None = None  # since when something is committed but not flushed
-        self._doubtful = False  # the disk refused something: the log on it may have a hole
-        self._is_told = False  # that what waits is not flushed
+        self._flushes: bool | None = None  # whether the connection flushes commits
+        self._waiting: float | None = None  # the time of the first commit not yet flushed
+        self._doubtful = False  # a write failed: the log on the disk may have a hole
+        self._is_told = False  # whether a failed flush was logged
 
     def put(self, job: Job[Result], future: Waiting[Result], how: Manner) -> None:
-        """Hand in a job, and what is to be told of its end; not from two threads at once."""
+        """Submit a job with the future for its result; not from two threads at a time."""
         if self._thread is None:
             self._thread = started_thread(self._run, name="lightrag-jsonl-writer")
         self._jobs.put(_Work(job, future, self._path, how))
 
     def finish(self) -> None:
-        """Wait until what was handed in is written; nothing may come after it."""
+        """Wait until all submitted jobs are written; no more may be submitted."""
         self.finish_soon()
         if self._thread is not None:
             self._thread.join()
 
     def finish_soon(self) -> None:
-        """Have what was handed in written, without waiting; for whoever collects garbage, too."""
+        """Like `finish` without waiting; may be called during garbage collection."""
         self._jobs.put(None)
 
     # ── the thread ──────────────────────────────────────────────────────────────
@@ -91,7 +93,7 @@ class Writer:
         self._close()
 
     def _take_turn(self) -> bool:
-        """Write what waits; tells whether more may come. Nothing of it is held once it is done."""
+        """Write waiting jobs, keeping no reference to them; returns whether more may come."""
         batch: list[_Work[Any]] = []
         last = False
         try:
@@ -106,9 +108,7 @@ class Writer:
         return not last
 
     def _gather(self, batch: list[_Work[Any]], timeout: float | None) -> bool:
-        """Put the jobs for one transaction into `batch`, none if none came in time; True once there
-        will be no more.
-        """
+        """Add the jobs for one transaction to `batch`, none after a timeout; True if they are the last."""
         patient = True
         try:
             work = self._next or self._jobs.get(timeout=timeout)
@@ -129,13 +129,13 @@ class Writer:
         return True
 
     def _left(self) -> float | None:
-        """The seconds until what is committed has to be flushed; None where all is flushed."""
+        """The seconds until committed data must be flushed; None if all is flushed."""
         if self._waiting is None:
             return None
         return max(0.0, self._waiting + FLUSH_SECONDS - time.monotonic())
 
     def _write(self, batch: Sequence[_Work[Any]]) -> None:
-        """Commit the jobs, or flush what was committed before where there is none."""
+        """Commit the jobs; without any, flush what was committed before."""
         if self._connection is None:
             self._connection, self._flushes = self._connect(), None
         if self._doubtful:
@@ -147,7 +147,7 @@ class Writer:
             written = _commit_together(self._connection, batch)
             if written and flush:
                 self._note_flushed()
-            elif written:  # an empty transaction is not flushed, nor what was committed before it
+            elif written:  # an empty transaction flushes nothing, not even earlier commits
                 self._waiting = self._waiting or time.monotonic()
         elif self._waiting is not None:
             with self._log_file() as log_file:
@@ -158,12 +158,12 @@ class Writer:
         self._waiting, self._is_told = None, False
 
     def _prepare(self, connection: sqlite3.Connection, *, flush: bool) -> None:
-        """Have commits flushed or not; where it is so already, nothing is said again."""
+        """Set whether commits are flushed; if that is unchanged, no statement is run."""
         if flush != self._flushes:
             self._flushes = None
             connection.execute(f"PRAGMA synchronous = {'FULL' if flush else 'NORMAL'}")
-            # SQLite keeps it to itself where copying the log back cannot flush it: so only after
-            # a flush.
+            # SQLite does not report a failed flush of the log when it copies the log back. So it
+            # may do that only after commits that were flushed.
             connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES if flush else 0}")
             self._flushes = flush
 
@@ -172,7 +172,7 @@ class Writer:
             if not self._is_told:
                 log.warning("what was written last is not flushed yet: %s", error)
             self._is_told = True
-            self._waiting = time.monotonic()  # the next try is not at once
+            self._waiting = time.monotonic()  # wait before the next attempt
         self._doubtful = self._doubtful or not isinstance(error, LockedError)
         if self._connection is not None:
             try:
@@ -194,13 +194,13 @@ class Writer:
     # ── the log ─────────────────────────────────────────────────────────────────
 
     def _write_log_again(self, connection: sqlite3.Connection) -> None:
-        """Hand the log to the disk once more, after a write or a flush that failed.
+        """Write and flush the whole log once more, after a write or a flush failed.
 
-        Linux reports a failed flush once and then counts the pages as written: the next flush
-        succeeds, and a power cut finds a hole before whatever was committed after it (Rebello
-        et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
+        Linux reports a failed flush once and then regards the pages as written: the next flush
+        succeeds, and after a power cut there is a hole in front of everything committed later
+        (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020).
         """
-        connection.execute("BEGIN IMMEDIATE")  # nobody else changes the log meanwhile
+        connection.execute("BEGIN IMMEDIATE")  # so that nobody changes the log meanwhile
         try:
             with self._log_file() as log_file:
                 while piece := log_file.read(PIECE_BYTES):
@@ -212,7 +212,7 @@ class Writer:
 
     @contextlib.contextmanager
     def _log_file(self) -> Iterator[io.FileIO]:
-        """SQLite's write-ahead log, opened; its errors are ours."""
+        """The open file of SQLite's write-ahead log; raises errors of ours."""
         try:
             with io.FileIO(f"{self._path}-wal", "r+") as log_file:
                 yield log_file
@@ -221,7 +221,7 @@ class Writer:
 
 
 class _Work(Generic[Result]):
-    """A job on its way to the writing thread."""
+    """A job submitted to the writing thread."""
 
     def __init__(self, job: Job[Result], future: Waiting[Result], path: Path, how: Manner) -> None:
         self.how = how
@@ -231,12 +231,12 @@ class _Work(Generic[Result]):
         self._done: tuple[Result | None, BaseException | None] = None, None
 
     def run(self, connection: sqlite3.Connection) -> bool:
-        """Run the job; False where what it changed before it failed has to be undone."""
+        """Run the job; returns whether the transaction can still be committed."""
         try:
             with translated(self._path):
                 self._done = self._job(connection), None
-        except Exception as error:  # it belongs to the caller
-            if not connection.in_transaction:  # SQLite undid it all, the neighbours' work too
+        except Exception as error:  # it is raised to the caller
+            if not connection.in_transaction:  # SQLite rolled back everything, other jobs too
                 if isinstance(error, StorageError):
                     raise
                 raise StorageError(f"{self._path}: {error}", path=self._path) from error
@@ -248,9 +248,9 @@ class _Work(Generic[Result]):
         self._done = None, error
 
     def finish(self) -> None:
-        """Tell who waits; for a future of asyncio, in its own loop."""
+        """Set the future's result; for a future of asyncio, in its own loop."""
         result, error = self._done
-        if self.future.done():  # nobody waits any more
+        if self.future.done():  # it was cancelled
             pass
         elif error is None:
             self.future.set_result(result)  # type: ignore[arg-type]
@@ -260,7 +260,7 @@ class _Work(Generic[Result]):
 
 
 def _commit_together(connection: sqlite3.Connection, batch: Sequence[_Work[Any]]) -> bool:
-    """Commit the jobs of a batch (one that only reads is alone); tells whether they changed anything."""
+    """Commit the jobs of a batch (a job that only reads is alone); returns whether they changed anything."""
     before = connection.total_changes
     connection.execute("BEGIN" if batch[0].how.reads else "BEGIN IMMEDIATE")
     good = all(work.run(connection) for work in batch)
@@ -270,7 +270,7 @@ def _commit_together(connection: sqlite3.Connection, batch: Sequence[_Work[Any]]
 
 
 def _tell(batch: Sequence[_Work[Any]]) -> None:
-    """Let everybody know; an event loop is woken once, however many of the jobs are its own."""
+    """Set all futures; an event loop is woken once for all of its jobs."""
     loops: dict[asyncio.AbstractEventLoop, list[_Work[Any]]] = {}
     for work in batch:
         if isinstance(work.future, asyncio.Future):
@@ -278,7 +278,7 @@ def _tell(batch: Sequence[_Work[Any]]) -> None:
         else:
             work.finish()
     for loop, works in loops.items():
-        with contextlib.suppress(RuntimeError):  # it was closed, and whoever waited is gone
+        with contextlib.suppress(RuntimeError):  # the loop was closed, and nobody waits there
             loop.call_soon_threadsafe(_finish, works)
 
 

@@ -35,9 +35,9 @@ class Dropped:
 class Context:
     """What was retrieved for a question, best first, and the text the model reads.
 
-    `tokens` is what `prompt` has by the index's tokenizer, or a little more where the tokens of
-    its parts were added up. `documents` maps document ids to titles (or sources), for showing.
-    `language` is the index's: places are told in it.
+    `tokens` counts `prompt` with the index's tokenizer; where only its parts were counted, their
+    sum may be slightly more. `documents` maps document ids to the titles (or sources) that readers
+    are shown. `language` is the index's language, in which places are written out.
     """
 
     question: str = ""
@@ -60,11 +60,11 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """One `[number]` of an answer, resolved.
+    """One `[number]` of an answer, resolved to the text behind it.
 
-    For a chunk, `start` and `end` are characters in its page, narrowed to the sentence
-    where it can be found. An entity or relation cites the chunks it was read from, one
-    citation a chunk, all under its number.
+    `start` and `end` are characters of the page. For a chunk they cover the sentence that supports
+    the claim, or the whole chunk where no sentence stands out. An entity or a relation is cited by
+    the chunks it was read from: one `Citation` for each chunk, all with the same number.
     """
 
     number: int
@@ -81,11 +81,11 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer and where it came from; `invented` are cited numbers that were not shown.
+    """An answer and where it came from.
 
-    `truncated` tells that the model stopped at its token limit, before the answer's end.
-    Printed, it is the text with a line a source below; documents of one title are told apart by
-    their ids.
+    `invented` holds the cited numbers that the model was never shown. `truncated` says that the
+    model stopped at its token limit. `str(answer)` is the text followed by its sources, one a line;
+    documents that share a title are told apart by their ids.
     """
 
     text: str

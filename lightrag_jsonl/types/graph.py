@@ -12,14 +12,15 @@ from lightrag_jsonl.usage import Usage
 Kind: TypeAlias = Literal["entity", "relation", "chunk"]
 ChunkState: TypeAlias = Literal["ok", "empty", "partial", "failed"]
 
-UNKNOWN_TYPE = "unknown"  # of an entity whose type nobody stated
+UNKNOWN_TYPE = "unknown"  # the type of an entity that no mention gives one
 
 
 @dataclass(frozen=True, slots=True)
 class EntityMention:
     """What one chunk says about one entity.
 
-    `grounded` tells whether the name stands in the chunk's text; `attributes` are (name, value).
+    `grounded` says whether the name occurs in the chunk's text; `attributes` are (name, value)
+    pairs.
     """
 
     name: str
@@ -42,11 +43,12 @@ class RelationMention:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """Everything one chunk yielded, and how the model got there.
+    """Everything that was read from one chunk, and how the model got there.
 
-    `records` were read, `truncated` answers were cut off and `resumed` of them gone on with;
-    `gleaned` holds the number of new names and pairs each gleaning round brought. `error` says
-    why a chunk could not be read, or not to its end.
+    `records` counts the records read, `truncated` the answers that were cut off and `resumed` the
+    times the model was asked to go on with one. `gleaned` holds, for each gleaning round, how many
+    new names and pairs it brought. `error` says why the chunk, or the rest of it, could not be
+    read.
     """
 
     entities: tuple[EntityMention, ...] = ()
@@ -63,7 +65,9 @@ class Extraction:
 
     @property
     def unfinished(self) -> bool:
-        """Whether something is left for a retry: all of the chunk, or what was to come after an error."""
+        """Whether a retry has something to do: the whole chunk failed, or an error came before its
+        end.
+        """
         return self.state == "failed" or bool(self.error)
 
 
@@ -71,7 +75,7 @@ class Extraction:
 class Entity:
     """All mentions of one name, merged; `degree` is the number of its relations.
 
-    `created_at` is when it was first stored; `score` and `why` are set where it is a search result.
+    `created_at` is when it was first stored. `score` and `why` are set in search results only.
     """
 
     name: str
@@ -87,9 +91,9 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """All mentions of one pair of entities, merged; `weight` sums their strengths.
+    """All mentions of one pair of entities, merged; `weight` is the sum of their strengths.
 
-    `created_at` is when it was first stored; `score` and `why` are set where it is a search result.
+    `created_at` is when it was first stored. `score` and `why` are set in search results only.
     """
 
     source: str

@@ -38,7 +38,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's answer; `finish` is "length" where it stopped at the token limit."""
+    """A model's answer; `finish` is "length" if it stopped at the token limit."""
 
     text: str
     finish: Literal["stop", "length"] = "stop"
@@ -60,7 +60,10 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class JsonlResult:
-    """What a JSONL answer held: whole records, the line each began on, and what was refused."""
+    """What a JSONL answer held: its whole records, the line each began on, and what was refused.
+
+    `truncated` says that the answer broke off inside a record, an array or a thought.
+    """
 
     records: tuple[Record, ...] = ()
     line_numbers: tuple[int, ...] = ()

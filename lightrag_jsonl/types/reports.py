@@ -16,7 +16,7 @@ DocumentState: TypeAlias = Literal["pending", "done", "partial", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A chunk (or, with no chunk, a document) that could not be read, or not to its end, and why."""
+    """A chunk that could not be read to its end, and why; with `chunk_id` None, a whole document."""
 
     document_id: str
     chunk_id: str | None
@@ -25,10 +25,11 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionReport:
-    """Counts that let a person judge a model: chunks by state, records, what was refused.
+    """How extraction went, added up over many chunks, to judge a model by.
 
-    `rejections` counts refused lines by reason; `repaired` records were mended, `ungrounded`
-    entity mentions name what the chunk's text does not. The rest as in `Extraction`, added up.
+    `ok`, `empty`, `partial` and `failed` count chunks by their state. `rejections` counts refused
+    lines by reason, `repaired` the records that were mended, `ungrounded` the entity mentions whose
+    name does not occur in their chunk. The other fields are those of `Extraction`, added up.
     """
 
     ok: int = 0
@@ -47,11 +48,11 @@ class ExtractionReport:
 
 @dataclass(frozen=True, slots=True)
 class InsertReport:
-    """What an insert did; `entities` and `relations` count those created or changed.
+    """What an insert did; `entities` and `relations` count those that were created or changed.
 
-    `documents` are the ids of those that became visible, `unchanged` of those known already.
-    `stopped` says which limit, or refusal of the model's server, ended the insert before all was
-    read, and is empty otherwise.
+    `documents` lists the ids of documents that became visible, `unchanged` those that were in the
+    index already. `stopped` is empty, or says why the insert ended early: a limit was reached, or
+    the model's server refused every call.
     """
 
     documents: tuple[str, ...] = ()
@@ -67,7 +68,9 @@ class InsertReport:
 
 @dataclass(frozen=True, slots=True)
 class DeleteReport:
-    """What a deletion removed: the documents' ids, and how many of the others went with them."""
+    """What a deletion removed: the ids of its documents, and the number of chunks, entities and
+    relations.
+    """
 
     documents: tuple[str, ...] = ()
     chunks: int = 0
@@ -77,7 +80,7 @@ class DeleteReport:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """One document of the index and how its extraction went; `created_at` is when it was handed in."""
+    """One document of the index and how its extraction went; `created_at` is when it was inserted."""
 
     id: str
     title: str | None
@@ -94,7 +97,7 @@ class DocumentStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The index as a whole; `documents` counts them by state, `dim` is the length of its vectors."""
+    """The index as a whole; `documents` maps states to counts, `dim` is the length of its vectors."""
 
     working_dir: str
     documents: Mapping[str, int]

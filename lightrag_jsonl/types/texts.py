@@ -14,10 +14,10 @@ from lightrag_jsonl.kinds import check_fields
 class Document:
     """A text to index.
 
-    `id` is derived from the content where none is given. `pages` are the texts of its
-    pages where the caller has them; otherwise form feeds in `text` divide it. `metadata` is
-    plain JSON, and what `QueryParam.where` filters by, beside `title`, `source` and `date`.
-    `ConfigError` names a field whose value is of another kind.
+    Without an `id` the document is known by a digest of its content. `pages` are the texts of its
+    pages; without them, form feeds in `text` separate the pages. `metadata` is plain JSON;
+    `QueryParam.where` filters by it, and by `title`, `source` and `date`. `ConfigError` names a
+    field whose value has the wrong type.
     """
 
     text: str
@@ -45,8 +45,8 @@ class Page:
 class Chunk:
     """A piece of a page: `page.text[start:end] == text`, in characters.
 
-    `index` counts a document's chunks from 0; `tokens` is their number by the index's tokenizer.
-    `created_at` is when it was stored; `score` and `why` are set where it is a search result.
+    `index` numbers the chunks of a document from 0; `tokens` is the chunk's length by the index's
+    tokenizer. `created_at` is when it was stored. `score` and `why` are set in search results only.
     """
 
     id: str

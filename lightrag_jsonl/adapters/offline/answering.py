@@ -1,4 +1,4 @@
-"""Answers made of the best sentences of the context, each with its citation."""
+"""Answers composed of the best sentences of the context, each with its citation."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from lightrag_jsonl.markers import MARKER
 from lightrag_jsonl.text import is_cjk, is_lone, search_terms, sentence_spans
 from lightrag_jsonl.types import Context, Keywords, Language
 
-_MOST = 5  # sentences of an answer
-_LEAST = 2  # sentences taken however weak the second is, if it says anything to the question
-_WEAK = 0.45  # of the best score; weaker sentences are left out
-_RANK_DECAY = 0.08  # what each place in the ranking costs
+_MOST = 5  # the most sentences of an answer
+_LEAST = 2  # so many sentences are used even if they are weak, unless they share no term
+_WEAK = 0.45  # times the best score: weaker sentences are left out
+_RANK_DECAY = 0.08  # how fast scores fall with the rank of the chunk
 _LONGEST = 400  # characters of one quoted sentence
 
 _CLOSING: Mapping[Language, str] = {
@@ -35,13 +35,13 @@ _NOTHING: Mapping[Language, str] = {
 
 
 class ExtractiveAnswerer:
-    """Answerer without a model: quotes 2 to 5 sentences (fewer where fewer fit), each with `[n]`.
+    """An `Answerer` without a model: quotes 2 to 5 sentences (fewer if fewer fit), each with `[n]`.
 
-    Sentences are scored by the terms they hold of the question and of its low-level keywords,
-    which name what a follow-up only points at, weighted by rarity in the context and by the rank
-    of their chunk. Where no chunk says anything, descriptions of relations and entities are
-    quoted; where nothing speaks of what the keywords name, nothing is. A heading counts for the
-    sentence under it. The last line says that no model wrote the answer.
+    Sentences are scored by the terms of the question and of its low-level keywords (which name what
+    a follow-up question only refers to), weighted by their rarity in the context and by the rank of
+    the chunk. A heading counts for the sentence under it. If no chunk contains any of the terms,
+    descriptions of relations and entities are quoted; if nothing speaks of what the keywords name,
+    nothing is. The last line says that no model wrote the answer.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -56,7 +56,7 @@ def select_answer(question: str, context: Context, *, language: Language) -> str
     """The answer as text, in the question's language."""
     spoken = written_in(question, language)
     best = _best(question, context.keywords, context)
-    if not best and context.keywords == Keywords():  # the mode looks for none
+    if not best and context.keywords == Keywords():  # this mode finds none
         best = _best(question, find_keywords(question, language=language), context)
     if not best:
         return _NOTHING[spoken]
@@ -69,7 +69,7 @@ def select_answer(question: str, context: Context, *, language: Language) -> str
 
 @dataclass(frozen=True, slots=True)
 class _Quote:
-    """A sentence with the number it is cited by; `rank` is its item's place, from 0."""
+    """A sentence and the number it is cited by; `rank` is its item's rank, from 0."""
 
     number: int
     rank: int
@@ -120,12 +120,12 @@ def _lines(text: str) -> Iterator[str]:
 
 
 _CODE_OR_MARK = re.compile(rf"`[^`]*`| ?{MARKER.pattern}")
-_NOTE_NUMBERS = range(1, 1000)  # beyond are places counted from 0, years and the like
-_WORD_JOINER = "\u2060"  # has no width
+_NOTE_NUMBERS = range(1, 1000)  # other numbers in brackets are indices from 0, years and the like
+_WORD_JOINER = "\u2060"  # an invisible character
 
 
 def _on_one_line(sentence: str) -> str:
-    """The sentence without tags and footnote marks; nothing in it reads as a citation."""
+    """The sentence without tags and footnote marks; nothing left in it looks like a citation."""
     line = " ".join(TAG.sub(" ", sentence).split())
     line = _CODE_OR_MARK.sub(_without_note, line).strip()
     line = line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"
@@ -133,7 +133,7 @@ def _on_one_line(sentence: str) -> str:
 
 
 def _without_note(found: re.Match[str]) -> str:
-    """Nothing in place of a footnote mark; code, and what else stands in brackets, as it is."""
+    """The replacement of a bracket: nothing for a footnote mark, otherwise the text itself."""
     if found["numbers"] is None:
         return found[0]
     numbers = map(int, re.findall(r"\d+", found["numbers"]))
@@ -141,7 +141,7 @@ def _without_note(found: re.Match[str]) -> str:
 
 
 def _distinct(quotes: Iterable[_Quote]) -> list[_Quote]:
-    """The quotes without repetitions (chunks overlap), the best ranked kept."""
+    """The quotes without repetitions (chunks overlap), keeping the best ranked."""
     kept: dict[str, _Quote] = {}
     for quote in quotes:
         kept.setdefault(quote.text.casefold(), quote)
@@ -149,7 +149,7 @@ def _distinct(quotes: Iterable[_Quote]) -> list[_Quote]:
 
 
 def _with_characters(quotes: Sequence[_Quote], words: frozenset[str]) -> Sequence[_Quote]:
-    """The quotes, the words whose every character they hold among their terms."""
+    """The quotes with those words added to their terms of which they contain every character."""
     if not words:
         return quotes
     return [
@@ -162,7 +162,7 @@ def _with_characters(quotes: Sequence[_Quote], words: frozenset[str]) -> Sequenc
 
 
 def _best(question: str, keywords: Keywords, context: Context) -> list[_Quote]:
-    """The best quotes of the chunks, or else of the facts, or else by the characters of keywords."""
+    """The best quotes of chunks, or else of facts, or else by the characters of keywords."""
     low, high = keywords.low_level, keywords.high_level
     lone = frozenset(filter(is_lone, (*low, *high)))
     asked = _terms(question).union(lone, *map(_terms, low))
@@ -190,7 +190,7 @@ def _speak_of(
 
 
 def _select(asked: frozenset[str], quotes: Sequence[_Quote]) -> list[_Quote]:
-    """The best quotes, best first; each next one is worth what it adds to those before."""
+    """The best quotes, best first; each is valued by the terms that earlier ones lack."""
     counts = Counter(term for quote in quotes for term in quote.terms & asked)
     rarity = {term: math.log(1 + len(quotes) / count) for term, count in counts.items()}
     left = [quote for quote in quotes if quote.terms & asked]
@@ -219,7 +219,7 @@ def _score(
 
 
 def _terms(text: str) -> frozenset[str]:
-    """The telling terms of a text; all of them where none is telling."""
+    """The terms of a text except function words; all of them if there are no others."""
     terms = frozenset(map(_stem, search_terms(text)))
     return terms - _SILENT or terms
 

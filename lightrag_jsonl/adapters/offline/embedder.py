@@ -1,4 +1,4 @@
-"""Vectors of texts by hashing their words and pieces of words: no model, no vocabulary."""
+"""Vectors of texts by hashing words and parts of words: no model, no vocabulary."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from lightrag_jsonl.text import has_cjk, sanitize, search_terms
 Features: TypeAlias = tuple[list[int], list[float]]  # slots, and the weights added to them
 
 VERSION = 1
-_FAINT = 0.1  # weight of function words: they tell texts apart, but hardly
-_PIECES = 0.5  # weight of all n-grams of a word together, beside the word itself
-_LONE_CHARACTER = 0.25  # weight of one CJK character beside a bigram
+_FAINT = 0.1  # weight of function words, which hardly distinguish texts
+_PIECES = 0.5  # weight of all n-grams of a word together, where the word itself has 1
+_LONE_CHARACTER = 0.25  # weight of one CJK character, where a bigram has 1
 _PIECE_SIZES = (3, 4, 5)
-_LOUDNESS = 2.0  # of names, in scripts that write names with a capital
+_LOUDNESS = 2.0  # weight of names, in scripts that capitalize names
 _LOUD = re.compile(r"[A-ZÀ-ÞΑ-ΩА-Я][^\W_]*(?:['’][^\W_]+)*")
 _NOTHING = 1e-9
-_LONGEST_WORD = 40  # characters; beyond it a "word" is an address or a blob
+_LONGEST_WORD = 40  # characters; longer "words" are addresses or encoded data
 
 
 class HashEmbedder:
     """Embedder by signed feature hashing (Weinberger et al., 2009) of words and n-grams.
 
-    Spaced scripts give words and their 3- to 5-grams (as fastText takes them, with the word's
-    boundaries), CJK gives characters and bigrams. Counts are damped (1 + ln) and function words
-    nearly silent; capitalized words count double. The hash is CRC-32, so vectors are the same on every machine.
+    Scripts with spaces give words and their 3- to 5-grams (with word boundaries, as in fastText),
+    CJK gives characters and bigrams. Counts are damped (1 + ln), function words nearly ignored, and
+    capitalized words count double. The hash is CRC-32, so vectors are the same on every machine.
     """
 
     lexical = True
@@ -48,7 +48,7 @@ class HashEmbedder:
 
     @property
     def name(self) -> str:
-        """Its dimensions and the version of its hashing."""
+        """Includes the dimensions and the version of the hashing."""
         return f"hash-{self._dim}-{VERSION}"
 
     @property
@@ -57,12 +57,12 @@ class HashEmbedder:
         return self._dim
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
-        """float32, shape (len(texts), dim), rows of unit length; `kind` makes no difference."""
+        """float32, shape (len(texts), dim), rows of unit length; `kind` is ignored."""
         return await asyncio.to_thread(hash_vectors, texts, dim=self._dim)
 
 
 def hash_vectors(texts: Sequence[str], *, dim: int) -> Vectors:
-    """One unit vector a text; a text without letters or digits gets the first axis."""
+    """One unit vector for each text; a text without letters or digits gets the first axis."""
     known: dict[tuple[str, bool], Features] = {}
     vectors = np.zeros((len(texts), dim), dtype=np.float32)
     for row, text in enumerate(texts):
@@ -97,9 +97,9 @@ def _sum_of_features(
 
 
 def _terms(text: str) -> Iterator[tuple[str, bool]]:
-    """Words, bigrams and single CJK characters, each with whether the text makes it stand out.
+    """Words, bigrams and single CJK characters, each with whether the text emphasizes it.
 
-    A text without any of these gives its visible characters.
+    A text without any gives its visible characters.
     """
     standing_out = {term for word in _LOUD.findall(text) for term in search_terms(word)}
     terms = search_terms(text)
@@ -129,7 +129,7 @@ def _features(term: str, loud: bool, *, dim: int) -> Features:
 
 
 def _pieces(word: str) -> list[str]:
-    """The n-grams of a word written between its boundaries."""
+    """The n-grams of a word, including its boundaries."""
     return [word[at : at + size] for size in _PIECE_SIZES for at in range(len(word) - size + 1)]
 
 

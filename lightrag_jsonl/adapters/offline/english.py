@@ -53,7 +53,7 @@ def read_english(text: str, *, quick: bool = False) -> tuple[Sentence, ...]:
 def _common_nouns(
     text: str, rows: Sequence[Sequence[Token]], drafts: Sequence[Sequence[Phrase]]
 ) -> list[list[Phrase]]:
-    """Noun phrases worth a node: of two words or more, or repeated; the best of the text only."""
+    """Noun phrases worth a node: of two words or more, or repeated; only the best of the text."""
     found = [
         [_noun_phrase(text, run) for run in _noun_runs(row, draft)]
         for row, draft in zip(rows, drafts, strict=True)
@@ -104,7 +104,7 @@ def _noun_phrase(text: str, run: Sequence[Token]) -> Phrase:
 
 
 def _content(row: Sequence[Token]) -> Iterator[tuple[int, str]]:
-    """Verbs and nouns of a sentence with their positions: what relations are about."""
+    """Verbs and nouns of a sentence with their positions, which say what relations are about."""
     for token in row:
         telling = token.tag.startswith(("VB", "NN")) and not token.tag.startswith("NNP")
         weak = token.low in tables.STOP_WORDS or token.low in tables.WEAK_NOUNS

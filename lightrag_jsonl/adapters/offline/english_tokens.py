@@ -29,9 +29,9 @@ _OPENERS = frozenset("\"'“‘([{:;—–-_*•|…!?.>")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word or mark with its place, its part of speech, and whether a capital is due there.
+    """A word or mark with its place, its part of speech, and whether a capital is expected there.
 
-    `common` tells that the lexicon knows the word, written small, as a noun.
+    `common` means that the lexicon has the word, in lower case, as a noun.
     """
 
     start: int
@@ -45,14 +45,14 @@ class Token:
 
     @property
     def capital(self) -> bool:
-        """Whether it is a word written like a name: with a capital, and not as "It's" is."""
+        """Whether it is capitalized like a name, unlike "It's"."""
         if self.kind not in ("word", "name") or not any(char.isupper() for char in self.text):
             return False
         return "'" not in self.low or self.low.partition("'")[0] not in tables.STOP_WORDS
 
 
 class Tagger(Protocol):
-    """Tells the parts of speech of a sentence's words; `lexicon` has the usual one of each word."""
+    """Finds the parts of speech of words; `lexicon` has the usual one of each word."""
 
     lexicon: Mapping[str, str]
 
@@ -61,20 +61,20 @@ class Tagger(Protocol):
         ...
 
 
-_loading = threading.Lock()  # the lexicon fills in place, and a half-filled one tags wrongly
+_loading = threading.Lock()  # the lexicon is filled in place; half-filled it would tag wrongly
 
 
 class LexiconTagger:
-    """TextBlob's lexicon alone, read as a file, with a guess by form for words it does not have.
+    """A tagger from TextBlob's lexicon file alone, which guesses the tags of unknown words by their form.
 
-    For questions, which are too short for a tagger to be worth its start.
+    It is for questions, which are too short to justify loading the real tagger.
     """
 
     def __init__(self) -> None:
         self.lexicon = _lexicon()
 
     def find_tags(self, words: list[str]) -> Iterable[tuple[str, str | None]]:
-        """Each word with its usual part of speech, whatever stands around it."""
+        """Each word with its usual part of speech, whatever its context."""
         return [(word, self._tag(word)) for word in words]
 
     def _tag(self, word: str) -> str:
@@ -99,8 +99,10 @@ _FORMS = tuple(
 
 @cache
 def _parser() -> Any:
-    """The parser of `textblob.en`, a tagger, made from its own file: importing the package around
-    it brings NLTK and scikit-learn with it, which takes seconds and is of no use here.
+    """The parser (a tagger) of `textblob.en`, loaded from its file alone.
+
+    Importing its package would import NLTK and scikit-learn, which takes seconds and is of no use
+    here.
     """
     home = _textblob()
     spec = spec_from_file_location("textblob_text", home / "_text.py")
@@ -110,7 +112,9 @@ def _parser() -> Any:
         return parser
     pattern = module_from_spec(spec)
     spec.loader.exec_module(pattern)
-    lines = (home / LEXICON).read_text(encoding="utf-8").split("\n")  # a file it would leave open
+    lines = (
+        (home / LEXICON).read_text(encoding="utf-8").split("\n")
+    )  # TextBlob would leave the file open
     lexicon = pattern.Lexicon(path=iter(lines), language="en")
     return pattern.Parser(lexicon=lexicon, default=("NN", "NNP", "CD"), language="en")
 
@@ -128,12 +132,12 @@ def _lexicon() -> Mapping[str, str]:
 
 
 def the_tagger(*, quick: bool = False) -> Tagger:
-    """TextBlob's pattern tagger, its lexicon read; `quick` takes the lexicon alone."""
+    """TextBlob's pattern tagger, with its lexicon loaded; `quick` uses the lexicon alone."""
     if quick:
         return LexiconTagger()
     with _loading:
         parser: Tagger = _parser()
-        parser.lexicon.get("the")  # it is read lazily, and not safely so, by the first who looks
+        parser.lexicon.get("the")  # it is loaded by the first lookup, which is not thread-safe
     return parser
 
 
@@ -156,7 +160,7 @@ def tokenized(text: str, start: int, end: int, tagger: Tagger) -> list[Token]:
 
 
 def capitalized_inside(rows: Iterable[Sequence[Token]]) -> Counter[str]:
-    """Words written with a capital where none is due; their lower-case uses are counted off."""
+    """Words capitalized where that is not required, less their uses in lower case."""
     seen: Counter[str] = Counter()
     for row in rows:
         if shouted(row):
@@ -168,6 +172,6 @@ def capitalized_inside(rows: Iterable[Sequence[Token]]) -> Counter[str]:
 
 
 def shouted(row: Sequence[Token]) -> bool:
-    """A heading in capitals, or one With Every Word Capitalized, tells nothing by its capitals."""
+    """Whether capitals mean nothing: in a heading in capitals, or one With Every Word Capitalized."""
     words = [token for token in row if token.kind == "word" and len(token.text) > 3]
     return len(words) > 1 and all(token.text.isupper() for token in words)

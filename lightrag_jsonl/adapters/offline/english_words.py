@@ -13,7 +13,7 @@ def words(listed: str) -> frozenset[str]:
 
 
 def by_word(listed: Mapping[Sort, str]) -> Mapping[str, Sort]:
-    """The sort of each word of a table that lists words by sort."""
+    """The sort of each word, from a table that lists words by sort."""
     return {word: sort for sort, row in listed.items() for word in row.split()}
 
 
@@ -119,7 +119,7 @@ SPEECH = words(
 )
 
 
-# The sort that the last word of a name shows, or the noun after "X is a …".
+# The sort of a name by its last word, or by the noun after "X is a …".
 HEADS: Mapping[str, Sort] = by_word(
     {
         "person": """actor actress singer writer author novelist poet politician footballer player director

@@ -1,4 +1,4 @@
-"""What a question is about, by language rules: its names, and its themes."""
+"""Finds the names and themes of a question by language rules."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from lightrag_jsonl.types import Keywords, Language, Message
 
 
 class OfflineKeywords:
-    """KeywordExtractor without a model: names and noun phrases are low-level, other words high.
+    """A `KeywordExtractor` without a model: names and noun phrases are low-level, other words high-level.
 
-    A question that speaks of "he", "it" or 他 also takes the names of the user's last turn.
+    A question with "he", "it" or 他 also gets the names in the user's previous turn.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -66,7 +66,7 @@ def _within(word: str, names: Iterable[str]) -> bool:
 _QUESTION_WORDS = (
     english_words.QUESTION_WORDS | english_words.STOP_WORDS | chinese_words.QUESTION_WORDS
 )
-_LEANING = re.compile(  # what only an earlier turn can tell
+_LEANING = re.compile(  # words whose meaning depends on an earlier turn
     r"\b(?:he|she|it|they|him|her|them|his|its|their|theirs|this|that|these|those)\b"
     r"|[他她它]|其(?!他|它|中|实|余)|这|那|此人|前者|后者",
     re.IGNORECASE,
@@ -87,7 +87,7 @@ _PIECE = re.compile(r"\d+(?:[.．]\d+)+|[^\W_]+(?:['’-][^\W_]+)*")  # a decima
 
 
 def _leftovers(question: str) -> Iterator[str]:
-    """What remains of a question that names nothing, function and question words taken out."""
+    """The words of a question that names nothing, without function and question words."""
     for piece in _PIECE.findall(question):
         if has_cjk(piece) and written_in(piece, "zh") == "zh":
             yield from (part for part in _EDGES.split(piece) if len(part) > 1 or is_lone(part))

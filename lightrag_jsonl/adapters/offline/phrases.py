@@ -1,4 +1,4 @@
-"""What a language reader finds in a text: sentences, the phrases that name things, their words."""
+"""What a language reader finds: sentences, the phrases that name things, and content words."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Sort: TypeAlias = Literal[
     "quantity",
 ]
 HEADING = re.compile(r"#{1,6}\s")  # of Markdown, at the beginning of a sentence
-TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")  # of markup, which is not what a text says
+TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")  # markup, which is not part of the content
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A stretch of the text that names something: a proper name, or a common noun phrase.
+    """A part of the text that names something: a proper name, or a common noun phrase.
 
-    `name` is a spelling that occurs in the text (a later "Smith" may carry "Lester Smith").
-    `sure` tells a sort that the text shows from one that is only the default.
+    `name` is a spelling that occurs in the text (a later "Smith" may have "Lester Smith"). `sure`
+    means that the text shows the sort; otherwise it is only the default.
     """
 
     start: int
@@ -41,9 +41,9 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence: its span, its phrases in order, its content words with their positions.
+    """One sentence: its span, its phrases in order, and its content words with their positions.
 
-    `topic` is the name that a pronoun at its beginning stands for, if any.
+    `topic` is the name that a pronoun at its beginning refers to, if there is one.
     """
 
     start: int
