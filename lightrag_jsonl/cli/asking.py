@@ -1,4 +1,4 @@
-"""`query` and `retrieve`: questions to an index."""
+"""`query` and `retrieve`: ask questions of an index."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 DESCRIPTION_COLUMNS = 100
 CONDITION = re.compile(r"(?P<key>[^=<>!]+?)\s*(?P<sign>>=|<=|!=|=|>|<)\s*(?P<value>.*)", re.DOTALL)
 EQUAL = "="
-LISTED = frozenset({EQUAL, "!="})  # given again, they name a further value
+LISTED = frozenset({EQUAL, "!="})  # may be repeated for a key: each adds a value
 SIGNS = {">=": "$gte", "<=": "$lte", "!=": "$ne", ">": "$gt", "<": "$lt"}
-PLAIN = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false")  # a database's numbers
-COLUMNS = frozenset({"id", "title", "source", "date"})  # these are texts, whatever they look like
-COUNT = click.IntRange(min=0, max=1_000_000)  # room is made for as many as are asked for
+PLAIN = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false")  # fits SQLite's numbers
+COLUMNS = frozenset({"id", "title", "source", "date"})  # always text, also of a number's form
+COUNT = click.IntRange(min=0, max=1_000_000)  # limited, since memory for so many is reserved
 ROLES = ("system", "user", "assistant")
 
 
@@ -53,7 +53,7 @@ def _history(
     try:
         turns = json.loads(value.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{value} is no JSON: {error}") from error
+        raise ConfigError(f"{value} is not JSON: {error}") from error
     with contextlib.suppress(TypeError, KeyError):
         messages = tuple(Message(turn["role"], turn["content"]) for turn in turns)
         if all(one.role in ROLES and isinstance(one.content, str) for one in messages):
@@ -70,25 +70,25 @@ def _where(
     for condition in value:
         match = CONDITION.fullmatch(condition)
         if match is None:
-            raise click.BadParameter(f"{condition!r} is no KEY=VALUE")
+            raise click.BadParameter(f"{condition!r} is not KEY=VALUE")
         key, sign = match["key"].strip(), match["sign"]
         known = asked.setdefault(key, {})
         repeated = sign in known and sign not in LISTED
         if repeated or (known and (sign == EQUAL) != (EQUAL in known)):
             raise click.BadParameter(
-                f"{condition!r} does not go with what {key!r} was to be before"
+                f"{condition!r} does not go with an earlier condition on {key!r}"
             )
         known.setdefault(sign, []).extend(_choices(key, match["value"]))
     return {key: _wanted(known) for key, known in asked.items()}
 
 
 def _wanted(choices: Mapping[str, list[Json]]) -> Json:
-    """What `QueryParam.where` wants of a field, from the values by sign."""
+    """The condition on one field in the form of `QueryParam.where`, from its values by sign."""
     return choices.get(EQUAL) or {SIGNS[sign]: values for sign, values in choices.items()}
 
 
 def _choices(key: str, text: str) -> list[Json]:
-    """What a value may be in the metadata: "2024" is the number or the text."""
+    """The forms a value may have in the metadata: "2024" may be a number or a text."""
     return [json.loads(text), text] if key not in COLUMNS and PLAIN.fullmatch(text) else [text]
 
 
@@ -97,14 +97,14 @@ QUESTION_OPTIONS = (
     number_option("--top-k", type=COUNT, help="Entities and relations to look up (default 40)."),
     number_option("--chunk-top-k", type=COUNT, help="Chunks to look up (default 20)."),
     number_option(
-        "--max-tokens", "max_total_tokens", help="Tokens that the context may have (default 30000)."
+        "--max-tokens", "max_total_tokens", help="Most tokens in the context (default 30000)."
     ),
     click.option(
         "--where",
         multiple=True,
         callback=_where,
         metavar="KEY=VALUE",
-        help="Only documents with this id, title, source, date or other fact; repeat it for more. "
+        help="Only documents with this id, title, source, date or other metadata; may be repeated. "
         "Also KEY>=VALUE, <=, >, < and !=; KEY=… twice means either, KEY!=… twice neither.",
     ),
     click.option(
@@ -113,7 +113,7 @@ QUESTION_OPTIONS = (
         type=FILE,
         callback=_history,
         metavar="FILE",
-        help='The conversation before: JSON, a list of {"role", "content"}.',
+        help='The conversation so far: JSON, a list of {"role", "content"}.',
     ),
 )
 
@@ -122,7 +122,7 @@ QUESTION_OPTIONS = (
 @click.argument("question", nargs=-1)
 @models
 @with_options(QUESTION_OPTIONS)
-@click.option("--response-type", metavar="TEXT", help='The form, such as "One Paragraph".')
+@click.option("--response-type", metavar="TEXT", help='Its form, such as "One Paragraph".')
 @click.option("--user-prompt", metavar="TEXT", help="A further instruction for the answer.")
 @click.option(
     "--stream/--no-stream",
@@ -132,7 +132,7 @@ QUESTION_OPTIONS = (
 @click.option(
     "--explain",
     is_flag=True,
-    help="Have the model choose the facts and say why; tell it on stderr as it happens.",
+    help="Have the model choose the facts and say why; print each step to stderr as it happens.",
 )
 @as_json
 def query(
@@ -143,10 +143,10 @@ def query(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Answer a QUESTION, with the places that it rests on.
+    """Answer a QUESTION, and show where the answer comes from.
 
-    No QUESTION, or -, means stdin. Without --llm the answer is put together from sentences of
-    the texts.
+    Without a QUESTION, or with -, it is read from stdin. Without --llm the answer is put
+    together from sentences of the texts.
 
     \b
     Examples:
@@ -156,10 +156,10 @@ def query(
       echo "乔峰的身世是什么？" | lightrag-jsonl query -w kb
     """
     if given["mode"] == "bypass" and setup.llm in (None, NO_MODEL):
-        raise click.UsageError("--mode bypass asks a model alone: name one with --llm")
+        raise click.UsageError("--mode bypass asks only a model: name one with --llm")
     if stream and as_json:
         raise click.UsageError(
-            "--json prints the answer once it is whole: it goes with no --stream"
+            "--json prints the answer once it is complete: it cannot be used with --stream"
         )
     text, param = _question(question), _param(given)
     if stream is None:
@@ -183,7 +183,7 @@ def query(
 @click.argument("question", nargs=-1)
 @models
 @with_options(QUESTION_OPTIONS)
-@click.option("--prompt", is_flag=True, help="Print the text that a model would read.")
+@click.option("--prompt", is_flag=True, help="Print the context as a model would read it.")
 @as_json
 def retrieve(
     setup: Setup, question: tuple[str, ...], prompt: bool, as_json: bool, **given: Any
@@ -237,16 +237,16 @@ def _stream(pieces: Stream) -> Answer:
 
 
 def _tell_faults(answer: Answer) -> None:
-    """Numbers that lead nowhere look like sources, too, and the part of an answer like the whole."""
+    """Point out invented citations and a truncated answer, which cannot be seen in the text."""
     if answer.truncated:
-        say("note: the answer is not whole: the model reached its token limit", err=True)
+        say("note: the answer is not complete: the model reached its token limit", err=True)
     if answer.invented:
         numbers = ", ".join(f"[{number}]" for number in answer.invented)
         say(f"note: {numbers} in the answer: no such source was shown to the model", err=True)
 
 
 def _tell_why_nothing(rag: LightRAG, context: Context, param: QueryParam) -> None:
-    """Where nothing was found because nothing could be, say so on stderr."""
+    """If nothing was found because nothing could be found, say why on stderr."""
     if not context.empty or param.mode == "bypass":
         return
     documents = rag.documents()
@@ -263,7 +263,7 @@ def _tell_why_nothing(rag: LightRAG, context: Context, param: QueryParam) -> Non
             err=True,
         )
     elif param.where:
-        say("note: only documents that meet --where were looked at", err=True)
+        say("note: only documents that match --where were searched", err=True)
 
 
 def _sources(answer: Answer) -> str:
@@ -291,7 +291,7 @@ def _show(context: Context) -> None:
     if context.empty:
         say("nothing was found")
     say(
-        f"{context.tokens:,} tokens; left out for want of room: {dropped.entities} entities, "
+        f"{context.tokens:,} tokens; left out for lack of room: {dropped.entities} entities, "
         f"{dropped.relations} relations, {dropped.chunks} chunks"
     )
 

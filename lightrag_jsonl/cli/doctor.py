@@ -1,4 +1,4 @@
-"""`doctor`: what is installed, what will be used, and whether the folder is sound."""
+"""`doctor`: what is installed, what will be used, and whether the index is sound."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ KEY = "OPENAI_API_KEY"
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What `doctor` found; packages that are missing have no version.
+    """What `doctor` found; the version of a missing package is None.
 
-    An endpoint is "" where none was named: OPENAI_BASE_URL's, or OpenAI's own.
+    An endpoint is "" if none was named; then OPENAI_BASE_URL counts, or else OpenAI's own.
     """
 
     version: str
@@ -77,10 +77,10 @@ class Diagnosis:
 def doctor(setup: Setup, repair: bool) -> Reply:
     """Show what will be used, and check the index.
 
-    Exit 1 where there is a problem. The check reads the whole index: every reference, every
-    count, the full text, and the graph against the records it was merged from. --repair merges
-    the graph anew and rebuilds full text and vectors; the texts and what was read from them
-    stay, no model is asked.
+    Exit 1 if there is a problem. The check reads the whole index: every reference, every
+    count, the full-text index, and the graph against the records it was merged from. --repair
+    merges the graph again and rebuilds the full-text index and the vectors; the texts and what
+    was read from them stay as they are, and no model is asked.
     """
     trust.named(setup.base_url, setup.embedder_base_url)
     found = diagnose(setup, repair=repair)
@@ -88,7 +88,7 @@ def doctor(setup: Setup, repair: bool) -> Reply:
 
 
 def diagnose(setup: Setup, *, repair: bool = False) -> Diagnosis:
-    """Look at everything; what cannot be opened is a problem like the others."""
+    """Check everything; an index that cannot be opened is reported as a problem, too."""
     import platform
     import sqlite3
 
@@ -129,7 +129,7 @@ def diagnose(setup: Setup, *, repair: bool = False) -> Diagnosis:
 
 
 def check_sources(working_dir: Path) -> None:
-    """`CorruptError` where the folder's index has lost what nothing else tells."""
+    """Raise `CorruptError` if the index has lost data that cannot be rebuilt from the rest."""
     from lightrag_jsonl.storage import values
     from lightrag_jsonl.storage.database import Database
 
@@ -139,7 +139,7 @@ def check_sources(working_dir: Path) -> None:
 
 
 def check_index(working_dir: Path) -> list[str]:
-    """All problems of a folder's index; none where there is no index."""
+    """All problems of a folder's index; none if there is no index."""
     from lightrag_jsonl.indexing.checking import fold_problems, id_problems
     from lightrag_jsonl.storage.checks import problems
     from lightrag_jsonl.storage.database import Database
@@ -176,7 +176,7 @@ def _version_of(package: str) -> str | None:
 
 
 def _embedder_name(setup: Setup, known: Mapping[str, str]) -> str:
-    """The embedder that a command would use, or the recorded one where a program brought it."""
+    """The embedder a command would use; the recorded one if a program, not the CLI, chose it."""
     if setup.embedder is None and "cli.embedder" not in known and "embedder" in known:
         return known["embedder"]
     return make_embedder(embedder_spec(setup, known), embedder_url(setup, known)).name

@@ -1,4 +1,4 @@
-"""`eval`: does retrieval find what supports the answers, and does the graph pay on this corpus?"""
+"""`eval`: does retrieval find the supporting passages, and does the graph help on this corpus?"""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from lightrag_jsonl.evaluation import EvalQuestion, GraphHealth, Lookup, Row
     from lightrag_jsonl.sync import LightRAG
 
-ASKABLE = tuple(mode for mode in MODES if mode not in ("bypass", "naive"))  # naive is always there
-FEW = 20  # questions: below, an average says little
+ASKABLE = tuple(mode for mode in MODES if mode not in ("bypass", "naive"))  # naive always runs
+FEW = 20  # with fewer questions, an average says little
 
 
 @click.command("eval")
 @click.argument("questions", type=FILE, required=False)
 @number_option(
     "--generate",
-    help="Make N questions over two chunks each from the graph itself; no model is needed.",
+    help="Make N questions from the graph, each over two chunks; no model is needed.",
 )
 @click.option(
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the generated questions to a file, to look at and to ask again.",
+    help="Write the questions to a file, to look at and to ask again.",
 )
 @click.option(
     "-m",
@@ -41,20 +41,20 @@ FEW = 20  # questions: below, an average says little
     "modes",
     multiple=True,
     type=click.Choice(["naive", *ASKABLE]),
-    help="A mode to try beside naive; may be repeated. All of them where none is named.",
+    help="A mode to try besides naive; may be repeated (default: all).",
 )
 @number_option(
     "--budget",
     default=4_000,
     show_default=True,
-    help="Tokens of the best chunks in which the answer is looked for.",
+    help="How many tokens of the best chunks are searched for the answer.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="For choosing and resampling.",
+    help="The seed for generating questions and for resampling.",
 )
 @models
 @as_json
@@ -71,8 +71,8 @@ def evaluate(
     """Measure how well each mode finds what supports the answers.
 
     The QUESTIONS are a JSONL file. A line is {"question": …, "supporting": [ids of documents or
-    chunks], "answer": …}. "dense" and "bm25" are the chunks' vectors and words alone, without a
-    graph.
+    chunks], "answer": …}. "dense" and "bm25" rank chunks by their vectors or words alone,
+    without the graph.
 
     \b
     Examples:
@@ -82,7 +82,7 @@ def evaluate(
     from lightrag_jsonl import evaluation
 
     if (questions is None) == (generate is None):
-        raise click.UsageError("give a file of QUESTIONS or --generate N, one of the two")
+        raise click.UsageError("give either a file of QUESTIONS or --generate N")
     with asking(setup) as rag, evaluation.Lookup(setup.working_dir) as lookup:
         if questions is not None:
             asked = evaluation.read_questions(questions)
@@ -124,11 +124,11 @@ def _tell(questions: Sequence[EvalQuestion], rows: Sequence[Row], health: GraphH
     from lightrag_jsonl.evaluation import report
 
     if not questions:
-        say("the graph has no two steps that lie in two chunks: nothing to ask")
+        say("the graph has no two linked relations in two chunks: nothing to ask")
     else:
         say(f"{counted(len(questions), 'question')}; in percent, ± half of the 95% interval")
         say(table(report.cells(rows), report.header(rows)))
     if 0 < len(questions) < FEW:
-        say("so few questions say little about the next one", err=True)
+        say("with so few questions, these averages say little", err=True)
     say()
     say(table(report.health_rows(health)))

@@ -1,4 +1,4 @@
-"""`explain`: how answers came about, and `query --explain`, which tells it as it happens."""
+"""`explain`: how answers came about; and `query --explain`, which shows it as it happens."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.group()
 def explain() -> None:
-    """Look at how answers came about, and at their sources.
+    """Show how answers came about, and their sources.
 
     What was found, what was chosen and why, and where the texts say so. Every query leaves a
-    trace; an id may be shortened while it stays unambiguous. `query --explain` tells the same
-    while it happens.
+    trace; its id may be shortened as long as it stays unambiguous. `query --explain` shows the
+    same as it happens.
     """
 
 
@@ -45,7 +45,7 @@ def explain() -> None:
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @replying
 def list_(setup: Setup, limit: int) -> Reply:
-    """List the newest queries: id, how it went, when, mode and question.
+    """List the newest queries: id, status, time, mode and question.
 
     A query is complete, failed, or incomplete: still running, or killed before its end.
     """
@@ -59,12 +59,13 @@ def list_(setup: Setup, limit: int) -> Reply:
 @explain.command()
 @click.argument("id", required=False)
 @folder
-@click.option("--html", type=FILE, metavar="FILE", help="Write a page with a drawing to FILE.")
+@click.option("--html", type=FILE, metavar="FILE", help="Write a web page to FILE.")
 @replying
 def show(setup: Setup, id: str | None, html: Path | None) -> Reply:
     """Show how the answer ID came about, or write it as a web page.
 
-    Without an ID it is the newest query. The page stands alone: it needs no network, and a click on a citation opens its passage.
+    Without an ID, this is about the newest query. The page is self-contained: it needs no
+    network, and a click on a citation opens its passage.
 
     \b
     Example:
@@ -92,7 +93,7 @@ def show(setup: Setup, id: str | None, html: Path | None) -> Reply:
 def edge(setup: Setup, subject: str, predicate: str, object: str) -> Reply:
     """Show where the edge SUBJECT PREDICATE OBJECT was read, and which queries chose it.
 
-    Any spelling of the ends will do, and any keyword of the predicate.
+    SUBJECT and OBJECT may be spelled in any way; PREDICATE may be any keyword of the edge.
 
     \b
     Example:
@@ -122,14 +123,16 @@ def edge(setup: Setup, subject: str, predicate: str, object: str) -> Reply:
     help="1.2 has triple terms <<( s p o )>>, star the older << s p o >>, 1.1 rdf:Statement nodes. "
     "Default 1.2; for jsonld 1.1, the only one it can carry.",
 )
-@click.option("--with-source", is_flag=True, help="Also the chain to chunks, pages and documents.")
+@click.option("--with-source", is_flag=True, help="Add the chain to chunks, pages and documents.")
 @click.option(
-    "--entity-base", metavar="URI", help="What URIs of entities begin with (default urn:entity:)."
+    "--entity-base", metavar="URI", help="The prefix of entities' URIs (default urn:entity:)."
 )
 @click.option(
-    "--predicate-base", metavar="URI", help="And those of predicates (default urn:predicate:)."
+    "--predicate-base",
+    metavar="URI",
+    help="The prefix of predicates' URIs (default urn:predicate:).",
 )
-@click.option("-o", "--output", type=FILE, metavar="FILE", help="Write to FILE, not to stdout.")
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="Write to FILE, not stdout.")
 @as_json
 def export(
     setup: Setup,
@@ -142,9 +145,10 @@ def export(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Write the trace ID as RDF (PROV-O), sorted, so that equal traces are equal to the byte.
+    """Write the trace ID as RDF (PROV-O), sorted, so that equal traces give equal bytes.
 
-    Without an ID it is the newest query. Formats other than nquads are written by pyoxigraph: pip install 'pyoxigraph>=0.5'.
+    Without an ID, this is about the newest query. Formats other than nquads are written by
+    pyoxigraph: pip install 'pyoxigraph>=0.5'.
 
     \b
     Example:
@@ -153,7 +157,7 @@ def export(
     form = cast("Format", format_)
     version = cast("Version", rdf or ("1.1" if form == "jsonld" else "1.2"))
     if form == "jsonld" and version != "1.1":
-        raise click.UsageError("JSON-LD cannot carry triple terms: it goes with --rdf 1.1 alone")
+        raise click.UsageError("JSON-LD cannot carry triple terms: it needs --rdf 1.1")
     with looking(setup) as rag:
         if output:
             check_not_of_index(output)
@@ -180,10 +184,10 @@ def export(
 @folder
 @replying
 def verify(setup: Setup, ids: tuple[str, ...]) -> Reply:
-    """Check the traces IDS again, or all of them with all texts; exit 1 where something is wrong.
+    """Check the traces IDS, or else all traces and all texts; exit 1 if something is wrong.
 
-    The chain is complete, every edge has a chunk, every chunk is exactly its slice of its page,
-    every citation points at something that was shown, the answer is stored. No model is asked.
+    The steps are complete, every edge has a chunk, every chunk is an exact slice of its page,
+    every citation is of something that was shown, the answer is stored. No model is asked.
     """
     with looking(setup) as rag:
         problems = rag.verify(*ids)
@@ -206,10 +210,10 @@ def documents(setup: Setup, document: str) -> Reply:
 
 @explain.command()
 @folder
-@number_option("--keep", type=click.IntRange(min=0), required=True, help="The newest N stay.")
+@number_option("--keep", type=click.IntRange(min=0), required=True, help="Keep the newest N.")
 @replying
 def gc(setup: Setup, keep: int) -> Reply:
-    """Forget all but the newest traces."""
+    """Delete all but the newest traces."""
     with looking(setup) as rag:
         gone = rag.forget_traces(keep=keep)
     return Reply({"forgotten": gone}, f"{counted(gone, 'trace')} forgotten")
@@ -219,13 +223,13 @@ def gc(setup: Setup, keep: int) -> Reply:
 
 
 class Live:
-    """Prints each event of a query to stderr once it is stored (a `Listener`)."""
+    """A `Listener` that prints each event of a query to stderr."""
 
     def __init__(self, working_dir: Path) -> None:
         self._working_dir = working_dir
 
     def __call__(self, event: Event) -> None:
-        """Tell one event."""
+        """Print one event; pieces of the answer are left to stdout."""
         from lightrag_jsonl.explain.events import AnswerChunk, End, KeywordsFound, Selection
 
         if isinstance(event, AnswerChunk):
@@ -255,7 +259,7 @@ class Live:
 
 
 def _selection(event: Selection, sources: Sources) -> Iterator[str]:
-    """What was chosen, why, and where it was read."""
+    """Lines on what was chosen, why, and where it was read."""
     if event.edges or not event.chunk_ids:
         yield f"Selected {len(event.edges)} edge(s)"
     for chosen in event.edges:
@@ -276,7 +280,7 @@ def _selection(event: Selection, sources: Sources) -> Iterator[str]:
 
 
 def _told(trace: Trace, sources: Sources) -> Iterator[str]:
-    """A trace in lines."""
+    """The lines that show a trace."""
     from lightrag_jsonl.explain.prov import prov_uri, session_uri
     from lightrag_jsonl.explain.trace import selection_of
 
@@ -299,7 +303,7 @@ def _told(trace: Trace, sources: Sources) -> Iterator[str]:
             yield "    (written for an earlier, similar question)"
         yield from (f"    {line}" for line in trace.answer.split("\n"))
         if trace.truncated:
-            yield "    (not whole: the model reached its token limit)"
+            yield "    (not complete: the model reached its token limit)"
         yield from (f"    {line}" for line in _citations(trace, sources))
     if trace.error:
         yield f"[failed] {one_line(trace.error)}"
@@ -314,7 +318,7 @@ def _citations(trace: Trace, sources: Sources) -> Iterator[str]:
 
 
 def _places(chunk_ids: Iterable[str], sources: Sources) -> list[dict[str, object]]:
-    """Where chunks stand, for programs; a deleted one has no place."""
+    """The places of chunks, for JSON; a deleted chunk has no offsets."""
     found: list[dict[str, object]] = []
     for name in dict.fromkeys(chunk_ids):
         chunk = sources.chunks.get(name)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the `Setup` they add up to."""
+"""Options that several commands share, and the `Setup` made of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EMBEDDERS = "hash, st:NAME_OR_FOLDER or openai:NAME"
 
 
 class _Folder(click.Path):
-    """A folder that may still have to be made; an empty name, which is this one to Python, is none."""
+    """A folder, which need not exist; an empty name, to Python the current folder, is refused."""
 
     def __init__(self) -> None:
         super().__init__(file_okay=False, path_type=Path)
@@ -31,8 +31,8 @@ class _Folder(click.Path):
     def convert(
         self, value: Any, option: click.Parameter | None, context: click.Context | None
     ) -> Any:
-        """The path."""
-        if not str(value).strip():  # as of a variable that is not set
+        """The path; fails for an empty name."""
+        if not str(value).strip():  # for example from an unset shell variable
             self.fail("the name of a folder is empty", option, context)
         return super().convert(value, option, context)
 
@@ -42,7 +42,7 @@ FOLDER = _Folder()
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Which folder, and which models, as they were asked for; `None` means not said."""
+    """The folder and the models as given on the command line; `None` means not given."""
 
     working_dir: Path
     llm: str | None = None
@@ -77,15 +77,15 @@ def _url(context: click.Context, option: click.Parameter, value: str | None) -> 
 
 
 def visible(context: click.Context, option: click.Parameter, value: Names) -> Names:
-    """What an option names, one thing or several, as it is."""
+    """An option's name or names, unchanged; `BadParameter` for one without visible characters."""
     for name in value if isinstance(value, tuple) else (value,):
-        if name is not None and not name_key(name):  # as of a variable that is not set
+        if name is not None and not name_key(name):  # for example from an unset shell variable
             raise click.BadParameter(f"{name!r} has no character that can be seen")
     return value
 
 
 def has_prompts(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """The code of a language, or a folder, for which there are prompts."""
+    """A language's code, or a folder, unchanged; `BadParameter` if it has no prompts."""
     from lightrag_jsonl.prompts.files import prompt_folder
 
     try:
@@ -97,14 +97,14 @@ def has_prompts(context: click.Context, option: click.Parameter, value: str | No
 
 
 def embedder_option(*, required: bool = False) -> Option:
-    """The option --embedder, which `reembed` cannot do without."""
+    """The option --embedder; `reembed` requires it."""
     return click.option(
         "--embedder",
         metavar="SPEC",
         required=required,
         callback=_embedder,
         help=f"{EMBEDDERS}: hashed words (the default), a sentence-transformers model, or one "
-        "behind an endpoint. The index remembers it.",
+        "at an endpoint. The index remembers it.",
     )
 
 
@@ -122,8 +122,8 @@ llm = click.option(
     "--llm",
     metavar="MODEL",
     callback=visible,
-    help="A model behind an OpenAI-compatible endpoint; its key comes from OPENAI_API_KEY. "
-    "Without one (or with `none`) language rules do the work.",
+    help="A model at an OpenAI-compatible endpoint; its key comes from OPENAI_API_KEY. "
+    "Without a model (or with `none`) language rules do the work.",
 )
 base_url = click.option(
     "--base-url",
@@ -135,7 +135,7 @@ embedder_base_url = click.option(
     "--embedder-base-url",
     metavar="URL",
     callback=_url,
-    help="The embedder's endpoint, where it is not that of --base-url.",
+    help="The embedder's endpoint, if it differs from --base-url.",
 )
 language = click.option(
     "-l",
@@ -149,7 +149,7 @@ prompts = click.option(
     "--prompts",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Prompt files that take the place of the packaged ones of the same name.",
+    help="Prompt files that replace packaged ones of the same name.",
 )
 mode = click.option(
     "-m",
@@ -173,17 +173,17 @@ MODEL_OPTIONS = (
 
 
 def models(function: Command) -> Command:
-    """Give a command the options of folder and models, as its first argument, a `Setup`."""
+    """Give a command the options for folder and models, as a `Setup` in its first argument."""
     return _with_setup(function, MODEL_OPTIONS, [field.name for field in fields(Setup)])
 
 
 def folder(function: Command) -> Command:
-    """Give a command the option of the folder alone, as its first argument, a `Setup`."""
+    """Give a command the option for the folder alone, as a `Setup` in its first argument."""
     return _with_setup(function, (working_dir,), ["working_dir"])
 
 
 def with_options(*groups: Sequence[Option]) -> Option:
-    """Give a command groups of options, in their order."""
+    """Give a command these groups of options, in this order."""
 
     def decorate(function: Command) -> Command:
         for option in reversed([one for group in groups for one in group]):
