@@ -1,4 +1,4 @@
-"""A trace as one self-contained web page: question, subgraph, chosen edges, answer, sources."""
+"""A trace as one self-contained web page: question, answer, subgraph, chosen edges, sources."""
 
 from __future__ import annotations
 
