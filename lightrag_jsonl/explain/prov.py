@@ -119,7 +119,7 @@ def keyword_triples(trace_id: str, concepts: Iterable[str]) -> tuple[Triple, ...
 
 
 def retrieval_triples(trace_id: str, mode: Mode, edges: int, chunks: int) -> tuple[Triple, ...]:
-    """Type, label, origin, and the numbers of edges and of chunks, as far as the mode retrieves them."""
+    """Type, label, origin, and the numbers of edges and of chunks, if the mode retrieves them."""
     uri = prov_uri("retrieval", trace_id)
     found = list(entity_triples(uri, "Retrieval", GENERATED, session_uri(trace_id)))
     if mode not in EDGELESS:

@@ -57,8 +57,8 @@ def _chain(trace: Trace, library: Library) -> Iterator[str]:
 
 
 def _missing(trace: Trace) -> list[Stage]:
-    """The needed stages that are not on record: all stages are needed by a complete query, by others
-    only those before the last one they reached.
+    """The needed stages that are not on record: a complete query needs all of them, any other those
+    before the last one it reached.
     """
     needed = _NEEDED if trace.mode != "bypass" else _NEEDED_WITHOUT_SEARCH
     reached = [stage for stage in trace.stages if stage != "end"]

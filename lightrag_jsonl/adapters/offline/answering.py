@@ -1,4 +1,4 @@
-"""Answers made of the best sentences of the context, each with its citation."""
+"""Answers questions by quoting the best sentences of the context, each with its citation."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from lightrag_jsonl.markers import MARKER
 from lightrag_jsonl.text import is_cjk, is_lone, search_terms, sentence_spans
 from lightrag_jsonl.types import Context, Keywords, Language
 
-_MOST = 5  # sentences of an answer
-_LEAST = 2  # sentences taken however weak the second is, if it says anything to the question
-_WEAK = 0.45  # of the best score; weaker sentences are left out
-_RANK_DECAY = 0.08  # what each place in the ranking costs
+_MOST = 5  # sentences in an answer
+_LEAST = 2  # so many sentences are taken even if the second is weak, but shares a term
+_WEAK = 0.45  # times the best score: sentences with less are left out
+_RANK_DECAY = 0.08  # lowers a sentence's score with each place of its item in the ranking
 _LONGEST = 400  # characters of one quoted sentence
 
 _CLOSING: Mapping[Language, str] = {
@@ -34,12 +34,12 @@ _NOTHING: Mapping[Language, str] = {
 
 
 class ExtractiveAnswerer:
-    """Answerer without a model: quotes 2 to 5 sentences (fewer where fewer fit), each with `[n]`.
+    """Answerer without a model: quotes 2 to 5 sentences (fewer if fewer match), each with `[n]`.
 
-    Sentences are scored by the terms they hold of the question and of its low-level keywords,
-    which name what a follow-up only points at, weighted by rarity in the context and by the rank
-    of their chunk. Where no chunk says anything, descriptions of relations and entities are
-    quoted. The last line says that no model wrote the answer.
+    A sentence is scored by the terms it shares with the question and with its low-level keywords
+    (which resolve the pronouns of a follow-up question), weighted by rarity in the context, and by
+    the rank of its chunk. If no chunk matches, descriptions of relations and entities are quoted.
+    The last line says that no model wrote the answer.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -54,7 +54,7 @@ def select_answer(question: str, context: Context, *, language: Language) -> str
     """The answer as text, in the question's language."""
     spoken = written_in(question, language)
     best = _best(question, context.keywords, context)
-    if not best and context.keywords == Keywords():  # the mode looks for none
+    if not best and context.keywords == Keywords():  # the mode extracts no keywords
         best = _best(question, find_keywords(question, language=language), context)
     if not best:
         return _NOTHING[spoken]
@@ -67,7 +67,7 @@ def select_answer(question: str, context: Context, *, language: Language) -> str
 
 @dataclass(frozen=True, slots=True)
 class _Quote:
-    """A sentence with the number it is cited by; `rank` is its item's place, from 0."""
+    """A sentence and the number it is cited by; `rank` is the place of its item, from 0."""
 
     number: int
     rank: int
@@ -87,7 +87,7 @@ def _fact_quotes(context: Context) -> list[_Quote]:
 
 
 def _quotes(told: Iterable[tuple[str, str]], first: int) -> Iterator[_Quote]:
-    """The sentences of items: what each is about, and its text; they are numbered from `first`."""
+    """The sentences of items, given as (subject, text); items are numbered from `first`."""
     for rank, (about, text) in enumerate(told):
         for start, end in sentence_spans(text):
             line = _on_one_line(text[start:end])
@@ -96,12 +96,12 @@ def _quotes(told: Iterable[tuple[str, str]], first: int) -> Iterator[_Quote]:
 
 
 _CODE_OR_MARK = re.compile(rf"`[^`]*`| ?{MARKER.pattern}")
-_NOTE_NUMBERS = range(1, 1000)  # beyond are places counted from 0, years and the like
-_WORD_JOINER = "\u2060"  # has no width
+_NOTE_NUMBERS = range(1, 1000)  # other numbers in brackets are indexes from 0, years and the like
+_WORD_JOINER = "\u2060"  # of zero width
 
 
 def _on_one_line(sentence: str) -> str:
-    """The sentence without tags and footnote marks; nothing in it reads as a citation."""
+    """The sentence on one line, without tags, footnote marks, or anything that reads as a citation."""
     line = " ".join(TAG.sub(" ", sentence).split())
     line = _CODE_OR_MARK.sub(_without_note, line).strip()
     line = line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"
@@ -109,7 +109,7 @@ def _on_one_line(sentence: str) -> str:
 
 
 def _without_note(found: re.Match[str]) -> str:
-    """Nothing in place of a footnote mark; code, and what else stands in brackets, as it is."""
+    """An empty text for a footnote mark; code, and other numbers in brackets, unchanged."""
     if found["numbers"] is None:
         return found[0]
     numbers = map(int, re.findall(r"\d+", found["numbers"]))
@@ -117,7 +117,7 @@ def _without_note(found: re.Match[str]) -> str:
 
 
 def _distinct(quotes: Iterable[_Quote]) -> list[_Quote]:
-    """The quotes without repetitions (chunks overlap), the best ranked kept."""
+    """The quotes without repetitions (chunks overlap); of equal ones the best ranked."""
     kept: dict[str, _Quote] = {}
     for quote in quotes:
         kept.setdefault(quote.text.casefold(), quote)
@@ -125,7 +125,7 @@ def _distinct(quotes: Iterable[_Quote]) -> list[_Quote]:
 
 
 def _with_characters(quotes: Sequence[_Quote], words: frozenset[str]) -> Sequence[_Quote]:
-    """The quotes, the words whose every character they hold among their terms."""
+    """The quotes; a word all of whose characters occur in a quote is added to its terms."""
     if not words:
         return quotes
     return [
@@ -138,7 +138,7 @@ def _with_characters(quotes: Sequence[_Quote], words: frozenset[str]) -> Sequenc
 
 
 def _best(question: str, keywords: Keywords, context: Context) -> list[_Quote]:
-    """The best quotes of the chunks, or else of the facts, or else by the characters of keywords."""
+    """The best quotes of the chunks, or else of the facts, or else by single characters of keywords."""
     low, high = keywords.low_level, keywords.high_level
     lone = frozenset(filter(is_lone, (*low, *high)))
     asked = _terms(question).union(lone, *map(_terms, low))
@@ -151,7 +151,7 @@ def _best(question: str, keywords: Keywords, context: Context) -> list[_Quote]:
 
 
 def _select(asked: frozenset[str], quotes: Sequence[_Quote]) -> list[_Quote]:
-    """The best quotes, best first; each next one is worth what it adds to those before."""
+    """The best quotes, best first; a term counts less the more of the chosen quotes have it."""
     counts = Counter(term for quote in quotes for term in quote.terms & asked)
     rarity = {term: math.log(1 + len(quotes) / count) for term, count in counts.items()}
     left = [quote for quote in quotes if quote.terms & asked]
@@ -180,13 +180,13 @@ def _score(
 
 
 def _terms(text: str) -> frozenset[str]:
-    """The telling terms of a text; all of them where none is telling."""
+    """The terms of a text without function and question words; all terms if there are no others."""
     terms = frozenset(map(_stem, search_terms(text)))
     return terms - _SILENT or terms
 
 
 def _stem(term: str) -> str:
-    """An English word without its commonest endings; "died" meets "die", "married" meets "marry"."""
+    """An English word without its commonest endings: "died" and "die" become equal."""
     if not term.isascii() or not term.isalpha():
         return term
     if short := _WITH_E.fullmatch(term):

@@ -1,4 +1,4 @@
-"""What a language reader finds in a text: sentences, the phrases that name things, their words."""
+"""What a language reader finds in a text: sentences, their phrases and content words."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Sort: TypeAlias = Literal[
     "date",
     "quantity",
 ]
-TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")  # of markup, which is not what a text says
+TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")  # markup, which is not part of what a text says
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A stretch of the text that names something: a proper name, or a common noun phrase.
+    """A part of the text that names something: a proper name, or a common noun phrase.
 
-    `name` is a spelling that occurs in the text (a later "Smith" may carry "Lester Smith").
-    `sure` tells a sort that the text shows from one that is only the default.
+    `name` is a spelling from the text, not always of this place ("Lester Smith" for a later
+    "Smith"). `sure` is False if `sort` is only the default, and not shown by the text.
     """
 
     start: int
@@ -40,9 +40,9 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence: its span, its phrases in order, its content words with their positions.
+    """One sentence: its span, its phrases in order, its content words with their offsets.
 
-    `topic` is the name that a pronoun at its beginning stands for, if any.
+    `topic` is the name that a pronoun at its beginning stands for, or "".
     """
 
     start: int

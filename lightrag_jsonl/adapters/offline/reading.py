@@ -1,4 +1,4 @@
-"""A text read by the rules of its language."""
+"""Reads a text by the rules of the language it is written in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from lightrag_jsonl.types import Language
 
 
 def written_in(text: str, default: Language) -> Language:
-    """The language a text is read in: Chinese from a fifth of CJK letters on, none: the default."""
+    """The language of a text: Chinese if at least a fifth of its letters are CJK, else English; the
+    default if it has no letters.
+    """
     letters = [char for char in text if char.isalpha()]
     if not letters:
         return default
@@ -18,7 +20,7 @@ def written_in(text: str, default: Language) -> Language:
 
 
 def read(text: str, language: Language, *, quick: bool = False) -> tuple[Sentence, ...]:
-    """The sentences of a text in the language it is written in; `quick` for a question."""
+    """The sentences of a text, by the rules of its language; `quick` for a question."""
     if written_in(text, language) == "zh":
         from lightrag_jsonl.adapters.offline.chinese import read_chinese
 
@@ -29,5 +31,5 @@ def read(text: str, language: Language, *, quick: bool = False) -> tuple[Sentenc
 
 
 def type_name(sort: Sort, language: Language) -> str:
-    """The name of a sort among the language's entity types."""
+    """The name of the entity type for a sort, in this language."""
     return ENTITY_TYPES[language][ENTITY_TYPES["en"].index(sort)]
