@@ -1,1 +1,1 @@
-"""Measurements; each module prints one JSON object."""
+"""Benchmarks; each one prints one JSON object."""

@@ -1,8 +1,9 @@
 """Queries while documents come, change and go: python -m benchmarks.contention [--seconds 60]
 
-16 threads ask, half of them through the object that inserts and half through another one on the
-same folder, as another process would; one thread inserts, replaces and deletes without a pause. A
-result is torn where it shows a document in part, or two versions of one. Prints one JSON object.
+16 threads ask questions, half of them through the object that inserts, half through another object
+on the same folder, as another process would. One thread inserts, replaces and deletes without a
+pause. A result is torn if it shows part of a document, or two versions of it. Prints one JSON
+object.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.types import Context
 
 THREADS = 16
-DOCUMENTS = 24  # a third of them is never touched after the beginning
-STEADY = 8
-PARTS = 3  # chunks of a document, two people in each
-WHOLE = PARTS * 2  # relations of a hub
+DOCUMENTS = 24
+STEADY = 8  # so many of them, the first ones, are never changed after the beginning
+PARTS = 3  # chunks in a document, with two people in each
+WHOLE = PARTS * 2  # people in a document: relations of its hub
 SECONDS_PER_CALL = 0.002
 WIDE = QueryParam(
     mode="mix",
-    top_k=400,  # more than there is: what is missing was not visible
+    top_k=400,  # more than there are, so that whatever is missing was not visible
     chunk_top_k=100,
     max_entity_tokens=50_000,
     max_relation_tokens=50_000,
@@ -51,19 +52,19 @@ PERSON = re.compile(r"(?:Ann|Bob)(\d+)v(\d+)p(\d+)")
 
 @dataclass
 class Counts:
-    """What the threads saw."""
+    """What the threads did and saw; `seconds` are the times of the queries."""
 
     queries: Counter[str] = field(default_factory=Counter)
     writes: Counter[str] = field(default_factory=Counter)
     errors: list[str] = field(default_factory=list)
     torn: list[str] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
-    seen: int = 0  # documents found whole in a result
+    seen: int = 0  # how often a result had a document as a whole
     versions: set[tuple[int, int]] = field(default_factory=set)
 
 
 def main() -> None:
-    """Run and print the counts."""
+    """Run the threads and print the counts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     seconds = parser.parse_args().seconds
@@ -120,7 +121,7 @@ def _open(folder: Path) -> LightRAG:
 
 
 def document(number: int, version: int) -> Document:
-    """A hub that knows two people in each of its parts; the people are new in each version."""
+    """A document about a hub that knows two people in each part, other people in each version."""
     pages = tuple(
         f"Hub{number} knows Ann{number}v{version}p{part} and Bob{number}v{version}p{part}."
         for part in range(PARTS)
@@ -129,7 +130,7 @@ def document(number: int, version: int) -> Document:
 
 
 def answer(request: Request) -> str:
-    """The people of a text and whom the hub knows; for a question, its names."""
+    """A model's answer: a text's people and whom the hub knows; a question's keywords."""
     text = next(m.content for m in request.messages if m.role == "user").partition("Text:\n")[2]
     names = list(dict.fromkeys(NAME.findall(text)))
     if not names:
@@ -166,7 +167,7 @@ def _write(rag: LightRAG, end: float, counts: Counts) -> None:
                 versions[number] += 1
             rag.insert(document(number, versions[number]) for number in some)
             counts.writes["inserted"] += len(some)
-        except Exception as error:  # noqa: BLE001 - what goes wrong is the result
+        except Exception as error:  # noqa: BLE001 - errors are part of the result
             counts.errors.append(f"write: {error!r}")
 
 
@@ -186,7 +187,7 @@ def _ask(rag: LightRAG, seed: int, end: float, counts: Counts) -> None:
         started = time.perf_counter()
         try:
             ask(rag, chance.randrange(DOCUMENTS), counts)
-        except Exception as error:  # noqa: BLE001 - what goes wrong is the result
+        except Exception as error:  # noqa: BLE001 - errors are part of the result
             counts.errors.append(f"{name}: {error!r}")
         counts.seconds.append(time.perf_counter() - started)
         counts.queries[name] += 1
@@ -217,7 +218,7 @@ def _graph(rag: LightRAG, _: int, counts: Counts) -> None:
 
 
 def _check_context(context: Context, number: int, counts: Counts) -> None:
-    """The document that was asked for, in its entities, relations and chunks."""
+    """Check the entities, relations and chunks of the document that was asked about."""
     hub = f"Hub{number}"
     ends = {
         end
@@ -235,7 +236,7 @@ def _check_context(context: Context, number: int, counts: Counts) -> None:
 
 
 def _check(where: str, number: int, views: Sequence[Iterable[str]], counts: Counts) -> None:
-    """Each view has all the document's people, of one and the same version, or each has none."""
+    """Check that each view has all the document's people, of the same version, or each has none."""
     people = [{name for name in view if _document_of(name) == number} for view in views]
     versions = {_version_of(name) for view in people for name in view}
     sizes = {len(view) for view in people}
@@ -258,7 +259,7 @@ def _version_of(name: str) -> int:
 
 
 def _problems(folder: Path) -> list[str]:
-    """Every invariant that does not hold afterwards."""
+    """The invariants of the index that do not hold afterwards."""
     database = Database(folder)
     try:
         with database.reading() as connection:

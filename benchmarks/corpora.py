@@ -1,4 +1,4 @@
-"""Indexes of the question sets: recorded triples where there are any, else the offline extractor."""
+"""Builds indexes of the question sets, from recorded triples or else with the offline extractor."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from lightrag_jsonl.options import IndexOptions
 from lightrag_jsonl.protocols import Embedder, Vectors
 from lightrag_jsonl.types import Document
 
-WHOLE = 100_000  # tokens a chunk: a passage is never cut
+WHOLE = 100_000  # tokens in a chunk; no passage is longer, so that none is cut
 
 
 class Remembering:
-    """An embedder that embeds no question twice, so that a second look costs no model time."""
+    """An embedder that embeds no question twice, so that a repeated search takes no model time."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -46,7 +46,7 @@ class Remembering:
 
 
 def make_embedder(name: str) -> Remembering:
-    """`minilm` (all-MiniLM-L6-v2 as a package brings it, no download) or `hash`."""
+    """`minilm` (all-MiniLM-L6-v2 from a package, without a download) or `hash`."""
     if name == "hash":
         from lightrag_jsonl.adapters.offline import HashEmbedder
 
@@ -61,9 +61,9 @@ def make_embedder(name: str) -> Remembering:
 
 @contextlib.contextmanager
 def opened(dataset: Dataset, embedder: Embedder, folder: Path) -> Iterator[LightRAG]:
-    """The index of a question set in `folder`: what is not in it yet is inserted first.
+    """The index of a question set in `folder`; passages that are not in it yet are inserted.
 
-    Every passage is one document of one chunk.
+    Each passage is one document with one chunk.
     """
     options = IndexOptions(chunk_tokens=WHOLE, chunk_overlap=0)
     with LightRAG(folder, embedder=embedder, language=dataset.language, options=options) as rag:

@@ -1,4 +1,4 @@
-"""The question sets of the benchmarks, read from the shared data folder into one shape."""
+"""Loads the question sets of the benchmarks from the shared data folder into one form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Triple = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage, and what a model was recorded to have read in it (nothing, if none was)."""
+    """A passage, and the names and triples that a model read in it, if they were recorded."""
 
     id: str
     title: str
@@ -30,11 +30,11 @@ class Passage:
 
     @property
     def content(self) -> str:
-        """Title and text: what is indexed as one chunk."""
+        """Title and text, which are indexed as one chunk."""
         return f"{self.title}\n{self.text}"
 
     def records(self) -> tuple[Record, ...]:
-        """The recorded names and triples as records of the `extract-graph` kinds."""
+        """The recorded names and triples as records in the form of `extract-graph`."""
         names = dict.fromkeys((*self.entities, *(n for s, _, o in self.triples for n in (s, o))))
         entities: list[Record] = [
             {"type": "entity", "name": name, "entity_type": "", "description": ""} for name in names
@@ -75,7 +75,7 @@ def data_folder(given: str | Path | None = None) -> Path:
 
 
 def load(folder: str | Path) -> Dataset:
-    """The data set in `folder`, told by the folder's name; a bare name is looked up."""
+    """The data set in `folder`, whose name tells which one; a bare name is looked up."""
     path = Path(folder)
     path = path if path.is_dir() else data_folder() / path
     if path.name not in _LOADERS:
@@ -86,15 +86,15 @@ def load(folder: str | Path) -> Dataset:
 
 
 def data_argument(parser: argparse.ArgumentParser, *default: str) -> None:
-    """Add `--data`: folders, or names, of the sets to run on."""
+    """Add the option `--data`: folders or names of data sets."""
     parser.add_argument("--data", nargs="+", default=list(default), metavar="DIR")
 
 
-# ── one loader a set ────────────────────────────────────────────────────────────
+# ── a loader for each set ───────────────────────────────────────────────────────
 
 
 def musique(folder: Path) -> Dataset:
-    """Multi-hop questions; names and triples of every passage as gpt-3.5-turbo gave them."""
+    """Multi-hop questions; names and triples of each passage were extracted by gpt-3.5-turbo."""
     passages = tuple(
         Passage(
             str(row["id"]),
@@ -172,7 +172,7 @@ def _questions(path: Path) -> Iterator[Question]:
 
 
 def _question_names(path: Path) -> dict[str, tuple[str, ...]]:
-    """Names by question; a recorded answer that is no Python literal gives none."""
+    """The names in each question; none for a recorded answer that is not a Python literal."""
     found: dict[str, tuple[str, ...]] = {}
     for row in csv.DictReader(io.StringIO(_read(path)), delimiter="\t"):
         try:
@@ -189,7 +189,7 @@ def _texts(value: Json) -> list[str]:
 
 
 def _triples(value: Json) -> Iterator[Triple]:
-    """The whole triples; those with too few or too many fields are passed over."""
+    """The triples with exactly three fields, none of them blank; others are skipped."""
     for item in value if isinstance(value, list) else []:
         fields = _texts(item)
         if len(fields) == 3 and all(field.strip() for field in fields):

@@ -1,9 +1,9 @@
 """How a chunk's cost grows with the index: python -m benchmarks.growth --small 1000 --large 20000
 
-Builds the large index of `benchmarks.index`, and every few seconds stops it to build the small one
-meanwhile. Two builds one after the other would compare a machine's moments, which may differ by
-half; two at the same time take each other's caches. Prints one JSON object: the CPU time a chunk of
-either (of the small builds on average), and the ratio.
+Builds the large index of `benchmarks.index`, and pauses that every few seconds to build the small
+one. If one were built after the other, changes in the machine's speed, which may be by half, would
+count as growth; if both were built at the same time, they would compete for caches. Prints one JSON
+object: the CPU time per chunk of both (of the small builds on average), and the ratio.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-SLICE_SECONDS = 5.0  # of the large build between two small ones
+SLICE_SECONDS = 5.0  # how long the large build runs between two small ones
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def growth(small: int, large: int) -> dict[str, Any]:
-    """CPU time a chunk of two sizes, and how many times that of the small one the large one takes."""
+    """CPU milliseconds per chunk for both sizes, and the ratio of the large to the small."""
     if not hasattr(signal, "SIGSTOP"):
         raise SystemExit("a build cannot be stopped for a while on this system")
     with tempfile.TemporaryDirectory() as scratch:
@@ -49,7 +49,7 @@ def growth(small: int, large: int) -> dict[str, Any]:
             building.kill()
     if not small_ms:
         raise SystemExit(f"{large} chunks are too few to be compared with {small}")
-    usual = mean(small_ms)  # the large one went through the slow moments, too
+    usual = mean(small_ms)  # not the least: the large build went through slow moments, too
     return {
         "benchmark": "growth",
         "sizes": [small, large],
@@ -67,7 +67,7 @@ def _build(folder: Path, size: int) -> subprocess.Popen[str]:
 
 
 def _has_ended(building: subprocess.Popen[str]) -> bool:
-    """Let it run for a while; tells whether it came to its end."""
+    """Let the build run for a while; returns whether it has ended."""
     try:
         building.wait(SLICE_SECONDS)
     except subprocess.TimeoutExpired:
@@ -76,7 +76,7 @@ def _has_ended(building: subprocess.Popen[str]) -> bool:
 
 
 def _cpu(building: subprocess.Popen[str]) -> float:
-    """CPU time a chunk, in milliseconds, once the build is done."""
+    """Wait for a build; returns its CPU milliseconds per chunk."""
     printed, _ = building.communicate()
     if building.returncode:
         raise SystemExit(f"a build failed with the status {building.returncode}")

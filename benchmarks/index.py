@@ -1,9 +1,10 @@
-"""What indexing costs besides the model and the embedder: python -m benchmarks.index --sizes 200 1000
+"""The cost of indexing without model and embedder: python -m benchmarks.index --sizes 200 1000
 
-Each size runs in processes of its own. Prints one JSON object: per size the CPU and wall time a
-chunk (the fakes' own time taken out), bytes written and on disk, peak memory, the cost of one
-more document, of deleting one, and of a first answer in a fresh process (the median of several);
-and what a loop of plain Python took before and after, by which runs may be compared.
+Each size runs in processes of its own. Prints one JSON object with, for each size, the CPU and wall
+time per chunk (without the time of the fake model and embedder), bytes written and on disk, peak
+memory, the cost of one more document, of deleting one, and of a first retrieval in a fresh process
+(the median of several). It also has the time of a fixed Python loop before and after, by which the
+machine's speed in different runs can be compared.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from typing import Any
 
 from benchmarks.usage import Usage, on_disk, peak_mb, plain_loop_ms
 
-# Nothing of the package is imported here: a cold start pays for its imports.
+# The package is not imported here, since a cold start must include its imports.
 
 SIZES = (200, 1_000, 5_000)
 CHUNKS_PER_DOCUMENT = 10
 MORE = 9  # documents added one by one
-COLD = 5  # fresh processes that ask a first question: one alone meets the machine's every hiccup
+COLD = 5  # fresh processes that ask a first question; a single one may be slow by chance
 
 
 def main() -> None:
@@ -59,7 +60,7 @@ def _size(given: argparse.Namespace, size: int, root: Path) -> dict[str, Any]:
 
 
 def _run(given: argparse.Namespace, part: str, size: int, folder: Path) -> dict[str, Any]:
-    """What a part measures in a process of its own."""
+    """Measure one part in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.index", "--part", part, "--sizes", str(size)]
     command += ["--folder", str(folder), "--chunks-per-document", str(given.chunks_per_document)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
@@ -110,9 +111,10 @@ def build(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def one_more(given: argparse.Namespace) -> dict[str, Any]:
-    """Add documents of one chunk to the finished index, one by one; then delete one of several.
+    """Add documents of one chunk to the finished index, one by one; then delete a larger one.
 
-    The figures are medians: now and then one document pays for merging the full text of many.
+    The figures for adding are medians, since now and then one document triggers a merge of the
+    full-text index of many.
     """
     from benchmarks.synthetic import Corpus, FastEmbedder, InstantLLM
     from lightrag_jsonl import AsyncLightRAG, Document
@@ -148,7 +150,7 @@ def one_more(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def cold(given: argparse.Namespace) -> dict[str, Any]:
-    """From the first import to the first retrieved context."""
+    """Measure the time from the first import to the first retrieved context."""
     started = time.perf_counter()
     from benchmarks.synthetic import FastEmbedder
     from lightrag_jsonl import LightRAG, QueryParam
@@ -166,7 +168,7 @@ PARTS: dict[str, Part] = {"build": build, "one_more": one_more, "cold": cold}
 
 
 async def _warm(rag: Any) -> None:
-    """Pay for late imports before the clock starts."""
+    """Trigger late imports before the clock starts."""
     from lightrag_jsonl import Document
 
     await rag.insert(Document("Note x. Warm Up.", id="warm-up-document"))

@@ -1,4 +1,4 @@
-"""What a cut costs in three formats, and how fast lines are read and validated.
+"""What a truncated answer loses in three formats, and how fast lines are read and validated.
 
 `python -m benchmarks.jsonl` prints one JSON object. Times are CPU seconds of this process.
 """
@@ -58,9 +58,9 @@ def main() -> None:
 
 
 def answer() -> list[Record]:
-    """40 records as a model writes them: 20 stations on a ring line, 20 tracks between them.
+    """40 records as a model would write them: 20 stations on a ring line, 20 tracks between them.
 
-    A relation follows as soon as both of its ends have been named.
+    A relation follows as soon as both its ends have been named.
     """
     records: list[Record] = []
     for index in range(PAIRS):
@@ -71,7 +71,7 @@ def answer() -> list[Record]:
 
 
 def cuts() -> Json:
-    """Cut the answer in each format at 95 places; count what is kept and what was never said."""
+    """Cut the answer in each format at 95 places; count the records kept, and those made up."""
     records = answer()
     entities = [record for record in records if record["type"] == "entity"]
     relations = [record for record in records if record["type"] == "relationship"]
@@ -85,7 +85,7 @@ def cuts() -> Json:
 
 
 def speed() -> Json:
-    """CPU seconds for 20,000 valid lines; `jsonschema.validate` is measured on a sample, scaled."""
+    """CPU seconds for 20,000 valid lines; `jsonschema.validate` is scaled up from a sample."""
     records = answer()
     lines = [json.dumps(records[n % len(records)], ensure_ascii=False) for n in range(LINES)]
     text = "\n".join(lines)
@@ -130,7 +130,7 @@ def _cut_row(text: str, records: list[Record]) -> Json:
 
 
 def _read(text: str, records: list[Record]) -> tuple[list[Record], int]:
-    """The records that were really said, and how many that were not."""
+    """The records read that the answer has, and the number of those that it does not have."""
     found = parse_jsonl(text, normalize=_unfold).records
     good = [record for record in found if record in records]
     return good, len(found) - len(good)

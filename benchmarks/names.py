@@ -1,4 +1,4 @@
-"""Names as a question writes them, for rankings that take no keywords."""
+"""Finds the names written in a question, for rankings that take no keywords."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ASKING: Final = frozenset(
 
 
 def names_in(question: str) -> tuple[str, ...]:
-    """Names as they are written: runs of capitalized words and numbers, and quoted titles."""
+    """Runs of capitalized words and numbers, and quoted titles, in a question."""
     found = [match for pair in _QUOTED.findall(question) for match in pair if match]
     for run in _RUN.findall(question):
         words = run.split()

@@ -1,9 +1,9 @@
-"""What a question costs besides the model: python -m benchmarks.query --sizes 1000
+"""The cost of a question without the model: python -m benchmarks.query --sizes 1000
 
-Builds the synthetic index of `benchmarks.index` (or takes a kept one) and prints one JSON object:
-per size and mode the median and the 95th percentile, in milliseconds, of a warm retrieval: each
-mode was asked other questions before, and the fake embedder's own time is taken out. What a loop of
-plain Python took before and after tells how quick the machine was.
+Builds the synthetic index of `benchmarks.index` (or uses a kept one). Prints one JSON object with,
+for each size and mode, the median and the 95th percentile of a warm retrieval, in milliseconds
+(without the fake embedder's time; each mode is asked other questions before). The time of a fixed
+Python loop before and after shows how fast the machine was.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables of the READMEs: what stands between two marks is replaced."""
+"""Replaces tables in the READMEs, which stand between two marks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def put(readme: Path, name: str, text: str) -> None:
-    """Replace what stands between `<!-- NAME:begin -->` and `<!-- NAME:end -->`."""
+    """Replace the text between `<!-- NAME:begin -->` and `<!-- NAME:end -->`."""
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
     before, opened, rest = readme.read_text(encoding="utf-8").partition(begin)
     _, closed, after = rest.partition(end)

@@ -1,7 +1,7 @@
-"""How much of what supports an answer is found, by mode: python -m benchmarks.retrieval --data musique-a
+"""The recall of supporting passages, by mode: python -m benchmarks.retrieval --data musique-a
 
-No model is called but the embedder. Prints one JSON object on stdout, and tables on stderr. Each
-passage is one chunk; `--keep` names a folder where indexes stay, so that a second run is quick.
+No model but the embedder is called. Prints one JSON object on stdout, and tables on stderr. Each
+passage is one chunk. `--keep` names a folder where indexes are kept, so that a second run is quick.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from lightrag_jsonl.evaluation.running import FOUND, GRAPH_MODES
 from lightrag_jsonl.types import Chunk
 
 DEFAULT_EMBEDDER = {"en": "minilm", "zh": "hash"}  # all-MiniLM-L6-v2 knows no Chinese
-BUDGET = 1_000  # tokens that the answer is looked for in: a passage is a chunk, and short
+BUDGET = 1_000  # tokens of the best chunks that are searched for the answer; passages are short
 
 
 def main() -> None:
     """Measure each data set and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser, "musique-a", "hotpotqa-train")
-    parser.add_argument("--embedder", choices=("minilm", "hash"), help="else by language")
+    parser.add_argument("--embedder", choices=("minilm", "hash"), help="default by language")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the indexes there")
     parser.add_argument("--modes", nargs="+", default=GRAPH_MODES, choices=GRAPH_MODES)
     parser.add_argument("--questions", type=int, metavar="N", help="only the first N")
     parser.add_argument("--no-reference", action="store_true", help="without HippoRAG-2-like rows")
     parser.add_argument("--no-ablation", action="store_true", help="without the dense-only rows")
-    parser.add_argument("--readme", type=Path, nargs="+", default=(), help="renew their table")
+    parser.add_argument("--readme", type=Path, nargs="+", default=(), help="update their table")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         root = given.keep or Path(scratch)
@@ -98,11 +98,11 @@ def _figures(row: Row) -> dict[str, Any]:
     return {"percent": rounded(row.metrics), "gain over dense": rounded(row.gains), "ms": times}
 
 
-# ── the reference beside ours ───────────────────────────────────────────────────
+# ── the reference ───────────────────────────────────────────────────────────────
 
 
 def _references(dataset: Dataset) -> dict[str, Retriever]:
-    """HippoRAG-2-like rankings, worked out for all questions at once; their times mean nothing."""
+    """HippoRAG-2-like rankings, computed for all questions in advance; their times mean nothing."""
     embed = reference.minilm()
     arrays = reference.material(dataset, embed)
     systems = {"hipporag-2-like, names": _ranked(dataset, reference.hipporag(arrays, embed=embed))}

@@ -1,6 +1,6 @@
-"""The READMEs' table of what benchmarks.retrieval measured.
+"""Writes the figures of `benchmarks.retrieval` as a table into the READMEs.
 
-It stands between the marks `<!-- retrieval:begin -->` and `<!-- retrieval:end -->`.
+The table is between the marks `<!-- retrieval:begin -->` and `<!-- retrieval:end -->`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ ROWS = {
 
 
 def write(path: Path, sets: dict[str, Any]) -> None:
-    """Put a README's table anew."""
+    """Replace a README's table."""
     put(path, "retrieval", "\n".join(table(sets)))
 
 
 def table(sets: dict[str, Any]) -> list[str]:
-    """Markdown rows: recall@5 and recall@10 with their 95 % intervals; "–" where a set lacks one."""
+    """Markdown rows: recall@5 and recall@10 with their 95 % intervals; "–" if a set lacks a row."""
     names = [f"{name}, {one['questions']} questions" for name, one in sets.items()]
     lines = [f"| recall@5 / @10, % | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
     for row, shown in ROWS.items():

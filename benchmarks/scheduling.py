@@ -1,7 +1,7 @@
 """Whether the call slots stay full: python -m benchmarks.scheduling
 
-A model that takes 0.2 s a call; wall time beside the least that so many calls can take in so many
-slots. Prints one JSON object.
+Each call of the model takes 0.2 s. Compares the wall time with the least that this number of calls
+can take in this number of slots. Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lightrag_jsonl import AsyncLightRAG, Document, IndexOptions
 from lightrag_jsonl.testing import Request, ScriptedLLM
 
 SECONDS = 0.2
-CASES = ((8, 3, 16), (1, 18, 4))  # documents, chunks of each, slots
+CASES = ((8, 3, 16), (1, 18, 4))  # (documents, chunks in each, slots)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""A deterministic corpus with ready-made extractions, an instant model and a fast embedder, for timing."""
+"""A deterministic corpus with ready-made extractions, an instant model, and a fast embedder."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ NOTHING = '{"type":"done","entities":0,"relationships":0}'
 
 @dataclass(slots=True)
 class Corpus:
-    """`chunks` texts of about 1,000 tokens, 10 to a document, with names drawn by Zipf's law."""
+    """`chunks` texts of about 1,000 tokens, with names drawn by Zipf's law.
+
+    `answers` gets the model's answer to each text as `documents` draws it.
+    """
 
     chunks: int
     seed: int = 7
     answers: dict[str, str] = field(default_factory=dict)
 
     def documents(self, *, chunks_per_document: int = CHUNKS_PER_DOCUMENT) -> Iterator[Document]:
-        """The documents, one after another; each chunk is a page, so that chunks are exact."""
+        """The documents; each chunk is a page, so that chunking keeps it."""
         rng = np.random.default_rng(self.seed)
         for first in range(0, self.chunks, chunks_per_document):
             numbers = range(first, min(first + chunks_per_document, self.chunks))
@@ -86,7 +89,10 @@ def _answer(number: int, names: Sequence[str], rng: np.random.Generator) -> str:
 
 
 class InstantLLM:
-    """Answers at once from the corpus; gleaning finds nothing. `seconds` is the time it took itself."""
+    """Answers at once from the corpus; gleaning finds nothing.
+
+    `seconds` is the CPU time that it took itself.
+    """
 
     name = "instant"
 
@@ -113,7 +119,10 @@ class InstantLLM:
 
 
 class FastEmbedder:
-    """Unit vectors from a table of random rows, picked by a hash of the text."""
+    """Unit vectors made of two rows of a random table, chosen by a hash of the text.
+
+    `seconds` is the CPU time that it took itself.
+    """
 
     def __init__(self, dim: int = 384) -> None:
         self.name = f"fast-{dim}"

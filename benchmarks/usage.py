@@ -1,4 +1,4 @@
-"""What a process has used so far: time, bytes written, memory."""
+"""Measures what a process uses: time, bytes written, memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOOPS, LOOP_LENGTH = 5, 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Seconds on the clock, seconds of CPU (all threads), bytes sent to the disk."""
+    """Wall seconds, CPU seconds of all threads, and bytes sent to the disk."""
 
     wall: float
     cpu: float
@@ -21,13 +21,13 @@ class Used:
 
 
 class Usage:
-    """Wall and CPU seconds and bytes written since it was made."""
+    """Measures wall and CPU seconds and bytes written from its creation on."""
 
     def __init__(self) -> None:
         self._wall, self._cpu, self._written = time.perf_counter(), time.process_time(), _written()
 
     def until_now(self) -> Used:
-        """What was used since this was made."""
+        """What was used since this object was created."""
         return Used(
             wall=time.perf_counter() - self._wall,
             cpu=time.process_time() - self._cpu,
@@ -36,9 +36,10 @@ class Usage:
 
 
 def plain_loop_ms() -> float:
-    """Milliseconds of a fixed loop of plain Python, the median of a few: how quick this moment is.
+    """Milliseconds that a fixed Python loop takes, the median of a few: a measure of the machine's
+    speed at the moment.
 
-    The same machine may take half as long again a minute later, and all its times with it.
+    The same machine may be slower by half a minute later, and all its times with it.
     """
     times = []
     for _ in range(LOOPS):
@@ -50,17 +51,17 @@ def plain_loop_ms() -> float:
 
 
 def on_disk(folder: Path) -> int:
-    """Bytes of all files in a folder and below it."""
+    """The bytes of all files in and below a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def peak_mb() -> int:
-    """The most memory this process has held, in MB (Linux)."""
+    """The peak memory of this process, in MB (on Linux)."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def _written() -> int:
-    """Bytes this process has sent to the disk (Linux); 0 where that is not told."""
+    """The bytes this process has sent to the disk (on Linux); 0 if that is not known."""
     try:
         lines = Path("/proc/self/io").read_text(encoding="utf-8").split("\n")
     except OSError:

@@ -1,4 +1,4 @@
-"""The walk alone, on arrays, without index or database: what its parts bring.
+"""What each part of the walk contributes, measured on arrays without index or database.
 
 python -m benchmarks.walk_reference --data musique-a hotpotqa-train
 """
@@ -20,12 +20,12 @@ from lightrag_jsonl.querying.transitions import Floats, Ints
 from lightrag_jsonl.querying.walk import Edges, WalkGraph
 from lightrag_jsonl.text import search_terms
 
-FOUND = 100  # chunks each lane finds
+FOUND = 100  # chunks found by vectors, and as many by words
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Which parts of the walk are used."""
+    """Which parts of the walk are used, and its damping."""
 
     names: bool = True
     relation: bool = True
@@ -51,7 +51,7 @@ VARIANTS = {
 
 
 def ranked(arrays: Material, words: Floats, embed: Embed, parts: Parts) -> list[Ints]:
-    """Passages ranked for each question."""
+    """The passages ranked for each question."""
     facts = np.unique(np.sort(arrays.facts, axis=1), axis=0)
     facts = facts[facts[:, 0] != facts[:, 1]]
     mentions = np.unique(arrays.mentions, axis=0)
@@ -70,7 +70,7 @@ def ranked(arrays: Material, words: Floats, embed: Embed, parts: Parts) -> list[
 
 
 def bm25(dataset: Dataset, *, k1: float = 1.2, b: float = 0.75) -> Floats:
-    """BM25 of every passage for every question."""
+    """The BM25 scores, shape (questions, passages)."""
     bags = [Counter(search_terms(passage.content)) for passage in dataset.passages]
     sizes = np.array([sum(bag.values()) for bag in bags])
     norm = k1 * (1 - b + b * sizes / sizes.mean())
@@ -108,7 +108,7 @@ def _reset(
 
 
 def main() -> None:
-    """Print recall of every variant."""
+    """Print the recall of every variant."""
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser, "musique-a", "hotpotqa-train")
     report, embed = {}, minilm()

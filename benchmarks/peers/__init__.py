@@ -1,1 +1,1 @@
-"""The same texts, fake model and fake embedder through other libraries and through this one."""
+"""Measures other libraries and this one with the same texts, fake model and fake embedder."""

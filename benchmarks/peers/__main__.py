@@ -1,9 +1,9 @@
-"""This library beside its peers, in one run: python -m benchmarks.peers --sizes 200 1000
+"""Compares this library with its peers, in one run: python -m benchmarks.peers --sizes 200 1000
 
-Installs each peer from PyPI in an environment of its own, feeds all of them the same texts, the
-same instant model and the same fast embedder, prints one JSON object with the figures and their
+Installs each peer from PyPI in an environment of its own, and gives all of them the same texts, the
+same instant model and the same fast embedder. Prints one JSON object with the figures and their
 ratios to ours, and writes the table of the READMEs. Each part runs in a fresh process, one at a
-time, with one thread a numeric library.
+time, with one thread for each numeric library.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _pythons(given: argparse.Namespace) -> tuple[dict[str, Path], dict[str, Figures]]:
-    """The interpreters to measure with, ours first, and what could not be installed."""
+    """The Python interpreters to measure with, ours first, and errors of failed installations."""
     pythons, failed = {"ours": Path(sys.executable)}, {}
     for peer in PEERS:
         if peer.project not in given.peers:
@@ -83,7 +83,9 @@ def _pythons(given: argparse.Namespace) -> tuple[dict[str, Path], dict[str, Figu
 
 
 def _environment(ranks: Path | None) -> dict[str, str]:
-    """What the measured processes see: no key, no parallel numerics, tiktoken's ranks if known."""
+    """The environment variables of measured processes: no real key, one thread for numeric
+    libraries, and the folder of tiktoken's ranks if there is one.
+    """
     ranks = ranks or Path(os.environ.get("TIKTOKEN_CACHE_DIR") or data_folder() / "tiktoken")
     given = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "OPENAI_API_KEY": "unused"}
     return given | ({"TIKTOKEN_CACHE_DIR": str(ranks.resolve())} if ranks.is_dir() else {})
@@ -92,7 +94,7 @@ def _environment(ranks: Path | None) -> dict[str, str]:
 def _measure(
     name: str, python: Path, corpus: Path, environment: Mapping[str, str], timeout: float
 ) -> Figures:
-    """The figures of all parts; where one fails, those before it and the reason."""
+    """The figures of all parts; if one fails, those of the parts before it, and the error."""
     figures: Figures = {}
     with tempfile.TemporaryDirectory() as scratch:
         folder, out = Path(scratch) / "kb", Path(scratch) / "figures.json"
@@ -108,7 +110,7 @@ def _measure(
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str], timeout: float) -> str:
-    """Nothing, or why the process failed."""
+    """Run a process; returns why it failed, or ""."""
     try:
         done = subprocess.run(
             command,
@@ -142,7 +144,7 @@ def _report(
 
 
 def _ratios(systems: Mapping[str, Figures]) -> Figures:
-    """How many times our figure each peer's is."""
+    """Each peer's figures divided by ours."""
     ours = systems["ours"]
     return {
         name: {

@@ -12,7 +12,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A library on PyPI at one version, and what must be held back for it to be imported today."""
+    """A version of a library on PyPI, and further requirements without which it fails to import."""
 
     project: str
     version: str
@@ -21,7 +21,7 @@ class Peer:
 
     @property
     def requirements(self) -> tuple[str, ...]:
-        """What is handed to the installer."""
+        """The requirements for the installer."""
         return (f"{self.project}=={self.version}", *self.also)
 
 
@@ -34,11 +34,11 @@ PEERS = (
 
 
 class InstallError(Exception):
-    """A library could not be installed; the installer's last words."""
+    """A library could not be installed; the message is the end of the installer's output."""
 
 
 def python_of(peer: Peer, cache: Path) -> Path:
-    """The interpreter of the environment in which `peer` is installed; makes it where it is not."""
+    """The Python interpreter of the environment with `peer`, which is created if needed."""
     home = cache / f"{peer.project}-{peer.version}"
     python, done = home / "bin" / "python", home / ".installed"
     wanted = "\n".join(peer.requirements)

@@ -1,4 +1,4 @@
-"""The instant model and the fast embedder that stand behind every library alike."""
+"""The instant model and the fast embedder that every measured library uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from benchmarks.peers.system import Clock
 
 DIM = 384
-WORDS, FADE = 12, 0.7  # words that count, and how much less each next one does
+WORDS, FADE = 12, 0.7  # the number of words embedded, and the weight of each relative to the last
 
 _START = re.compile(r"Note \d+\. ")
 _WORD = re.compile(r"\w+")
@@ -22,7 +22,7 @@ _TAG = re.compile(r"\[[^]]*\]")
 
 
 class Replies:
-    """What the model says about each piece of the corpus, looked up by how the piece begins."""
+    """The model's reply to each piece of the corpus, looked up by the beginning of the piece."""
 
     def __init__(self, replies: Mapping[str, str], clock: Clock) -> None:
         self._replies = {_head(text): reply for text, reply in replies.items()}
@@ -37,7 +37,7 @@ class Replies:
 
 
 class WordVectors:
-    """Unit vectors of the first words of a text: like beginnings, like vectors."""
+    """Unit vectors of the first words of a text: similar beginnings have similar vectors."""
 
     def __init__(self, clock: Clock) -> None:
         rows = np.random.default_rng(1).standard_normal((4_096, DIM)).astype(np.float32)
@@ -46,7 +46,7 @@ class WordVectors:
         self._clock = clock
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """One row a text, float32."""
+        """One row for each text, float32, shape (len(texts), DIM)."""
         with timed(self._clock):
             self._clock.texts += len(texts)
             found = np.zeros((len(texts), DIM), np.float32)
@@ -59,7 +59,7 @@ class WordVectors:
 
 @contextmanager
 def timed(clock: Clock) -> Iterator[None]:
-    """Put the CPU time of what happens inside on the fakes' account."""
+    """Add the CPU time of the block to the fakes' time."""
     started = time.thread_time()
     try:
         yield

@@ -1,4 +1,4 @@
-"""fast-graphrag with its default storages; its model answers with JSON for the models it names."""
+"""fast-graphrag with its default storages and its own response models."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CUT = "\n<<cut here>>\n"
 
 
 class Fast:
-    """An index of fast-graphrag. It has one way to retrieve, and cannot take a document back."""
+    """An index of fast-graphrag, which has one retrieval mode, and cannot delete documents."""
 
     modes: Sequence[str] = ("default",)
     can_delete = False
@@ -105,7 +105,7 @@ class _Embedder(BaseEmbeddingService):  # type: ignore[misc]
 
 class _Pieces(BaseChunkingService):  # type: ignore[misc]
     async def extract(self, data: Iterable[TDocument]) -> list[list[TChunk]]:
-        """The pieces as they were given."""
+        """The pieces as given."""
         import xxhash
 
         return [

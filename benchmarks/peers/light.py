@@ -1,4 +1,4 @@
-"""LightRAG (lightrag-hku) with its file storages, in its own words and tuple format."""
+"""LightRAG (lightrag-hku) with its file storages and its own tuple format."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lightrag.utils import EmbeddingFunc
 from benchmarks.peers.fakes import DIM, Replies, WordVectors
 from benchmarks.peers.system import Asked, Found, Material, Paper
 
-CUT = "\n<<cut here>>\n"  # between the pieces of a document; form feeds are taken out of texts
-ROOM = 8_192  # tokens a piece: none is cut again
+CUT = "\n<<cut here>>\n"  # between the pieces of a document; LightRAG removes form feeds
+ROOM = 8_192  # tokens in a chunk; no piece is longer, so that none is cut again
 
 
 class Light:
@@ -84,7 +84,7 @@ class Light:
         return self._loop.run_until_complete(doing)
 
 
-# Plain functions, not methods: the library copies what it is given, whole objects too.
+# Functions, not methods: the library makes deep copies of what it is given.
 
 
 def _model(replies: Replies) -> Callable[..., Awaitable[str]]:

@@ -1,4 +1,4 @@
-"""The corpus as a file, so that every library reads the very same texts, in whatever environment."""
+"""The corpus as a file, so that every library reads the same texts in its own environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QUESTIONS = 40
 
 
 def write(path: Path, chunks: int) -> None:
-    """Draw a corpus of `chunks` pieces, and three small documents more, and write them down."""
+    """Generate a corpus of `chunks` pieces, and three more small documents, and write them."""
     corpus, extra = Corpus(chunks), Corpus(3, seed=11)
     papers = {one.id: one.pages for one in corpus.documents()}
     more = {f"extra-{one.id}": one.pages for one in extra.documents(chunks_per_document=1)}
@@ -23,7 +23,7 @@ def write(path: Path, chunks: int) -> None:
 
 
 def read(path: Path) -> Material:
-    """The corpus that was written."""
+    """The corpus written by `write`."""
     whole = json.loads(path.read_text(encoding="utf-8"))
     found = {text: _found(answer) for text, answer in whole["answers"].items()}
     papers = _papers(whole["papers"])
@@ -43,7 +43,7 @@ def _found(answer: str) -> Found:
 
 
 def _questions(papers: Iterable[Paper], found: Mapping[str, Found]) -> tuple[Asked, ...]:
-    """Questions about pairs that met, spread over the corpus."""
+    """Questions about pairs of related names, spread evenly over the corpus."""
     texts = [page for paper in papers for page in paper.pages]
     questions = []
     for number in range(QUESTIONS):

@@ -1,4 +1,4 @@
-"""nano-graphrag with its file storages, naive mode included, in its own tuple format."""
+"""nano-graphrag with its file storages, its naive mode and its own tuple format."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REPORT = json.dumps(
 
 
 class Nano:
-    """An index of nano-graphrag. It cannot take a document back."""
+    """An index of nano-graphrag, which cannot delete documents."""
 
     modes: Sequence[str] = ("local", "global", "naive")
     can_delete = False
@@ -72,7 +72,7 @@ class Nano:
         self._loop.close()
 
 
-# Plain functions, not methods: the library copies what it is given, whole objects too.
+# Functions, not methods: the library makes deep copies of what it is given.
 
 
 def _model(replies: Replies) -> Callable[..., Awaitable[str]]:
@@ -100,7 +100,7 @@ def _embedder(vectors: WordVectors) -> Callable[..., Awaitable[npt.NDArray[np.fl
 
 
 def _cut(tokens: list[list[int]], *, doc_keys: list[str], tiktoken_model: Any, **_: object) -> Any:
-    """The pieces as they were given, instead of windows of tokens."""
+    """The pieces as given, instead of windows of tokens."""
     return [
         {
             "tokens": len(part),

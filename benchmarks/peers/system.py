@@ -1,4 +1,4 @@
-"""What a measured library has to offer, whatever it is called there."""
+"""The common interface of the measured libraries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A document: its id and its pieces, each of which is to be one chunk."""
+    """A document: its id and its pieces, each of which becomes one chunk."""
 
     id: str
     pages: tuple[str, ...]
@@ -19,7 +19,7 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the model finds in one piece: rows of name, type, description, and of two names, keywords, …"""
+    """What the model finds in one piece, as records in the form of `extract-graph`."""
 
     entities: tuple[Row, ...]
     relations: tuple[Row, ...]
@@ -27,7 +27,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question about two names that met."""
+    """A question about two related names; `theme` is its high-level keyword."""
 
     text: str
     names: tuple[str, str]
@@ -36,20 +36,20 @@ class Asked:
 
 @dataclass(slots=True)
 class Clock:
-    """CPU seconds that the fakes took themselves, and how often they were called."""
+    """The CPU seconds that the fakes took, the model's calls, and the texts embedded."""
 
     seconds: float = 0.0
     calls: int = 0
     texts: int = 0
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Set all to 0."""
         self.seconds, self.calls, self.texts = 0.0, 0, 0
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """The corpus, small documents more, what the model finds in each piece, and the questions."""
+    """The corpus, further small documents, what the model finds in each piece, and questions."""
 
     papers: tuple[Paper, ...]
     extra: tuple[Paper, ...]
@@ -59,12 +59,12 @@ class Material:
 
     @property
     def chunks(self) -> int:
-        """How many pieces the corpus has."""
+        """The number of pieces in the corpus."""
         return sum(len(paper.pages) for paper in self.papers)
 
 
 class System(Protocol):
-    """A library with an open index. `modes`: its ways to retrieve, the fullest one first."""
+    """A library with an open index; `modes` are its retrieval modes, the fullest one first."""
 
     modes: Sequence[str]
     can_delete: bool
@@ -78,13 +78,13 @@ class System(Protocol):
         ...
 
     def context(self, asked: Asked, mode: str) -> int:
-        """How many characters would be shown to a model."""
+        """The number of characters in the context for a model."""
         ...
 
     def counts(self) -> tuple[int, int]:
-        """Entities and relations stored."""
+        """The numbers of stored entities and relations."""
         ...
 
     def close(self) -> None:
-        """Let go of the index."""
+        """Close the index."""
         ...

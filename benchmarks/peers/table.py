@@ -1,4 +1,4 @@
-"""The figures as a table for the READMEs."""
+"""Formats the figures as a table for the READMEs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Figures = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the table: its words in each language, the figure it shows, and how."""
+    """A row of the table: its title in each language, its figure's key, and how to format it."""
 
     en: str
     zh: str

@@ -1,4 +1,4 @@
-"""One library, one part of the measurement, one process: started by `benchmarks.peers`.
+"""Measures one part of one library; `benchmarks.peers` starts it in a process of its own.
 
 The figures go to a file, since some libraries print while they work.
 """
@@ -30,7 +30,7 @@ Figures = dict[str, Any]
 
 
 def main() -> None:
-    """Measure what was asked for."""
+    """Measure one part."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("system", choices=list(ADAPTERS))
     parser.add_argument("part", choices=list(PARTS))
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def build(name: str, folder: Path, material: Material) -> Figures:
-    """Index the corpus, after one small document that pays for late imports."""
+    """Index the corpus, after a small document that triggers late imports."""
     system = _adapter(name)(folder, material)
     system.insert(material.extra[:1])
     clock, before = material.clock, Usage()
@@ -69,7 +69,7 @@ def build(name: str, folder: Path, material: Material) -> Figures:
 
 
 def change(name: str, folder: Path, material: Material) -> Figures:
-    """One document of one piece more, the second of two; then one of ten pieces less."""
+    """Add two documents of one piece, and measure the second; then delete one of ten pieces."""
     system = _adapter(name)(folder, material)
     _, first, second = material.extra
     system.insert([first])
@@ -82,7 +82,7 @@ def change(name: str, folder: Path, material: Material) -> Figures:
 
 
 def ask(name: str, folder: Path, material: Material) -> Figures:
-    """A first context in a fresh process, then every way to retrieve, warm."""
+    """Measure the first context in a fresh process, then every mode when warm."""
     began = time.perf_counter()
     system = _adapter(name)(folder, material)
     first = system.context(material.questions[0], system.modes[0])
@@ -126,7 +126,7 @@ def _spent(label: str, work: Callable[[], None], material: Material) -> Figures:
 
 
 def _mode(system: System, mode: str, material: Material) -> Figures:
-    """The first two questions warm up and are not counted."""
+    """Time all questions in one mode; the first two warm up, and their times are not counted."""
     times, sizes = [], []
     for asked in material.questions:
         fakes, started = material.clock.seconds, time.perf_counter()

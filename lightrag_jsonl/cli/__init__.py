@@ -1,4 +1,4 @@
-"""The command line: a thin shell over `LightRAG`."""
+"""The command line: a thin layer over `LightRAG`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from lightrag_jsonl.cli.progress import INTERRUPTED
 from lightrag_jsonl.errors import LightRAGError
 
 FAILED = 1
-READER_LEFT = 141  # the shell's status of a program whose output is no longer read (SIGPIPE)
+READER_LEFT = 141  # the shell's status for a program ended by SIGPIPE
 EPILOG = """\b
 Examples:
   lightrag-jsonl demo
@@ -43,9 +43,9 @@ Examples:
   lightrag-jsonl status -w kb --json
 
 \b
-Exit status: 0 done; 1 an error; 2 wrong usage, as the command line alone shows
-it; 3 some of the texts could not be read (the others were); 130 ended by
-Ctrl-C; 141 the reader of the output has left. Keys come from the environment
+Exit status: 0 done; 1 an error; 2 wrong usage of the command line; 3 some of
+the texts could not be read (the others were); 130 ended by Ctrl-C; 141 the
+reader of the output has closed it. Keys come from the environment
 (OPENAI_API_KEY), never from an option.
 """
 
@@ -67,18 +67,18 @@ class _Group(click.Group):
             raise click.exceptions.Exit(status) from None
 
     def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
-        """Also runs --help and --version, which are printed here."""
+        """Parse the arguments, which prints --help and --version."""
         with _reader_may_leave():
             return super().parse_args(context, words)
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """In the order in which a newcomer needs them, not alphabetically."""
+        """The commands in the order a newcomer needs them, not alphabetically."""
         return list(self.commands)
 
 
 @contextlib.contextmanager
 def _reader_may_leave() -> Iterator[None]:
-    """The reader of our output may stop reading (`| head`): then Python must not try to print the rest."""
+    """If the reader of stdout has closed it, exit quietly, and discard what is still buffered."""
     try:
         yield
     except BrokenPipeError:
@@ -109,24 +109,24 @@ def _print_version(context: click.Context, option: click.Parameter, value: bool)
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.option("--debug", is_flag=True, help="Show the traceback of an error, and the log.")
+@click.option("--debug", is_flag=True, help="Show the log, and the traceback of an error.")
 @click.option(
     "--version",
     is_flag=True,
     is_eager=True,
     expose_value=False,
     callback=_print_version,
-    help="Show the version and end.",
+    help="Show the version and exit.",
 )
 @click.pass_context
 def main(context: click.Context, debug: bool) -> None:
-    """Turn texts into a knowledge graph, and questions into answers with their sources.
+    """Turn texts into a knowledge graph, and answer questions with their sources.
 
     Without --llm nothing leaves this machine: language rules read the texts and
     answers are put together from cited sentences. With --llm a model does both.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed by the program that started us, such as cron
+        if getattr(sys, name) is None:  # closed by the calling process, as cron may do
             setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115
     context.with_resource(_log(debug))
     for stream in (sys.stdout, sys.stderr):
@@ -137,7 +137,7 @@ def main(context: click.Context, debug: bool) -> None:
 
 @contextlib.contextmanager
 def _log(debug: bool) -> Iterator[None]:
-    """Log this package's warnings to stderr (with --debug everything); other packages stay quiet."""
+    """Log this package's warnings to stderr, with --debug everything; other packages stay quiet."""
     import logging
 
     handler = logging.StreamHandler()

@@ -1,4 +1,4 @@
-"""`query` and `retrieve`: ask an index questions."""
+"""`query` and `retrieve`: ask questions of an index."""
 
 from __future__ import annotations
 
@@ -37,13 +37,11 @@ if TYPE_CHECKING:
 DESCRIPTION_COLUMNS = 100
 CONDITION = re.compile(r"(?P<key>[^=<>!]+?)\s*(?P<sign>>=|<=|!=|=|>|<)\s*(?P<value>.*)", re.DOTALL)
 EQUAL = "="
-LISTED = frozenset({EQUAL, "!="})  # may be repeated with further values
+LISTED = frozenset({EQUAL, "!="})  # may be repeated for a key: each adds a value
 SIGNS = {">=": "$gte", "<=": "$lte", "!=": "$ne", ">": "$gt", "<": "$lt"}
-PLAIN = re.compile(
-    r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false"
-)  # numbers as a database stores them
-COLUMNS = frozenset({"id", "title", "source", "date"})  # these are texts, whatever they look like
-COUNT = click.IntRange(min=0, max=1_000_000)  # memory is allocated for so many
+PLAIN = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false")  # fits SQLite's numbers
+COLUMNS = frozenset({"id", "title", "source", "date"})  # always text, also of a number's form
+COUNT = click.IntRange(min=0, max=1_000_000)  # limited, since memory for so many is reserved
 ROLES = ("system", "user", "assistant")
 
 
@@ -55,7 +53,7 @@ def _history(
     try:
         turns = json.loads(value.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{value} is no JSON: {error}") from error
+        raise ConfigError(f"{value} is not JSON: {error}") from error
     with contextlib.suppress(TypeError, KeyError):
         messages = tuple(Message(turn["role"], turn["content"]) for turn in turns)
         if all(one.role in ROLES and isinstance(one.content, str) for one in messages):
@@ -72,25 +70,25 @@ def _where(
     for condition in value:
         match = CONDITION.fullmatch(condition)
         if match is None:
-            raise click.BadParameter(f"{condition!r} is no KEY=VALUE")
+            raise click.BadParameter(f"{condition!r} is not KEY=VALUE")
         key, sign = match["key"].strip(), match["sign"]
         known = asked.setdefault(key, {})
         repeated = sign in known and sign not in LISTED
         if repeated or (known and (sign == EQUAL) != (EQUAL in known)):
             raise click.BadParameter(
-                f"{condition!r} does not go with what {key!r} was to be before"
+                f"{condition!r} does not go with an earlier condition on {key!r}"
             )
         known.setdefault(sign, []).extend(_choices(key, match["value"]))
     return {key: _wanted(known) for key, known in asked.items()}
 
 
 def _wanted(choices: Mapping[str, list[Json]]) -> Json:
-    """A field's condition for `QueryParam.where`, from the values of each comparison sign."""
+    """The condition on one field in the form of `QueryParam.where`, from its values by sign."""
     return choices.get(EQUAL) or {SIGNS[sign]: values for sign, values in choices.items()}
 
 
 def _choices(key: str, text: str) -> list[Json]:
-    """The values that a text may mean in the metadata: "2024" is a number or a text."""
+    """The forms a value may have in the metadata: "2024" may be a number or a text."""
     return [json.loads(text), text] if key not in COLUMNS and PLAIN.fullmatch(text) else [text]
 
 
@@ -99,14 +97,14 @@ QUESTION_OPTIONS = (
     number_option("--top-k", type=COUNT, help="Entities and relations to look up (default 40)."),
     number_option("--chunk-top-k", type=COUNT, help="Chunks to look up (default 20)."),
     number_option(
-        "--max-tokens", "max_total_tokens", help="Tokens that the context may have (default 30000)."
+        "--max-tokens", "max_total_tokens", help="Most tokens in the context (default 30000)."
     ),
     click.option(
         "--where",
         multiple=True,
         callback=_where,
         metavar="KEY=VALUE",
-        help="Only documents with this id, title, source, date or metadata; repeat for more conditions. "
+        help="Only documents with this id, title, source, date or other metadata; may be repeated. "
         "Also KEY>=VALUE, <=, >, < and !=; KEY=… twice means either, KEY!=… twice neither.",
     ),
     click.option(
@@ -124,9 +122,7 @@ QUESTION_OPTIONS = (
 @click.argument("question", nargs=-1)
 @models
 @with_options(QUESTION_OPTIONS)
-@click.option(
-    "--response-type", metavar="TEXT", help='The form of the answer, such as "One Paragraph".'
-)
+@click.option("--response-type", metavar="TEXT", help='Its form, such as "One Paragraph".')
 @click.option("--user-prompt", metavar="TEXT", help="A further instruction for the answer.")
 @click.option(
     "--stream/--no-stream",
@@ -136,7 +132,7 @@ QUESTION_OPTIONS = (
 @click.option(
     "--explain",
     is_flag=True,
-    help="Let the model choose the facts and give reasons; show each step on stderr.",
+    help="Have the model choose the facts and say why; print each step to stderr as it happens.",
 )
 @as_json
 def query(
@@ -147,10 +143,10 @@ def query(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Answer a QUESTION and show its sources.
+    """Answer a QUESTION, and show where the answer comes from.
 
-    Without a QUESTION, or with -, it is read from stdin. Without --llm the answer is made of
-    sentences from the texts.
+    Without a QUESTION, or with -, it is read from stdin. Without --llm the answer is put
+    together from sentences of the texts.
 
     \b
     Examples:
@@ -160,10 +156,10 @@ def query(
       echo "乔峰的身世是什么？" | lightrag-jsonl query -w kb
     """
     if given["mode"] == "bypass" and setup.llm in (None, NO_MODEL):
-        raise click.UsageError("--mode bypass asks a model alone: name one with --llm")
+        raise click.UsageError("--mode bypass asks only a model: name one with --llm")
     if stream and as_json:
         raise click.UsageError(
-            "--json prints the answer once it is whole: it goes with no --stream"
+            "--json prints the answer once it is complete: it cannot be used with --stream"
         )
     text, param = _question(question), _param(given)
     if stream is None:
@@ -187,7 +183,7 @@ def query(
 @click.argument("question", nargs=-1)
 @models
 @with_options(QUESTION_OPTIONS)
-@click.option("--prompt", is_flag=True, help="Print the text that a model would read.")
+@click.option("--prompt", is_flag=True, help="Print the context as a model would read it.")
 @as_json
 def retrieve(
     setup: Setup, question: tuple[str, ...], prompt: bool, as_json: bool, **given: Any
@@ -241,16 +237,16 @@ def _stream(pieces: Stream) -> Answer:
 
 
 def _tell_faults(answer: Answer) -> None:
-    """Warn about cited numbers without a source, and about a truncated answer: neither is obvious."""
+    """Point out invented citations and a truncated answer, which cannot be seen in the text."""
     if answer.truncated:
-        say("note: the answer is not whole: the model reached its token limit", err=True)
+        say("note: the answer is not complete: the model reached its token limit", err=True)
     if answer.invented:
         numbers = ", ".join(f"[{number}]" for number in answer.invented)
         say(f"note: {numbers} in the answer: no such source was shown to the model", err=True)
 
 
 def _tell_why_nothing(rag: LightRAG, context: Context, param: QueryParam) -> None:
-    """If nothing could be found at all, say why on stderr."""
+    """If nothing was found because nothing could be found, say why on stderr."""
     if not context.empty or param.mode == "bypass":
         return
     documents = rag.documents()
@@ -267,7 +263,7 @@ def _tell_why_nothing(rag: LightRAG, context: Context, param: QueryParam) -> Non
             err=True,
         )
     elif param.where:
-        say("note: only documents that meet --where were looked at", err=True)
+        say("note: only documents that match --where were searched", err=True)
 
 
 def _sources(answer: Answer) -> str:
@@ -295,7 +291,7 @@ def _show(context: Context) -> None:
     if context.empty:
         say("nothing was found")
     say(
-        f"{context.tokens:,} tokens; left out for want of room: {dropped.entities} entities, "
+        f"{context.tokens:,} tokens; left out for lack of room: {dropped.entities} entities, "
         f"{dropped.relations} relations, {dropped.chunks} chunks"
     )
 

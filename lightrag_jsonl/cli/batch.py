@@ -1,4 +1,4 @@
-"""`batch export` and `batch import`: extraction by files, at half the price or on an offline machine."""
+"""`batch export` and `batch import`: extraction by batch files, often at half the price."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ SHOWN = 20
 
 @click.group()
 def batch() -> None:
-    """Read texts with a model through batch files.
+    """Have a model read texts by way of batch files.
 
-    Many providers charge half the price for batches, and they work with an offline machine.
-    `batch export` writes the requests in OpenAI's batch format, which other providers and
-    `vllm run-batch` accept, too; `batch import` reads the results. Gleaning and summaries need
-    further rounds: export and import again until nothing is left.
+    Many providers charge half for this, and it works with an offline machine. `batch export`
+    writes the requests in OpenAI's batch format, which other providers and `vllm run-batch`
+    take as well; `batch import` reads the results. Gleaning and summaries are further rounds:
+    export and import again until nothing is left.
 
     \b
       lightrag-jsonl batch export books/ -o requests.jsonl -w kb --llm gpt-4o-mini
@@ -57,7 +57,7 @@ def batch() -> None:
 @click.option(
     "--reasoning",
     is_flag=True,
-    help="For reasoning models: no temperature, and max_completion_tokens instead of max_tokens.",
+    help="For reasoning models: send max_completion_tokens instead of max_tokens, no temperature.",
 )
 @as_json
 def export_requests(
@@ -68,9 +68,9 @@ def export_requests(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Write the requests of the next round; FILES, if given, are put on the waiting list first.
+    """Write the requests of the next round, after adding FILES, if any, to the waiting documents.
 
-    FILES are as for `insert`. A document becomes visible when all its answers are there.
+    FILES are as for `insert`. A document can be queried once all its answers are imported.
     """
     if files and setup.llm in (None, NO_MODEL):
         raise click.UsageError("batch files ask a model: name one with --llm")
@@ -92,13 +92,13 @@ def export_requests(
 @click.option(
     "--finish",
     is_flag=True,
-    help="Wait no longer: chunks without an answer count as failed (`retry` asks for them).",
+    help="Stop waiting: chunks without an answer count as failed (`retry` asks for them).",
 )
 @as_json
 def import_results(setup: Setup, results: tuple[Path, ...], finish: bool, as_json: bool) -> None:
-    """Read the RESULTS of a batch (files of errors, too), in any order and as often as you like.
+    """Read the RESULTS of a batch (and its error files), in any order, as often as you like.
 
-    Missing or failed results are asked for again by the next export. If a request has several
+    The next export asks again for results that are missing or failed. If a request has several
     results, the first good one counts.
     """
     with going_on(setup, {}) as rag:
@@ -133,10 +133,10 @@ def _tell_import(working_dir: Path, report: BatchImport) -> None:
     )
     others = {
         "missing or failed": report.missing,
-        "doubled": report.doubled,
+        "duplicates": report.doubled,
         "known already": report.known,
         "kept for later": report.kept,
-        "of no request here": report.unknown,
+        "for unknown requests": report.unknown,
         "unreadable lines": report.unreadable,
     }
     if any(others.values()):

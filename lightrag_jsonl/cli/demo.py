@@ -1,4 +1,4 @@
-"""`demo`: index the samples in English and Chinese, and ask questions, without any model."""
+"""`demo`: index the samples and ask questions, in English and Chinese, without any model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LINE_COLUMNS = 92
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, how it was asked, and the answer; `expected` is the right answer."""
+    """A question, its mode and the answer; `expected` is the right answer by the collection."""
 
     question: str
     expected: str
@@ -41,7 +41,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Tour:
-    """One index of the demonstration, and the questions asked of it."""
+    """One index of the demonstration, and the questions it was asked."""
 
     language: Language
     working_dir: Path

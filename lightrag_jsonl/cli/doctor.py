@@ -1,4 +1,4 @@
-"""`doctor`: show what is installed and what will be used, and check the folder."""
+"""`doctor`: what is installed, what will be used, and whether the index is sound."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ KEY = "OPENAI_API_KEY"
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What `doctor` found; missing packages have no version.
+    """What `doctor` found; the version of a missing package is None.
 
-    An endpoint is "" if none was named: then OPENAI_BASE_URL's or OpenAI's own is used.
+    An endpoint is "" if none was named; then OPENAI_BASE_URL counts, or else OpenAI's own.
     """
 
     version: str
@@ -77,10 +77,10 @@ class Diagnosis:
 def doctor(setup: Setup, repair: bool) -> Reply:
     """Show what will be used, and check the index.
 
-    Exits with 1 if there is a problem. The whole index is read: every reference, every count, the
-    full text, and the graph in comparison with the records it was merged from. --repair merges the
-    graph anew, and rebuilds full text and vectors. The texts, and what was read from them, do not
-    change, and no model is asked.
+    Exit 1 if there is a problem. The check reads the whole index: every reference, every
+    count, the full-text index, and the graph against the records it was merged from. --repair
+    merges the graph again and rebuilds the full-text index and the vectors; the texts and what
+    was read from them stay as they are, and no model is asked.
     """
     trust.named(setup.base_url, setup.embedder_base_url)
     found = diagnose(setup, repair=repair)
@@ -88,7 +88,7 @@ def doctor(setup: Setup, repair: bool) -> Reply:
 
 
 def diagnose(setup: Setup, *, repair: bool = False) -> Diagnosis:
-    """Check everything; an index that cannot be opened is a problem like any other."""
+    """Check everything; an index that cannot be opened is reported as a problem, too."""
     import platform
     import sqlite3
 
@@ -129,7 +129,7 @@ def diagnose(setup: Setup, *, repair: bool = False) -> Diagnosis:
 
 
 def check_sources(working_dir: Path) -> None:
-    """Raise `CorruptError` if the index has lost data that cannot be derived from anything else."""
+    """Raise `CorruptError` if the index has lost data that cannot be rebuilt from the rest."""
     from lightrag_jsonl.storage import values
     from lightrag_jsonl.storage.database import Database
 
@@ -176,7 +176,7 @@ def _version_of(package: str) -> str | None:
 
 
 def _embedder_name(setup: Setup, known: Mapping[str, str]) -> str:
-    """The embedder that a command would use, or the recorded one if a Python program provided it."""
+    """The embedder a command would use; the recorded one if a program, not the CLI, chose it."""
     if setup.embedder is None and "cli.embedder" not in known and "embedder" in known:
         return known["embedder"]
     return make_embedder(embedder_spec(setup, known), embedder_url(setup, known)).name

@@ -1,4 +1,4 @@
-"""`entities duplicates | merge | unmerge`: merge names that mean the same, as a person decides."""
+"""`entities duplicates | merge | unmerge`: a person decides which names mean the same entity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def entities() -> None:
-    """Find names that mean the same, and merge them.
+    """Find names that mean the same entity, and merge them.
 
     \b
     Examples:
@@ -33,7 +33,7 @@ def entities() -> None:
 @number_option("-n", "--limit", default=50, show_default=True)
 @replying
 def duplicates(setup: Setup, limit: int) -> Reply:
-    """List pairs of entities that may be the same, the likeliest first. Nothing is changed."""
+    """List pairs of entities that may be the same, likeliest first. Nothing is changed."""
     with looking(setup) as rag:
         found = rag.duplicates(limit=limit)
     header = ("score", "name", "may be", "types", "because")
@@ -43,11 +43,11 @@ def duplicates(setup: Setup, limit: int) -> Reply:
 
 @entities.command()
 @click.argument("names", nargs=-1, required=True)
-@click.option("--into", required=True, metavar="NAME", help="What they are all to be called.")
+@click.option("--into", required=True, metavar="NAME", help="The name of the merged entity.")
 @folder
 @replying
 def merge(setup: Setup, names: tuple[str, ...], into: str) -> Reply:
-    """Make the entities NAMES one. The stored claims do not change, so this can be undone."""
+    """Merge the entities NAMES. What was read from the texts is kept, so this can be undone."""
     from lightrag_jsonl.indexing.renaming import undoing
 
     into = clean_name(into)
@@ -68,7 +68,7 @@ def merge(setup: Setup, names: tuple[str, ...], into: str) -> Reply:
 def unmerge(setup: Setup, names: tuple[str, ...]) -> Reply:
     """Make merged NAMES entities of their own again.
 
-    Given the target of a merge, this undoes that merge.
+    Given the name that others were merged into, these become entities of their own.
     """
     with asking(setup) as rag:
         rag.unmerge(*names)

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from lightrag_jsonl.estimating import Estimate
     from lightrag_jsonl.sync import LightRAG
 
-HALF = 0.5  # the usual price of a batch, compared with single calls
+HALF = 0.5  # what providers charge for a batch, as a share of their price
 
 
 def _price(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
     if value is not None and not 0 <= value < math.inf:
-        raise click.BadParameter(f"{value} is no price")
+        raise click.BadParameter(f"{value} is not a price")
     return value
 
 
@@ -46,9 +46,9 @@ price = partial(click.option, type=float, metavar="P", callback=_price)
 @click.argument("files", nargs=-1, required=True)
 @models
 @with_options(cutting_options, gleaning_options)
-@price("--price-input", help="Price of a million input tokens.")
-@price("--price-cached", help="Price of a million cached input tokens.")
-@price("--price-output", help="Price of a million output tokens.")
+@price("--price-input", help="Price of a million tokens read.")
+@price("--price-cached", help="Of a million tokens read that the provider has cached.")
+@price("--price-output", help="Of a million tokens written.")
 @as_json
 def estimate(
     setup: Setup,
@@ -59,12 +59,12 @@ def estimate(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Estimate what it would cost to read FILES with a model.
+    """Estimate what reading FILES with a model would cost.
 
-    No model is asked, nothing is stored. Chunks, calls and input tokens are counted with the
-    real prompts; output tokens follow a rule fitted to recorded answers. Input tokens are
-    cacheable if an earlier request began with the same ones. Answers in the cache of the index
-    in --working-dir (if there is one) cost nothing.
+    No model is asked, nothing is stored. Chunks, calls and input tokens come from the real
+    prompts; output tokens from a rule fitted to recorded answers. Tokens are cacheable if an
+    earlier request began with the same messages. Answers that the index in --working-dir (if
+    there is one) has cached cost nothing.
 
     \b
     Examples:
@@ -72,7 +72,7 @@ def estimate(
       lightrag-jsonl estimate book.txt --price-input 0.15 --price-cached 0.075 --price-output 0.6
     """
     if (price_input is None) != (price_output is None):
-        raise click.UsageError("--price-input and --price-output go together")
+        raise click.UsageError("--price-input and --price-output are needed together")
     if price_input is None and price_cached is not None:
         raise click.UsageError("--price-cached needs --price-input and --price-output")
     sources = find_sources(files)
@@ -92,7 +92,7 @@ def estimate(
 
 @contextlib.contextmanager
 def _opened(setup: Setup, given: dict[str, Any]) -> Iterator[LightRAG]:
-    """The index with its settings, or a temporary one."""
+    """The existing index with its recorded settings, or else a temporary one."""
     if has_index(setup.working_dir):
         with going_on(setup, given) as rag:
             yield rag
@@ -124,4 +124,4 @@ def _tell(found: Estimate, cost: float | None) -> None:
     if found.scale != 1.0:
         say(f"tokens out: {found.scale:.2f} times those of prose, as measured in this index")
     if cost is not None:
-        say(f"at these prices: {cost:,.4f} (as batch files usually half: {cost * HALF:,.4f})")
+        say(f"at these prices: {cost:,.4f} (by batch files usually half: {cost * HALF:,.4f})")

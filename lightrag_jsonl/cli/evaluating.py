@@ -1,4 +1,4 @@
-"""`eval`: measure whether retrieval finds what supports the answers, and whether the graph helps."""
+"""`eval`: does retrieval find the supporting passages, and does the graph help on this corpus?"""
 
 from __future__ import annotations
 
@@ -19,23 +19,21 @@ if TYPE_CHECKING:
     from lightrag_jsonl.evaluation import EvalQuestion, GraphHealth, Lookup, Row
     from lightrag_jsonl.sync import LightRAG
 
-ASKABLE = tuple(
-    mode for mode in MODES if mode not in ("bypass", "naive")
-)  # naive is always included
-FEW = 20  # questions; with fewer, an average means little
+ASKABLE = tuple(mode for mode in MODES if mode not in ("bypass", "naive"))  # naive always runs
+FEW = 20  # with fewer questions, an average says little
 
 
 @click.command("eval")
 @click.argument("questions", type=FILE, required=False)
 @number_option(
     "--generate",
-    help="Generate N questions, each about two chunks, from the graph; no model is needed.",
+    help="Make N questions from the graph, each over two chunks; no model is needed.",
 )
 @click.option(
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the generated questions to a file, to read and to use again.",
+    help="Write the questions to a file, to look at and to ask again.",
 )
 @click.option(
     "-m",
@@ -43,20 +41,20 @@ FEW = 20  # questions; with fewer, an average means little
     "modes",
     multiple=True,
     type=click.Choice(["naive", *ASKABLE]),
-    help="A mode to compare with naive; may be repeated. Default: all modes.",
+    help="A mode to try besides naive; may be repeated (default: all).",
 )
 @number_option(
     "--budget",
     default=4_000,
     show_default=True,
-    help="The answer is looked for in the best chunks, up to so many tokens.",
+    help="How many tokens of the best chunks are searched for the answer.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="Seed for generating questions and resampling.",
+    help="The seed for generating questions and for resampling.",
 )
 @models
 @as_json
@@ -72,8 +70,8 @@ def evaluate(
 ) -> None:
     """Measure how well each mode finds what supports the answers.
 
-    QUESTIONS is a JSONL file with lines {"question": …, "supporting": [ids of documents or
-    chunks], "answer": …}. The rows "dense" and "bm25" use the chunks' vectors or words alone,
+    The QUESTIONS are a JSONL file. A line is {"question": …, "supporting": [ids of documents or
+    chunks], "answer": …}. "dense" and "bm25" rank chunks by their vectors or words alone,
     without the graph.
 
     \b
@@ -84,7 +82,7 @@ def evaluate(
     from lightrag_jsonl import evaluation
 
     if (questions is None) == (generate is None):
-        raise click.UsageError("give a file of QUESTIONS or --generate N, one of the two")
+        raise click.UsageError("give either a file of QUESTIONS or --generate N")
     with asking(setup) as rag, evaluation.Lookup(setup.working_dir) as lookup:
         if questions is not None:
             asked = evaluation.read_questions(questions)
@@ -126,11 +124,11 @@ def _tell(questions: Sequence[EvalQuestion], rows: Sequence[Row], health: GraphH
     from lightrag_jsonl.evaluation import report
 
     if not questions:
-        say("the graph has no two steps that lie in two chunks: nothing to ask")
+        say("the graph has no two linked relations in two chunks: nothing to ask")
     else:
         say(f"{counted(len(questions), 'question')}; in percent, ± half of the 95% interval")
         say(table(report.cells(rows), report.header(rows)))
     if 0 < len(questions) < FEW:
-        say("so few questions say little about the next one", err=True)
+        say("with so few questions, these averages say little", err=True)
     say()
     say(table(report.health_rows(health)))

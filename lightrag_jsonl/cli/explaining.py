@@ -1,4 +1,4 @@
-"""`explain`: show how answers came about; `query --explain` shows it while it happens."""
+"""`explain`: how answers came about; and `query --explain`, which shows it as it happens."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 def explain() -> None:
     """Show how answers came about, and their sources.
 
-    That is what was found, what was chosen and why, and where the texts say so. Every query leaves
-    a trace; its id may be shortened as long as it stays unambiguous. `query --explain` shows the
-    same while it happens.
+    What was found, what was chosen and why, and where the texts say so. Every query leaves a
+    trace; its id may be shortened as long as it stays unambiguous. `query --explain` shows the
+    same as it happens.
     """
 
 
@@ -59,13 +59,13 @@ def list_(setup: Setup, limit: int) -> Reply:
 @explain.command()
 @click.argument("id", required=False)
 @folder
-@click.option("--html", type=FILE, metavar="FILE", help="Write a page with a drawing to FILE.")
+@click.option("--html", type=FILE, metavar="FILE", help="Write a web page to FILE.")
 @replying
 def show(setup: Setup, id: str | None, html: Path | None) -> Reply:
     """Show how the answer ID came about, or write it as a web page.
 
-    Without an ID, the newest query is shown. The page needs no network; a click on a citation
-    opens its passage.
+    Without an ID, this is about the newest query. The page is self-contained: it needs no
+    network, and a click on a citation opens its passage.
 
     \b
     Example:
@@ -93,7 +93,7 @@ def show(setup: Setup, id: str | None, html: Path | None) -> Reply:
 def edge(setup: Setup, subject: str, predicate: str, object: str) -> Reply:
     """Show where the edge SUBJECT PREDICATE OBJECT was read, and which queries chose it.
 
-    The ends may be given in any spelling, the predicate by any of its keywords.
+    SUBJECT and OBJECT may be spelled in any way; PREDICATE may be any keyword of the edge.
 
     \b
     Example:
@@ -123,18 +123,16 @@ def edge(setup: Setup, subject: str, predicate: str, object: str) -> Reply:
     help="1.2 has triple terms <<( s p o )>>, star the older << s p o >>, 1.1 rdf:Statement nodes. "
     "Default 1.2; for jsonld 1.1, the only one it can carry.",
 )
+@click.option("--with-source", is_flag=True, help="Add the chain to chunks, pages and documents.")
 @click.option(
-    "--with-source", is_flag=True, help="Include the chain to chunks, pages and documents."
-)
-@click.option(
-    "--entity-base", metavar="URI", help="Beginning of the URIs of entities (default urn:entity:)."
+    "--entity-base", metavar="URI", help="The prefix of entities' URIs (default urn:entity:)."
 )
 @click.option(
     "--predicate-base",
     metavar="URI",
-    help="Beginning of the URIs of predicates (default urn:predicate:).",
+    help="The prefix of predicates' URIs (default urn:predicate:).",
 )
-@click.option("-o", "--output", type=FILE, metavar="FILE", help="Write to FILE, not to stdout.")
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="Write to FILE, not stdout.")
 @as_json
 def export(
     setup: Setup,
@@ -147,10 +145,10 @@ def export(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Write the trace ID as RDF (PROV-O), sorted: equal traces give equal bytes.
+    """Write the trace ID as RDF (PROV-O), sorted, so that equal traces give equal bytes.
 
-    Without an ID, the newest query is exported. Formats other than nquads need pyoxigraph:
-    pip install 'pyoxigraph>=0.5'.
+    Without an ID, this is about the newest query. Formats other than nquads are written by
+    pyoxigraph: pip install 'pyoxigraph>=0.5'.
 
     \b
     Example:
@@ -159,7 +157,7 @@ def export(
     form = cast("Format", format_)
     version = cast("Version", rdf or ("1.1" if form == "jsonld" else "1.2"))
     if form == "jsonld" and version != "1.1":
-        raise click.UsageError("JSON-LD cannot carry triple terms: it goes with --rdf 1.1 alone")
+        raise click.UsageError("JSON-LD cannot carry triple terms: it needs --rdf 1.1")
     with looking(setup) as rag:
         if output:
             check_not_of_index(output)
@@ -186,11 +184,10 @@ def export(
 @folder
 @replying
 def verify(setup: Setup, ids: tuple[str, ...]) -> Reply:
-    """Check the traces IDS, or all traces and texts; exits with 1 if something is wrong.
+    """Check the traces IDS, or else all traces and all texts; exit 1 if something is wrong.
 
-    The chain must be complete, every edge must have a chunk, every chunk must be exactly its part
-    of its page, every citation must refer to something that was shown, and the answer must be
-    stored. No model is asked.
+    The steps are complete, every edge has a chunk, every chunk is an exact slice of its page,
+    every citation is of something that was shown, the answer is stored. No model is asked.
     """
     with looking(setup) as rag:
         problems = rag.verify(*ids)
@@ -232,7 +229,7 @@ class Live:
         self._working_dir = working_dir
 
     def __call__(self, event: Event) -> None:
-        """Print one event."""
+        """Print one event; pieces of the answer are left to stdout."""
         from lightrag_jsonl.explain.events import AnswerChunk, End, KeywordsFound, Selection
 
         if isinstance(event, AnswerChunk):
@@ -262,7 +259,7 @@ class Live:
 
 
 def _selection(event: Selection, sources: Sources) -> Iterator[str]:
-    """What was chosen, why, and where it was read."""
+    """Lines on what was chosen, why, and where it was read."""
     if event.edges or not event.chunk_ids:
         yield f"Selected {len(event.edges)} edge(s)"
     for chosen in event.edges:
@@ -283,7 +280,7 @@ def _selection(event: Selection, sources: Sources) -> Iterator[str]:
 
 
 def _told(trace: Trace, sources: Sources) -> Iterator[str]:
-    """A trace as lines of text."""
+    """The lines that show a trace."""
     from lightrag_jsonl.explain.prov import prov_uri, session_uri
     from lightrag_jsonl.explain.trace import selection_of
 
@@ -306,7 +303,7 @@ def _told(trace: Trace, sources: Sources) -> Iterator[str]:
             yield "    (written for an earlier, similar question)"
         yield from (f"    {line}" for line in trace.answer.split("\n"))
         if trace.truncated:
-            yield "    (not whole: the model reached its token limit)"
+            yield "    (not complete: the model reached its token limit)"
         yield from (f"    {line}" for line in _citations(trace, sources))
     if trace.error:
         yield f"[failed] {one_line(trace.error)}"
@@ -321,7 +318,7 @@ def _citations(trace: Trace, sources: Sources) -> Iterator[str]:
 
 
 def _places(chunk_ids: Iterable[str], sources: Sources) -> list[dict[str, object]]:
-    """Where chunks stand, for JSON output; deleted chunks have no place."""
+    """The places of chunks, for JSON; a deleted chunk has no offsets."""
     found: list[dict[str, object]] = []
     for name in dict.fromkeys(chunk_ids):
         chunk = sources.chunks.get(name)

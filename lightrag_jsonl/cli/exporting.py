@@ -1,4 +1,4 @@
-"""`export`: the graph as GraphML or JSON, the records it was folded from as JSONL."""
+"""`export`: the graph as GraphML or JSON, the records it was merged from as JSONL."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
     "--format",
     "format_",
     type=click.Choice(["graphml", "json", "jsonl"]),
-    help="graphml or json: the merged graph; jsonl: the records of each chunk, one a line "
-    "(default by FILE's ending, else graphml).",
+    help="graphml or json: the merged graph; jsonl: the records of each chunk, one per line "
+    "(default by FILE's suffix, else graphml).",
 )
 @as_json
 def export(setup: Setup, file: str, format_: str | None, as_json: bool) -> None:
     """Write the graph, or the records behind it, to FILE or stdout.
 
-    The records are those of the prompt extract-graph, with the id of their document and the
-    number of their chunk; `insert_records` of the Python package accepts them. --json on stdout
-    means --format json; with a FILE it reports what was written.
+    The records are in the form of the prompt extract-graph, with their document's id and their
+    chunk's number, so that `insert_records` of the Python package can read them.
+    --json on stdout means --format json; with a FILE it reports what was written.
 
     \b
     Examples:
@@ -67,14 +67,12 @@ def export(setup: Setup, file: str, format_: str | None, as_json: bool) -> None:
 
 
 def _may_be_replaced(path: Path) -> bool:
-    """Whether a new file can be moved to this path when it is complete: not onto a device, a pipe
-    or a link.
-    """
+    """Whether a finished file may replace this path: not if it is a device, a pipe or a link."""
     return not path.is_symlink() and (path.is_file() or not path.exists())
 
 
 def graphml_lines(rag: LightRAG) -> Iterator[str]:
-    """The merged graph as GraphML; it has no lists, so these are joined."""
+    """The merged graph as GraphML, which has no lists: these are joined to text."""
     import networkx as nx
 
     graph = nx.Graph()
@@ -87,7 +85,7 @@ def graphml_lines(rag: LightRAG) -> Iterator[str]:
 
 
 def json_lines(rag: LightRAG) -> Iterator[str]:
-    """The merged graph as one JSON object, with a line for each entity and relation."""
+    """The merged graph as one JSON object, one entity or relation per line."""
     yield '{"entities": ['
     yield from _items({"name": name, **data} for name, data in rag.graph.nodes(data=True))
     yield '], "relations": ['
@@ -109,7 +107,7 @@ FORMATS: Mapping[str, Callable[[LightRAG], Iterator[str]]] = {
 
 
 def _items(values: Iterator[Mapping[str, object]]) -> Iterator[str]:
-    """A line for each value, with a comma after all but the last."""
+    """Each value as a line of JSON, with a comma after all but the last."""
     before = None
     for value in values:
         if before is not None:
@@ -120,7 +118,7 @@ def _items(values: Iterator[Mapping[str, object]]) -> Iterator[str]:
 
 
 def _scalars(data: Mapping[str, object]) -> dict[str, str | int | float]:
-    """The attributes of an entity or relation in types that GraphML has."""
+    """The fields of an entity or relation as GraphML can hold them."""
     found: dict[str, str | int | float] = {}
     for name, value in data.items():
         plain = to_json(value)

@@ -1,4 +1,4 @@
-"""Checks whether a folder holds an index, and whether that is sound."""
+"""Whether a folder holds an index, and whether it is sound."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def has_index(working_dir: Path) -> bool:
 
 @contextlib.contextmanager
 def explained(working_dir: Path) -> Iterator[None]:
-    """Raise `CorruptError` instead of an unexpected error, if the index turns out to be damaged."""
+    """Replace an unexpected error by `CorruptError` if the index turns out to be damaged."""
     from lightrag_jsonl.storage.database import Database
 
     if not has_index(working_dir):

@@ -1,4 +1,4 @@
-"""`import`: take over a working directory of LightRAG or nano-graphrag."""
+"""`import`: convert a working directory of LightRAG or nano-graphrag."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ WIDTH = 100
 @models
 @as_json
 def import_folder(setup: Setup, folder: Path, as_json: bool) -> None:
-    """Take over an index of LightRAG or nano-graphrag.
+    """Import an index of LightRAG or nano-graphrag.
 
-    FOLDER is its working directory. Documents, chunks, entities and relations are copied with
-    their descriptions and sources; no model is asked. Vectors are made anew by --embedder. What
-    has no counterpart here is listed. LightRAG 0.x and 1.x and nano-graphrag can be read, with
-    their file storages (GraphML and JSON, gzipped or not).
+    FOLDER is its working directory. Its documents, chunks, entities and relations are imported
+    with their descriptions and sources; no model is asked. New vectors are made by --embedder.
+    What has no counterpart is listed. LightRAG 0.x and 1.x and nano-graphrag with their file
+    storages (GraphML and JSON, gzipped or not) can be read.
 
     \b
     Examples:
@@ -55,7 +55,7 @@ def import_folder(setup: Setup, folder: Path, as_json: bool) -> None:
 
 
 def _opened(setup: Setup, folder: Path) -> AbstractContextManager[LightRAG]:
-    """The index to import into; it is not created if FOLDER cannot be read."""
+    """The index to import into; it is not created if the foreign folder cannot be read."""
     if has_index(setup.working_dir):
         return going_on(setup, {})
     from lightrag_jsonl.migration.folder import read_folder
@@ -71,17 +71,17 @@ def _tell(working_dir: Path, report: ImportReport) -> None:
     if report.without_source:
         say(
             f"{counted(report.without_source, 'entity or relation', 'entities and relations')} "
-            "named no known chunk: they stand in a document of their own"
+            "named no known chunk: these are in a document of their own"
         )
     for there, here in report.kept_apart[:SHOWN]:
-        say(f"kept apart: {one_line(there)} is {here!r} here; merge them if they are one")
+        say(f"kept apart: {one_line(there)} is {here!r} here; merge them if they are the same")
     _list(report.unmapped)
     tell_failures(working_dir, report.failures)
 
 
 def _list(unmapped: Sequence[Unmapped]) -> None:
     if unmapped:
-        say(f"{counted(len(unmapped), 'thing')} not as there:")
+        say(f"{counted(len(unmapped), 'item')} not imported, or changed:")
     for one in unmapped[:SHOWN]:
         say(f"  {one.kind} {one_line(one.name, WIDTH)}: {one.reason}")
     if len(unmapped) > SHOWN:

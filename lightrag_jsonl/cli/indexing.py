@@ -40,11 +40,9 @@ NONE_OR_MORE = click.IntRange(min=0)
 
 
 cutting_options = (
-    number_option("--chunk-tokens", help="Tokens of a chunk (default 1200)."),
+    number_option("--chunk-tokens", help="Tokens in a chunk (default 1200)."),
     number_option(
-        "--chunk-overlap",
-        type=NONE_OR_MORE,
-        help="Tokens shared by neighbouring chunks (default 100).",
+        "--chunk-overlap", type=NONE_OR_MORE, help="Tokens neighbours share (default 100)."
     ),
     click.option(
         "--extraction",
@@ -71,7 +69,7 @@ gleaning_options = (
         "--gleanings",
         "max_gleanings",
         type=NONE_OR_MORE,
-        help="How often the model is asked again for what it missed (default 1).",
+        help="How often to ask the model again for what it missed (default 1).",
     ),
 )
 running_options = (
@@ -79,9 +77,9 @@ running_options = (
     number_option(
         "--concurrency", "max_concurrent_calls", help="Model calls at a time (default 16)."
     ),
-    number_option("--max-calls", help="Stop after so many model calls; what was read is kept."),
-    number_option("--max-input-tokens", help="Stop after so many input tokens."),
-    number_option("--max-output-tokens", help="Stop after so many output tokens."),
+    number_option("--max-calls", help="Stop after so many model calls; their answers are kept."),
+    number_option("--max-input-tokens", help="Stop after so many tokens read."),
+    number_option("--max-output-tokens", help="Stop after so many tokens written."),
 )
 
 
@@ -100,8 +98,8 @@ def insert(
 
     FILES are files (.txt, .md, .jsonl), folders, quoted patterns, or - for stdin. A line of
     a .jsonl file is a text, or an object with "text" and optionally "id", "title", "date",
-    "source" and other metadata to filter by. Known texts are not read again; a document with
-    a known id and a new text replaces the old one.
+    "source" and other metadata to filter by. A text that is in the index already is not read
+    again; a document with a known id and a different text replaces the old one.
 
     \b
     Examples:
@@ -127,9 +125,9 @@ def insert(
 @with_options(running_options)
 @as_json
 def retry(setup: Setup, as_json: bool, **given: Any) -> None:
-    """Read the chunks again that failed, and only these.
+    """Read again the chunks that failed, and no others.
 
-    For chunks that were read in part, only the missing part is asked for. Model and options are
+    Of a chunk that was read in part, only what is missing is asked for. Model and options are
     those of the last insert, unless others are given.
     """
     folder, options = setup.working_dir, given_options(given)
@@ -148,10 +146,10 @@ def retry(setup: Setup, as_json: bool, **given: Any) -> None:
 @with_options(running_options)
 @as_json
 def resume(setup: Setup, as_json: bool, **given: Any) -> None:
-    """Go on with the documents of an insert that was interrupted.
+    """Go on with the documents of an interrupted insert.
 
-    Answers that a model has given are kept and not paid for again. Model and options are those of
-    that insert, unless others are given.
+    Answers that a model has given already are kept and not asked for again. Model and options
+    are those of that insert, unless others are given.
     """
     folder, options = setup.working_dir, given_options(given)
     with _patiently(folder), going_on(setup, options) as rag, progress_bar() as watcher:
@@ -164,7 +162,7 @@ def resume(setup: Setup, as_json: bool, **given: Any) -> None:
 @models
 @as_json
 def delete(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
-    """Remove documents, as if they had never been read.
+    """Remove documents, as if they had never been inserted.
 
     No model is asked. If one of the IDS is unknown, nothing is removed.
 
@@ -193,7 +191,7 @@ def delete(setup: Setup, ids: tuple[str, ...], as_json: bool) -> None:
 
 
 def given_options(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that were given on the command line, by their names in `IndexOptions`."""
+    """The options that were given, by their names in `IndexOptions`; paths are made absolute."""
     given = {name: value for name, value in options.items() if value not in (None, ())}
     return {n: v.resolve() if isinstance(v, Path) else v for n, v in given.items()}
 
@@ -222,7 +220,7 @@ def _tell(
 
 
 def _tell_older(working_dir: Path, report: InsertReport) -> None:
-    """A changed file is a new document: warn that the one with its old text is still there."""
+    """Point out that documents with the earlier texts of changed files are still in the index."""
     if not report.documents:
         return
     older = older_documents(working_dir, (*report.documents, *report.unchanged))
@@ -246,7 +244,7 @@ def _tell_people(working_dir: Path, report: InsertReport, nothing: str, again: s
             f"{counted(report.relations, 'relation')}"
         )
     elif not report.unchanged:
-        say(f"{working_dir}: {'no document is whole yet' if report.stopped else nothing}")
+        say(f"{working_dir}: {'no document is complete yet' if report.stopped else nothing}")
     if report.unchanged:
         say(
             f"{working_dir}: {counted(len(report.unchanged), 'document')} known already, not read again"
@@ -265,7 +263,7 @@ def _tell_people(working_dir: Path, report: InsertReport, nothing: str, again: s
 
 
 def tell_failures(working_dir: Path, failures: Sequence[Failure]) -> None:
-    """Print the first failures, and what can be done about them."""
+    """Print the first failures, grouped by reason, and what can be done about them."""
     if not failures:
         return
     say(f"{counted(len(failures), 'failure')}:", err=True)

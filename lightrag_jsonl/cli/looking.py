@@ -1,4 +1,4 @@
-"""`status`, `documents` and `rejections`: show what an index holds and how reading went."""
+"""`status`, `documents` and `rejections`: what an index holds, and how reading went."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ def status(setup: Setup) -> Reply:
     """Show what the index holds and how reading went."""
     with looking(setup) as rag:
         found = rag.status()
-    model = recorded(setup.working_dir).get(
-        "cli.llm", NO_MODEL
-    )  # the index was opened without a model
+    model = recorded(setup.working_dir).get("cli.llm", NO_MODEL)  # `looking` opens it without one
     found = replace(found, llm=model)
     return Reply(found, table(_status_rows(found)))
 
@@ -38,8 +36,8 @@ def status(setup: Setup) -> Reply:
 def documents(setup: Setup) -> Reply:
     """List the documents, with their ids and states.
 
-    States: done; partial (some chunks failed, or were read in part) and failed (all chunks failed),
-    both for `retry`; pending (an insert was interrupted), for `resume`.
+    The states are: done; partial (some chunks failed, or were read in part) and failed (all
+    chunks failed), both for `retry`; pending (an insert was interrupted), for `resume`.
     """
     with looking(setup) as rag:
         found = rag.documents()
@@ -52,10 +50,10 @@ def documents(setup: Setup) -> Reply:
 @folder
 @replying
 def rejections(setup: Setup, ids: tuple[str, ...]) -> Reply:
-    """List the lines of a model's answers that were refused.
+    """List the refused lines of a model's answers.
 
-    Those of all documents, or of the documents IDS. Look at this before you pay for a large corpus:
-    it shows what the model gets wrong.
+    Of all documents, or of those with IDS. Look at it before you pay for a large corpus: it
+    shows what the model gets wrong.
     """
     with looking(setup) as rag:
         known = {one.id for one in rag.documents()}

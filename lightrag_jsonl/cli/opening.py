@@ -1,4 +1,4 @@
-"""Opens an index for a `Setup`; what was not given comes from the settings recorded in the folder."""
+"""Opens an index from a `Setup`; settings recorded in the folder fill in options not given."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lightrag_jsonl.sync import LightRAG
 
 NO_MODEL = "none"
-FORGOTTEN = (  # options of a single run, which are not recorded
+FORGOTTEN = (  # options of one run, which the index does not remember
     "max_calls",
     "max_concurrent_calls",
     "max_input_tokens",
@@ -34,7 +34,7 @@ FORGOTTEN = (  # options of a single run, which are not recorded
 
 
 def looking(setup: Setup) -> LightRAG:
-    """An existing index for looking at; no model is needed, whatever it was built with."""
+    """Open an existing index to look at it, without the model and embedder it was built with."""
     from lightrag_jsonl.sync import LightRAG
 
     known = require_index(setup.working_dir)
@@ -43,9 +43,10 @@ def looking(setup: Setup) -> LightRAG:
 
 
 def asking(setup: Setup) -> LightRAG:
-    """An existing index for questions, with the given model and the recorded embedder.
+    """Open an existing index to ask it, with the given model (if any) and, unless another is given,
+    the recorded embedder.
 
-    If it is the model that read the texts, its recorded endpoint is used.
+    A model that is the recorded one is asked at the recorded endpoint, unless another is given.
     """
     known = require_index(setup.working_dir)
     url = setup.base_url
@@ -56,7 +57,7 @@ def asking(setup: Setup) -> LightRAG:
 
 
 def inserting(setup: Setup, given: Mapping[str, Any]) -> LightRAG:
-    """An index for writing, created if necessary; what it is built with is recorded."""
+    """Open an index to insert into, or create it; its settings are recorded in the folder."""
     known = recorded(setup.working_dir)
     if setup.llm is None and known.get("cli.llm", NO_MODEL) != NO_MODEL:
         raise ConfigError(
@@ -76,7 +77,9 @@ def inserting(setup: Setup, given: Mapping[str, Any]) -> LightRAG:
 
 
 def going_on(setup: Setup, given: Mapping[str, Any]) -> LightRAG:
-    """An existing index for going on with the last insert, with its settings unless others are given."""
+    """Open an existing index to write to, with the settings of the last insert unless others are
+    given.
+    """
     known = require_index(setup.working_dir)
     model, url = setup.llm or known.get("cli.llm"), llm_url(setup, known)
     if model != NO_MODEL:
@@ -103,7 +106,7 @@ def require_index(working_dir: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def reading(working_dir: Path) -> Iterator[sqlite3.Connection]:
-    """The database of a folder's index, for reading without opening the index itself."""
+    """The database of a folder's index, for reading without opening the index."""
     from lightrag_jsonl.storage.database import Database
 
     with contextlib.closing(Database(working_dir)) as database, database.reading() as connection:
@@ -111,7 +114,7 @@ def reading(working_dir: Path) -> Iterator[sqlite3.Connection]:
 
 
 def recorded(working_dir: Path) -> dict[str, str]:
-    """The settings that an index was built with; empty where there is no index yet."""
+    """The settings that an index was built with; empty if there is no index yet."""
     from lightrag_jsonl.storage import settings
 
     if not has_index(working_dir):
@@ -121,7 +124,7 @@ def recorded(working_dir: Path) -> dict[str, str]:
 
 
 def older_documents(working_dir: Path, ids: Sequence[str]) -> list[str]:
-    """Ids of documents with the title and source of one of these, but another text."""
+    """Ids of documents with the title and source of one of these, but an earlier text."""
     from lightrag_jsonl.storage import overview
 
     with reading(working_dir) as connection:
@@ -129,7 +132,7 @@ def older_documents(working_dir: Path, ids: Sequence[str]) -> list[str]:
 
 
 def known_aliases(working_dir: Path) -> Aliases:
-    """The index's aliases."""
+    """Which names were merged into which entity."""
     from lightrag_jsonl.storage import aliases
 
     with reading(working_dir) as connection:
@@ -137,7 +140,7 @@ def known_aliases(working_dir: Path) -> Aliases:
 
 
 def remember(working_dir: Path, known: Mapping[str, str], values: Mapping[str, str]) -> None:
-    """Record in the folder what later commands need, unless it is known already."""
+    """Record settings for later commands in the folder, if they differ from the `known` ones."""
     from lightrag_jsonl.storage import settings
     from lightrag_jsonl.storage.database import Database
 
@@ -147,7 +150,7 @@ def remember(working_dir: Path, known: Mapping[str, str], values: Mapping[str, s
 
 
 def put_model_back(working_dir: Path, known: Mapping[str, str]) -> None:
-    """Record the earlier model again, if the new one has not read anything."""
+    """Record the earlier model again, when an insert with another one has read nothing."""
     from lightrag_jsonl.storage import settings
     from lightrag_jsonl.storage.database import Database
 
@@ -162,7 +165,7 @@ def put_model_back(working_dir: Path, known: Mapping[str, str]) -> None:
 
 
 def _recorded_options(working_dir: Path, known: Mapping[str, str]) -> dict[str, Any]:
-    """The options of the last insert; `StorageError` if this version does not know them."""
+    """The options of the last insert; `StorageError` if this version does not know one of them."""
     from lightrag_jsonl.options import IndexOptions
 
     try:
@@ -179,7 +182,7 @@ def _recorded_options(working_dir: Path, known: Mapping[str, str]) -> dict[str, 
 
 
 def embedder_memories(spec: str, base_url: str | None) -> dict[str, str]:
-    """How an embedder is recorded; a model's folder with its full path."""
+    """An embedder's settings as they are recorded; a model's folder by its absolute path."""
     kind, _, name = spec.partition(":")
     if kind == "st" and Path(name).is_dir():
         spec = f"st:{Path(name).resolve()}"
@@ -203,12 +206,12 @@ def _language(setup: Setup, known: Mapping[str, str]) -> str:
 
 
 def embedder_spec(setup: Setup, known: Mapping[str, str]) -> str:
-    """The given embedder, or else the recorded one, or else the default."""
+    """The embedder that was given, or else the recorded one, or else the default."""
     return setup.embedder or known.get("cli.embedder") or "hash"
 
 
 def embedder_url(setup: Setup, known: Mapping[str, str]) -> str | None:
-    """The embedder's endpoint; a recorded one is only used with the recorded embedder."""
+    """The embedder's endpoint; the recorded one counts only for the recorded embedder."""
     if setup.embedder_base_url is not None:
         return setup.embedder_base_url
     if setup.embedder is None and "cli.embedder" in known:
@@ -217,7 +220,7 @@ def embedder_url(setup: Setup, known: Mapping[str, str]) -> str | None:
 
 
 def llm_url(setup: Setup, known: Mapping[str, str]) -> str | None:
-    """The model's endpoint; a recorded one is only used with the recorded model."""
+    """The model's endpoint; the recorded one counts only for the recorded model."""
     return setup.base_url or (known.get("cli.base_url") if setup.llm is None else None)
 
 
@@ -235,7 +238,7 @@ def _open(
         trust.check(url, setup, "--embedder-base-url")
     embedder = make_embedder(spec, url)
     if options is not None and known.get("cli.embedder") != spec:
-        _ = embedder.dim  # check that it is available before a folder is created and it is recorded
+        _ = embedder.dim  # fails for an unavailable embedder, before a folder is created
     return LightRAG(
         setup.working_dir,
         llm=llm,
@@ -247,7 +250,7 @@ def _open(
 
 
 def index_options(given: Mapping[str, Any]) -> IndexOptions:
-    """`IndexOptions` from the given fields; a usage error if they contradict each other."""
+    """`IndexOptions` with the given fields; `UsageError` if they contradict each other."""
     from lightrag_jsonl.options import IndexOptions
 
     values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -260,7 +263,7 @@ def index_options(given: Mapping[str, Any]) -> IndexOptions:
 
 
 def make_llm(model: str | None, base_url: str | None) -> LLM | None:
-    """The chat model with this name; `None` for no name, or "none"."""
+    """The chat model with this name; `None` for no name and for "none"."""
     if model in (None, "", NO_MODEL):
         return None
     from lightrag_jsonl.adapters.openai import OpenAILLM
@@ -269,7 +272,7 @@ def make_llm(model: str | None, base_url: str | None) -> LLM | None:
 
 
 def make_embedder(spec: str, base_url: str | None) -> Embedder:
-    """The embedder for `hash`, `st:NAME_OR_FOLDER` or `openai:NAME`."""
+    """The embedder for a `spec`: `hash`, `st:NAME_OR_FOLDER` or `openai:NAME`."""
     kind, _, name = spec.partition(":")
     if kind == "st":
         from lightrag_jsonl.adapters.sentence_transformers import SentenceTransformerEmbedder
@@ -285,12 +288,12 @@ def make_embedder(spec: str, base_url: str | None) -> Embedder:
 
 
 class Recorded:
-    """In place of an index's embedder, for commands that embed nothing."""
+    """Stands for an index's embedder in commands that embed nothing."""
 
     def __init__(self, name: str, dim: int) -> None:
         self.name = name
         self.dim = dim
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
-        """Raise an error: this command should not need it."""
+        """Raise `EmbeddingError`: this stand-in cannot embed."""
         raise EmbeddingError(f"the embedder {self.name} is needed: name it with --embedder")

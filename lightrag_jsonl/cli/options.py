@@ -1,4 +1,4 @@
-"""Options that several commands share, and the `Setup` they are collected in."""
+"""Options that several commands share, and the `Setup` made of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EMBEDDERS = "hash, st:NAME_OR_FOLDER or openai:NAME"
 
 
 class _Folder(click.Path):
-    """A folder that need not exist; an empty name, which Python takes for the current folder, is refused."""
+    """A folder, which need not exist; an empty name, to Python the current folder, is refused."""
 
     def __init__(self) -> None:
         super().__init__(file_okay=False, path_type=Path)
@@ -31,8 +31,8 @@ class _Folder(click.Path):
     def convert(
         self, value: Any, option: click.Parameter | None, context: click.Context | None
     ) -> Any:
-        """The folder as a path."""
-        if not str(value).strip():  # from a shell variable that is not set, for example
+        """The path; fails for an empty name."""
+        if not str(value).strip():  # for example from an unset shell variable
             self.fail("the name of a folder is empty", option, context)
         return super().convert(value, option, context)
 
@@ -42,7 +42,7 @@ FOLDER = _Folder()
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The folder and the models, as given on the command line; `None` means not given."""
+    """The folder and the models as given on the command line; `None` means not given."""
 
     working_dir: Path
     llm: str | None = None
@@ -77,17 +77,15 @@ def _url(context: click.Context, option: click.Parameter, value: str | None) -> 
 
 
 def visible(context: click.Context, option: click.Parameter, value: Names) -> Names:
-    """Check that names have a visible character."""
+    """An option's name or names, unchanged; `BadParameter` for one without visible characters."""
     for name in value if isinstance(value, tuple) else (value,):
-        if name is not None and not name_key(
-            name
-        ):  # from a shell variable that is not set, for example
+        if name is not None and not name_key(name):  # for example from an unset shell variable
             raise click.BadParameter(f"{name!r} has no character that can be seen")
     return value
 
 
 def has_prompts(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Check that there are prompts for a language (a code, or a folder)."""
+    """A language's code, or a folder, unchanged; `BadParameter` if it has no prompts."""
     from lightrag_jsonl.prompts.files import prompt_folder
 
     try:
@@ -105,8 +103,8 @@ def embedder_option(*, required: bool = False) -> Option:
         metavar="SPEC",
         required=required,
         callback=_embedder,
-        help=f"{EMBEDDERS}: hashed words (the default), a sentence-transformers model, or a model "
-        "behind an endpoint. The index remembers it.",
+        help=f"{EMBEDDERS}: hashed words (the default), a sentence-transformers model, or one "
+        "at an endpoint. The index remembers it.",
     )
 
 
@@ -124,8 +122,8 @@ llm = click.option(
     "--llm",
     metavar="MODEL",
     callback=visible,
-    help="A model behind an OpenAI-compatible endpoint; its key comes from OPENAI_API_KEY. "
-    "Without a model (or with `none`) language rules are used instead.",
+    help="A model at an OpenAI-compatible endpoint; its key comes from OPENAI_API_KEY. "
+    "Without a model (or with `none`) language rules do the work.",
 )
 base_url = click.option(
     "--base-url",
@@ -151,7 +149,7 @@ prompts = click.option(
     "--prompts",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="A folder of prompt files that replace the packaged ones of the same name.",
+    help="Prompt files that replace packaged ones of the same name.",
 )
 mode = click.option(
     "-m",
@@ -175,17 +173,17 @@ MODEL_OPTIONS = (
 
 
 def models(function: Command) -> Command:
-    """Give a command the options for folder and models; its first argument is the `Setup`."""
+    """Give a command the options for folder and models, as a `Setup` in its first argument."""
     return _with_setup(function, MODEL_OPTIONS, [field.name for field in fields(Setup)])
 
 
 def folder(function: Command) -> Command:
-    """Give a command the option for the folder only; its first argument is the `Setup`."""
+    """Give a command the option for the folder alone, as a `Setup` in its first argument."""
     return _with_setup(function, (working_dir,), ["working_dir"])
 
 
 def with_options(*groups: Sequence[Option]) -> Option:
-    """Give a command groups of options, in this order."""
+    """Give a command these groups of options, in this order."""
 
     def decorate(function: Command) -> Command:
         for option in reversed([one for group in groups for one in group]):

@@ -1,4 +1,4 @@
-"""Prints results for people and programs: plain text, aligned tables, and JSON."""
+"""How results are printed: plain text and aligned tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEPT_CONTROLS = frozenset("\n\t")
 
 
 class Reply(NamedTuple):
-    """The result of a command: a value for programs, words for people, and the exit status."""
+    """A command's result: a value for JSON, the same in words for people, and the exit status."""
 
     value: object
     words: object
@@ -33,7 +33,7 @@ class Reply(NamedTuple):
 
 
 def replying(command: Callable[..., Reply]) -> Callable[..., None]:
-    """Give a command the option --json, and print its reply accordingly."""
+    """Give a command the option --json, and print its reply as JSON or in words."""
 
     @as_json
     @functools.wraps(command)
@@ -50,13 +50,15 @@ def replying(command: Callable[..., Reply]) -> Callable[..., None]:
 
 
 def emit_json(value: object, *, indent: int | None = 2) -> None:
-    """Print one JSON value; with `indent=None` on one line, as for JSONL."""
+    """Print a JSON value to stdout; with `indent=None` on one line, as in JSONL."""
     plain = "utf" not in (sys.stdout.encoding or "").lower()
     click.echo(json.dumps(to_json(value), ensure_ascii=plain, indent=indent, allow_nan=False))
 
 
 def to_json(value: object) -> Json:
-    """Any of our values as plain JSON: dataclasses as objects, dates in ISO form, paths as text."""
+    """The value as plain JSON: dataclasses by field, dates in ISO form, paths as text, non-finite
+    numbers as null.
+    """
     if value is None or isinstance(value, bool | int | str):
         return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -76,16 +78,16 @@ def to_json(value: object) -> Json:
 
 
 def say(text: object = "", *, err: bool = False) -> None:
-    """Print text for people; control characters, which could manipulate a terminal, are made visible.
+    """Print text for people; control characters, which could steer a terminal, are replaced.
 
-    An stderr that is full or no longer read does not end the program.
+    Errors in writing to stderr are ignored, so that they do not end the work.
     """
     with contextlib.suppress(OSError) if err else contextlib.nullcontext():
         click.echo(printable(str(text)), err=err)
 
 
 def printable(text: str) -> str:
-    """The text with control characters (except line ends and tabs) replaced."""
+    """The text with control characters, except line ends and tabs, replaced by U+FFFD."""
     return "".join(
         "\ufffd" if unicodedata.category(char) == "Cc" and char not in KEPT_CONTROLS else char
         for char in text.replace("\r\n", "\n")
@@ -110,7 +112,7 @@ def told_usage(usage: Usage) -> str:
 
 
 def table(rows: Iterable[Sequence[object]], header: Sequence[str] = ()) -> str:
-    """Columns padded to their width on screen; columns of numbers are aligned right."""
+    """The rows as text in columns aligned on screen; columns of numbers are right-aligned."""
     values = list(rows)
     lines = [[one_line(str(cell)) for cell in row] for row in values]
     if header:
@@ -127,7 +129,7 @@ def table(rows: Iterable[Sequence[object]], header: Sequence[str] = ()) -> str:
 
 
 def width(text: str) -> int:
-    """The columns a text takes in a terminal: two for a Chinese character, none for a combining accent."""
+    """The columns a text takes on a terminal: two for a Chinese character, none for an accent."""
     return sum(_columns(char) for char in text)
 
 
@@ -138,7 +140,7 @@ def pad(text: str, wide: int, *, right: bool = False) -> str:
 
 
 def one_line(text: str, limit: int | None = None) -> str:
-    """The text with white space folded, cut to at most `limit` columns."""
+    """The text with white space collapsed, cut to at most `limit` columns on screen."""
     text = " ".join(text.split())
     if limit is None or width(text) <= limit:
         return text

@@ -1,4 +1,4 @@
-"""Progress bars, and the handling of Ctrl-C."""
+"""The progress bar of a running command, and how Ctrl-C ends it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from lightrag_jsonl.indexing.runs import Progress, Watcher
 
-INTERRUPTED = 130  # the shell's status of a program ended by Ctrl-C
+INTERRUPTED = 130  # the shell's status for a program ended by Ctrl-C
 REFRESH_SECONDS = 0.5
 
 
 @contextlib.contextmanager
 def progress_bar() -> Iterator[Watcher | None]:
-    """A bar of chunks on stderr, if that is a terminal."""
+    """A bar that counts chunks on stderr; None if that is not a terminal."""
     with _bar("chunks") as bar:
         if bar is None:
             yield None
@@ -43,7 +43,7 @@ def progress_bar() -> Iterator[Watcher | None]:
 
 @contextlib.contextmanager
 def text_bar() -> Iterator[Callable[[int, int], None] | None]:
-    """A bar of texts; it is called with the number done and the number in all."""
+    """A bar that counts texts on stderr, given how many are done of how many; None as above."""
     with _bar("texts") as bar:
         if bar is None:
             yield None
@@ -57,7 +57,7 @@ def text_bar() -> Iterator[Callable[[int, int], None] | None]:
 
 
 def _steps(progress: Progress) -> str:
-    """The steps under way after all chunks were read; before, the bar itself says enough."""
+    """The steps that run once all chunks are read; until then "", since the bar says enough."""
     if progress.chunks_done < progress.chunks_known:
         return ""
     return ", ".join(
@@ -68,7 +68,7 @@ def _steps(progress: Progress) -> str:
 
 @contextlib.contextmanager
 def _bar(unit: str) -> Iterator[tqdm[Never] | None]:
-    """A bar on stderr, if that is a terminal; its clock keeps running between updates."""
+    """A bar on stderr if that is a terminal; its clock goes on even while nothing is reported."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -92,7 +92,7 @@ def _bar(unit: str) -> Iterator[tqdm[Never] | None]:
 
 @contextlib.contextmanager
 def interruptible(hint: str) -> Iterator[None]:
-    """The first Ctrl-C ends the work cleanly, with a hint; a second one ends the process."""
+    """The first Ctrl-C ends the work cleanly, with a hint; the second ends the process at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""`prompts list | show | check`: the packaged prompts, and your own."""
+"""`prompts list | show | check`: the packaged prompt sets, and the user's own."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ language = click.option(
 
 @click.group()
 def prompts() -> None:
-    """Look at the prompts, or check a folder of your own.
+    """Show the prompts; check a folder of your own.
 
-    To change a prompt: write it with `show` to a file of the same name in a folder, edit it,
-    `check` the folder, and give the folder to other commands with --prompts.
+    To change a prompt: write the output of `show` to a file of the same name in a folder, edit
+    it, `check` the folder, and pass it to other commands with --prompts.
     """
 
 
@@ -39,7 +39,7 @@ def prompts() -> None:
 @overrides
 @replying
 def list_(language: str, prompts: Path | None) -> Reply:
-    """List the prompts: id, form of the answer, revision, variables."""
+    """List the prompts: id, form of the answer, revision, variables, aliases."""
     manager = _load(language, prompts)
     rows = [(id, manager.prompt(id)) for id in manager.ids]
     plain = [_summary(id, prompt) for id, prompt in rows]
@@ -53,7 +53,7 @@ def list_(language: str, prompts: Path | None) -> Reply:
 @overrides
 @as_json
 def show(id: str, language: str, prompts: Path | None, as_json: bool) -> None:
-    """Print the file of the prompt ID (or of an alias of it).
+    """Print the file of the prompt ID, which may be an alias.
 
     \b
     Example:
@@ -80,10 +80,10 @@ def show(id: str, language: str, prompts: Path | None, as_json: bool) -> None:
 @click.argument("folder", required=False, type=click.Path(exists=True, path_type=Path))
 @replying
 def check(folder: Path | None) -> Reply:
-    """Check the prompt files of FOLDER, or the packaged ones; exits with 1 if something is wrong.
+    """Check the prompt files of FOLDER, or the packaged ones; exit 1 if something is wrong.
 
-    It checks templates, declared variables, schemas, and every example against its schema, and
-    lists the files that replace no packaged prompt.
+    This checks templates, declared variables, schemas, and every example against its schema,
+    and lists the files that replace no packaged prompt.
     """
     from lightrag_jsonl.prompts import check_set, strangers
     from lightrag_jsonl.prompts.files import prompt_folder

@@ -1,4 +1,4 @@
-"""`parse` and `extract`: turn model output into records, without an index."""
+"""`parse` and `extract`: from model output to records, without an index."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from lightrag_jsonl.types import Json, JsonlResult, Rejection
 
 TEXT_COLUMNS = 100
-NOTE = "repaired"  # this reason is only a note: the record was kept
+NOTE = "repaired"  # a rejection for this reason is only a note: the record was kept
 
 
 @click.command()
 @click.argument("file", type=click.File("rb"), default="-")
-@click.option("--schema", type=FILE, metavar="FILE", help="A JSON Schema that records must meet.")
-@click.option("--strict", is_flag=True, help="Exit 1 where a line was refused, or a byte is wrong.")
+@click.option("--schema", type=FILE, metavar="FILE", help="A JSON Schema the records must match.")
+@click.option("--strict", is_flag=True, help="Exit 1 if a line was refused or a byte is invalid.")
 @as_json
 def parse(file: BinaryIO, schema: Path | None, strict: bool, as_json: bool) -> None:
     """Read a model's JSONL answer from FILE or stdin.
 
-    Records go to stdout, one a line; what was refused goes to stderr. Code fences, arrays,
-    pretty-printed objects and remarks in between are handled; half a record is never completed.
-    The file may have any encoding that `insert` reads; a line with invalid bytes is refused.
+    Records go to stdout, one per line; refused lines go to stderr. Code fences, arrays,
+    pretty-printed objects and remarks in between are handled; an incomplete record is never
+    completed. Reads the encodings that `insert` reads; a line with invalid bytes may be lost.
 
     \b
     Example:
@@ -49,7 +49,7 @@ def parse(file: BinaryIO, schema: Path | None, strict: bool, as_json: bool) -> N
     result = parse_jsonl(without_opening_thought(text), schema=given)
     _print_result(result, as_json=as_json)
     if trouble:
-        say(f"{trouble}; read as UTF-8, with U+FFFD for what is wrong", err=True)
+        say(f"{trouble}; read as UTF-8, with U+FFFD for invalid bytes", err=True)
     if strict and (trouble or any(one.reason != NOTE for one in result.rejections)):
         raise click.exceptions.Exit(1)
 
@@ -70,7 +70,7 @@ def parse(file: BinaryIO, schema: Path | None, strict: bool, as_json: bool) -> N
     "variables",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A further variable of the prompt; JSON, or a text. @FILE reads it from a file.",
+    help="A further variable of the prompt, as JSON or text. @FILE reads it from a file.",
 )
 @as_json
 def extract(
@@ -85,8 +85,8 @@ def extract(
 ) -> None:
     """Ask a model for records about a text, with one prompt.
 
-    ID is the prompt (`prompts list` names them), FILE the text (else stdin). Prints the
-    records as JSONL; nothing is stored.
+    ID is the prompt (`prompts list` lists them), FILE the text (default stdin). The records are
+    printed as JSONL; nothing is stored.
 
     \b
     Examples:
@@ -110,7 +110,7 @@ def extract(
     ):
         records = rag.extract(id, text, **given)
     if not records:
-        say("the model named no record", err=True)
+        say("the model gave no records", err=True)
     if as_json:
         emit_json(records)
         return
@@ -122,9 +122,9 @@ def _schema(path: Path) -> dict[str, Json]:
     try:
         value = json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is no JSON: {error}") from error
+        raise ConfigError(f"{path} is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise ConfigError(f"{path} must hold a JSON Schema, an object")
+        raise ConfigError(f"{path} must hold a JSON Schema, which is an object")
     return value
 
 

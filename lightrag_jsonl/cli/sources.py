@@ -1,4 +1,4 @@
-"""What the arguments of `insert` mean: files, folders, patterns, or - for stdin."""
+"""Resolves the arguments of `insert`: files, folders, patterns, and - for stdin."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ STDIN = "-"
 
 
 def find_sources(arguments: Sequence[str]) -> Path | Document | list[Path | Document]:
-    """The arguments in order, with patterns expanded; a single one is not a list, so that its error
-    is raised.
+    """The arguments in order, with patterns expanded.
+
+    A single source is returned as such, not in a list: then an error in it ends the command.
     """
     found: list[Path | Document] = []
     for argument in dict.fromkeys(arguments):
-        if (
-            not argument.strip()
-        ):  # from a shell variable that is not set; Path would take it for this folder
+        if not argument.strip():  # for example from an unset variable; Path("") is this folder
             raise click.UsageError("the name of a file is empty")
         if argument == STDIN:
             found.append(_from_stdin())
@@ -38,13 +37,13 @@ def find_sources(arguments: Sequence[str]) -> Path | Document | list[Path | Docu
     if len(found) > 1:
         return found
     alone = found[0]
-    if isinstance(alone, Path) and not alone.exists():  # checked before an index is created in vain
+    if isinstance(alone, Path) and not alone.exists():  # fail before an index is created
         raise ConfigError(f"no such file: {alone}")
     return alone
 
 
 def with_id(sources: Path | Document | list[Path | Document], id: str) -> Document:
-    """The only document in the sources, with the given id."""
+    """The only document of the sources, with this id; `UsageError` if they are not one document."""
     from lightrag_jsonl.files import read_all
     from lightrag_jsonl.types import Document
 

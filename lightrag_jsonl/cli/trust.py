@@ -1,4 +1,4 @@
-"""Endpoints that the user has named: only these get the user's key, whatever a folder says."""
+"""Endpoints that the user has named: somebody else's folder cannot have the key sent elsewhere."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import click
 from lightrag_jsonl.cli.options import Setup
 from lightrag_jsonl.errors import ConfigError
 
-FILE_NAME = "endpoints"  # one URL a line, in the user's settings, not in the index's folder
+FILE_NAME = "endpoints"  # one URL per line, in the user's own settings, not in the index's folder
 
 log = logging.getLogger(__name__)
 
 
 def named(*urls: str | None) -> None:
-    """Remember endpoints that the user has just named."""
+    """Remember endpoints that the user has just named on the command line."""
     new = {_plain(url) for url in urls if url and not _needs_no_word(url)} - _trusted()
     if not new:
         return
@@ -32,22 +32,21 @@ def named(*urls: str | None) -> None:
 
 
 def check(url: str | None, setup: Setup, option: str) -> None:
-    """Raise `ConfigError` for an endpoint that only the folder names, never the user.
+    """Raise `ConfigError` for an endpoint of the folder's that the user has never named.
 
-    It would be sent the texts, the questions, and OPENAI_API_KEY. Endpoints in the user's own
-    network get no key, and OPENAI_BASE_URL and OpenAI are where the key belongs: these need no
-    confirmation.
+    It would receive questions, texts and OPENAI_API_KEY. Servers of the local network, which get no
+    key, and OPENAI_BASE_URL and OpenAI, for which the key is meant, are always allowed.
     """
     if url and url not in (setup.base_url, setup.embedder_base_url) and not is_trusted(url):
         raise ConfigError(
             f"{setup.working_dir} is set up for the endpoint {url!r}, which you have never named: what "
-            "you ask, and OPENAI_API_KEY, would be sent there. If you trust it, say so once with "
+            "you ask, and OPENAI_API_KEY, would be sent there. If you trust it, name it once with "
             f"{option} {url!r}"
         )
 
 
 def is_trusted(url: str) -> bool:
-    """Whether an endpoint needs no confirmation, or was named before."""
+    """Whether an endpoint is always allowed, or was named before."""
     return _needs_no_word(url) or _plain(url) in _trusted()
 
 

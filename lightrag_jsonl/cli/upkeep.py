@@ -19,7 +19,7 @@ from lightrag_jsonl.cli.progress import interruptible, text_bar
 
 @click.group()
 def cache() -> None:
-    """Show or clear the cached answers of models."""
+    """Show or delete the model answers that the index has cached."""
 
 
 @cache.command()
@@ -41,10 +41,9 @@ def stats(setup: Setup) -> Reply:
 @folder
 @replying
 def clear(setup: Setup) -> Reply:
-    """Delete the models' answers, and vectors that are not in use.
+    """Delete the cached model answers and the vectors not in use.
 
-    The graph does not change; but reading the same texts, or asking the same questions, has to be
-    paid for again.
+    The graph stays as it is, but the same texts or questions would have to be paid for again.
     """
     with looking(setup) as rag:
         number = rag.clear_cache()
@@ -58,8 +57,8 @@ def clear(setup: Setup) -> Reply:
 def vacuum(setup: Setup) -> Reply:
     """Give unused space back to the disk.
 
-    The whole database is written anew, in some ten seconds for a gigabyte. Answers wait until that
-    is done, since each of them stores a trace.
+    The whole database is rewritten. Answers wait until that is done, since each of them stores a
+    trace: some ten seconds for a gigabyte, so better not in busy hours.
     """
     with looking(setup) as rag:
         freed = rag.vacuum()
@@ -74,7 +73,7 @@ def vacuum(setup: Setup) -> Reply:
 def reembed(setup: Setup, embedder: str, embedder_base_url: str | None) -> Reply:
     """Move the index to another embedder.
 
-    No model reads the texts again. The old vectors serve until all of the new ones are stored.
+    No model reads the texts again. The old vectors are used until all new ones are stored.
 
     \b
     Example:
@@ -83,7 +82,7 @@ def reembed(setup: Setup, embedder: str, embedder_base_url: str | None) -> Reply
     known = require_index(setup.working_dir)
     new = make_embedder(embedder, embedder_base_url)
     trust.named(embedder_base_url)
-    hint = "the old vectors serve on; run the same command again to go on"
+    hint = "the old vectors stay in use; run the same command again to go on"
     with interruptible(hint), looking(setup) as rag, text_bar() as watcher:
         number = rag.reembed(new, watcher=watcher)
         remember(setup.working_dir, known, embedder_memories(embedder, embedder_base_url))

@@ -68,7 +68,7 @@ def _percent(interval: Interval) -> str:
 
 
 def _signed(gain: Interval | None) -> str:
-    """A gain with its interval, marked if the interval excludes 0."""
+    """A gain with its interval; the gain is significant if the interval excludes 0."""
     if gain is None:
         return ""
     return f"{100 * gain.value:+.1f} [{100 * gain.low:+.0f}, {100 * gain.high:+.0f}]"

@@ -64,7 +64,8 @@ def evaluate(
 ) -> tuple[Row, ...]:
     """Every retriever's scores, in order; `budget` is the tokens in which the answer is looked for.
 
-    Each question is asked once before it is timed. `watcher` is called after each scored question.
+    Each question is asked once before it is timed. `watcher` is called after each question of each
+    retriever.
     """
     scores: dict[str, list[Score]] = {name: [] for name in systems}
     for name, system in systems.items():

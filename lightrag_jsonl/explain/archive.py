@@ -15,7 +15,10 @@ from lightrag_jsonl.text import sanitize
 
 
 def find(connection: sqlite3.Connection, prefix: str) -> str:
-    """The one trace id that begins with `prefix`; `NotFoundError` if there is none, or more than one."""
+    """The trace id that is `prefix`, or else the only one that begins with it.
+
+    Raises `NotFoundError` if none or several begin with it.
+    """
     prefix = sanitize(prefix)
     ids = traces.found(connection, prefix)
     if prefix in ids:

@@ -134,9 +134,7 @@ def _edge(
     length = max(float(np.hypot(*along)), 1.0)
     ahead = along / length
     gaps = _clearance(edge.source, ahead) + 3, _clearance(edge.target, -ahead) + 5
-    fit = min(
-        1.0, 0.7 * length / sum(gaps)
-    )  # leave some of the line visible between close neighbors
+    fit = min(1.0, 0.7 * length / sum(gaps))  # between close neighbors some of the line remains
     first, last = start + ahead * gaps[0] * fit, end - ahead * gaps[1] * fit
     arrow = "arrow-on" if chosen else "arrow"
     words = escape(" — ".join(edge.labels))

@@ -1,4 +1,4 @@
-"""A trace as one self-contained web page: question, subgraph, chosen edges, answer, sources."""
+"""A trace as one self-contained web page: question, answer, subgraph, chosen edges, sources."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ PHRASES: Mapping[Language, Mapping[str, str]] = {
         "none": "No answer is on record.",
         "invented": "Cited, but never shown: {numbers}",
         "fallback": "The model chose no edge; the best by rank were taken.",
-        "truncated": "The answer is not whole: the model reached its token limit.",
+        "truncated": "The answer is not complete: the model reached its token limit.",
         "reused": "This answer was written for an earlier, similar question.",
         "unchosen": "The model could not be asked to choose ({error}); the best by rank were taken.",
         "rejected": "Refused lines of the selection: {reasons}",
         "failed": "The query failed: {error}",
-        "incomplete": "The query did not come to its end.",
+        "incomplete": "The query did not finish.",
         "close": "Close",
         "mode": "mode {mode}",
     },

@@ -67,7 +67,8 @@ def edge_origins(
 ) -> EdgeOrigins:
     """Where an edge was read; ends are found by any spelling, the predicate by any of its keywords.
 
-    `NotFoundError` says what exists instead.
+    `NotFoundError` names the entity or edge that does not exist; if only the predicate differs, it
+    also names the edge that does.
     """
     relation = _relation(connection, source, target)
     keys = {name_key(word) for word in (relation.predicate, *relation.keywords)}

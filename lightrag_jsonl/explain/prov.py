@@ -33,9 +33,7 @@ STARTED = Iri(PROV + "startedAtTime")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 EDGELESS: frozenset[Mode] = frozenset({"naive", "bypass"})
-WITH_CHUNKS: frozenset[Mode] = frozenset(
-    {"naive", "mix", "walk"}
-)  # modes that retrieve chunks directly
+WITH_CHUNKS: frozenset[Mode] = frozenset({"naive", "mix", "walk"})  # retrieve chunks directly
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +119,7 @@ def keyword_triples(trace_id: str, concepts: Iterable[str]) -> tuple[Triple, ...
 
 
 def retrieval_triples(trace_id: str, mode: Mode, edges: int, chunks: int) -> tuple[Triple, ...]:
-    """Type, label, origin, and the numbers of edges and (if the mode finds them directly) of chunks."""
+    """Type, label, origin, and the numbers of edges and of chunks, if the mode retrieves them."""
     uri = prov_uri("retrieval", trace_id)
     found = list(entity_triples(uri, "Retrieval", GENERATED, session_uri(trace_id)))
     if mode not in EDGELESS:

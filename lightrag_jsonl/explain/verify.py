@@ -57,7 +57,9 @@ def _chain(trace: Trace, library: Library) -> Iterator[str]:
 
 
 def _missing(trace: Trace) -> list[Stage]:
-    """The stages that must come before the last one reached, except those that a failed query skips."""
+    """The needed stages that are not on record: a complete query needs all of them, any other those
+    before the last one it reached.
+    """
     needed = _NEEDED if trace.mode != "bypass" else _NEEDED_WITHOUT_SEARCH
     reached = [stage for stage in trace.stages if stage != "end"]
     last = "end" if trace.status == "complete" else (reached or ["session"])[-1]

@@ -160,8 +160,8 @@ class _Mapping:
     ) -> list[tuple[str | None, str]]:
         """(chunk, description) pairs; a chunk without a description gets an empty one.
 
-        If no cached answer tells, a description goes to the chunk without one that shares most
-        words with it.
+        If no cached answer tells, a description goes to the chunk that shares most words with it,
+        preferably one without a description. If no chunk is known, the chunks are None.
         """
         held: dict[str, list[str]] = {chunk: [] for chunk in one.chunks if chunk in self._where}
         if not held:

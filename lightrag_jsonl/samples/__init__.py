@@ -1,4 +1,4 @@
-"""A small collection in two languages, written for this project, with multi-hop questions."""
+"""A small bilingual collection written for this project, with questions over several of its texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lightrag_jsonl.types import Document, Language
 
 @dataclass(frozen=True, slots=True)
 class SampleQuestion:
-    """A question, the names of the files that together answer it, and the answer."""
+    """A question, the names of the files that are needed to answer it, and the answer."""
 
     question: str
     files: tuple[str, ...]
@@ -20,7 +20,7 @@ class SampleQuestion:
 
 
 def sample_documents(language: Language) -> tuple[Document, ...]:
-    """The articles of one language, by file name: physicists ("en"), the Silk Road ("zh")."""
+    """The articles of one language, by file name: on physicists ("en"), the Silk Road ("zh")."""
     articles = (file for file in _folder().joinpath(language).iterdir() if file.name[-3:] == ".md")
     return tuple(_document(language, file) for file in sorted(articles, key=lambda file: file.name))
 

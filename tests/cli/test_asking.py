@@ -81,9 +81,9 @@ def test_a_cut_answer_is_told_as_cut(run: Run, run_json: RunJson, kb: Path, how:
 
     for result in results:
         assert result.stdout.startswith("In War")
-        assert "note: the answer is not whole" in result.stderr
+        assert "note: the answer is not complete" in result.stderr
     shown = run("explain", "show", "-w", kb, told["trace_id"]).stdout
-    assert told["truncated"] is True and "not whole" in shown
+    assert told["truncated"] is True and "not complete" in shown
 
 
 def test_what_was_paid_for_no_answer_is_told(run: Run, kb: Path) -> None:
@@ -203,7 +203,7 @@ def test_an_endpoint_that_fails_is_one_line(run: Run, kb: Path) -> None:
 
 @pytest.mark.parametrize(
     ("where", "told"),
-    [("titel=Curie", "no document has 'titel'"), ("title=Nobody", "only documents that meet")],
+    [("titel=Curie", "no document has 'titel'"), ("title=Nobody", "only documents that match")],
 )
 @pytest.mark.parametrize("command", ["query", "retrieve"])
 def test_a_filter_that_leaves_nothing_is_told(

@@ -101,7 +101,7 @@ def test_failures_and_inventions_are_said(told: Told, shelf: Shelf) -> None:
     page = trace_page(fold(told(answer="Radium [1] and gold [8].")[:-1]), shelf.sources())
 
     assert "Cited, but never shown: [8]" in page
-    assert "did not come to its end" in page
+    assert "did not finish" in page
     assert '<span class="cite number invented">8</span>' in page
 
 

@@ -89,7 +89,7 @@ def test_a_killed_process_leaves_an_incomplete_trace(
         text = rag.export_trace("0001")
 
     assert (trace.status, trace.stages, problems) == ("incomplete", reached, ())
-    assert "did not come to its end" in page
+    assert "did not finish" in page
     assert len(text.splitlines()) == (14 if at == "answer" else 8)
 
 

@@ -1,4 +1,4 @@
-"""The offline set: extraction, keywords, vectors and answers without any model."""
+"""Adapters that need no model: extraction, keywords, vectors and answers."""
 
 from lightrag_jsonl.adapters.offline.answering import ExtractiveAnswerer
 from lightrag_jsonl.adapters.offline.embedder import HashEmbedder

@@ -1,4 +1,4 @@
-"""The Chinese reader: names by jieba's tags, corrected where it joins or splits too much."""
+"""The Chinese reader: finds names by jieba's tags, after correcting words it cut wrongly."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from lightrag_jsonl.text import has_cjk, sentence_spans
 def read_chinese(text: str, *, quick: bool = False) -> tuple[Sentence, ...]:
     """The sentences of a Chinese text with their phrases and content words.
 
-    With `quick`, for a question, nouns of one character count, too; longer texts have too many of
-    them.
+    In a question (`quick`), nouns of one character are content words, too; a longer text has too
+    many of them.
     """
     dictionary = _dictionary()
     words = list(_set_right(text, _words(text, dictionary), dictionary))
@@ -57,16 +57,18 @@ _PLAIN = ("date", "quantity")
 
 
 def _telling(word: _Word) -> bool:
-    """Whether a word (verb or noun) says what a relation is about."""
+    """Whether a word (verb or noun) can tell what a relation is about."""
     if len(word.text) < 2 or not has_cjk(word.text):
         return False
     return (word.tag in ("n", "v", "vn", "l") and word.known) and not _generic(word.text)
 
 
 def _lone_nouns(text: str, word: _Word, dictionary: _Dictionary) -> Iterator[_Word]:
-    """Nouns of one character: the word itself, or parts of a two-character word the segmenter only guessed.
+    """The nouns of one character: the word itself, or those in a word of two that the segmenter
+    guessed.
 
-    Beside other characters, except function words, they are parts of a name that was cut.
+    A character next to another CJK character is left out, as a piece of a name that was cut, unless
+    that one belongs to a function word.
     """
     if len(word.text) > (1 if word.known else 2):
         return
@@ -92,7 +94,7 @@ def _generic(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word of the segmenter with its place; `known` if it is in the dictionary."""
+    """A word of the segmenter with its offset; `known` if it is in the dictionary."""
 
     start: int
     text: str
@@ -105,7 +107,7 @@ class _Word:
 
 
 class _Dictionary:
-    """A jieba instance of our own, since other code may add words to the shared one."""
+    """A jieba of our own: other code may add words to the module's shared one."""
 
     def __init__(self) -> None:
         from rjieba import Jieba
@@ -115,7 +117,7 @@ class _Dictionary:
         self.has: Callable[[str], bool] = jieba.has_word
 
     def tag_of(self, word: str) -> str:
-        """The tag of a word that the segmenter does not split, or "" if it does."""
+        """The tag of a word, or "" if the segmenter splits it."""
         tagged = self.tag(word)
         return tagged[0][1] if len(tagged) == 1 else ""
 
@@ -135,7 +137,9 @@ def _words(text: str, dictionary: _Dictionary) -> Iterator[_Word]:
 
 
 def _set_right(text: str, words: Iterable[_Word], dictionary: _Dictionary) -> Iterator[_Word]:
-    """Splits joined words ("孔明笑" → "孔明", "笑") and joins split names ("夏侯", "惇")."""
+    """The words, with names split off that were joined to others ("孔明笑" → "孔明", "笑"), and names
+    joined that were split ("夏侯", "惇" → "夏侯惇").
+    """
     count = cache(text.count)
     pieces = [piece for word in words for piece in _split(word, count, dictionary)]
     at = 0
@@ -162,10 +166,10 @@ def _is_compound_name(word: _Word, after: _Word) -> bool:
 
 
 def _split(word: _Word, count: Callable[[str], int], dictionary: _Dictionary) -> Iterator[_Word]:
-    """A name that was joined with its neighbour, split in two; any other word as it is.
+    """A name that is joined to what stands before or after it, split; any other word as it is.
 
-    Jieba's dictionary was learned from novels and contains such words itself ("孔明曰"), so the
-    dictionary proves nothing. The text decides: the shorter name must occur without the rest, too.
+    Jieba's dictionary was learned from novels and contains such joins ("孔明曰"), so it cannot
+    decide. The text does: the shorter name must also occur in it without the rest.
     """
     if not word.tag.startswith("nr") or not 2 < len(word.text) <= 5 or not has_cjk(word.text):
         yield word
@@ -186,7 +190,7 @@ def _split(word: _Word, count: Callable[[str], int], dictionary: _Dictionary) ->
 
 
 def _is_core(core: str, text: str, count: Callable[[str], int], dictionary: _Dictionary) -> bool:
-    """Whether the shorter name also occurs without the rest, and is a name."""
+    """Whether `core` is a name, and occurs in the text without the rest of `text`, too."""
     return count(core) > count(text) and _is_name(core, dictionary)
 
 
@@ -227,7 +231,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Sort], ...] = (
 
 
 def _fixed_phrases(text: str) -> list[Phrase]:
-    """Titles in 《》, dates, amounts and foreign names, recognized by their form."""
+    """Titles in 《》, dates, amounts and names in Latin script, which are found by their form."""
     found: list[Phrase] = []
     for pattern, sort in _FORMS:
         for match in pattern.finditer(_without_tags(text)):
@@ -243,19 +247,19 @@ _HEADING = re.compile(r"\s*([^\s。！？，；：、]{2,24})[^\S\n]*\n\s*\S")
 
 
 def _heading(text: str) -> Iterator[Phrase]:
-    """The title, if it is alone on the first line of a text."""
+    """The title of a text, if its first line is one."""
     title = _HEADING.match(text)
     if title and has_cjk(title[1]) and not re.match("第.{1,8}[章回节卷部篇]|《.*》|=", title[1]):
         yield Phrase(*title.span(1), title[1], "concept", sure=False)
 
 
 def _without_tags(text: str) -> str:
-    """The text with its markup blanked out, every other character in its place."""
+    """The text with markup replaced by spaces, so that offsets stay valid."""
     return TAG.sub(lambda tag: " " * len(tag[0]), text)
 
 
 def _foreign_names(text: str, words: Sequence[_Word]) -> Iterator[Phrase]:
-    """Names written in parts with dots between them: "列夫·托尔斯泰"."""
+    """Names written in parts with dots between them, like "列夫·托尔斯泰"."""
     at = 1
     while at < len(words) - 1:
         last = at
@@ -289,7 +293,7 @@ def _names(words: Sequence[_Word]) -> Iterator[Phrase]:
 
 
 def _people(words: Sequence[_Word]) -> frozenset[str]:
-    """The words that name people: by tag and surname, or by the verbs that follow."""
+    """The words that name people: by tag and surname, or by the verbs that follow them."""
     acting: Counter[str] = Counter()
     for word, after in pairwise(words):
         if word.end == after.start and after.text in tables.PEOPLE_AFTER:
@@ -318,7 +322,7 @@ def _is_person(word: _Word, acting: int, count: int) -> bool:
 
 
 def _other_name(word: _Word) -> Sort | None:
-    """The sort of a word that the dictionary has as another kind of name."""
+    """The sort of a word that is a name, but not of a person; None if it is no name."""
     text, tag = word.text, word.tag
     if text in tables.PLACES:
         return "place"
@@ -336,7 +340,7 @@ def _other_name(word: _Word) -> Sort | None:
 
 
 def _headed(words: Sequence[_Word], at: int) -> Phrase | None:
-    """A compound with a telling last word: "北京" "师范" "大学" is an organization."""
+    """A compound name that ends with a word that shows its sort: "北京" "师范" "大学"."""
     sort = tables.HEADS.get(words[at].text)
     if sort is None or sort == "person":
         return None
@@ -356,7 +360,7 @@ def _joins(word: _Word, after: _Word) -> bool:
 
 
 def _without_overlap(phrases: Iterable[Phrase]) -> list[Phrase]:
-    """Phrases in order; of two that overlap, the longer one (if equal, the one listed first)."""
+    """The phrases in order; of two that overlap the longer, of equal ones the first."""
     kept: list[Phrase] = []
     for phrase in sorted(phrases, key=lambda phrase: phrase.start):
         if kept and phrase.start < kept[-1].end:
@@ -373,7 +377,7 @@ _CHARACTERS_A_NOUN = 80
 
 
 def _common_nouns(words: Sequence[_Word], length: int) -> Iterator[Phrase]:
-    """The nouns that a text repeats most, one for every 80 characters of it."""
+    """The nouns that a text repeats most: one for every 80 characters of it, but at least three."""
     counts = Counter(word.text for word in words if _is_noun(word))
     repeated = [text for text, count in counts.items() if count > 1]
     ranked = sorted(repeated, key=lambda text: (-counts[text] * len(text), text))

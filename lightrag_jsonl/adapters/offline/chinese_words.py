@@ -18,7 +18,7 @@ COMPOUND_SURNAMES = words(
     "诸葛 司马 夏侯 公孙 欧阳 太史 皇甫 上官 令狐 东方 慕容 尉迟 长孙 宇文 司徒 端木 淳于 独孤 南宫 东郭 西门 呼延"
 )
 
-# Characters that jieba joins to a name before or after it.
+# Characters that jieba wrongly joins to a name that stands before or after them.
 AFTER_NAME = frozenset(
     "曰道笑说问答叹怒喜惊哭骂喝看听闻见知言引领率令命使遣大便即亦乃又已自与同等在至到从回入出去来走"
     "为是之者也正方只忙急望追杀斩救取攻守败死降归教请拜奏谓告视坐起乘挺拍拔上下先后必欲将皆并既"

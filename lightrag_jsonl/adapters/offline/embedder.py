@@ -1,4 +1,4 @@
-"""Vectors of texts by hashing words and parts of words: no model, no vocabulary."""
+"""Embeds texts by hashing their words and n-grams: no model, no vocabulary."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ from lightrag_jsonl.text import has_cjk, sanitize, search_terms
 Features: TypeAlias = tuple[list[int], list[float]]  # slots, and the weights added to them
 
 VERSION = 1
-_FAINT = 0.1  # weight of function words, which hardly distinguish texts
-_PIECES = 0.5  # weight of all n-grams of a word together, where the word itself has 1
-_LONE_CHARACTER = 0.25  # weight of one CJK character, where a bigram has 1
+_FAINT = 0.1  # weight of function words, which hardly tell texts apart
+_PIECES = 0.5  # weight of all n-grams of a word together, relative to the word
+_LONE_CHARACTER = 0.25  # weight of one CJK character, relative to a bigram
 _PIECE_SIZES = (3, 4, 5)
-_LOUDNESS = 2.0  # weight of names, in scripts that capitalize names
+_LOUDNESS = 2.0  # factor for capitalized words, which are mostly names
 _LOUD = re.compile(r"[A-ZÀ-ÞΑ-ΩА-Я][^\W_]*(?:['’][^\W_]+)*")
 _NOTHING = 1e-9
-_LONGEST_WORD = 40  # characters; longer "words" are addresses or encoded data
+_LONGEST_WORD = 40  # characters; longer "words" are addresses or data, and are cut
 
 
 class HashEmbedder:
     """Embedder by signed feature hashing (Weinberger et al., 2009) of words and n-grams.
 
-    Scripts with spaces give words and their 3- to 5-grams (with word boundaries, as in fastText),
-    CJK gives characters and bigrams. Counts are damped (1 + ln), function words nearly ignored, and
-    capitalized words count double. The hash is CRC-32, so vectors are the same on every machine.
+    Features of spaced scripts are words and their 3- to 5-grams (with the word's boundaries, as in
+    fastText), those of CJK are characters and bigrams. Counts are damped (1 + ln), function words
+    weigh little, and capitalized words count double. The hash is CRC-32, so vectors are the same on
+    every machine. `ValueError` if `dim` is less than 2.
     """
 
     lexical = True
@@ -48,7 +49,7 @@ class HashEmbedder:
 
     @property
     def name(self) -> str:
-        """Includes the dimensions and the version of the hashing."""
+        """The number of dimensions and the version of the hashing."""
         return f"hash-{self._dim}-{VERSION}"
 
     @property
@@ -62,7 +63,9 @@ class HashEmbedder:
 
 
 def hash_vectors(texts: Sequence[str], *, dim: int) -> Vectors:
-    """One unit vector for each text; a text without letters or digits gets the first axis."""
+    """A unit vector for each text, float32, shape (len(texts), dim); the first axis if a text has no
+    features.
+    """
     known: dict[tuple[str, bool], Features] = {}
     vectors = np.zeros((len(texts), dim), dtype=np.float32)
     for row, text in enumerate(texts):
@@ -76,7 +79,7 @@ def hash_vectors(texts: Sequence[str], *, dim: int) -> Vectors:
 def _sum_of_features(
     counts: Mapping[tuple[str, bool], int], known: dict[tuple[str, bool], Features], dim: int
 ) -> npt.NDArray[np.float64]:
-    """The features of all terms, damped by their counts, each added to its slot."""
+    """The sum of all terms' features, each weighted by its term's damped count."""
     slots: list[int] = []
     weights: list[float] = []
     sizes: list[int] = []
@@ -97,9 +100,9 @@ def _sum_of_features(
 
 
 def _terms(text: str) -> Iterator[tuple[str, bool]]:
-    """Words, bigrams and single CJK characters, each with whether the text emphasizes it.
+    """Words, bigrams and single CJK characters, each with whether the text capitalizes it.
 
-    A text without any gives its visible characters.
+    A text without any of these gives its printable characters.
     """
     standing_out = {term for word in _LOUD.findall(text) for term in search_terms(word)}
     terms = search_terms(text)
@@ -113,7 +116,7 @@ def _terms(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _features(term: str, loud: bool, *, dim: int) -> Features:
-    """The slots of a term's features, and the signed weights that are added there."""
+    """The slots of a term's features, and the signed weights to add there."""
     weight = _weight(term) * (_LOUDNESS if loud and term not in _FAINT_TERMS else 1.0)
     features = [(term, weight)]
     if not has_cjk(term) and len(term) > 2:
@@ -129,7 +132,7 @@ def _features(term: str, loud: bool, *, dim: int) -> Features:
 
 
 def _pieces(word: str) -> list[str]:
-    """The n-grams of a word, including its boundaries."""
+    """The n-grams of a word that includes its boundary marks."""
     return [word[at : at + size] for size in _PIECE_SIZES for at in range(len(word) - size + 1)]
 
 

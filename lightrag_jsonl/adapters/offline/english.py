@@ -1,4 +1,4 @@
-"""The English reader: sentences with their names, noun phrases and content words."""
+"""The English reader: finds names, noun phrases and content words, sentence by sentence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lightrag_jsonl.text import sentence_spans
 
 
 def read_english(text: str, *, quick: bool = False) -> tuple[Sentence, ...]:
-    """The sentences of an English text with their phrases and content words."""
+    """The sentences of an English text with phrases and content words; `quick` for questions."""
     tagger = the_tagger(quick=quick)
     spans = sentence_spans(text)
     tokens = [tokenized(text, start, end, tagger) for start, end in spans]
@@ -53,7 +53,7 @@ def read_english(text: str, *, quick: bool = False) -> tuple[Sentence, ...]:
 def _common_nouns(
     text: str, rows: Sequence[Sequence[Token]], drafts: Sequence[Sequence[Phrase]]
 ) -> list[list[Phrase]]:
-    """Noun phrases worth a node: of two words or more, or repeated; only the best of the text."""
+    """Noun phrases worth an entity: of several words or repeated, and among the text's best."""
     found = [
         [_noun_phrase(text, run) for run in _noun_runs(row, draft)]
         for row, draft in zip(rows, drafts, strict=True)
@@ -104,7 +104,7 @@ def _noun_phrase(text: str, run: Sequence[Token]) -> Phrase:
 
 
 def _content(row: Sequence[Token]) -> Iterator[tuple[int, str]]:
-    """Verbs and nouns of a sentence with their positions, which say what relations are about."""
+    """The verbs and nouns of a sentence with their offsets; they tell what relations are about."""
     for token in row:
         telling = token.tag.startswith(("VB", "NN")) and not token.tag.startswith("NNP")
         weak = token.low in tables.STOP_WORDS or token.low in tables.WEAK_NOUNS

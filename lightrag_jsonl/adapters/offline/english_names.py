@@ -1,4 +1,4 @@
-"""English proper names, titles of works, dates and amounts."""
+"""Finds English proper names, titles of works, dates and amounts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def proper_names(
 
 
 def _fixed_phrases(text: str, row: Sequence[Token]) -> list[Phrase]:
-    """Dates, amounts and quoted titles, recognized by their form."""
+    """Dates, amounts and quoted titles, which are found by their form."""
     start, end = row[0].start, row[-1].end
     found: list[Phrase] = []
     for pattern, sort in _FORMS:
@@ -73,12 +73,12 @@ def _title_case(quoted: str) -> bool:
 
 
 def inside(position: int, phrases: Iterable[Phrase]) -> bool:
-    """Whether a position in the text is inside one of the phrases."""
+    """Whether an offset in the text lies in one of the phrases."""
     return any(phrase.start <= position < phrase.end for phrase in phrases)
 
 
 def _runs(row: Sequence[Token], taken: Sequence[Phrase]) -> Iterator[list[Token]]:
-    """Runs of capitalized words, with the small words that connect parts of a name."""
+    """Runs of capitalized words, with the small words that may join them to a name."""
     at = 0
     while at < len(row):
         if not _starts_name(row, at):
@@ -109,7 +109,7 @@ def _starts_name(row: Sequence[Token], at: int) -> bool:
 
 
 def _continues(run: Sequence[Token], row: Sequence[Token], at: int) -> int:
-    """How many of the next tokens belong to the name in `run`."""
+    """How many of the tokens from `at` on continue the name begun by `run`; 0 if it ends there."""
     token, last = row[at], run[-1]
     if token.capital and not token.initial:
         return 1
@@ -147,7 +147,10 @@ _BYNAMES = tables.words(
 def _parts(
     run: list[Token], known: Counter[str], lexicon: Mapping[str, str], loud: bool
 ) -> Iterator[list[Token]]:
-    """The run without words that are capitalized only for their position, or as a courtesy title."""
+    """The name in a run: without articles, roles, and words capitalized only by their position.
+
+    Nothing if no name remains.
+    """
     while run and run[0].low in ("the", "a", "an"):
         run = run[1:]
     if run and run[0].initial and not loud and not _proper_at_start(run, known, lexicon):
@@ -173,7 +176,7 @@ def _demonym_of(run: Sequence[Token]) -> bool:
 
 
 def _proper_at_start(run: Sequence[Token], known: Counter[str], lexicon: Mapping[str, str]) -> bool:
-    """Whether a word at the start of a sentence, capitalized in any case, is (part of) a name."""
+    """Whether a word that is capitalized by its position is a name, or begins one."""
     token = run[0]
     if token.kind == "name" or token.low in tables.TITLES:
         return True
@@ -196,7 +199,7 @@ def _proper_at_start(run: Sequence[Token], known: Counter[str], lexicon: Mapping
 def _named(
     text: str, run: Sequence[Token], row: Sequence[Token], lexicon: Mapping[str, str]
 ) -> Phrase | None:
-    """The phrase of a run of tokens, or None if it names nothing by itself."""
+    """The phrase for a run of tokens, or None if it is no name by itself."""
     titled = run[0].low in tables.TITLES
     if len(run) > 1 and run[0].low in tables.COURTESY:
         run = run[1:]
@@ -236,7 +239,7 @@ _COPULA = re.compile(
 def _sort(
     text: str, run: Sequence[Token], before: Token | None, after: Token | None
 ) -> Sort | None:
-    """The sort of a name, shown by the noun it is said to be, its last word, or its context."""
+    """The sort that the text shows: by "X is a …", by the name itself, or by the words beside it."""
     if described := _COPULA.match(text, run[-1].end):
         for word in reversed(described[1].casefold().replace(",", "").split()):
             if found := tables.HEADS.get(word) or tables.HEADS.get(word.removesuffix("s")):
@@ -273,7 +276,10 @@ def _default_sort(run: Sequence[Token], lexicon: Mapping[str, str]) -> Sort:
 
 
 def full_names(phrases: Iterable[Phrase]) -> dict[str, str]:
-    """Surnames that end only one full name given earlier: "Smith" → "Lester Smith"."""
+    """The full name for each surname: "Smith" → "Lester Smith".
+
+    Only for surnames in a single full name that comes before the surname alone.
+    """
     full: dict[str, set[str]] = {}
     alone: set[str] = set()
     for phrase in phrases:
@@ -298,12 +304,12 @@ _SUBJECT = re.compile(
 
 
 def topic_name(text: str, spans: Sequence[tuple[int, int]]) -> Phrase | None:
-    """What a text is about: its title, or the subject defined by its first words."""
+    """What a text is about: its title, or the subject that its first sentence defines."""
     return _heading(text, spans) or _subject(text, spans)
 
 
 def _heading(text: str, spans: Sequence[tuple[int, int]]) -> Phrase | None:
-    """The title alone on the first line of a text, without a (disambiguation)."""
+    """The title of a text, if its first line is one, without a "(disambiguation)"."""
     start, end = spans[0]
     title = _HEADING.fullmatch(text, start, end)
     alone = len(spans) > 1 and "\n" in text[end : spans[1][0]] and text[end - 1] not in ".!?…:,;"

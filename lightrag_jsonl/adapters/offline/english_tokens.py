@@ -1,4 +1,4 @@
-"""English words with their places and parts of speech."""
+"""Splits English sentences into words and marks, with their parts of speech."""
 
 from __future__ import annotations
 
@@ -29,9 +29,12 @@ _OPENERS = frozenset("\"'“‘([{:;—–-_*•|…!?.>")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word or mark with its place, its part of speech, and whether a capital is expected there.
+    """A word or mark with its place and part of speech.
 
-    `common` means that the lexicon has the word, in lower case, as a noun.
+    - `low`: the text casefolded. `tag`: its Penn Treebank tag.
+    - `kind`: the group of `_TOKEN` that matched.
+    - `initial`: any word would be capitalized there, at the beginning of a sentence or quotation.
+    - `common`: the lexicon has the word in lower case, as a noun.
     """
 
     start: int
@@ -45,14 +48,14 @@ class Token:
 
     @property
     def capital(self) -> bool:
-        """Whether it is capitalized like a name, unlike "It's"."""
+        """Whether it is a word with a capital, but no contraction of a function word ("It's")."""
         if self.kind not in ("word", "name") or not any(char.isupper() for char in self.text):
             return False
         return "'" not in self.low or self.low.partition("'")[0] not in tables.STOP_WORDS
 
 
 class Tagger(Protocol):
-    """Finds the parts of speech of words; `lexicon` has the usual one of each word."""
+    """Tags the parts of speech of a sentence's words; `lexicon` has the usual tag of each word."""
 
     lexicon: Mapping[str, str]
 
@@ -61,20 +64,20 @@ class Tagger(Protocol):
         ...
 
 
-_loading = threading.Lock()  # the lexicon is filled in place; half-filled it would tag wrongly
+_loading = threading.Lock()  # another thread must not tag with a half-loaded lexicon
 
 
 class LexiconTagger:
-    """A tagger from TextBlob's lexicon file alone, which guesses the tags of unknown words by their form.
+    """Tags by TextBlob's lexicon alone, and words it does not have by their form.
 
-    It is for questions, which are too short to justify loading the real tagger.
+    For questions, which are too short to be worth loading a tagger.
     """
 
     def __init__(self) -> None:
         self.lexicon = _lexicon()
 
     def find_tags(self, words: list[str]) -> Iterable[tuple[str, str | None]]:
-        """Each word with its usual part of speech, whatever its context."""
+        """Each word with its usual part of speech, regardless of its context."""
         return [(word, self._tag(word)) for word in words]
 
     def _tag(self, word: str) -> str:
@@ -99,10 +102,8 @@ _FORMS = tuple(
 
 @cache
 def _parser() -> Any:
-    """The parser (a tagger) of `textblob.en`, loaded from its file alone.
-
-    Importing its package would import NLTK and scikit-learn, which takes seconds and is of no use
-    here.
+    """The parser of `textblob.en`, a tagger, loaded from its own file: importing the package would
+    import NLTK and scikit-learn, which takes seconds and is of no use here.
     """
     home = _textblob()
     spec = spec_from_file_location("textblob_text", home / "_text.py")
@@ -112,9 +113,7 @@ def _parser() -> Any:
         return parser
     pattern = module_from_spec(spec)
     spec.loader.exec_module(pattern)
-    lines = (
-        (home / LEXICON).read_text(encoding="utf-8").split("\n")
-    )  # TextBlob would leave the file open
+    lines = (home / LEXICON).read_text(encoding="utf-8").split("\n")  # it would not close the file
     lexicon = pattern.Lexicon(path=iter(lines), language="en")
     return pattern.Parser(lexicon=lexicon, default=("NN", "NNP", "CD"), language="en")
 
@@ -132,12 +131,12 @@ def _lexicon() -> Mapping[str, str]:
 
 
 def the_tagger(*, quick: bool = False) -> Tagger:
-    """TextBlob's pattern tagger, with its lexicon loaded; `quick` uses the lexicon alone."""
+    """TextBlob's pattern tagger with its lexicon loaded; with `quick` a `LexiconTagger`."""
     if quick:
         return LexiconTagger()
     with _loading:
         parser: Tagger = _parser()
-        parser.lexicon.get("the")  # it is loaded by the first lookup, which is not thread-safe
+        parser.lexicon.get("the")  # loads the lexicon, which is lazy but not thread-safe
     return parser
 
 
@@ -160,7 +159,9 @@ def tokenized(text: str, start: int, end: int, tagger: Tagger) -> list[Token]:
 
 
 def capitalized_inside(rows: Iterable[Sequence[Token]]) -> Counter[str]:
-    """Words capitalized where that is not required, less their uses in lower case."""
+    """For each word (casefolded), how often more it is capitalized than not, where any word would
+    not be; negative if less often.
+    """
     seen: Counter[str] = Counter()
     for row in rows:
         if shouted(row):
@@ -172,6 +173,6 @@ def capitalized_inside(rows: Iterable[Sequence[Token]]) -> Counter[str]:
 
 
 def shouted(row: Sequence[Token]) -> bool:
-    """Whether capitals mean nothing: in a heading in capitals, or one With Every Word Capitalized."""
+    """Whether all longer words are in capitals, as in headings: then capitals do not show names."""
     words = [token for token in row if token.kind == "word" and len(token.text) > 3]
     return len(words) > 1 and all(token.text.isupper() for token in words)

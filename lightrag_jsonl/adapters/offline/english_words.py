@@ -8,7 +8,7 @@ from lightrag_jsonl.adapters.offline.phrases import Sort
 
 
 def words(listed: str) -> frozenset[str]:
-    """The words of a table written as one string."""
+    """The words of a table that is written as one string."""
     return frozenset(listed.split())
 
 
@@ -119,7 +119,7 @@ SPEECH = words(
 )
 
 
-# The sort of a name by its last word, or by the noun after "X is a …".
+# The sort that is shown by a name's last word, or by the noun after "X is a …".
 HEADS: Mapping[str, Sort] = by_word(
     {
         "person": """actor actress singer writer author novelist poet politician footballer player director

@@ -1,4 +1,4 @@
-"""Finds entities and relations of a chunk by language rules, without a model."""
+"""Extracts the entities and relations of a chunk by language rules, without any model."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from lightrag_jsonl.text import has_cjk, name_key
 from lightrag_jsonl.types import Chunk, EntityMention, Extraction, Language, RelationMention
 
 VERSION = 1
-_READERS = 2  # threads; they compute, and more would slow down the writing thread
+_READERS = 2  # threads; they compute, and more of them would hold up the thread that writes
 
-_ENTITY_SENTENCES = 2  # the sentences quoted in an entity's description
-_SENTENCE_PHRASES = 8  # at most so many phrases of a sentence are related with each other
+_ENTITY_SENTENCES = 2  # sentences quoted as an entity's description
+_SENTENCE_PHRASES = 8  # the most phrases of one sentence that are related to each other
 _RELATIONS_PER_ENTITY = 3
 _DESCRIPTION = 320  # characters
 _KEYWORDS = 3
@@ -27,12 +27,13 @@ _THEMES = 8
 
 
 class OfflineExtractor:
-    """An `Extractor` that finds names and noun phrases, and relates those that share sentences.
+    """Extractor that finds names and noun phrases, and relates those that share a sentence.
 
-    The result depends on the chunk's text alone. A relation's strength (1 to 10) is the normalized
-    pointwise mutual information of its ends over the chunk's sentences (Bouma, 2009), discounted
-    for rare pairs (Pantel and Ravichandran, 2004). A chunk in the other language is read by that
-    language's rules; entity types are named in the index's language.
+    What it finds depends on the chunk's text alone. A relation's strength (1 to 10) is the
+    normalized pointwise mutual information of its ends over the chunk's sentences (Bouma, 2009),
+    discounted for rare pairs (Pantel and Ravichandran, 2004). Each chunk is read in the language it
+    is written in, English or Chinese, or in `language` if it has no letters; entity types are named
+    in `language`.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -70,7 +71,7 @@ def extract_text(text: str, language: Language) -> Extraction:
 
 @dataclass(slots=True)
 class _Found:
-    """All phrases of a text with the same name key."""
+    """All phrases of a text that have the same name key."""
 
     names: Counter[str] = field(default_factory=Counter)
     sorts: Counter[tuple[bool, str]] = field(default_factory=Counter)
@@ -118,7 +119,7 @@ def _mention(
 
 
 def _quote(text: str, sentence: Sentence) -> str:
-    """The sentence on one line, without tags, cut at a reasonable length."""
+    """The sentence on one line, without tags, cut to `_DESCRIPTION` characters."""
     line = " ".join(TAG.sub(" ", text[sentence.start : sentence.end]).split())
     if len(line) <= _DESCRIPTION:
         return line
@@ -163,13 +164,15 @@ def _order(
     together: Mapping[tuple[str, str], list[int]],
     found: Mapping[str, _Found],
 ) -> tuple[object, ...]:
-    """Names before nouns, then the strongest first; ties by position and key."""
+    """Sorts proper names before common nouns, then the strongest first; ties by place and key."""
     proper = found[pair[0]].proper + found[pair[1]].proper
     return (-proper, -strength, together[pair][0], pair)
 
 
 def _members(sentence: Sentence, found: Mapping[str, _Found]) -> list[str]:
-    """The keys of a sentence's most important phrases, in the order of the text."""
+    """The keys of a sentence's main phrases, in the order of the text: proper names first of all,
+    then those the text has most often.
+    """
     keys = list(dict.fromkeys(name_key(phrase.name) for phrase in sentence.phrases))
     topic = name_key(sentence.topic)
     if topic in found and topic not in keys:
@@ -181,7 +184,7 @@ def _members(sentence: Sentence, found: Mapping[str, _Found]) -> list[str]:
 
 
 def _strength(both: int, left: int, right: int, sentences: int) -> float:
-    """Discounted normalized PMI over sentences (plus one empty sentence), mapped to 1–10."""
+    """Discounted normalized PMI over the sentences and an empty one, mapped to 1–10."""
     total = sentences + 1
     npmi = math.log(both * total / (left * right)) / -math.log(both / total)
     fewer = min(left, right)
@@ -190,7 +193,7 @@ def _strength(both: int, left: int, right: int, sentences: int) -> float:
 
 
 def _between(sentence: Sentence, pair: tuple[str, str]) -> tuple[str, ...]:
-    """The verbs and nouns between the two names, or else those of the whole sentence."""
+    """The first verbs and nouns between the two names, or else in the whole sentence."""
     spans = dict.fromkeys(pair, (sentence.start, sentence.start))
     for phrase in reversed(sentence.phrases):
         if (key := name_key(phrase.name)) in spans:
@@ -207,6 +210,6 @@ def _between(sentence: Sentence, pair: tuple[str, str]) -> tuple[str, ...]:
 
 
 def _themes(sentences: Sequence[Sentence]) -> tuple[str, ...]:
-    """The most frequent words of a text, in order of appearance."""
+    """The most frequent content words of a text; of equally frequent ones the first come first."""
     counts = Counter(word for sentence in sentences for _, word in sentence.words)
     return tuple(word for word, _ in counts.most_common(_THEMES))

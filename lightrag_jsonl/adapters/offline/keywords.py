@@ -1,4 +1,4 @@
-"""Finds the names and themes of a question by language rules."""
+"""Finds the keywords of a question by language rules: its names, and its themes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from lightrag_jsonl.types import Keywords, Language, Message
 
 
 class OfflineKeywords:
-    """A `KeywordExtractor` without a model: names and noun phrases are low-level, other words high-level.
+    """KeywordExtractor without a model: names and noun phrases are low-level keywords, other words
+    high-level ones.
 
-    A question with "he", "it" or 他 also gets the names in the user's previous turn.
+    A question with a pronoun such as "he", "it" or 他 also gets the names of the user's last turn.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -66,7 +67,7 @@ def _within(word: str, names: Iterable[str]) -> bool:
 _QUESTION_WORDS = (
     english_words.QUESTION_WORDS | english_words.STOP_WORDS | chinese_words.QUESTION_WORDS
 )
-_LEANING = re.compile(  # words whose meaning depends on an earlier turn
+_LEANING = re.compile(  # pronouns that only an earlier turn resolves
     r"\b(?:he|she|it|they|him|her|them|his|its|their|theirs|this|that|these|those)\b"
     r"|[他她它]|其(?!他|它|中|实|余)|这|那|此人|前者|后者",
     re.IGNORECASE,
@@ -83,11 +84,11 @@ _EDGES = re.compile(
 )
 
 
-_PIECE = re.compile(r"\d+(?:[.．]\d+)+|[^\W_]+(?:['’-][^\W_]+)*")  # a decimal stays whole
+_PIECE = re.compile(r"\d+(?:[.．]\d+)+|[^\W_]+(?:['’-][^\W_]+)*")  # decimals are not split
 
 
 def _leftovers(question: str) -> Iterator[str]:
-    """The words of a question that names nothing, without function and question words."""
+    """The words of a question without names, except function and question words."""
     for piece in _PIECE.findall(question):
         if has_cjk(piece) and written_in(piece, "zh") == "zh":
             yield from (part for part in _EDGES.split(piece) if len(part) > 1 or is_lone(part))

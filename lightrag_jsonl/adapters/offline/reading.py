@@ -1,4 +1,4 @@
-"""Reads a text by the rules of its language."""
+"""Reads a text by the rules of the language it is written in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from lightrag_jsonl.types import Language
 
 
 def written_in(text: str, default: Language) -> Language:
-    """The language of a text: Chinese if a fifth of its letters are CJK; the default if it has none."""
+    """The language of a text: Chinese if at least a fifth of its letters are CJK, else English; the
+    default if it has no letters.
+    """
     letters = [char for char in text if char.isalpha()]
     if not letters:
         return default
@@ -18,7 +20,7 @@ def written_in(text: str, default: Language) -> Language:
 
 
 def read(text: str, language: Language, *, quick: bool = False) -> tuple[Sentence, ...]:
-    """The sentences of a text by the rules of its language; `quick` for a question."""
+    """The sentences of a text, by the rules of its language; `quick` for a question."""
     if written_in(text, language) == "zh":
         from lightrag_jsonl.adapters.offline.chinese import read_chinese
 
@@ -29,5 +31,5 @@ def read(text: str, language: Language, *, quick: bool = False) -> tuple[Sentenc
 
 
 def type_name(sort: Sort, language: Language) -> str:
-    """The name of a sort in the language's entity types."""
+    """The name of the entity type for a sort, in this language."""
     return ENTITY_TYPES[language][ENTITY_TYPES["en"].index(sort)]
