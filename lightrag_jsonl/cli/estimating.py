@@ -72,7 +72,7 @@ def estimate(
       lightrag-jsonl estimate book.txt --price-input 0.15 --price-cached 0.075 --price-output 0.6
     """
     if (price_input is None) != (price_output is None):
-        raise click.UsageError("--price-input and --price-output are needed together")
+        raise click.UsageError("--price-input and --price-output go together")
     if price_input is None and price_cached is not None:
         raise click.UsageError("--price-cached needs --price-input and --price-output")
     sources = find_sources(files)
