@@ -40,7 +40,7 @@ def search(
     """The best chunks for a question as (row id, score), higher is better; ties by row id.
 
     A single CJK character that is one of the `keywords`, or the whole question, matches bigrams
-    that begin with it and, if these are in fewer than `limit` chunks of an index of at most
+    that begin with it and, if these are in fewer than `FEW` chunks of an index of at most
     `READABLE`, bigrams that end a run with it. If `allowed` (row ids) is given, only these chunks
     are found. `counted` may be a cached `term_counts`, and `total` a known `chunk_count`.
     """
@@ -50,10 +50,12 @@ def search(
     terms = dict.fromkeys(search_terms(question))
     if lone := _lone_characters(terms, keywords):
         begin = counted(_beginnings(lone))
-        rare = [char for char in lone if rows is not None or begin[char + _ANY_END] < limit]
-        read = rare[:READ] if total <= READABLE else []
+        if rows is not None:
+            begin = {term: _chunks_with(connection, term, rows) for term in begin}
+        rare = [char for char in lone if begin[char + _ANY_END] < FEW][:READ]
+        read = rare if total <= READABLE else []
         endings = (end for char in read for end in _endings(connection, char, limit, rows))
-        terms = dict.fromkeys([*begin, *(t for t in terms if t not in lone), *endings])
+        terms = dict.fromkeys([*begin, *(term for term in terms if term not in lone), *endings])
     telling = _telling_terms(list(terms)[:TERM_LIMIT], counted, total)
     if not telling or limit < 1:
         return []
@@ -94,9 +96,11 @@ def is_empty(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT 1 FROM chunks LIMIT 1").fetchone() is None
 
 
-def _chunks_with(connection: sqlite3.Connection, term: str) -> int:
-    query = "SELECT count(*) FROM chunk_terms WHERE chunk_terms MATCH ?"
-    return int(connection.execute(query, (_phrase(term),)).fetchone()[0])
+def _chunks_with(connection: sqlite3.Connection, term: str, rows: str | None = None) -> int:
+    only = "" if rows is None else _AMONG.format("rowid")
+    query = f"SELECT count(*) FROM chunk_terms WHERE chunk_terms MATCH ? {only}"
+    values = [_phrase(term), *([] if rows is None else [rows])]
+    return int(connection.execute(query, values).fetchone()[0])
 
 
 # ── terms ───────────────────────────────────────────────────────────────────────
@@ -104,6 +108,8 @@ def _chunks_with(connection: sqlite3.Connection, term: str) -> int:
 POSTINGS = 2_500  # rows scored for a question (3 to 4 ms); more frequent terms hardly count in BM25
 LARGE = 5_000  # chunks; above this, function words are not even counted
 TERM_LIMIT = 256  # terms of a question that are used
+FEW = 10  # chunks: a lone character that begins bigrams in more is found without its endings, each
+# of which would weigh as a rare word
 READ = 4  # lone characters for which texts are read
 READABLE = 50_000  # chunks; of a larger index no texts are read (20,000 take at most 100 ms)
 _ANY_END = "*"  # after a term: all terms that begin with it

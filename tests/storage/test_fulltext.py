@@ -70,17 +70,19 @@ def test_a_lone_character_is_found_at_the_end_of_words(
 
 def test_the_end_of_words_is_looked_at_within_the_filter(connection: sqlite3.Connection) -> None:
     """Also where enough chunks have the character elsewhere, but none of those asked for."""
-    for limit in (1, 9):
-        hits = fulltext.search(connection, "家", limit, allowed=[3, 5], total=len(TEXTS))
-        assert [row for row, _ in hits] == [5]
+    fulltext.put_terms(connection, ((row, "家人") for row in range(100, 100 + fulltext.FEW)))
+
+    hits = fulltext.search(connection, "家", 9, allowed=[3, 5], total=99)
+    assert [row for row, _ in hits] == [5]
 
 
 def test_no_text_is_read_where_enough_is_found(connection: sqlite3.Connection) -> None:
-    """Reading takes the longer the more chunks there are, and would only add to a full list."""
+    """Reading takes the longer the more chunks there are."""
     asked: list[str] = []
+    fulltext.put_terms(connection, ((row, "猫会") for row in range(100, 100 + fulltext.FEW)))
     connection.set_trace_callback(asked.append)
 
-    assert [row for row, _ in fulltext.search(connection, "猫", 2, total=len(TEXTS))] == [1, 2]
+    assert len(fulltext.search(connection, "猫", 99, total=99)) == fulltext.FEW + 2
     assert asked and not [query for query in asked if "FROM chunks" in query]
 
 
