@@ -111,7 +111,7 @@ TERM_LIMIT = 256  # terms of a question that are used
 FEW = 10  # chunks: a lone character that begins bigrams in more is found without its endings, each
 # of which would weigh as a rare word
 READ = 4  # lone characters for which texts are read
-READABLE = 50_000  # chunks; of a larger index no texts are read (20,000 take at most 100 ms)
+READABLE = 50_000  # chunks; of a larger index no texts are read (20,000 take about 100 ms)
 _ANY_END = "*"  # after a term: all terms that begin with it
 _AMONG = "AND {} IN (SELECT value FROM json_each(?))"
 
@@ -139,7 +139,7 @@ def _endings(
 ) -> Iterator[str]:
     """The bigrams at whose end a character ends a run, in the first chunks (of `rows`) that hold it.
 
-    The texts are read for it, which at 20,000 chunks takes 100 ms at most. FTS5 finds terms by
+    The texts are read for it, which takes about 100 ms at 20,000 chunks. FTS5 finds terms by
     their beginnings alone, and takes 550 ms to list them.
     """
     only = "" if rows is None else _AMONG.format("id")
