@@ -111,11 +111,9 @@ def relation_claims(connection: sqlite3.Connection, chunks: Iterable[int]) -> li
     ]
 
 
-def owners(connection: sqlite3.Connection, kind: Kind, *, at_least: int = 2) -> list[int]:
-    """The entities or relations (row ids) with at least so many mentions."""
-    rows = connection.execute(
-        f"SELECT id FROM {OWNERS[kind]} WHERE mentions >= ? ORDER BY id", (at_least,)
-    )
+def owners(connection: sqlite3.Connection, kind: Kind) -> list[int]:
+    """The entities or relations (row ids) with several mentions, in order of their ids."""
+    rows = connection.execute(f"SELECT id FROM {OWNERS[kind]} WHERE mentions > 1 ORDER BY id")
     return [row[0] for row in rows]
 
 

@@ -150,23 +150,6 @@ def entity_names(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int
     return dict(rows.fetchall())
 
 
-def fragments(
-    connection: sqlite3.Connection, kind: Kind, ids: Iterable[int], chunks: Iterable[int]
-) -> dict[int, list[str]]:
-    """The descriptions of entities or relations in the given chunks only, without repetitions, by row id."""
-    rows = connection.execute(
-        f"SELECT m.{kind}, m.description FROM json_each(?) AS wanted "
-        f"JOIN {TABLES[kind]} m ON m.{kind} = wanted.value "
-        "WHERE m.chunk IN (SELECT value FROM json_each(?)) AND m.description <> '' "
-        "ORDER BY m.place",
-        (json.dumps(list(ids)), json.dumps(sorted(chunks))),
-    )
-    found: dict[int, dict[str, None]] = {}
-    for owner, description in rows:
-        found.setdefault(owner, {})[description] = None
-    return {owner: list(texts) for owner, texts in found.items()}
-
-
 def document_labels(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, str]:
     """What to call documents for readers: title, or else source, or else id."""
     rows = connection.execute(
