@@ -199,8 +199,9 @@ def main() -> None:
     """Print the recall of dense ranking and of the reference, seeded by triples and by names."""
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser, "musique-a", "hotpotqa-train")
+    folders = parser.parse_args().data
     report, embed = {}, minilm()
-    for folder in parser.parse_args().data:
+    for folder in folders:
         dataset = load(folder)
         arrays = material(dataset, embed)
         dense = list(np.argsort(-arrays.dense, axis=1, kind="stable"))

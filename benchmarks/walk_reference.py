@@ -111,8 +111,9 @@ def main() -> None:
     """Print the recall of every variant."""
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser, "musique-a", "hotpotqa-train")
+    folders = parser.parse_args().data
     report, embed = {}, minilm()
-    for folder in parser.parse_args().data:
+    for folder in folders:
         dataset = load(folder)
         arrays, words = material(dataset, embed), bm25(dataset)
         report[dataset.name] = {
