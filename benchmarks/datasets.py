@@ -9,12 +9,13 @@ import gzip
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from lightrag_jsonl.types import Json, Record
-
+Record = dict[str, Any]
 Triple = tuple[str, str, str]
 
 
@@ -100,7 +101,7 @@ def musique(folder: Path) -> Dataset:
             str(row["id"]),
             str(row["title"]),
             str(row["text"]),
-            tuple(_texts(row["entities"])),
+            tuple(map(str, row["entities"])),
             tuple(_triples(row["triples"])),
         )
         for row in _lines(folder / "passages_openie.jsonl.gz")
@@ -129,7 +130,7 @@ def hotpotqa(folder: Path) -> Dataset:
 def cmrc(folder: Path) -> Dataset:
     """Chinese questions, each about one passage."""
     rows = _lines(folder / "passages.jsonl.gz")
-    passages = tuple(Passage(str(r["id"]), str(r["title"]), str(r["text"])) for r in rows)
+    passages = tuple(Passage(str(row["id"]), str(row["title"]), str(row["text"])) for row in rows)
     questions = tuple(_questions(folder / "questions.jsonl.gz"))
     return Dataset("zh-cmrc2018", passages, questions, language="zh")
 
@@ -157,41 +158,31 @@ def _read(path: Path) -> str:
     return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
 
 
-def _lines(path: Path) -> Iterator[Mapping[str, Json]]:
-    for line in _read(path).split("\n"):
-        if line.strip():
-            yield json.loads(line)
+def _lines(path: Path) -> Iterator[Record]:
+    return (json.loads(line) for line in _read(path).split("\n") if line.strip())
 
 
 def _questions(path: Path) -> Iterator[Question]:
     for row in _lines(path):
-        answers = _texts(row["answers"]) if "answers" in row else [str(row["answer"])]
-        yield Question(
-            str(row["id"]), str(row["question"]), answers[0], tuple(_texts(row["supporting"]))
-        )
+        answer = row["answers"][0] if "answers" in row else row["answer"]
+        supporting = tuple(map(str, row["supporting"]))
+        yield Question(str(row["id"]), str(row["question"]), str(answer), supporting)
 
 
 def _question_names(path: Path) -> dict[str, tuple[str, ...]]:
     """The names in each question; none for a recorded answer that is not a Python literal."""
     found: dict[str, tuple[str, ...]] = {}
     for row in csv.DictReader(io.StringIO(_read(path)), delimiter="\t"):
-        try:
+        with suppress(ValueError, SyntaxError):
             recorded = ast.literal_eval(row["triples"])
-        except (ValueError, SyntaxError):
-            continue
-        names = recorded.get("named_entities", []) if isinstance(recorded, dict) else []
-        found[row["question"]] = tuple(str(name) for name in names)
+            found[row["question"]] = tuple(map(str, recorded["named_entities"]))
     return found
 
 
-def _texts(value: Json) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
-
-
-def _triples(value: Json) -> Iterator[Triple]:
+def _triples(rows: Iterable[Sequence[object]]) -> Iterator[Triple]:
     """The triples with exactly three fields, none of them blank; others are skipped."""
-    for item in value if isinstance(value, list) else []:
-        fields = _texts(item)
+    for row in rows:
+        fields = [str(field) for field in row]
         if len(fields) == 3 and all(field.strip() for field in fields):
             yield fields[0], fields[1], fields[2]
 

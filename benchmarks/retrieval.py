@@ -11,31 +11,36 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks import hipporag_reference as reference
 from benchmarks.corpora import make_embedder, opened
 from benchmarks.datasets import Dataset, data_argument, load
-from benchmarks.retrieval_table import write
-from lightrag_jsonl.cli.output import table, to_json
-from lightrag_jsonl.evaluation import (
+from benchmarks.tables import line, put, retrieval_table
+from lightrag_jsonl import Chunk, LightRAG, QueryParam
+from lightrag_jsonl.tools.evaluation import (
+    HEADER,
+    SCORED_CHUNKS,
+    UNLIMITED,
     EvalQuestion,
-    Lookup,
-    Retriever,
     Row,
+    cells,
     evaluate,
     graph_health,
-    rank_retrievers,
-    report,
-    retrievers,
+    interval,
+    score,
 )
-from lightrag_jsonl.evaluation.running import FOUND, GRAPH_MODES
-from lightrag_jsonl.types import Chunk
 
 DEFAULT_EMBEDDER = {"en": "minilm", "zh": "hash"}  # all-MiniLM-L6-v2 knows no Chinese
 BUDGET = 1_000  # tokens of the best chunks that are searched for the answer; passages are short
+MODES = ("local", "global", "hybrid", "mix", "walk")
+
+Retriever = Callable[[EvalQuestion], Sequence[Chunk]]
 
 
 def main() -> None:
@@ -44,7 +49,7 @@ def main() -> None:
     data_argument(parser, "musique-a", "hotpotqa-train")
     parser.add_argument("--embedder", choices=("minilm", "hash"), help="default by language")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the indexes there")
-    parser.add_argument("--modes", nargs="+", default=GRAPH_MODES, choices=GRAPH_MODES)
+    parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
     parser.add_argument("--questions", type=int, metavar="N", help="only the first N")
     parser.add_argument("--no-reference", action="store_true", help="without HippoRAG-2-like rows")
     parser.add_argument("--no-ablation", action="store_true", help="without the dense-only rows")
@@ -52,38 +57,34 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         root = given.keep or Path(scratch)
-        sets = {name: _measured(load(name), root, given) for name in given.data}
-    figures = {Path(name).name: value for name, value in sets.items()}
-    print(
-        json.dumps({"benchmark": "retrieval", "cores": os.cpu_count(), "sets": figures}, indent=2)
-    )
+        sets = {Path(name).name: _measured(load(name), root, given) for name in given.data}
+    print(json.dumps({"benchmark": "retrieval", "cores": os.cpu_count(), "sets": sets}, indent=2))
     for path in given.readme:
-        write(path, figures)
+        put(path, "retrieval", retrieval_table(sets))
 
 
 def _measured(dataset: Dataset, root: Path, given: argparse.Namespace) -> dict[str, Any]:
     name = given.embedder or DEFAULT_EMBEDDER[dataset.language]
-    folder = root / f"{dataset.name}-{name}"
     questions = [
         EvalQuestion(one.text, one.supporting, one.answer, one.names)
         for one in dataset.questions[: given.questions]
     ]
-    with opened(dataset, make_embedder(name), folder) as rag, Lookup(folder) as lookup:
-        systems = {**rank_retrievers(rag, lookup), **retrievers(rag, given.modes)}
+    with opened(dataset, make_embedder(name), root / f"{dataset.name}-{name}") as rag:
+        for _ in range(2):  # the first time, the questions are embedded
+            rows = list(rag.run(evaluate, questions, modes=given.modes, budget=BUDGET))
         if not given.no_ablation:
-            systems |= retrievers(rag, given.modes, lexical=False)
-        if not given.no_reference and name == "minilm":
-            systems |= _references(dataset)
-        rows = evaluate(systems, questions, budget=BUDGET)
-        health = graph_health(lookup, questions)
+            for mode in given.modes:
+                rows.append(_row(f"{mode} (dense only)", _dense_only(rag, mode), questions))
+        health = rag.run(graph_health)
+    if not given.no_reference and dataset.language == "en":
+        rows += [_row(*system, questions) for system in _references(dataset, name)]
     print(f"{dataset.name}, {len(questions)} questions, {name}", file=sys.stderr)
-    print(table(report.cells(rows), report.header(rows)), file=sys.stderr)
-    print(table(report.health_rows(health)), end="\n\n", file=sys.stderr)
+    print("\n".join(map(line, (HEADER, *cells(rows)))), file=sys.stderr)
     return {
         "questions": len(questions),
         "embedder": name,
         "rows": {row.name: _figures(row) for row in rows},
-        "graph": to_json(health),
+        "graph": asdict(health),
     }
 
 
@@ -94,37 +95,61 @@ def _figures(row: Row) -> dict[str, Any]:
             for name, one in intervals.items()
         }
 
-    times = {"p50": row.p50_ms, "p95": row.p95_ms}
-    return {"percent": rounded(row.metrics), "gain over dense": rounded(row.gains), "ms": times}
+    return {
+        "percent": rounded(row.metrics),
+        "gain over dense": rounded(row.gains),
+        "p50_ms": row.p50_ms,
+    }
 
 
-# ── the reference ───────────────────────────────────────────────────────────────
-
-
-def _references(dataset: Dataset) -> dict[str, Retriever]:
-    """HippoRAG-2-like rankings, computed for all questions in advance; their times mean nothing."""
-    embed = reference.minilm()
-    arrays = reference.material(dataset, embed)
-    systems = {"hipporag-2-like, names": _ranked(dataset, reference.hipporag(arrays, embed=embed))}
-    if dataset.has_records:
-        systems["hipporag-2-like"] = _ranked(dataset, reference.hipporag(arrays))
-    return systems
-
-
-def _ranked(dataset: Dataset, ranked: Sequence[Any]) -> Callable[[EvalQuestion], Sequence[Chunk]]:
-    places = {one.text: number for number, one in enumerate(dataset.questions)}
-
+def _dense_only(rag: LightRAG, mode: Any) -> Retriever:
     def retrieve(question: EvalQuestion) -> Sequence[Chunk]:
-        best = ranked[places[question.text]][:FOUND]
-        return [_chunk(dataset, int(place)) for place in best]
+        param = QueryParam(
+            mode=mode,
+            lexical=False,
+            ll_keywords=question.names,
+            chunk_top_k=SCORED_CHUNKS,
+            max_total_tokens=UNLIMITED,
+        )
+        return rag.retrieve(question.text, param).chunks
 
     return retrieve
 
 
-def _chunk(dataset: Dataset, place: int) -> Chunk:
-    passage = dataset.passages[place]
-    text = passage.content
-    return Chunk(passage.id, passage.id, 0, 1, 0, len(text), text, len(text) // 4)
+def _row(name: str, retrieve: Retriever, questions: Sequence[EvalQuestion]) -> Row:
+    """The averages of a retriever that `evaluate` does not know."""
+    values: dict[str, list[float]] = {}
+    seconds = []
+    for question in questions:
+        started = time.perf_counter()
+        chunks = retrieve(question)
+        seconds.append(time.perf_counter() - started)
+        for metric, value in score(question, chunks, BUDGET).items():
+            values.setdefault(metric, []).append(value)
+    metrics = {metric: interval(found) for metric, found in values.items()}
+    return Row(name, metrics, round(1000 * median(seconds), 2))
+
+
+def _references(dataset: Dataset, embedder_name: str) -> Iterator[tuple[str, Retriever]]:
+    """HippoRAG-2-like rankings, computed for all questions in advance; their times mean nothing."""
+    embed = reference.embed_with(embedder_name)
+    arrays = reference.material(dataset, embed)
+    yield "hipporag-2-like, names", _ranked(dataset, reference.hipporag(arrays, embed=embed))
+    if dataset.has_records:
+        yield "hipporag-2-like", _ranked(dataset, reference.hipporag(arrays))
+
+
+def _ranked(dataset: Dataset, ranked: Sequence[Any]) -> Retriever:
+    order = {one.text: places for one, places in zip(dataset.questions, ranked, strict=True)}
+
+    def retrieve(question: EvalQuestion) -> Sequence[Chunk]:
+        best = [dataset.passages[place] for place in order[question.text][:SCORED_CHUNKS]]
+        return [
+            Chunk(one.id, one.id, 0, 1, 0, len(one.content), one.content, len(one.content) // 4)
+            for one in best
+        ]
+
+    return retrieve
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Whether the call slots stay full: python -m benchmarks.scheduling
 
-Each call of the model takes 0.2 s. Compares the wall time with the least that this number of calls
+Each call of the model takes 0.2 s (`--seconds`). Compares the wall time with the least that this number of calls
 can take in this number of slots. Prints one JSON object.
 """
 
@@ -23,13 +23,15 @@ CASES = ((8, 3, 16), (1, 18, 4))  # (documents, chunks in each, slots)
 
 def main() -> None:
     """Run the cases and print the figures."""
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    figures = [asyncio.run(_case(*case)) for case in CASES]
-    print(json.dumps({"benchmark": "scheduling", "seconds_per_call": SECONDS, "cases": figures}))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="that a call takes")
+    seconds = parser.parse_args().seconds
+    figures = [asyncio.run(_case(*case, seconds)) for case in CASES]
+    print(json.dumps({"benchmark": "scheduling", "seconds_per_call": seconds, "cases": figures}))
 
 
-async def _case(documents: int, chunks: int, slots: int) -> dict[str, Any]:
-    llm = ScriptedLLM(_answer, seconds=SECONDS)
+async def _case(documents: int, chunks: int, slots: int, seconds: float) -> dict[str, Any]:
+    llm = ScriptedLLM(_answer, seconds=seconds)
     options = IndexOptions(max_concurrent_calls=slots)
     texts = [_document(number, chunks) for number in range(documents)]
     with tempfile.TemporaryDirectory() as folder:
@@ -40,7 +42,7 @@ async def _case(documents: int, chunks: int, slots: int) -> dict[str, Any]:
             await rag.insert(texts)
             wall = time.perf_counter() - started
     calls = len(llm.requests) - calls
-    ideal = math.ceil(calls / slots) * SECONDS
+    ideal = math.ceil(calls / slots) * seconds
     return {
         "documents": documents,
         "chunks_each": chunks,

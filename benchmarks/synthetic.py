@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from lightrag_jsonl.protocols import Vectors
-from lightrag_jsonl.types import Completion, Document, Message, ResponseType, Usage
+from lightrag_jsonl import Completion, Document, Message, Usage
+
+Vectors = npt.NDArray[np.float32]
+ResponseType = Literal["text", "json", "jsonl"]
 
 SENTENCES, WORDS = 30, 15  # about 1,000 tokens
 ENTITIES, RELATIONS = 10, 8
@@ -64,15 +68,10 @@ def name_of(rank: int) -> str:
 
 
 def _answer(number: int, names: Sequence[str], rng: np.random.Generator) -> str:
-    lines: list[dict[str, object]] = [
-        {
-            "type": "entity",
-            "name": name,
-            "entity_type": "person",
-            "description": f"{name} took part in event {number}, which note {number} describes.",
-        }
-        for name in names
-    ]
+    lines: list[dict[str, object]] = []
+    for name in names:
+        text = f"{name} took part in event {number}, which note {number} describes."
+        lines.append({"type": "entity", "name": name, "entity_type": "person", "description": text})
     for _ in range(RELATIONS):
         one, other = rng.choice(len(names), 2, replace=False)
         lines.append(
@@ -146,6 +145,4 @@ class FastEmbedder:
 
 def hash_of(text: str) -> int:
     """A number that depends on the text alone."""
-    import zlib
-
     return zlib.crc32(text.encode()) ^ (zlib.adler32(text.encode()) << 7)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import resource
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+
+import numpy as np
 
 LOOPS, LOOP_LENGTH = 5, 1_000_000
 
@@ -35,11 +38,19 @@ class Usage:
         )
 
 
+def spread(seconds: Sequence[float]) -> dict[str, float]:
+    """The median, the 95th percentile and the slowest of some times, in milliseconds."""
+    times = 1000 * np.asarray(seconds)
+    return {
+        "p50_ms": round(float(np.percentile(times, 50)), 2),
+        "p95_ms": round(float(np.percentile(times, 95)), 2),
+        "slowest_ms": round(float(times.max()), 2),
+    }
+
+
 def plain_loop_ms() -> float:
     """Milliseconds that a fixed Python loop takes, the median of a few: a measure of the machine's
-    speed at the moment.
-
-    The same machine may be slower by half a minute later, and all its times with it.
+    speed at the moment, which may be half as much a minute later.
     """
     times = []
     for _ in range(LOOPS):

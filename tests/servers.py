@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -33,19 +32,16 @@ class Reply:
     """What the server sends back.
 
     `body` may be bytes, text or anything JSON. With `events`, the answer is a stream of
-    server-sent events, one each, ended by [DONE] where `done`. `delay` seconds pass before
-    anything is sent, and `pause` before each byte of a body. After `cut_after` bytes of the body (or that many events) the connection
-    is closed in the middle.
+    server-sent events, one each, ended by [DONE]. `delay` seconds pass before anything is sent.
+    After `cut_after` bytes of the body (or that many events) the connection is closed in the middle.
     """
 
     body: Any = b""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
-    pause: float = 0.0
     cut_after: int | None = None
     events: Sequence[Any] | None = None
-    done: bool = True
 
 
 def chat_reply(
@@ -71,7 +67,7 @@ def chat_reply(
 def stream_reply(
     pieces: Iterable[str], *, finish: str | None = "stop", usage: Mapping[str, int] | None = None
 ) -> Reply:
-    """A chat completion in pieces; without `finish` it just stops. `usage` is told after the end."""
+    """A chat completion in pieces; without `finish` it just stops. `usage` is reported after the end."""
     deltas: list[tuple[dict[str, str], str | None]] = [
         ({"content": piece}, None) for piece in pieces
     ]
@@ -103,19 +99,13 @@ def error_reply(
     return Reply({"error": {"message": message, "code": code}}, status=status, headers=headers)
 
 
-def models_reply(owner: str) -> Reply:
-    """The list of models of a server that calls itself `owner`."""
-    return Reply({"object": "list", "data": [{"id": "m", "object": "model", "owned_by": owner}]})
-
-
 Step = Reply | Callable[[Request], Reply]
 
 
 class ScriptedServer:
     """An HTTP server on loopback that answers from a script, then by `respond`.
 
-    Only POST requests use up `replies`; GET /v1/models says `owner` (404 without one). Every
-    request is kept in `requests`. When nothing is left to say it answers 500, not to be retried.
+    Every request is kept in `requests`. At the end of the script it answers 500, not to be retried.
     """
 
     def __init__(
@@ -123,12 +113,10 @@ class ScriptedServer:
         replies: Iterable[Step] = (),
         *,
         respond: Callable[[Request], Reply] | None = None,
-        owner: str | None = None,
     ) -> None:
         self.requests: list[Request] = []
         self._replies = list(replies)
         self._respond = respond
-        self._owner = owner
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -161,14 +149,10 @@ class ScriptedServer:
     def _answer(self, request: Request) -> Reply:
         with self._lock:
             self.requests.append(request)
-            if request.method == "GET":
-                return (
-                    models_reply(self._owner) if self._owner else error_reply(404, "no such page")
-                )
             step = self._replies.pop(0) if self._replies else self._respond
         if step is None:
-            spent = error_reply(500, "the script is at its end")
-            return replace(spent, headers={"x-should-retry": "false"})
+            end = error_reply(500, "the script is at its end")
+            return replace(end, headers={"x-should-retry": "false"})
         return step(request) if callable(step) else step
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
@@ -176,9 +160,6 @@ class ScriptedServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                self._do("GET")
 
             def do_POST(self) -> None:
                 self._do("POST")
@@ -210,20 +191,15 @@ def _send(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
         body = json.dumps(body, ensure_ascii=False)
     content = body.encode("utf-8") if isinstance(body, str) else body
     _head(handler, reply, {"Content-Type": kind, "Content-Length": str(len(content))})
-    if reply.pause:
-        for byte in content:
-            handler.wfile.write(bytes([byte]))
-            time.sleep(reply.pause)
-    else:
-        handler.wfile.write(content[: reply.cut_after])
+    handler.wfile.write(content[: reply.cut_after])
     handler.close_connection = reply.cut_after is not None
 
 
 def _send_events(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
-    """Chunked, so that a connection closed early can be told from an end."""
+    """Chunked, so that a connection closed early differs from an end."""
     _head(handler, reply, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
     events = [json.dumps(event, ensure_ascii=False) for event in reply.events or ()]
-    for event in [*events, *(["[DONE]"] if reply.done else [])][: reply.cut_after]:
+    for event in [*events, "[DONE]"][: reply.cut_after]:
         data = f"data: {event}\n\n".encode()
         handler.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         handler.wfile.flush()
@@ -265,7 +241,7 @@ def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def write_tiny_llama(path: Path) -> None:
-    """A llama of two layers and random weights; one token a byte, so that any text can be said."""
+    """A llama of two layers and random weights; one token a byte, so that it can write any text."""
     import gguf
 
     tokens, kinds = _byte_vocabulary()

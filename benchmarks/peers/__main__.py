@@ -22,24 +22,29 @@ from typing import Any
 from benchmarks.datasets import data_folder
 from benchmarks.peers.environments import PEERS, InstallError, python_of
 from benchmarks.peers.material import write
-from benchmarks.peers.table import ROWS, table
-from benchmarks.readme import put
-from lightrag_jsonl import __version__
+from benchmarks.tables import PEER_ROWS, peer_table, put
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 READMES = {"en": "README.md", "zh": "README.zh.md"}
 PARTS = ("build", "change", "ask")
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+PROJECTS = [peer.project for peer in PEERS]
 
 Figures = dict[str, Any]
 
 
 def main() -> None:
     """Install, measure, print, and write the table."""
-    given = _arguments()
-    pythons, failed = _pythons(given)
-    environment = _environment(given.tiktoken)
-    sizes: dict[str, dict[str, Figures]] = {}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=(200, 1_000), help="chunks")
+    parser.add_argument("--peers", nargs="*", choices=PROJECTS, default=PROJECTS)
+    parser.add_argument("--cache", type=Path, default=CHECKOUT / ".peers", help="environments")
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds a part may take")
+    parser.add_argument("--no-readme", action="store_true", help="leave the READMEs alone")
+    given = parser.parse_args()
+    pythons, failed = _pythons(given.peers, given.cache.resolve())
+    environment = _environment()
+    sizes: dict[str, Figures] = {}
     with tempfile.TemporaryDirectory() as scratch:
         for size in given.sizes:
             corpus = Path(scratch) / f"corpus-{size}.json"
@@ -49,44 +54,29 @@ def main() -> None:
                 for name, python in pythons.items()
             }
             sizes[str(size)] = measured | failed
+    print(json.dumps(_report(sizes, environment), indent=2, ensure_ascii=False))
     titles = {peer.project: f"{peer.title} {peer.version}" for peer in PEERS}
-    titles["ours"] = f"lightrag-jsonl {__version__}"
-    print(json.dumps(_report(sizes, titles, environment), indent=2, ensure_ascii=False))
     for language, name in {} if given.no_readme else READMES.items():
-        put(CHECKOUT / name, "peers", table(sizes, titles, language))
+        put(CHECKOUT / name, "peers", peer_table(sizes, titles, language))
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=(200, 1_000), help="chunks")
-    projects = [peer.project for peer in PEERS]
-    parser.add_argument("--peers", nargs="*", choices=projects, default=projects)
-    parser.add_argument("--cache", type=Path, default=CHECKOUT / ".peers", help="environments")
-    parser.add_argument("--tiktoken", type=Path, help="folder with tiktoken's ranks")
-    parser.add_argument("--timeout", type=float, default=600.0, help="seconds a part may take")
-    parser.add_argument("--no-readme", action="store_true", help="leave the READMEs alone")
-    return parser.parse_args()
-
-
-def _pythons(given: argparse.Namespace) -> tuple[dict[str, Path], dict[str, Figures]]:
+def _pythons(projects: Sequence[str], cache: Path) -> tuple[dict[str, Path], dict[str, Figures]]:
     """The Python interpreters to measure with, ours first, and errors of failed installations."""
     pythons, failed = {"ours": Path(sys.executable)}, {}
     for peer in PEERS:
-        if peer.project not in given.peers:
-            continue
-        _say(f"{peer.project} {peer.version}: environment")
-        try:
-            pythons[peer.project] = python_of(peer, given.cache.resolve())
-        except InstallError as error:
-            failed[peer.project] = {"error": f"not installed: {error}"}
+        if peer.project in projects:
+            try:
+                pythons[peer.project] = python_of(peer, cache)
+            except InstallError as error:
+                failed[peer.project] = {"error": f"not installed: {error}"}
     return pythons, failed
 
 
-def _environment(ranks: Path | None) -> dict[str, str]:
+def _environment() -> dict[str, str]:
     """The environment variables of measured processes: no real key, one thread for numeric
     libraries, and the folder of tiktoken's ranks if there is one.
     """
-    ranks = ranks or Path(os.environ.get("TIKTOKEN_CACHE_DIR") or data_folder() / "tiktoken")
+    ranks = Path(os.environ.get("TIKTOKEN_CACHE_DIR") or data_folder() / "tiktoken")
     given = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "OPENAI_API_KEY": "unused"}
     return given | ({"TIKTOKEN_CACHE_DIR": str(ranks.resolve())} if ranks.is_dir() else {})
 
@@ -99,7 +89,7 @@ def _measure(
     with tempfile.TemporaryDirectory() as scratch:
         folder, out = Path(scratch) / "kb", Path(scratch) / "figures.json"
         for part in PARTS:
-            _say(f"{name}: {part}, {corpus.stem}")
+            print(f"{name}: {part}, {corpus.stem}", file=sys.stderr, flush=True)
             command = [str(python), "-m", "benchmarks.peers.worker", name, part]
             command += ["--folder", str(folder), "--corpus", str(corpus), "--out", str(out)]
             error = _run(command, environment, timeout)
@@ -115,29 +105,24 @@ def _run(command: Sequence[str], environment: Mapping[str, str], timeout: float)
         done = subprocess.run(
             command,
             cwd=CHECKOUT,
-            env=dict(environment),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            env=environment,
+            capture_output=True,
             timeout=timeout,
             check=False,
         )
     except subprocess.TimeoutExpired:
         return f"stopped after {timeout:.0f} s"
-    said = done.stderr.decode(errors="replace").strip()
-    return (said.split("\n")[-1][-300:] or f"status {done.returncode}") if done.returncode else ""
+    last = done.stderr.decode(errors="replace").strip().split("\n")[-1][-300:]
+    return (last or f"status {done.returncode}") if done.returncode else ""
 
 
-def _report(
-    sizes: Mapping[str, Mapping[str, Figures]],
-    titles: Mapping[str, str],
-    environment: Mapping[str, str],
-) -> Figures:
+def _report(sizes: Mapping[str, Figures], environment: Mapping[str, str]) -> Figures:
     return {
         "benchmark": "peers",
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "exact_tokens": "TIKTOKEN_CACHE_DIR" in environment,
-        "versions": titles,
+        "versions": {peer.project: peer.version for peer in PEERS},
         "sizes": sizes,
         "times_ours": {size: _ratios(systems) for size, systems in sizes.items()},
     }
@@ -148,17 +133,13 @@ def _ratios(systems: Mapping[str, Figures]) -> Figures:
     ours = systems["ours"]
     return {
         name: {
-            row.key: round(figures[row.key] / ours[row.key], 2)
-            for row in ROWS
-            if ours.get(row.key) and row.key in figures
+            key: round(figures[key] / ours[key], 2)
+            for key in PEER_ROWS
+            if ours.get(key) and key in figures
         }
         for name, figures in systems.items()
         if name != "ours"
     }
-
-
-def _say(what: str) -> None:
-    print(what, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -18,11 +16,6 @@ class Peer:
     version: str
     title: str
     also: tuple[str, ...] = ()
-
-    @property
-    def requirements(self) -> tuple[str, ...]:
-        """The requirements for the installer."""
-        return (f"{self.project}=={self.version}", *self.also)
 
 
 PEERS = (
@@ -41,20 +34,13 @@ def python_of(peer: Peer, cache: Path) -> Path:
     """The Python interpreter of the environment with `peer`, which is created if needed."""
     home = cache / f"{peer.project}-{peer.version}"
     python, done = home / "bin" / "python", home / ".installed"
-    wanted = "\n".join(peer.requirements)
-    if done.is_file() and done.read_text(encoding="utf-8") == wanted:
-        return python
-    shutil.rmtree(home, ignore_errors=True)
-    _run([sys.executable, "-m", "venv", str(home)])
-    _run([*_installer(python), *peer.requirements])
-    done.write_text(wanted, encoding="utf-8")
+    if not done.is_file():
+        print(f"{peer.project} {peer.version}: environment", file=sys.stderr, flush=True)
+        _run([sys.executable, "-m", "venv", "--clear", str(home)])
+        wanted = [f"{peer.project}=={peer.version}", *peer.also]
+        _run([str(python), "-m", "pip", "install", "--quiet", *wanted])
+        done.touch()
     return python
-
-
-def _installer(python: Path) -> list[str]:
-    if importlib.util.find_spec("uv"):
-        return [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", str(python)]
-    return [str(python), "-m", "pip", "install", "--quiet"]
 
 
 def _run(command: list[str]) -> None:

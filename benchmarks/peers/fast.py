@@ -17,10 +17,7 @@ from fast_graphrag._llm import BaseEmbeddingService, BaseLLMService
 from fast_graphrag._services import BaseChunkingService
 from fast_graphrag._types import TChunk, TDocument, THash
 
-from benchmarks.peers.fakes import DIM, Replies, WordVectors
-from benchmarks.peers.system import Asked, Found, Material, Paper
-
-CUT = "\n<<cut here>>\n"
+from benchmarks.peers.material import CUT, DIM, Asked, Material, Paper, Replies, Rows, WordVectors
 
 
 class Fast:
@@ -32,8 +29,7 @@ class Fast:
     def __init__(self, folder: Path, material: Material) -> None:
         logging.disable(logging.WARNING)
         asyncio.set_event_loop(asyncio.new_event_loop())
-        replies = {text: _reply(found) for text, found in material.found.items()}
-        self._model = _Model(Replies(replies, material.clock))
+        self._model = _Model(Replies(material, _reply))
         self._rag = GraphRAG(
             working_dir=str(folder),
             domain="Notes about people who met at events.",
@@ -120,14 +116,16 @@ class _Pieces(BaseChunkingService):  # type: ignore[misc]
 NOTHING = json.dumps({"entities": [], "relationships": [], "other_relationships": []})
 
 
-def _reply(found: Found) -> str:
+def _reply(rows: Rows) -> str:
     entities = [
-        {"name": e["name"], "type": e["entity_type"], "desc": e["description"]}
-        for e in found.entities
+        {"name": row["name"], "type": row["entity_type"], "desc": row["description"]}
+        for row in rows
+        if row["type"] == "entity"
     ]
     relations = [
-        {"source": r["source"], "target": r["target"], "desc": r["description"]}
-        for r in found.relations
+        {"source": row["source"], "target": row["target"], "desc": row["description"]}
+        for row in rows
+        if row["type"] == "relationship"
     ]
     whole = {"entities": entities, "relationships": relations, "other_relationships": []}
     return json.dumps(whole)

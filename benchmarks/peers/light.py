@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from lightrag import LightRAG, QueryParam
 from lightrag.prompt import PROMPTS
 from lightrag.utils import EmbeddingFunc
 
-from benchmarks.peers.fakes import DIM, Replies, WordVectors
-from benchmarks.peers.system import Asked, Found, Material, Paper
+from benchmarks.peers.material import (
+    CUT,
+    DIM,
+    THEME,
+    Asked,
+    Material,
+    Paper,
+    Replies,
+    Rows,
+    embedding_function,
+    model_function,
+)
 
-CUT = "\n<<cut here>>\n"  # between the pieces of a document; LightRAG removes form feeds
 ROOM = 8_192  # tokens in a chunk; no piece is longer, so that none is cut again
 
 
@@ -29,16 +36,14 @@ class Light:
 
     def __init__(self, folder: Path, material: Material) -> None:
         logging.disable(logging.WARNING)
-        replies = {text: _reply(found) for text, found in material.found.items()}
-        model = _model(Replies(replies, material.clock))
-        embed = _embedder(WordVectors(material.clock))
+        end = str(PROMPTS["DEFAULT_COMPLETION_DELIMITER"])
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
         folder.mkdir(parents=True, exist_ok=True)
         self._rag = LightRAG(
             working_dir=str(folder),
-            llm_model_func=model,
-            embedding_func=EmbeddingFunc(DIM, embed, max_token_size=ROOM),
+            llm_model_func=model_function(Replies(material, _reply), end),
+            embedding_func=EmbeddingFunc(DIM, embedding_function(material), max_token_size=ROOM),
             chunk_token_size=ROOM,
         )
         self._run(self._rag.initialize_storages())
@@ -67,7 +72,7 @@ class Light:
             mode=mode,
             only_need_context=True,
             ll_keywords=list(asked.names),
-            hl_keywords=[asked.theme],
+            hl_keywords=[THEME],
             enable_rerank=False,
         )
         return len(self._run(self._rag.aquery(asked.text, param)) or "")
@@ -84,36 +89,18 @@ class Light:
         return self._loop.run_until_complete(doing)
 
 
-# Functions, not methods: the library makes deep copies of what it is given.
-
-
-def _model(replies: Replies) -> Callable[..., Awaitable[str]]:
-    async def complete(
-        prompt: str,
-        system_prompt: str | None = None,
-        history_messages: Sequence[object] = (),
-        **_: object,
-    ) -> str:
-        reply = replies.about(prompt)
-        if history_messages:
-            return str(PROMPTS["DEFAULT_COMPLETION_DELIMITER"])
-        return reply or "A summary."
-
-    return complete
-
-
-def _embedder(vectors: WordVectors) -> Callable[..., Awaitable[npt.NDArray[np.float32]]]:
-    async def embed(texts: list[str], **_: object) -> npt.NDArray[np.float32]:
-        return vectors.embed(texts)
-
-    return embed
-
-
-def _reply(found: Found) -> str:
+def _reply(rows: Rows) -> str:
     mark, end = PROMPTS["DEFAULT_TUPLE_DELIMITER"], PROMPTS["DEFAULT_COMPLETION_DELIMITER"]
-    rows = [("entity", e["name"], e["entity_type"], e["description"]) for e in found.entities]
-    rows += [
-        ("relation", r["source"], r["target"], ",".join(r["keywords"]), r["description"])  # type: ignore[arg-type, misc]
-        for r in found.relations
+    lines = [
+        ("entity", row["name"], row["entity_type"], row["description"])
+        if row["type"] == "entity"
+        else (
+            "relation",
+            row["source"],
+            row["target"],
+            ",".join(row["keywords"]),
+            row["description"],
+        )
+        for row in rows
     ]
-    return "\n".join([*(mark.join(map(str, row)) for row in rows), end])
+    return "\n".join([*map(mark.join, lines), end])

@@ -1,15 +1,106 @@
-"""The corpus as a file, so that every library reads the same texts in its own environment."""
+"""What every library is given: the corpus as a file, the instant model and the fast embedder."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+import time
+import zlib
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
-from benchmarks.peers.system import Asked, Found, Material, Paper
+import numpy as np
+import numpy.typing as npt
+
 from benchmarks.synthetic import Corpus
 
+DIM = 384
 QUESTIONS = 40
+THEME = "took part together"  # the high-level keyword of every question
+CUT = "\n<<cut here>>\n"  # between the pieces of a document; form feeds are removed by some
+WORDS, FADE = 12, 0.7  # the number of words embedded, and the weight of each relative to the last
+
+_START = re.compile(r"Note \d+\. ")
+_WORD = re.compile(r"\w+")
+_TAG = re.compile(r"\[[^]]*\]")
+
+Rows = Sequence[Mapping[str, Any]]  # records in the form of `extract-graph`
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A document: its id and its pieces, each of which becomes one chunk."""
+
+    id: str
+    pages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question about two related names."""
+
+    text: str
+    names: tuple[str, str]
+
+
+@dataclass(slots=True)
+class Clock:
+    """The CPU seconds that the fakes took, the model's calls, and the texts embedded."""
+
+    seconds: float = 0.0
+    calls: int = 0
+    texts: int = 0
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Add the CPU time of the block to the fakes' time."""
+        started = time.thread_time()
+        yield
+        self.seconds += time.thread_time() - started
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """The corpus, further small documents, what the model finds in each piece, and questions."""
+
+    papers: tuple[Paper, ...]
+    extra: tuple[Paper, ...]
+    found: Mapping[str, Rows]
+    questions: tuple[Asked, ...]
+    clock: Clock = field(default_factory=Clock)
+
+    @property
+    def chunks(self) -> int:
+        """The number of pieces in the corpus."""
+        return sum(len(paper.pages) for paper in self.papers)
+
+
+class System(Protocol):
+    """A library with an open index; `modes` are its retrieval modes, the fullest one first."""
+
+    modes: Sequence[str]
+    can_delete: bool
+
+    def insert(self, papers: Iterable[Paper]) -> None:
+        """Index documents, and return when they are stored."""
+
+    def delete(self, paper_id: str) -> None:
+        """Remove one document."""
+
+    def context(self, asked: Asked, mode: str) -> int:
+        """The number of characters in the context for a model."""
+
+    def counts(self) -> tuple[int, int]:
+        """The numbers of stored entities and relations."""
+
+    def close(self) -> None:
+        """Close the index."""
+
+
+# ── the corpus as a file ────────────────────────────────────────────────────────
 
 
 def write(path: Path, chunks: int) -> None:
@@ -25,30 +116,93 @@ def write(path: Path, chunks: int) -> None:
 def read(path: Path) -> Material:
     """The corpus written by `write`."""
     whole = json.loads(path.read_text(encoding="utf-8"))
-    found = {text: _found(answer) for text, answer in whole["answers"].items()}
-    papers = _papers(whole["papers"])
-    return Material(papers, _papers(whole["extra"]), found, _questions(papers, found))
-
-
-def _papers(pages: Mapping[str, list[str]]) -> tuple[Paper, ...]:
-    return tuple(Paper(name, tuple(texts)) for name, texts in pages.items())
-
-
-def _found(answer: str) -> Found:
-    rows = [json.loads(line) for line in answer.split("\n")]
-    return Found(
-        entities=tuple(row for row in rows if row["type"] == "entity"),
-        relations=tuple(row for row in rows if row["type"] == "relationship"),
+    found = {
+        text: [json.loads(line) for line in answer.split("\n")]
+        for text, answer in whole["answers"].items()
+    }
+    papers, extra = (
+        tuple(Paper(name, tuple(texts)) for name, texts in whole[part].items())
+        for part in ("papers", "extra")
     )
+    return Material(papers, extra, found, tuple(_questions(papers, found)))
 
 
-def _questions(papers: Iterable[Paper], found: Mapping[str, Found]) -> tuple[Asked, ...]:
+def _questions(papers: Iterable[Paper], found: Mapping[str, Rows]) -> Iterator[Asked]:
     """Questions about pairs of related names, spread evenly over the corpus."""
     texts = [page for paper in papers for page in paper.pages]
-    questions = []
     for number in range(QUESTIONS):
-        relation = found[texts[number * len(texts) // QUESTIONS]].relations[0]
-        one, other = str(relation["source"]), str(relation["target"])
+        rows = found[texts[number * len(texts) // QUESTIONS]]
+        relation = next(row for row in rows if row["type"] == "relationship")
+        one, other = relation["source"], relation["target"]
         text = f"Note {number}: where did {one} meet {other}?"
-        questions.append(Asked(text, (one, other), "took part together"))
-    return tuple(questions)
+        yield Asked(text, (one, other))
+
+
+# ── the fakes ───────────────────────────────────────────────────────────────────
+
+
+class Replies:
+    """The model's reply to each piece, in a library's own form; found by the piece's beginning."""
+
+    def __init__(self, material: Material, reply: Callable[[Rows], str]) -> None:
+        self._replies = {text[:60]: reply(rows) for text, rows in material.found.items()}
+        self._clock = material.clock
+
+    def about(self, prompt: str) -> str | None:
+        """The reply for the piece that a prompt contains; None if it contains none."""
+        with self._clock.timed():
+            self._clock.calls += 1
+            start = _START.search(prompt)
+            return self._replies.get(prompt[start.start() :][:60]) if start else None
+
+
+class WordVectors:
+    """Unit vectors of the first words of a text: similar beginnings have similar vectors."""
+
+    def __init__(self, clock: Clock) -> None:
+        rows = np.random.default_rng(1).standard_normal((4_096, DIM)).astype(np.float32)
+        self._rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        self._weights = (FADE ** np.arange(WORDS)).astype(np.float32)
+        self._clock = clock
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """One row for each text, float32, shape (len(texts), DIM)."""
+        with self._clock.timed():
+            self._clock.texts += len(texts)
+            found = np.zeros((len(texts), DIM), np.float32)
+            for row, text in zip(found, texts, strict=True):
+                keys = [zlib.crc32(word.encode()) % 4_096 for word in _words(text)]
+                row += self._weights[: len(keys)] @ self._rows[keys]
+            found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
+            return found
+
+
+def embedding_function(material: Material) -> Callable[..., Awaitable[npt.NDArray[np.float32]]]:
+    """The embedder as a function, since some libraries make deep copies of what they are given."""
+    vectors = WordVectors(material.clock)
+
+    async def embed(texts: list[str], **_: object) -> npt.NDArray[np.float32]:
+        return vectors.embed(texts)
+
+    return embed
+
+
+def model_function(replies: Replies, end: str, report: str = "") -> Callable[..., Awaitable[str]]:
+    """The model as a function: `end` where it is asked for more, `report` where for JSON."""
+
+    async def complete(
+        prompt: str,
+        system_prompt: str | None = None,
+        history_messages: Sequence[object] = (),
+        **options: object,
+    ) -> str:
+        reply = replies.about(prompt)
+        if report and "response_format" in options:
+            return report
+        return end if history_messages else reply or "A summary."
+
+    return complete
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(_TAG.sub(" ", text[:300]).casefold())[:WORDS] or ["nothing"]

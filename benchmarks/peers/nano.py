@@ -5,20 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from nano_graphrag import GraphRAG, QueryParam
 from nano_graphrag._utils import EmbeddingFunc
 from nano_graphrag.prompt import PROMPTS
 
-from benchmarks.peers.fakes import DIM, Replies, WordVectors
-from benchmarks.peers.system import Asked, Found, Material, Paper
+from benchmarks.peers.material import (
+    CUT,
+    DIM,
+    Asked,
+    Material,
+    Paper,
+    Replies,
+    Rows,
+    embedding_function,
+    model_function,
+)
 
-CUT = "\n<<cut here>>\n"
 REPORT = json.dumps(
     {
         "title": "A report",
@@ -39,16 +45,15 @@ class Nano:
 
     def __init__(self, folder: Path, material: Material) -> None:
         logging.disable(logging.WARNING)
-        replies = {text: _reply(found) for text, found in material.found.items()}
-        model = _model(Replies(replies, material.clock))
-        embed = _embedder(WordVectors(material.clock))
+        end = str(PROMPTS["DEFAULT_COMPLETION_DELIMITER"])
+        model = model_function(Replies(material, _reply), end, REPORT)
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
         self._rag = GraphRAG(
             working_dir=str(folder),
             enable_naive_rag=True,
             chunk_func=_cut,
-            embedding_func=EmbeddingFunc(DIM, 8_192, embed),
+            embedding_func=EmbeddingFunc(DIM, 8_192, embedding_function(material)),
             best_model_func=model,
             cheap_model_func=model,
         )
@@ -72,33 +77,6 @@ class Nano:
         self._loop.close()
 
 
-# Functions, not methods: the library makes deep copies of what it is given.
-
-
-def _model(replies: Replies) -> Callable[..., Awaitable[str]]:
-    async def complete(
-        prompt: str,
-        system_prompt: str | None = None,
-        history_messages: Sequence[object] = (),
-        **options: object,
-    ) -> str:
-        reply = replies.about(prompt)
-        if "response_format" in options:
-            return REPORT
-        if history_messages:
-            return str(PROMPTS["DEFAULT_COMPLETION_DELIMITER"])
-        return reply or "A summary."
-
-    return complete
-
-
-def _embedder(vectors: WordVectors) -> Callable[..., Awaitable[npt.NDArray[np.float32]]]:
-    async def embed(texts: list[str]) -> npt.NDArray[np.float32]:
-        return vectors.embed(texts)
-
-    return embed
-
-
 def _cut(tokens: list[list[int]], *, doc_keys: list[str], tiktoken_model: Any, **_: object) -> Any:
     """The pieces as given, instead of windows of tokens."""
     return [
@@ -113,21 +91,16 @@ def _cut(tokens: list[list[int]], *, doc_keys: list[str], tiktoken_model: Any, *
     ]
 
 
-def _reply(found: Found) -> str:
+def _reply(rows: Rows) -> str:
+    lines = [
+        ("entity", row["name"], row["entity_type"], row["description"])
+        if row["type"] == "entity"
+        else ("relationship", row["source"], row["target"], row["description"])
+        for row in rows
+    ]
     mark, end = PROMPTS["DEFAULT_TUPLE_DELIMITER"], PROMPTS["DEFAULT_COMPLETION_DELIMITER"]
-    rows = [
-        ('"entity"', f'"{e["name"]}"', f'"{e["entity_type"]}"', f'"{e["description"]}"')
-        for e in found.entities
-    ]
-    rows += [
-        (  # type: ignore[misc]
-            '"relationship"',
-            f'"{r["source"]}"',
-            f'"{r["target"]}"',
-            f'"{r["description"]}"',
-            str(r["strength"]),
-        )
-        for r in found.relations
-    ]
+    quoted = (mark.join(f'"{cell}"' for cell in line) for line in lines)
+    strengths = (f"{mark}{row['strength']}" if "strength" in row else "" for row in rows)
     between = f"{PROMPTS['DEFAULT_RECORD_DELIMITER']}\n"
-    return between.join(f"({mark.join(row)})" for row in rows) + str(end)
+    both = zip(quoted, strengths, strict=True)
+    return between.join(f"({line}{strength})" for line, strength in both) + str(end)

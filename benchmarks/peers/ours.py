@@ -5,41 +5,35 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
-from benchmarks.peers.fakes import DIM, Replies, WordVectors
-from benchmarks.peers.system import Asked, Found, Material, Paper
-from lightrag_jsonl import LightRAG, QueryParam
-from lightrag_jsonl.options import MODES
-from lightrag_jsonl.protocols import Vectors
-from lightrag_jsonl.types import Completion, Document, Message, Mode, ResponseType, Usage
+import numpy as np
+import numpy.typing as npt
 
-NOTHING = '{"type":"done","entities":0,"relationships":0}'
+from benchmarks.peers.material import DIM, THEME, Asked, Material, Paper, Replies, WordVectors
+from benchmarks.synthetic import NOTHING
+from lightrag_jsonl import Completion, Document, LightRAG, Message, QueryParam, Usage
 
 
 class Ours:
     """An index of this library."""
 
-    modes: Sequence[Mode] = ("mix", *(mode for mode in MODES if mode not in ("mix", "bypass")))
+    modes: Sequence[Any] = ("mix", "naive", "local", "global", "hybrid", "walk")
     can_delete = True
 
     def __init__(self, folder: Path, material: Material) -> None:
-        replies = {text: _reply(found) for text, found in material.found.items()}
-        self._rag = LightRAG(
-            folder,
-            llm=_Model(Replies(replies, material.clock)),
-            embedder=_Embedder(WordVectors(material.clock)),
-        )
+        replies = Replies(material, lambda rows: "\n".join(map(json.dumps, rows)))
+        embedder = _Embedder(WordVectors(material.clock))
+        self._rag = LightRAG(folder, llm=_Model(replies), embedder=embedder)
 
     def insert(self, papers: Iterable[Paper]) -> None:
-        self._rag.insert(Document("", id=paper.id, pages=paper.pages) for paper in papers)
+        self._rag.insert([Document("", id=paper.id, pages=paper.pages) for paper in papers])
 
     def delete(self, paper_id: str) -> None:
         self._rag.delete(paper_id)
 
-    def context(self, asked: Asked, mode: str) -> int:
-        chosen = next(one for one in self.modes if one == mode)
-        param = QueryParam(mode=chosen, ll_keywords=asked.names, hl_keywords=(asked.theme,))
+    def context(self, asked: Asked, mode: Any) -> int:
+        param = QueryParam(mode=mode, ll_keywords=asked.names, hl_keywords=(THEME,))
         return len(self._rag.retrieve(asked.text, param).prompt)
 
     def counts(self) -> tuple[int, int]:
@@ -56,13 +50,7 @@ class _Model:
     def __init__(self, replies: Replies) -> None:
         self._replies = replies
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        response_type: ResponseType = "text",
-        max_tokens: int | None = None,
-    ) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: object) -> Completion:
         turns = [message.content for message in messages if message.role == "user"]
         reply = self._replies.about(turns[0]) or "A summary."
         return Completion(NOTHING if len(turns) > 1 else reply, usage=Usage(1000, 500))
@@ -75,10 +63,5 @@ class _Embedder:
     def __init__(self, vectors: WordVectors) -> None:
         self._vectors = vectors
 
-    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+    async def embed(self, texts: Sequence[str], *, kind: str) -> npt.NDArray[np.float32]:
         return self._vectors.embed(texts)
-
-
-def _reply(found: Found) -> str:
-    rows = (*found.entities, *found.relations)
-    return "\n".join(json.dumps(row) for row in rows)

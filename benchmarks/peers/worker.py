@@ -9,14 +9,14 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.peers.material import read
-from benchmarks.peers.system import Material, System
-from benchmarks.usage import Usage, Used, on_disk, peak_mb
+from benchmarks.peers.material import Material, System, read
+from benchmarks.usage import Usage, on_disk, peak_mb, spread
 
 ADAPTERS = {
     "ours": ("benchmarks.peers.ours", "Ours"),
@@ -37,55 +37,55 @@ def main() -> None:
     for name in ("folder", "corpus", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     given = parser.parse_args()
-    figures = PARTS[given.part](given.system, given.folder, read(given.corpus))
+    module, name = ADAPTERS[given.system]
+    material = read(given.corpus)
+    figures = PARTS[given.part](getattr(import_module(module), name), given.folder, material)
     given.out.write_text(json.dumps(figures), encoding="utf-8")
 
 
-def build(name: str, folder: Path, material: Material) -> Figures:
+def build(open_system: Open, folder: Path, material: Material) -> Figures:
     """Index the corpus, after a small document that triggers late imports."""
-    system = _adapter(name)(folder, material)
+    system = open_system(folder, material)
     system.insert(material.extra[:1])
-    clock, before = material.clock, Usage()
-    clock.reset()
+    clock, warm, before = material.clock, replace(material.clock), Usage()
     system.insert(material.papers)
-    used = before.until_now()
+    used, fakes = before.until_now(), clock.seconds - warm.seconds
     entities, relations = system.counts()
     system.close()
     if not entities:
         raise SystemExit("nothing was extracted")
-    stored = on_disk(folder)
     return {
-        "cpu_ms_per_chunk": round(1000 * (used.cpu - clock.seconds) / material.chunks, 3),
-        "wall_ms_per_chunk": round(1000 * (used.wall - clock.seconds) / material.chunks, 3),
+        "cpu_ms_per_chunk": round(1000 * (used.cpu - fakes) / material.chunks, 3),
+        "wall_ms_per_chunk": round(1000 * (used.wall - fakes) / material.chunks, 3),
         "bytes_written": used.written,
-        "bytes_on_disk": stored,
-        "written_per_stored": round(used.written / stored, 2),
-        "model_calls": clock.calls,
-        "texts_embedded": clock.texts,
+        "bytes_on_disk": on_disk(folder),
+        "model_calls": clock.calls - warm.calls,
+        "texts_embedded": clock.texts - warm.texts,
         "entities": entities,
         "relations": relations,
         "peak_rss_mb": peak_mb(),
     }
 
 
-def change(name: str, folder: Path, material: Material) -> Figures:
+def change(open_system: Open, folder: Path, material: Material) -> Figures:
     """Add two documents of one piece, and measure the second; then delete one of ten pieces."""
-    system = _adapter(name)(folder, material)
+    system = open_system(folder, material)
     _, first, second = material.extra
     system.insert([first])
-    figures = _spent("one_more", lambda: system.insert([second]), material)
+    figures = _used("one_more", lambda: system.insert([second]), material)
     if system.can_delete:
         target = material.papers[len(material.papers) // 2].id
-        figures |= _spent("delete", lambda: system.delete(target), material)
+        figures |= _used("delete", lambda: system.delete(target), material)
     system.close()
     return figures
 
 
-def ask(name: str, folder: Path, material: Material) -> Figures:
+def ask(open_system: Open, folder: Path, material: Material) -> Figures:
     """Measure the first context in a fresh process, then every mode when warm."""
     began = time.perf_counter()
-    system = _adapter(name)(folder, material)
-    first = system.context(material.questions[0], system.modes[0])
+    system = open_system(folder, material)
+    full = system.modes[0]
+    first = system.context(material.questions[0], full)
     cold = time.perf_counter() - began
     modes = {mode: _mode(system, mode, material) for mode in system.modes}
     system.close()
@@ -93,31 +93,24 @@ def ask(name: str, folder: Path, material: Material) -> Figures:
         "cold_first_context_s": round(cold, 3),
         "cold_context_chars": first,
         "modes": modes,
-        "full_mode": system.modes[0],
-        "full_mode_p50_ms": modes[system.modes[0]]["p50_ms"],
-        "full_mode_chars": modes[system.modes[0]]["context_chars"],
+        "full_mode": full,
+        "full_mode_p50_ms": modes[full]["p50_ms"],
+        "full_mode_chars": modes[full]["context_chars"],
         "ask_peak_rss_mb": peak_mb(),
     }
 
 
-PARTS: dict[str, Callable[[str, Path, Material], Figures]] = {
+PARTS: dict[str, Callable[[Open, Path, Material], Figures]] = {
     "build": build,
     "change": change,
     "ask": ask,
 }
 
 
-def _adapter(name: str) -> Open:
-    module, attribute = ADAPTERS[name]
-    found: Open = getattr(import_module(module), attribute)
-    return found
-
-
-def _spent(label: str, work: Callable[[], None], material: Material) -> Figures:
+def _used(label: str, work: Callable[[], None], material: Material) -> Figures:
     fakes, before = material.clock.seconds, Usage()
     work()
-    used: Used = before.until_now()
-    fakes = material.clock.seconds - fakes
+    used, fakes = before.until_now(), material.clock.seconds - fakes
     return {
         f"{label}_cpu_ms": round(1000 * (used.cpu - fakes), 1),
         f"{label}_wall_ms": round(1000 * (used.wall - fakes), 1),
@@ -132,12 +125,7 @@ def _mode(system: System, mode: str, material: Material) -> Figures:
         fakes, started = material.clock.seconds, time.perf_counter()
         sizes.append(system.context(asked, mode))
         times.append(time.perf_counter() - started - (material.clock.seconds - fakes))
-    counted = sorted(times[2:])
-    return {
-        "p50_ms": round(1000 * median(counted), 2),
-        "p95_ms": round(1000 * counted[int(0.95 * len(counted))], 2),
-        "context_chars": int(median(sizes)),
-    }
+    return {**spread(times[2:]), "context_chars": int(median(sizes))}
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import io
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -11,29 +11,13 @@ from typing import Any
 
 import click
 
-from lightrag_jsonl.cli import (
-    asking,
-    batch,
-    demo,
-    doctor,
-    entities,
-    estimating,
-    evaluating,
-    explaining,
-    exporting,
-    importing,
-    indexing,
-    looking,
-    prompts,
-    reading,
-    upkeep,
-)
-from lightrag_jsonl.cli.output import one_line, say, told_usage
-from lightrag_jsonl.cli.progress import INTERRUPTED
-from lightrag_jsonl.errors import LightRAGError
+from lightrag_jsonl import __version__
+from lightrag_jsonl.cli import admin, demo, documents, explain, prompts, questions, transfer
+from lightrag_jsonl.cli.output import format_usage, one_line, printable
+from lightrag_jsonl.core.errors import LightRAGError
 
-FAILED = 1
-READER_LEFT = 141  # the shell's status for a program ended by SIGPIPE
+FAILED, INTERRUPTED = 1, 130
+OUTPUT_CLOSED = 141  # the shell's status for a program ended by SIGPIPE
 EPILOG = """\b
 Examples:
   lightrag-jsonl demo
@@ -44,9 +28,11 @@ Examples:
 
 \b
 Exit status: 0 done; 1 an error; 2 wrong usage of the command line; 3 some of
-the texts could not be read (the others were); 130 ended by Ctrl-C; 141 the
-reader of the output has closed it. Keys come from the environment
-(OPENAI_API_KEY), never from an option.
+the texts could not be read (the others were); 130 interrupted; 141 the output
+was closed. Keys come from the environment (OPENAI_API_KEY), never from an
+option. Defaults for --llm, --base-url, --embedder, --embedder-base-url,
+--language and --working-dir come from LIGHTRAG_JSONL_LLM and the like, from
+./lightrag-jsonl.toml or from ~/.config/lightrag-jsonl/config.toml.
 """
 
 
@@ -55,53 +41,35 @@ class _Group(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         try:
-            with _reader_may_leave():
-                return super().invoke(context)
-        except (LightRAGError, OSError, MemoryError, KeyboardInterrupt) as error:
+            return super().invoke(context)
+        except BrokenPipeError:
+            with contextlib.suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise click.exceptions.Exit(OUTPUT_CLOSED) from None
+        except (LightRAGError, OSError, KeyboardInterrupt) as error:
             if context.params.get("debug"):
                 raise
-            say(_told(error), err=True)
+            click.echo(printable(_words(error)), err=True)
             if isinstance(error, LightRAGError) and error.usage.calls:
-                say(told_usage(error.usage), err=True)
+                click.echo(format_usage(error.usage), err=True)
             status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else FAILED
             raise click.exceptions.Exit(status) from None
-
-    def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
-        """Parse the arguments, which prints --help and --version."""
-        with _reader_may_leave():
-            return super().parse_args(context, words)
 
     def list_commands(self, context: click.Context) -> list[str]:
         """The commands in the order a newcomer needs them, not alphabetically."""
         return list(self.commands)
 
 
-@contextlib.contextmanager
-def _reader_may_leave() -> Iterator[None]:
-    """If the reader of stdout has closed it, exit quietly, and discard what is still buffered."""
-    try:
-        yield
-    except BrokenPipeError:
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise click.exceptions.Exit(READER_LEFT) from None
-
-
-def _told(error: BaseException) -> str:
+def _words(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted"
-    if isinstance(error, MemoryError):
-        return "error: there is not enough memory; what was stored before is kept"
+        return (
+            "interrupted; finished documents and the model's answers are kept, "
+            "go on with: lightrag-jsonl resume"
+        )
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        return f"error: {where}{error.strerror or error}"
-    return "error: " + one_line(str(error))
-
-
-def _print_version(context: click.Context, option: click.Parameter, value: bool) -> None:
-    if value and not context.resilient_parsing:
-        say(f"lightrag-jsonl {doctor.own_version()}")
-        context.exit()
+        file = f"{error.filename}: " if error.filename else ""
+        return f"error: {file}{error.strerror or error}"
+    return f"error: {one_line(str(error))}"
 
 
 @click.group(
@@ -110,14 +78,7 @@ def _print_version(context: click.Context, option: click.Parameter, value: bool)
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option("--debug", is_flag=True, help="Show the log, and the traceback of an error.")
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_version,
-    help="Show the version and exit.",
-)
+@click.version_option(__version__, prog_name="lightrag-jsonl", message="%(prog)s %(version)s")
 @click.pass_context
 def main(context: click.Context, debug: bool) -> None:
     """Turn texts into a knowledge graph, and answer questions with their sources.
@@ -125,21 +86,15 @@ def main(context: click.Context, debug: bool) -> None:
     Without --llm nothing leaves this machine: language rules read the texts and
     answers are put together from cited sentences. With --llm a model does both.
     """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed by the calling process, as cron may do
-            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115
     context.with_resource(_log(debug))
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(io.UnsupportedOperation):
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 @contextlib.contextmanager
 def _log(debug: bool) -> Iterator[None]:
     """Log this package's warnings to stderr, with --debug everything; other packages stay quiet."""
-    import logging
-
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
     logger = logging.getLogger("lightrag_jsonl")
@@ -155,28 +110,29 @@ def _log(debug: bool) -> Iterator[None]:
 
 for command in (
     demo.demo,
-    indexing.insert,
-    asking.query,
-    asking.retrieve,
-    explaining.explain,
-    looking.status,
-    looking.documents,
-    looking.rejections,
-    indexing.retry,
-    indexing.resume,
-    indexing.delete,
-    estimating.estimate,
-    batch.batch,
-    importing.import_folder,
-    exporting.export,
-    entities.entities,
-    evaluating.evaluate,
-    reading.parse,
-    reading.extract,
+    documents.insert,
+    questions.query,
+    questions.retrieve,
+    explain.explain,
+    documents.status,
+    documents.documents,
+    documents.rejections,
+    documents.retry,
+    documents.resume,
+    documents.delete,
+    transfer.estimate,
+    transfer.batch,
+    transfer.import_folder,
+    transfer.export,
+    admin.entities,
+    questions.evaluate,
+    prompts.parse,
+    prompts.extract,
     prompts.prompts,
-    upkeep.cache,
-    upkeep.vacuum,
-    upkeep.reembed,
-    doctor.doctor,
+    admin.cache,
+    admin.vacuum,
+    admin.reembed,
+    admin.rebuild,
+    admin.doctor,
 ):
     main.add_command(command)

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import functools
 import json
-import math
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date
-from numbers import Real
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+import msgspec
 
 from lightrag_jsonl.cli.options import as_json
-from lightrag_jsonl.types import Json, Usage
+from lightrag_jsonl.core.types import Failure, Json
+from lightrag_jsonl.core.usage import Usage
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 
 GAP = "  "
-KEPT_CONTROLS = frozenset("\n\t")
+ALLOWED_CONTROLS = frozenset("\n\t")
+INCOMPLETE = 3  # the exit status if some texts could not be read
+SHOWN_FAILURES = 20
 
 
 class Reply(NamedTuple):
@@ -42,7 +44,7 @@ def replying(command: Callable[..., Reply]) -> Callable[..., None]:
         if as_json:
             emit_json(reply.value)
         else:
-            say(reply.words)
+            emit(reply.words)
         if reply.status:
             raise click.exceptions.Exit(reply.status)
 
@@ -51,45 +53,25 @@ def replying(command: Callable[..., Reply]) -> Callable[..., None]:
 
 def emit_json(value: object, *, indent: int | None = 2) -> None:
     """Print a JSON value to stdout; with `indent=None` on one line, as in JSONL."""
-    plain = "utf" not in (sys.stdout.encoding or "").lower()
-    click.echo(json.dumps(to_json(value), ensure_ascii=plain, indent=indent, allow_nan=False))
+    ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
+    click.echo(json.dumps(to_json(value), ensure_ascii=ascii_only, indent=indent))
 
 
 def to_json(value: object) -> Json:
-    """The value as plain JSON: dataclasses by field, dates in ISO form, paths as text, non-finite
-    numbers as null.
-    """
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = dataclasses.fields(value)
-        return {field.name: to_json(getattr(value, field.name)) for field in fields}
-    if isinstance(value, Real):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {str(key): to_json(item) for key, item in value.items()}
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, Iterable):
-        return [to_json(item) for item in value]
-    raise TypeError(f"no JSON form for {type(value).__name__}")
+    """The value as plain JSON: dataclasses by field, dates in ISO form, non-finite numbers null."""
+    plain: Json = json.loads(msgspec.json.encode(value, enc_hook=str))
+    return plain
 
 
-def say(text: object = "", *, err: bool = False) -> None:
-    """Print text for people; control characters, which could steer a terminal, are replaced.
-
-    Errors in writing to stderr are ignored, so that they do not end the work.
-    """
-    with contextlib.suppress(OSError) if err else contextlib.nullcontext():
-        click.echo(printable(str(text)), err=err)
+def emit(text: object = "", *, err: bool = False) -> None:
+    """Print text for people, with control characters replaced, which could steer a terminal."""
+    click.echo(printable(str(text)), err=err)
 
 
 def printable(text: str) -> str:
     """The text with control characters, except line ends and tabs, replaced by U+FFFD."""
     return "".join(
-        "\ufffd" if unicodedata.category(char) == "Cc" and char not in KEPT_CONTROLS else char
+        "\ufffd" if unicodedata.category(char) == "Cc" and char not in ALLOWED_CONTROLS else char
         for char in text.replace("\r\n", "\n")
     )
 
@@ -99,7 +81,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def told_usage(usage: Usage) -> str:
+def format_usage(usage: Usage) -> str:
     """The cost of model calls, in one line."""
     cached = f" ({usage.cached_tokens:,} of them cached)" if usage.cached_tokens else ""
     return (
@@ -108,24 +90,27 @@ def told_usage(usage: Usage) -> str:
     )
 
 
-# ── tables ──────────────────────────────────────────────────────────────────────
-
-
-def table(rows: Iterable[Sequence[object]], header: Sequence[str] = ()) -> str:
-    """The rows as text in columns aligned on screen; columns of numbers are right-aligned."""
-    values = list(rows)
-    lines = [[one_line(str(cell)) for cell in row] for row in values]
+def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> str:
+    """Rows in aligned columns, numbers to the right; widths are those on a terminal."""
+    lines = [
+        [f"{cell:,}" if isinstance(cell, int) else one_line(str(cell)) for cell in row]
+        for row in rows
+    ]
     if header:
         lines.insert(0, list(header))
+    if not lines:
+        return ""
     widths = [max(map(width, column)) for column in zip(*lines, strict=True)]
-    right = [
-        bool(values) and all(isinstance(row[column], int | float) for row in values)
-        for column in range(len(widths))
-    ]
+    right = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(widths))]
     return "\n".join(
-        GAP.join(pad(cell, widths[i], right=right[i]) for i, cell in enumerate(line)).rstrip()
+        GAP.join(_pad(cell, widths[i], right[i]) for i, cell in enumerate(line)).rstrip()
         for line in lines
     )
+
+
+def _pad(text: str, columns: int, right: bool) -> str:
+    space = " " * max(0, columns - width(text))
+    return space + text if right else text + space
 
 
 def width(text: str) -> int:
@@ -133,27 +118,62 @@ def width(text: str) -> int:
     return sum(_columns(char) for char in text)
 
 
-def pad(text: str, wide: int, *, right: bool = False) -> str:
-    """The text padded with spaces to a width on screen."""
-    space = " " * max(0, wide - width(text))
-    return space + text if right else text + space
-
-
 def one_line(text: str, limit: int | None = None) -> str:
     """The text with white space collapsed, cut to at most `limit` columns on screen."""
     text = " ".join(text.split())
     if limit is None or width(text) <= limit:
         return text
-    kept, used = [], 1
+    kept, used = "", 1
     for char in text:
         used += _columns(char)
         if used > limit:
             break
-        kept.append(char)
-    return "".join(kept) + "…"
+        kept += char
+    return kept + "…"
 
 
 def _columns(char: str) -> int:
-    if unicodedata.combining(char) or unicodedata.category(char) in ("Cf", "Me", "Mn"):
+    if unicodedata.category(char) in ("Cf", "Me", "Mn"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+# ── progress and failures ───────────────────────────────────────────────────────
+
+
+@contextmanager
+def progress_bar(unit: str = "chunks") -> Iterator[ProgressCallback | None]:
+    """A progress bar on stderr; None if that is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=0, unit=f" {unit}", file=sys.stderr, leave=False) as bar:
+
+        def show(progress: Progress) -> None:
+            bar.total = progress.chunks_known
+            steps = progress.steps.items()
+            words = [f"{name} {done:,}/{known:,}" for name, (done, known) in steps]
+            bar.set_description_str(", ".join(words), refresh=False)
+            bar.update(progress.chunks_done - bar.n)
+
+        yield show
+
+
+def emit_failures(working_dir: object, failures: Sequence[Failure]) -> None:
+    """Print failures to stderr, grouped by reason, and what can be done about them."""
+    if not failures:
+        return
+    emit(f"{counted(len(failures), 'failure')}:", err=True)
+    by_reason: dict[str, list[Failure]] = {}
+    for failure in failures:
+        by_reason.setdefault(failure.reason, []).append(failure)
+    for reason, alike in list(by_reason.items())[:SHOWN_FAILURES]:
+        first = ", ".join(filter(None, (alike[0].document_id, alike[0].chunk_id)))
+        others = f" (and {len(alike) - 1:,} more)" if alike[1:] else ""
+        emit(f"  {one_line(first)}{others}: {one_line(reason)}", err=True)
+    if len(by_reason) > SHOWN_FAILURES:
+        emit(f"  … and {len(by_reason) - SHOWN_FAILURES:,} more reasons (see --json)", err=True)
+    if any(failure.chunk_id for failure in failures):
+        emit(f"ask again for the chunks: lightrag-jsonl retry -w {working_dir}", err=True)

@@ -1,137 +1,112 @@
-"""Turns texts into vectors: each text once, from the database if it is there, otherwise in batches."""
+"""Turns texts into vectors: in batches, each text once, and only those that have none yet."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
+from hashlib import sha256
 from typing import TypeAlias
 
-from lightrag_jsonl.calls import embedded
-from lightrag_jsonl.concurrency import together
-from lightrag_jsonl.errors import StorageError
-from lightrag_jsonl.indexing.steps import Steps
-from lightrag_jsonl.loops import PerLoop
-from lightrag_jsonl.protocols import Embedder, Vectors
-from lightrag_jsonl.storage import embeddings
-from lightrag_jsonl.storage.database import Database
+from anyio import to_thread
 
-Batch: TypeAlias = list[tuple[bytes, str]]
-Making: TypeAlias = "asyncio.Future[dict[bytes, Vectors]]"
+from lightrag_jsonl.core.protocols import Embedder, Vectors
+from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.core.user_code import embed_texts
+from lightrag_jsonl.indexing.changes import IndexChange
+from lightrag_jsonl.storage.store import Reader, Store, Transaction, read, write
+
+Texts: TypeAlias = Mapping[Kind, Mapping[int, str]]  # by kind and row id
+Digests: TypeAlias = dict[int, tuple[bytes, str]]  # by row id, with the part that is embedded
 
 
-class Embeddings:
-    """Embeds passages with one embedder; vectors are found by the hash of their text."""
+class PassageEmbedder:
+    """Makes the vectors of chunks, entities and relations.
 
-    def __init__(self, embedder: Embedder, database: Database, *, batch_size: int) -> None:
+    Those of a remote embedder are kept in the store as they come, until a commit uses them.
+    """
+
+    def __init__(self, embedder: Embedder, store: Store, *, batch_size: int) -> None:
         self._embedder = embedder
-        self._database = database
+        self._store = store
         self._batch_size = batch_size
         self._remote = bool(getattr(embedder, "remote", False))
         self._clip: Callable[[str], str] = getattr(embedder, "clip", str)  # to the part it reads
-        self._measured = self._read = False  # each first use may load a model
-        self._loading = PerLoop(asyncio.Lock)
-        self._under_way: PerLoop[dict[bytes, Making]] = PerLoop(dict)
 
-    def key(self, text: str) -> bytes:
-        """The key of a text's vector; texts that agree in the part the embedder reads share one."""
-        return embeddings.text_key(self._embedder.name, self._clip(text))
+    async def load(self) -> None:
+        """Make the embedder find out the length of its vectors, which may load a model."""
+        await to_thread.run_sync(getattr, self._embedder, "dim")
 
-    async def measured(self) -> None:
-        """Make the embedder find out the length of its vectors, outside the event loop."""
-        if not self._measured:
-            await asyncio.to_thread(getattr, self._embedder, "dim")
-            self._measured = True
-
-    async def keyed(self, texts: Iterable[str]) -> list[tuple[bytes, str]]:
-        """For each text, its key and the part of it that the embedder reads."""
-        waiting = list(texts)
-        if waiting and not self._read:
-            async with self._loading.here:  # one thread is enough for many waiting documents
-                if not self._read:
-                    await asyncio.to_thread(self._clip, waiting[0])
-                    self._read = True
-        read = map(self._clip, waiting)
-        return [(embeddings.text_key(self._embedder.name, text), text) for text in read]
-
-    async def missing(
-        self, keyed: Iterable[tuple[bytes, str]], steps: Steps | None = None
-    ) -> dict[bytes, Vectors]:
-        """The vectors that the database lacks, by key: float32, shape (dim,).
-
-        They are not stored yet, except batches of a remote embedder, and those that were finished
-        when another one failed. Vectors that another caller is making are waited for.
-        """
-        by_key, under_way = dict(keyed), self._under_way.here
-        shared = {key: text for key, text in by_key.items() if key in under_way}
-        others = list(dict.fromkeys(under_way[key] for key in shared))
-        with self._database.reading() as connection:
-            stored = embeddings.embedding_ids(connection, by_key.keys() - shared)
-        wanted = [(k, text) for k, text in by_key.items() if k not in stored and k not in shared]
-        done: Making = asyncio.get_running_loop().create_future()
-        under_way.update(dict.fromkeys((key for key, _ in wanted), done))
-        try:
-            vectors = await self._vectors(wanted, steps)
-            done.set_result(vectors)
-        finally:
-            done.cancel()  # who waits makes what is missing
-            for key, _ in wanted:
-                del under_way[key]
-        if not others:
-            return vectors
-        await asyncio.wait(others)
-        found = dict(vectors)
-        for other in others:
-            found |= {} if other.cancelled() else other.result()
-        left = [(key, text) for key, text in shared.items() if key not in found]
-        found |= await self.missing(left, steps) if left else {}
-        return {key: found[key] for key in by_key if key in found}
-
-    async def _vectors(self, wanted: Batch, steps: Steps | None) -> dict[bytes, Vectors]:
-        """The vectors of texts, made in batches."""
-        batches = [
-            wanted[start : start + self._batch_size]
-            for start in range(0, len(wanted), self._batch_size)
-        ]
-        made: dict[int, Vectors] = {}
-        try:
-            with (steps or Steps()).step("embedding", len(wanted)) as add:
-                await together(
-                    self._made(number, batches, made, add) for number in range(len(batches))
-                )
-        except BaseException:
-            if not self._remote:
-                self.keep(_by_key(batches, made))
-            raise
-        return _by_key(batches, made)
-
-    def keep(self, vectors: Mapping[bytes, Vectors]) -> None:
-        """Store vectors that may not be used soon, so that they need not be made again."""
-        if vectors:
-            with contextlib.suppress(StorageError):  # the database is closed: they are lost
-                self._database.submit(
-                    partial(embeddings.put_embeddings, vectors=vectors), flush=False
-                )
-
-    async def _made(
-        self,
-        number: int,
-        batches: Sequence[Batch],
-        made: dict[int, Vectors],
-        add: Callable[[int], None],
+    async def embed(
+        self, texts: Texts, change: IndexChange, step: Callable[[int, int], None]
     ) -> None:
-        batch = batches[number]
-        made[number] = await embedded(self._embedder, [text for _, text in batch], "passage")
-        add(len(batch))
+        """Put the vectors of those texts into a change that have none yet.
+
+        `step` is called with the numbers of texts done and known.
+        """
+        wanted, missing, vectors = await read(self._store, partial(self._compare, texts, change))
+        vectors |= await self.make(missing, step, keep=self._remote)
+        for kind, row, digest in wanted:
+            change.vectors.setdefault(kind, {})[row] = digest, vectors[digest]
         if self._remote:
-            self.keep(_by_key(batches, {number: made[number]}))
+            change.cached_vectors = [digest for _, _, digest in wanted]
+
+    def digests(self, texts: Mapping[int, str]) -> Digests:
+        """For each text, the key of its vector and the part of it that the embedder reads."""
+        clipped = {row: self._clip(text) for row, text in texts.items()}
+        name = self._embedder.name
+        return {
+            row: (sha256(f"{name}\0{text}".encode()).digest()[:16], text)
+            for row, text in clipped.items()
+        }
+
+    async def make(
+        self, texts: Mapping[bytes, str], step: Callable[[int, int], None], *, keep: bool
+    ) -> dict[bytes, Vectors]:
+        """The vectors of texts, by digest; with `keep`, each batch is stored as it comes."""
+        items, done = list(texts.items()), 0
+
+        async def embed_batch(start: int) -> dict[bytes, Vectors]:
+            nonlocal done
+            batch = items[start : start + self._batch_size]
+            rows = await embed_texts(self._embedder, [text for _, text in batch], "passage")
+            made = {digest: row for (digest, _), row in zip(batch, rows, strict=True)}
+            if keep:
+                await write(self._store, partial(_put_cached, made), durable=False)
+            done += len(batch)
+            step(done, len(items))
+            return made
+
+        step(0, len(items))
+        starts = range(0, len(items), self._batch_size)
+        vectors: dict[bytes, Vectors] = {}
+        for made in await asyncio.gather(*map(embed_batch, starts), return_exceptions=True):
+            if isinstance(made, BaseException):  # the others came to their end: they may be kept
+                raise made
+            vectors |= made
+        return vectors
+
+    def _compare(
+        self, texts: Texts, change: IndexChange, reader: Reader
+    ) -> tuple[list[tuple[Kind, int, bytes]], dict[bytes, str], dict[bytes, Vectors]]:
+        """The rows that need a vector, the texts to embed, and the vectors that are there already:
+        those of the same texts in old chunks, and those kept from a killed insert.
+        """
+        wanted: list[tuple[Kind, int, bytes]] = []
+        by_digest = {}
+        for kind, rows in texts.items():
+            stored = reader.vector_digests(kind, rows)
+            for row, (digest, text) in self.digests(rows).items():
+                if stored.get(row) != digest:
+                    wanted.append((kind, row, digest))
+                    by_digest[digest] = text
+        old = reader.vector_digests("chunk", change.old_chunks if change.chunks else ())
+        kept = reader.vectors("chunk", [row for row, digest in old.items() if digest in by_digest])
+        known = {old[row]: vector for row, vector in kept.items()}
+        if self._remote:
+            known |= reader.cached_vectors(by_digest)
+        return wanted, {key: by_digest[key] for key in by_digest if key not in known}, known
 
 
-def _by_key(batches: Sequence[Batch], made: Mapping[int, Vectors]) -> dict[bytes, Vectors]:
-    """The vectors of batches, given by number, in the order of their texts."""
-    return {
-        key: vector
-        for number in sorted(made)
-        for (key, _), vector in zip(batches[number], made[number], strict=True)
-    }
+def _put_cached(vectors: Mapping[bytes, Vectors], writer: Transaction) -> None:
+    writer.put_cached_vectors(vectors)

@@ -4,169 +4,183 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
-from lightrag_jsonl.ask import Ask, Records
-from lightrag_jsonl.drift import normalize_graph_record
-from lightrag_jsonl.errors import LLMError
-from lightrag_jsonl.indexing.records import ADAPTERS, MentionCollector, OntologyCheck
-from lightrag_jsonl.languages import known_language
-from lightrag_jsonl.options import ENTITY_TYPES, IndexOptions
-from lightrag_jsonl.spending import Paid, Spending
-from lightrag_jsonl.types import (
+from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl.core.options import ENTITY_TYPES, IndexOptions
+from lightrag_jsonl.core.types import (
     Chunk,
     ChunkState,
     Extraction,
     Message,
-    Record,
     Rejection,
+    known_language,
 )
+from lightrag_jsonl.indexing.changes import LANGUAGE_NAMES
+from lightrag_jsonl.indexing.mentions import ADAPTERS, MentionCollector, OntologyCheck
+from lightrag_jsonl.llm.client import ModelClient, Records, UsageMeter
+from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 
 NO = re.compile(r"^\W*(no\b|否|没有|無|无|不)", re.IGNORECASE)
-LANGUAGES = {"en": "English", "zh": "中文"}
 
 
 class LLMExtractor:
-    """Reads entities and relations with a model (the `Extractor` port)."""
+    """Reads entities and relations with a model (the `Extractor` port).
+
+    `names_in` finds the names in a text, for a model that can be limited to them.
+    """
 
     def __init__(
         self,
-        ask: Ask,
+        client: ModelClient,
         options: IndexOptions,
         *,
         language: str,
         ontology: OntologyCheck | None = None,
-        ontology_variables: Mapping[str, object] | None = None,
-        candidates: Callable[[str], Sequence[str]] | None = None,
+        names_in: Callable[[str], Sequence[str]] | None = None,
     ) -> None:
-        self._ask = ask
+        self._client = client
         self._options = options
         self._ontology = ontology
-        self._candidates = candidates
+        self._names_in = names_in
+        self._adapter = ADAPTERS[options.extraction]
+        is_graph = options.extraction == "extract-graph"
+        self._normalize = normalize_graph_record if is_graph else None
         types = options.entity_types or ENTITY_TYPES[known_language(language)]
-        fixed = {"entity_types": list(types), "language": LANGUAGES.get(language, language)}
-        declared = ask.prompts.prompt(options.extraction).inputs
-        known = {**fixed, **(ontology_variables or {})}
-        self._fixed = {name: value for name, value in known.items() if name in declared}
+        variables: dict[str, object] = {
+            "entity_types": list(types),
+            "language": LANGUAGE_NAMES.get(language, language),
+            **({} if ontology is None else ontology.variables()),
+        }
+        inputs = client.prompts.prompt(options.extraction).inputs
+        self._variables = {name: value for name, value in variables.items() if name in inputs}
 
     @property
     def name(self) -> str:
         """The prompt and the model."""
-        return f"{self._options.extraction}/{self._ask.llm.name}"
+        return f"{self._options.extraction}/{self._client.llm.name}"
 
-    async def extract(self, chunk: Chunk, spending: Spending | None = None) -> Extraction:
+    async def extract(self, chunk: Chunk, meter: UsageMeter | None = None) -> Extraction:
         """Ask about one chunk; if the model fails, the extraction has an `error`, and nothing is raised.
 
         Only a permanent `LLMError` is raised, since every other chunk would fail, too.
         """
-        variables = {**self._fixed, "text": chunk.text}
-        names = None if self._candidates is None else self._candidates(chunk.text)
-        found = MentionCollector(chunk.text, self._ontology)
-        talk = _Talk(found, variables, self._ask.slots.turn(), Paid(spending), names)
+        conversation = _Conversation(
+            MentionCollector(chunk.text, self._ontology),
+            {**self._variables, "text": chunk.text},
+            self._client.scheduler.next_priority(),
+            (meter or UsageMeter()).child(),
+            None if self._names_in is None else self._names_in(chunk.text),
+        )
         try:
-            await self._first(talk)
-            if talk.records and chunk.tokens >= self._options.glean_min_tokens:
-                await self._glean(talk)
+            await self._first_answer(conversation)
+            if conversation.records and chunk.tokens >= self._options.glean_min_tokens:
+                await self._glean(conversation)
         except LLMError as error:
             if error.permanent:
                 raise
-            talk.error = str(error)
-        return talk.extraction()
+            conversation.error = str(error)
+        return conversation.extraction()
 
     # ── turns ───────────────────────────────────────────────────────────────────
 
-    async def _first(self, talk: _Talk) -> None:
-        asked = await self._turn(talk)
-        if _unreadable(asked):
-            asked = await self._turn(talk)
-        if _unreadable(asked):
-            talk.error = "no line of the answer could be read as a record"
-        self._take(talk, asked)
-        await self._resume(talk, asked)
+    async def _first_answer(self, conversation: _Conversation) -> None:
+        answer = await self._ask(conversation)
+        if _is_unreadable(answer):
+            answer = await self._ask(conversation)
+        if _is_unreadable(answer):
+            conversation.error = "no line of the answer could be read as a record"
+        self._add(conversation, answer)
+        await self._resume(conversation, answer)
 
-    async def _resume(self, talk: _Talk, asked: Records) -> None:
+    async def _resume(self, conversation: _Conversation, answer: Records) -> None:
         """While the answer is cut off, let the model go on after its last whole record."""
         for _ in range(self._options.max_resumes):
-            if not _cut(asked) or not asked.result.records:
+            if not _is_cut_off(answer) or not answer.result.records:
                 return
-            talk.say(_whole_part(asked), self._ask.prompts.render("resume-extract", {}))
-            talk.resumed += 1
-            asked = await self._turn(talk)
-            self._take(talk, asked)
+            whole = (json.dumps(record, ensure_ascii=False) for record in answer.result.records)
+            conversation.add_turns("\n".join(whole), self._question("resume-extract"))
+            conversation.resumed += 1
+            answer = await self._ask(conversation)
+            self._add(conversation, answer)
 
-    async def _glean(self, talk: _Talk) -> None:
-        """Ask again for what was missed, until a round brings nothing new or nothing should be missing."""
+    async def _glean(self, conversation: _Conversation) -> None:
+        """Ask for what was missed, until a round brings nothing new or nothing should be missing."""
         for _ in range(self._options.max_gleanings):
-            if await self._nothing_is_missing(talk):
+            if await self._nothing_is_missing(conversation):
                 return
-            talk.say(talk.last, self._ask.prompts.render("glean-extract", {}))
-            talk.begin_round()
-            asked = await self._turn(talk)
-            brought = self._take(talk, asked)
-            await self._resume(talk, asked)
-            talk.gleaned.append(brought)
-            if not brought:
+            conversation.add_turns(conversation.last_answer, self._question("glean-extract"))
+            conversation.begin_round()
+            answer = await self._ask(conversation)
+            new = self._add(conversation, answer)
+            await self._resume(conversation, answer)
+            conversation.gleaned.append(new)
+            if not new:
                 return
 
-    async def _nothing_is_missing(self, talk: _Talk) -> bool:
-        """Whether the model's declared counts match what was read, and it also says that nothing is
-        missing.
-        """
-        if talk.mentions.declared != talk.new_claims():
+    async def _nothing_is_missing(self, conversation: _Conversation) -> bool:
+        """Whether as much was read as the model declared, and it also says that nothing is missing."""
+        if conversation.collector.declared != conversation.new_mentions():
             return False
-        then = [*talk.then, Message("assistant", talk.last)]
-        then += self._ask.prompts.render("glean-check", {})
-        reply = await self._ask.text(
+        reply = await self._client.text(
             self._options.extraction,
-            talk.variables,
-            then=then,
-            spending=talk.spending,
-            turn=talk.turn,
-            new=talk.paid,
+            conversation.variables,
+            then=[
+                *conversation.then,
+                Message("assistant", conversation.last_answer),
+                *self._question("glean-check"),
+            ],
+            meter=conversation.meter,
+            priority=conversation.priority,
+            skip_cache=conversation.paid,
         )
-        return NO.match(reply.said) is not None
+        return NO.match(reply.text_without_thinking) is not None
 
-    async def _turn(self, talk: _Talk) -> Records:
-        drift = normalize_graph_record if self._options.extraction == "extract-graph" else None
-        asked = await self._ask.jsonl(
+    def _question(self, prompt: str) -> Sequence[Message]:
+        return self._client.prompts.render(prompt, {})
+
+    async def _ask(self, conversation: _Conversation) -> Records:
+        answer = await self._client.jsonl(
             self._options.extraction,
-            talk.variables,
-            then=talk.then,
-            normalize=drift,
-            names=talk.names,
+            conversation.variables,
+            then=conversation.then,
+            normalize=self._normalize,
+            names=conversation.names,
             max_tokens=self._options.max_extract_tokens,
-            spending=talk.spending,
-            turn=talk.turn,
-            new=talk.paid,
+            meter=conversation.meter,
+            priority=conversation.priority,
+            skip_cache=conversation.paid,
         )
-        if _unreadable(asked):
-            await self._ask.forget(asked.reply)
-        return asked
+        if _is_unreadable(answer):
+            await self._client.forget(answer.reply)
+        return answer
 
-    def _take(self, talk: _Talk, asked: Records) -> int:
-        result = asked.result
-        talk.records += len(result.records)
-        talk.truncated += int(_cut(asked))
-        talk.rejections += result.rejections
-        talk.last, talk.paid = asked.reply.text, not asked.reply.cached
-        pairs = zip(result.line_numbers, result.records, strict=True)
-        return talk.mentions.add(pairs, ADAPTERS[self._options.extraction])
+    def _add(self, conversation: _Conversation, answer: Records) -> int:
+        """Add an answer's mentions; returns how many new names and pairs they brought."""
+        result = answer.result
+        conversation.records += len(result.records)
+        conversation.truncated += int(_is_cut_off(answer))
+        conversation.rejections += result.rejections
+        conversation.last_answer = answer.reply.text
+        conversation.paid = not answer.reply.cached
+        numbered = zip(result.line_numbers, result.records, strict=True)
+        return conversation.collector.add(numbered, self._adapter)
 
 
 @dataclass(slots=True)
-class _Talk:
-    """The conversation about one chunk so far."""
+class _Conversation:
+    """The conversation about one chunk so far; `paid` says that the last answer was not cached."""
 
-    mentions: MentionCollector
+    collector: MentionCollector
     variables: dict[str, object]
-    turn: int
-    spending: Paid
+    priority: int
+    meter: UsageMeter
     names: Sequence[str] | None = None
     then: list[Message] = field(default_factory=list)
-    last: str = ""
-    paid: bool = False  # whether the last answer was paid for, not cached
-    before: tuple[int, int] = (0, 0)
+    last_answer: str = ""
+    paid: bool = False
+    earlier_mentions: tuple[int, int] = (0, 0)  # before the present round
     records: int = 0
     rejections: list[Rejection] = field(default_factory=list)
     truncated: int = 0
@@ -174,76 +188,47 @@ class _Talk:
     gleaned: list[int] = field(default_factory=list)
     error: str = ""
 
-    def say(self, answer: str, question: Sequence[Message]) -> None:
+    def add_turns(self, answer: str, question: Sequence[Message]) -> None:
         """Add the model's turn and the next question."""
         self.then += [Message("assistant", answer), *question]
 
     def begin_round(self) -> None:
-        """Count claims anew, since the counts that the model declares in this round are of this round."""
-        self.before = len(self.mentions.entities), len(self.mentions.relations)
-        self.mentions.declared = None
+        """Count mentions anew, since the numbers that the model will declare are of this round."""
+        self.earlier_mentions = len(self.collector.entities), len(self.collector.relations)
+        self.collector.declared = None
 
-    def new_claims(self) -> tuple[int, int]:
-        """The numbers of entity and relation claims since the round began."""
-        found = len(self.mentions.entities), len(self.mentions.relations)
-        return found[0] - self.before[0], found[1] - self.before[1]
+    def new_mentions(self) -> tuple[int, int]:
+        """The numbers of entity and relation mentions since the round began."""
+        entities, relations = self.earlier_mentions
+        return len(self.collector.entities) - entities, len(self.collector.relations) - relations
 
     def extraction(self) -> Extraction:
-        found = self.mentions
-        found.finish()
-        return Extraction(
-            entities=tuple(found.entities),
-            relations=tuple(found.relations),
-            keywords=tuple(found.keywords),
+        """Everything that was read."""
+        return replace(
+            self.collector.extraction(),
             state=self._state(),
             records=self.records,
-            rejections=(*self.rejections, *found.rejections),
+            rejections=(*self.rejections, *self.collector.rejections),
             truncated=self.truncated,
             resumed=self.resumed,
             gleaned=tuple(self.gleaned),
-            usage=self.spending.spent,
+            usage=self.meter.spent,
             error=self.error,
         )
 
     def _state(self) -> ChunkState:
-        refused = [r for r in self.rejections if r.reason != "repaired"]
+        refused = any(one.reason != "repaired" for one in self.rejections)
         if not self.records and (self.error or refused):
             return "failed"
-        if self.error or refused or self.mentions.rejections:
+        if self.error or refused or self.collector.rejections:
             return "partial"
-        return "ok" if self.mentions.entities else "empty"
+        return "ok" if self.collector.entities or self.collector.relations else "empty"
 
 
-def _unreadable(asked: Records) -> bool:
-    refused = any(refused.reason != "repaired" for refused in asked.result.rejections)
-    return (refused or _cut(asked)) and not asked.result.records
+def _is_unreadable(answer: Records) -> bool:
+    refused = any(one.reason != "repaired" for one in answer.result.rejections)
+    return (refused or _is_cut_off(answer)) and not answer.result.records
 
 
-def _cut(asked: Records) -> bool:
-    return asked.result.truncated or asked.reply.completion.finish == "length"
-
-
-def _whole_part(asked: Records) -> str:
-    """The whole records of an answer, after which the model is to go on."""
-    return "\n".join(json.dumps(record, ensure_ascii=False) for record in asked.result.records)
-
-
-def from_records(
-    chunk: Chunk, records: Sequence[tuple[int, Record]], rejections: Sequence[Rejection] = ()
-) -> Extraction:
-    """The extraction that ready-made (line, record) pairs of one chunk give."""
-    found = MentionCollector(chunk.text)
-    found.add(records, ADAPTERS["extract-graph"])
-    found.finish()
-    refused = (*rejections, *found.rejections)
-    state: ChunkState = "ok" if found.entities else "empty"
-    if any(one.reason != "repaired" for one in refused):
-        state = "partial"  # never "failed": no model could be asked again
-    return Extraction(
-        entities=tuple(found.entities),
-        relations=tuple(found.relations),
-        keywords=tuple(found.keywords),
-        state=state,
-        records=len(records),
-        rejections=refused,
-    )
+def _is_cut_off(answer: Records) -> bool:
+    return answer.result.truncated or answer.reply.cut_off

@@ -1,339 +1,256 @@
-"""Folds the claims of chunks into entities and relations, and takes them out again.
+"""Merges mentions into entities and relations, and takes them out again.
 
-Everything a row holds is a sum or a vote, so adding and removing claims in any order gives the
-same row: the graph is a function of the set of claims (laws *fold* and *undo*).
+Everything a row holds is a sum or a vote, so adding and removing mentions in any order gives the
+same row: the graph is a function of the set of mentions (laws *fold* and *undo*).
 """
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from lightrag_jsonl.indexing.tallies import (
-    count_entity,
-    count_relation,
-    settle_entity,
-    settle_relation,
+from lightrag_jsonl.core.text import name_key
+from lightrag_jsonl.core.types import (
+    UNKNOWN_TYPE,
+    Chunk,
+    EntityMention,
+    Extraction,
+    Kind,
+    RelationMention,
 )
-from lightrag_jsonl.storage import claims, rows
-from lightrag_jsonl.storage.aliases import Aliases
-from lightrag_jsonl.storage.claims import (
-    EntityClaim,
-    RelationClaim,
-    Row,
-    entity_row,
-    relation_row,
+from lightrag_jsonl.indexing.changes import (
+    GRAPH_KINDS,
+    GraphChange,
+    GraphRow,
+    winner,
 )
-from lightrag_jsonl.storage.documents import chunk_times
-from lightrag_jsonl.storage.rows import EntityRow, RelationRow
-from lightrag_jsonl.text import name_key
-from lightrag_jsonl.types import Extraction, Kind, RelationMention
+from lightrag_jsonl.storage.rows import (
+    EntityMentionRow,
+    EntityRow,
+    NextIds,
+    RelationMentionRow,
+    RelationRow,
+)
+from lightrag_jsonl.storage.store import Reader
 
-GRAPH_KINDS: tuple[Kind, ...] = ("entity", "relation")
-NO_RELATION = 0  # in place of a relation's id, for claims whose two ends an alias has merged
-PLACE_BITS = 10  # of a place: room for 1,023 claims of a kind in one chunk; more share the last
-
-
-@dataclass(slots=True)
-class NextIds:
-    """The next free row id of each table."""
-
-    documents: int
-    chunks: int
-    entities: int
-    relations: int
-    entity_mentions: int
-    relation_mentions: int
-
-    @classmethod
-    def read(cls, connection: sqlite3.Connection) -> NextIds:
-        """Look up the next ids; valid while this is the only writer."""
-        query = "SELECT coalesce(max(id), 0) + 1 FROM "
-        return cls(*(connection.execute(query + t).fetchone()[0] for t in cls.__slots__))
+MILLIONTHS = 1_000_000  # weights are summed as integers, so that subtracting is exact
+MOST_CHUNKS = 1 << 40  # no limit
+POSITION_BITS = 10  # room for 1,023 mentions of a kind in one chunk; more share the last position
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What one chunk (a row id) said; `place` orders chunks, `at` is when the chunk was stored.
+class GraphMerger:
+    """Works out the rows after mentions were added and removed; nothing is written.
 
-    If a stored chunk is folded again, `entity_claims` and `relation_claims` hold the row ids of its
-    claims, which they keep.
+    `targets` maps name keys to the keys they are merged into.
     """
 
-    chunk: int
-    place: int
-    at: float
-    extraction: Extraction
-    entity_claims: Sequence[int] = ()
-    relation_claims: Sequence[int] = ()
+    def __init__(self, reader: Reader, ids: NextIds, targets: Mapping[str, str]) -> None:
+        self.change = GraphChange()
+        self._reader = reader
+        self._ids = ids
+        self._targets = targets
+        self._by_key: dict[str, EntityRow] = {}
+        self._by_pair: dict[tuple[int, int], RelationRow] = {}
 
+    def start_with(self, entities: Iterable[EntityRow], relations: Iterable[RelationRow]) -> None:
+        """Change these rows, in place of the stored ones."""
+        for entity in entities:
+            self._by_key[entity.key] = self.change.entities[entity.id] = entity
+        for relation in relations:
+            self._by_pair[relation.low, relation.high] = relation
+            self.change.relations[relation.id] = relation
 
-Fragment = tuple[int, str]  # place, description
-
-
-@dataclass(slots=True)
-class Plan:
-    """The change that adding and removing chunks makes to the graph.
-
-    - `entities`, `relations`: all touched rows by row id. `entity_claims`, `relation_claims`: new
-      rows for the tables of claims. `removed`: chunks whose claims are deleted.
-    - `last_claims`: for each touched owner, the row id of its last new claim. `fragments`: the
-      descriptions in its new claims.
-    - `again`: for each owner, its claims that were folded again, by row id.
-    - `uncovered`: for each owner whose summary covered a removed claim, the first such claim.
-    """
-
-    entities: dict[int, EntityRow] = field(default_factory=dict)
-    relations: dict[int, RelationRow] = field(default_factory=dict)
-    entity_claims: list[Row] = field(default_factory=list)
-    relation_claims: list[Row] = field(default_factory=list)
-    removed: frozenset[int] = frozenset()
-    last_claims: dict[tuple[Kind, int], int] = field(default_factory=dict)
-    fragments: dict[tuple[Kind, int], list[Fragment]] = field(default_factory=dict)
-    again: dict[tuple[Kind, int], dict[int, Fragment]] = field(default_factory=dict)
-    uncovered: dict[tuple[Kind, int], int] = field(default_factory=dict)
-
-    def row(self, kind: Kind, id: int) -> EntityRow | RelationRow:
-        """A touched row; `KeyError` if it was not touched."""
-        return self.entities[id] if kind == "entity" else self.relations[id]
-
-    def touched(self, kind: Kind) -> Sequence[EntityRow | RelationRow]:
-        """All touched rows of a kind."""
-        return tuple((self.entities if kind == "entity" else self.relations).values())
-
-    def alive(self, kind: Kind) -> list[EntityRow | RelationRow]:
-        """The touched rows of a kind that have mentions left."""
-        return [row for row in self.touched(kind) if row.mentions]
-
-    def gone(self, kind: Kind) -> list[int]:
-        """The touched rows of a kind that lost their last mention."""
-        return sorted(row.id for row in self.touched(kind) if not row.mentions)
-
-
-def fold(
-    connection: sqlite3.Connection,
-    added: Sequence[Said],
-    removed: Collection[int],
-    ids: NextIds,
-    aliases: Aliases,
-) -> Plan:
-    """The rows after adding the chunks in `added` and removing those in `removed` (row ids)."""
-    plan = Plan(removed=frozenset(removed))
-    _take_out(connection, plan)
-    keys = _Keys(aliases.targets)
-    by_key = _named_entities(connection, plan, added, keys, ids)
-    _add_entity_claims(plan, added, keys, by_key, ids)
-    _add_relation_claims(connection, plan, added, keys, by_key, ids)
-    for entity in plan.entities.values():
-        settle_entity(entity, aliases.displays)
-    for relation in plan.relations.values():
-        settle_relation(relation)
-    return plan
-
-
-class _Keys:
-    """Name keys with aliases resolved, computed once for each name."""
-
-    def __init__(self, aliases: Mapping[str, str]) -> None:
-        self._aliases = aliases
-        self._known: dict[str, str] = {}
-
-    def __getitem__(self, name: str) -> str:
-        key = self._known.get(name)
-        if key is None:
-            key = name_key(name)
-            key = self._known[name] = self._aliases.get(key, key)
-        return key
-
-
-def said_again(connection: sqlite3.Connection, chunks: Collection[int]) -> list[Said]:
-    """What stored chunks (row ids) said, with the row ids of the claims, to be folded under other aliases."""
-    entities: dict[int, list[EntityClaim]] = {chunk: [] for chunk in sorted(chunks)}
-    relations: dict[int, list[RelationClaim]] = {chunk: [] for chunk in entities}
-    for claim in claims.entity_claims(connection, chunks):
-        entities[claim.chunk].append(claim)
-    for relation in claims.relation_claims(connection, chunks):
-        relations[relation.chunk].append(relation)
-    times = chunk_times(connection, chunks)
-    return [
-        Said(
-            chunk,
-            found[-1].place >> PLACE_BITS if found else 0,
-            times[chunk],
-            Extraction(
-                tuple(claim.mention for claim in found),
-                tuple(claim.mention for claim in relations[chunk]),
-            ),
-            [claim.id for claim in found],
-            [claim.id for claim in relations[chunk]],
+    def remove(
+        self, entities: Sequence[EntityMentionRow], relations: Sequence[RelationMentionRow]
+    ) -> None:
+        """Take stored mentions out of their rows. The mentions of a row in one chunk go together."""
+        counted = [(one.relation, one) for one in relations if one.relation is not None]
+        self.start_with(
+            self._reader.entity_rows(ids={one.entity for one in entities}).values(),
+            self._reader.relation_rows(ids={id for id, _ in counted}).values(),
         )
-        for chunk, found in entities.items()
-    ]
+        for one in entities:
+            entity = self.change.entities[one.entity]
+            count_entity(entity, one.mention, -1)
+            _drop_summary(entity, one.id)
+        for id, other in counted:
+            relation = self.change.relations[id]
+            count_relation(relation, other.mention, -1, forward=other.forward)
+            _drop_summary(relation, other.id)
+        self.change.without.update([one.chunk for one in entities])
+        self._update_created()
+
+    def add(
+        self,
+        entities: Sequence[EntityMentionRow],
+        relations: Sequence[RelationMentionRow],
+        created: Mapping[int, float],
+    ) -> None:
+        """Add mentions to the rows of their names; `created` is when each chunk was stored."""
+        keys = [self._key(one.mention.name) for one in entities]
+        ends = [(self._key(one.mention.source), self._key(one.mention.target)) for one in relations]
+        unknown = set(keys).union(*ends) - self._by_key.keys()
+        for row in self._reader.entity_rows(keys=unknown).values():
+            self._by_key[row.key] = row
+        for one, key in zip(entities, keys, strict=True):
+            entity = self._entity(key, created[one.chunk])
+            count_entity(entity, one.mention, 1)
+            self.change.entity_mentions.append(replace(one, entity=entity.id))
+            self._note("entity", entity, one)
+        pairs = [(self._by_key[source].id, self._by_key[target].id) for source, target in ends]
+        unread = {(min(pair), max(pair)) for pair in pairs} - self._by_pair.keys()
+        for found in self._reader.relation_rows(pairs=unread).values():
+            self._by_pair[found.low, found.high] = found
+        for other, (source, target) in zip(relations, pairs, strict=True):
+            self._add_relation(other, source, target, created[other.chunk])
+
+    def finish(self, displays: Mapping[str, str]) -> GraphChange:
+        """The whole change; `displays` holds names that a person chose, by key."""
+        for row in self.change.entities.values():
+            row.name = displays.get(row.key) or winner(row.names)
+            known = {type: count for type, count in row.types.items() if type != UNKNOWN_TYPE}
+            row.type = winner(known) or UNKNOWN_TYPE
+        for one in self.change.relations.values():
+            low, high = winner(one.low_names), winner(one.high_names)
+            one.reversed = (one.forward, high) < (one.backward, low)
+        return self.change
+
+    # ── one mention ─────────────────────────────────────────────────────────────
+
+    def _key(self, name: str) -> str:
+        key = name_key(name)
+        return self._targets.get(key, key)
+
+    def _entity(self, key: str, created_at: float) -> EntityRow:
+        row = self._by_key.get(key)
+        if row is None:
+            row = self._by_key[key] = EntityRow(self._ids.entities, key)
+            self._ids.entities += 1
+        row.created_at = min(row.created_at, created_at) if row.mentions else created_at
+        self.change.entities[row.id] = row
+        return row
+
+    def _relation(self, pair: tuple[int, int], created_at: float) -> RelationRow:
+        row = self._by_pair.get(pair)
+        if row is None:
+            row = self._by_pair[pair] = RelationRow(self._ids.relations, *pair)
+            self._ids.relations += 1
+        row.created_at = min(row.created_at, created_at) if row.mentions else created_at
+        self.change.relations[row.id] = row
+        return row
+
+    def _add_relation(
+        self, one: RelationMentionRow, source: int, target: int, created_at: float
+    ) -> None:
+        forward, relation = source < target, None
+        if source != target:  # equal if a merge of names made both ends one entity
+            row = self._relation((min(source, target), max(source, target)), created_at)
+            count_relation(row, one.mention, 1, forward=forward)
+            self._note("relation", row, one)
+            relation = row.id
+        moved = replace(one, relation=relation, forward=forward)
+        self.change.relation_mentions.append(moved)
+
+    def _note(self, kind: Kind, row: GraphRow, one: EntityMentionRow | RelationMentionRow) -> None:
+        """Note an added mention and its description."""
+        self.change.last_mentions[kind, row.id] = one.id
+        if one.mention.description:
+            description = one.position, one.mention.description
+            self.change.descriptions.setdefault((kind, row.id), []).append(description)
+
+    def _update_created(self) -> None:
+        """Find the first mention of rows anew, where it may have been removed."""
+        reader = self._reader
+        gone = {chunk.id: stored_at(chunk) for chunk in reader.chunks(self.change.without).values()}
+        for kind in GRAPH_KINDS:
+            rows = self.change.rows(kind)
+            due = [id for id, row in rows.items() if round(row.created_at, 6) in gone.values()]
+            load = reader.entities if kind == "entity" else reader.relations
+            found = load(due, chunk_limit=MOST_CHUNKS).items()
+            left = {id: set(one.chunk_ids) - gone.keys() for id, one in found}
+            chunks = reader.chunks_by_id(set().union(*left.values()))
+            for id, ids in left.items():
+                rows[id].created_at = min(stored_at(chunks[one]) for one in ids)
 
 
-def with_both_ends(said: Iterable[Said], aliases: Aliases) -> tuple[list[Said], int]:
-    """`said` without the relations of which a chunk does not name both ends, and the number of these.
+def stored_at(chunk: Chunk) -> float:
+    """When a chunk was stored, in seconds, exact to the microsecond."""
+    return round(chunk.created_at.timestamp(), 6) if chunk.created_at else 0.0
 
-    There are some only if claims about entities were lost: such relations have no entity to join.
+
+def mention_rows(
+    extraction: Extraction, chunk: int, position: int, ids: NextIds
+) -> tuple[list[EntityMentionRow], list[RelationMentionRow]]:
+    """The mentions of a new chunk, numbered; their entities and relations are not known yet.
+
+    `position` orders the chunk among all others, whenever they are inserted.
     """
-    keys, kept, loose = _Keys(aliases.targets), [], 0
-    for one in said:
-        named = {keys[mention.name] for mention in one.extraction.entities}
-        whole = [
-            number
-            for number, mention in enumerate(one.extraction.relations)
-            if {keys[mention.source], keys[mention.target]} <= named
-        ]
-        loose += len(one.extraction.relations) - len(whole)
-        relations = tuple(one.extraction.relations[number] for number in whole)
-        extraction = replace(one.extraction, relations=relations)
-        ids = [one.relation_claims[number] for number in whole]
-        kept.append(replace(one, extraction=extraction, relation_claims=ids))
-    return kept, loose
+    last = (1 << POSITION_BITS) - 1
+    entities, relations = [], []
+    for number, entity in enumerate(extraction.entities):
+        at = position << POSITION_BITS | min(number, last)
+        entities.append(EntityMentionRow(ids.entity_mentions, 0, chunk, at, entity))
+        ids.entity_mentions += 1
+    for number, relation in enumerate(extraction.relations):
+        at = position << POSITION_BITS | min(number, last)
+        relations.append(RelationMentionRow(ids.relation_mentions, None, chunk, at, relation, True))
+        ids.relation_mentions += 1
+    return entities, relations
 
 
-# ── taking out ──────────────────────────────────────────────────────────────────
+# ── sums and votes ──────────────────────────────────────────────────────────────
 
 
-def _take_out(connection: sqlite3.Connection, plan: Plan) -> None:
-    if not plan.removed:
-        return
-    gone_entities = claims.entity_claims(connection, plan.removed)
-    gone_relations = [
-        claim
-        for claim in claims.relation_claims(connection, plan.removed)
-        if claim.relation != NO_RELATION
-    ]
-    plan.entities = rows.entities_by_id(connection, {c.entity for c in gone_entities})
-    plan.relations = rows.relations_by_id(connection, {c.relation for c in gone_relations})
-    for claim in gone_entities:
-        count_entity(plan.entities[claim.entity], claim.mention, -1)
-        _uncover(plan, "entity", claim.entity, claim.id)
-    for relation_claim in gone_relations:
-        row = plan.relations[relation_claim.relation]
-        count_relation(row, relation_claim.mention, -1, forward=relation_claim.forward)
-        _uncover(plan, "relation", row.id, relation_claim.id)
-    times = set(chunk_times(connection, plan.removed).values())
-    for kind in GRAPH_KINDS:
-        for touched in plan.alive(kind):
-            if (
-                touched.created_at in times
-            ):  # the chunk that first mentioned it may be among the removed
-                since = claims.first_seen(connection, kind, touched.id, without=plan.removed)
-                touched.created_at = touched.created_at if since is None else since
+def count_entity(row: EntityRow, mention: EntityMention, times: int) -> None:
+    """Add a mention to an entity (`times` 1) or remove it (-1)."""
+    row.mentions += times
+    _vote(row.names, mention.name, times)
+    _vote(row.types, mention.type, times)
+    for name, value in mention.attributes:
+        _vote(row.attributes, f"{name}\0{value}", times)
 
 
-def _uncover(plan: Plan, kind: Kind, owner: int, claim: int) -> None:
-    """Drop a summary that covered a removed claim. Claims come in order of row ids."""
-    row = plan.row(kind, owner)
-    if claim <= row.covered:
-        plan.uncovered[kind, owner] = claim
-        row.summary, row.covered, row.covered_mentions = None, 0, 0
-
-
-# ── adding ──────────────────────────────────────────────────────────────────────
-
-
-def _named_entities(
-    connection: sqlite3.Connection, plan: Plan, added: Sequence[Said], keys: _Keys, ids: NextIds
-) -> dict[str, EntityRow]:
-    first_seen: dict[str, float] = {}
-    for said in added:
-        for mention in said.extraction.entities:
-            first_seen.setdefault(keys[mention.name], said.at)
-    by_key = {row.key: row for row in plan.entities.values()}
-    stored = rows.entities_by_key(connection, first_seen.keys() - by_key.keys())
-    for key, at in first_seen.items():
-        row = by_key.get(key) or stored.get(key)
-        if row is None:
-            row = EntityRow(ids.entities, key, created_at=at)
-            ids.entities += 1
-        by_key[key] = plan.entities[row.id] = row
-    return by_key
-
-
-def _add_entity_claims(
-    plan: Plan,
-    added: Sequence[Said],
-    keys: _Keys,
-    by_key: Mapping[str, EntityRow],
-    ids: NextIds,
+def count_relation(
+    row: RelationRow, mention: RelationMention, times: int, *, forward: bool
 ) -> None:
-    for said in added:
-        for position, mention in enumerate(said.extraction.entities):
-            row = by_key[keys[mention.name]]
-            _since(row, said.at)
-            count_entity(row, mention, 1)
-            place = _place(said, position)
-            fragment = place, mention.description
-            if said.entity_claims:
-                id = said.entity_claims[position]
-                plan.again.setdefault(("entity", row.id), {})[id] = fragment
-            else:
-                id = ids.entity_mentions
-                ids.entity_mentions += 1
-            plan.entity_claims.append(entity_row(id, row.id, said.chunk, place, mention))
-            plan.last_claims["entity", row.id] = id
-            _note(plan, "entity", row.id, fragment)
+    """Add a mention to a relation (`times` 1) or remove it (-1)."""
+    row.mentions += times
+    row.weight += times * round(mention.strength * MILLIONTHS)
+    for keyword in mention.keywords:
+        _vote(row.keywords, keyword, times)
+    low, high = (mention.source, mention.target) if forward else (mention.target, mention.source)
+    _vote(row.low_names, low, times)
+    _vote(row.high_names, high, times)
+    if forward:
+        row.forward += times
+    else:
+        row.backward += times
 
 
-def _add_relation_claims(
-    connection: sqlite3.Connection,
-    plan: Plan,
-    added: Sequence[Said],
-    keys: _Keys,
-    by_key: Mapping[str, EntityRow],
-    ids: NextIds,
-) -> None:
-    by_pair = {(row.low, row.high): row for row in plan.relations.values()}
-    wanted: set[tuple[int, int]] = set()
-    found: list[tuple[Said, int, int, RelationMention, int, int]] = []
-    for said in added:
-        for position, mention in enumerate(said.extraction.relations):
-            source, target = by_key[keys[mention.source]].id, by_key[keys[mention.target]].id
-            if said.relation_claims:
-                id = said.relation_claims[position]
-            else:
-                id = ids.relation_mentions
-                ids.relation_mentions += 1
-            if (
-                source == target
-            ):  # an alias has merged both ends: the claim is kept in case that is undone
-                plan.relation_claims.append(
-                    relation_row(id, NO_RELATION, said.chunk, 0, mention, forward=True)
-                )
-                continue
-            wanted.add((min(source, target), max(source, target)))
-            found.append((said, _place(said, position), id, mention, source, target))
-    by_pair |= rows.relations_by_pair(connection, wanted - by_pair.keys())
-    for said, place, id, mention, source, target in found:
-        pair = (min(source, target), max(source, target))
-        row = by_pair.get(pair)
-        if row is None:
-            row = by_pair[pair] = RelationRow(ids.relations, *pair, created_at=said.at)
-            ids.relations += 1
-        plan.relations[row.id] = row
-        _since(row, said.at)
-        count_relation(row, mention, 1, forward=source < target)
-        plan.relation_claims.append(
-            relation_row(id, row.id, said.chunk, place, mention, forward=source < target)
-        )
-        plan.last_claims["relation", row.id] = id
-        fragment = place, mention.description
-        _note(plan, "relation", row.id, fragment)
-        if said.relation_claims:
-            plan.again.setdefault(("relation", row.id), {})[id] = fragment
+def _vote(votes: dict[str, int], choice: str, times: int) -> None:
+    count = votes.get(choice, 0) + times
+    if count:
+        votes[choice] = count
+    else:
+        votes.pop(choice, None)
 
 
-def _since(row: EntityRow | RelationRow, at: float) -> None:
-    row.created_at = min(row.created_at, at) if row.mentions else at
+def _drop_summary(row: GraphRow, removed: int) -> None:
+    """Drop a summary that was written from a mention that is removed."""
+    if removed <= row.summarized_to:
+        row.summary, row.summarized_to, row.summarized_mentions = None, 0, 0
 
 
-def _place(said: Said, position: int) -> int:
-    return said.place << PLACE_BITS | min(position, (1 << PLACE_BITS) - 1)
+# ── texts for vectors ───────────────────────────────────────────────────────────
 
 
-def _note(plan: Plan, kind: Kind, owner: int, fragment: Fragment) -> None:
-    if fragment[1]:
-        plan.fragments.setdefault((kind, owner), []).append(fragment)
+def entity_text(row: EntityRow) -> str:
+    """The text embedded for an entity: its name and its description."""
+    return f"{row.name}\n{row.description}"
+
+
+def relation_text(row: RelationRow) -> str:
+    """The text embedded for a relation: `source — keywords — target: description`."""
+    ends = [winner(row.low_names), winner(row.high_names)]
+    source, target = reversed(ends) if row.reversed else ends
+    return f"{source} — {', '.join(sorted(row.keywords))} — {target}: {row.description}"

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
-from lightrag_jsonl.errors import MISREAD, ConfigError
-from lightrag_jsonl.indexfiles import check_not_of_index
-from lightrag_jsonl.text import name_key
-from lightrag_jsonl.types import Json, Record
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.text import name_key
+from lightrag_jsonl.core.types import Json, Record
 
-_NUMBERS = {"number", "integer", "int", "long", "short", "float", "double", "decimal"}
-_NUMBERS |= {"positiveinteger", "nonnegativeinteger"}
-_VALUES = {"string", "text", "literal", "langstring", "date", "datetime", "time", "year", "gyear"}
-_VALUES |= {"boolean", "bool", "uri", "anyuri", "quantity"}
-_BOOLEANS = {"true", "false", "yes", "no", "是", "否", "有", "没有"}
-_ANYTHING = {"thing", "any", "entity", "resource"}
-_CLASSES = ("classes", "concepts")
-_OBJECTS = ("objectproperties",)
-_DATA = ("datatypeproperties", "dataproperties")
-_MIXED = ("relations", "properties")
+NUMBERS = {"number", "integer", "int", "long", "short", "float", "double", "decimal"}
+NUMBERS |= {"positiveinteger", "nonnegativeinteger"}
+VALUES = {"string", "text", "literal", "langstring", "date", "datetime", "time", "year", "gyear"}
+VALUES |= {"boolean", "bool", "uri", "anyuri", "quantity"} | NUMBERS
+BOOLEANS = {"true", "false", "yes", "no", "是", "否", "有", "没有"}
+ANYTHING = {"thing", "any", "entity", "resource"}
+NAMES = ("name", "label", "id", "qid", "pid", "uri", "iri")  # what a class can be found by
+
+Content: TypeAlias = dict[str, tuple[str, Json]]  # keys and values by folded key
+Settings: TypeAlias = dict[str, tuple[str, ...]]  # texts by folded key
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +44,15 @@ class Property:
         return f"{self.name}: {ends}" + (f" ({self.comment})" if self.comment else "")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ontology:
     """Classes (each with its direct superclasses) and properties; load one with `Ontology.load`."""
 
-    classes: Mapping[str, tuple[str, ...]]
-    object_properties: tuple[Property, ...] = ()
-    datatype_properties: tuple[Property, ...] = ()
-    comments: Mapping[str, str] = field(default_factory=dict)
-    _names: Mapping[str, str] = field(default_factory=dict, repr=False)
+    classes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    object_properties: list[Property] = field(default_factory=list)
+    datatype_properties: list[Property] = field(default_factory=list)
+    comments: dict[str, str] = field(default_factory=dict)
+    _names: dict[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def load(cls, source: Path | str | Mapping[str, Json]) -> Ontology:
@@ -64,21 +63,27 @@ class Ontology:
         `relations`: a relation's range tells whether it is an object or a datatype property
         (without one it is both), and it may name classes that are not declared.
         """
-        if isinstance(source, Mapping):
-            return _Reader("ontology", source).ontology()
-        return _Reader(Path(source).name, _file_content(Path(source))).ontology()
+        path = None if isinstance(source, Mapping) else Path(source)
+        content = source if isinstance(source, Mapping) else _file_content(Path(source))
+        ontology = cls()
+        try:
+            ontology._read({_fold(key): (key, value) for key, value in content.items()})
+        except ConfigError as error:
+            raise ConfigError(f"{path.name if path else 'ontology'}: {error}") from error
+        return ontology
 
     def variables(self) -> dict[str, list[str]]:
         """The variables of the prompt `extract-with-ontologies`: one line a class or property."""
-        lines = []
+        classes = []
         for name, parents in self.classes.items():
-            line = f"{name} < {', '.join(parents)}" if parents else name
             comment = self.comments.get(name)
-            lines.append(f"{line} ({comment})" if comment else line)
+            line = f"{name} < {', '.join(parents)}" if parents else name
+            classes.append(f"{line} ({comment})" if comment else line)
+        objects, values = self.object_properties, self.datatype_properties
         return {
-            "classes": lines,
-            "object_properties": [str(item) for item in self.object_properties],
-            "datatype_properties": [str(item) for item in self.datatype_properties],
+            "classes": classes,
+            "object_properties": list(map(str, objects)),
+            "datatype_properties": list(map(str, values)),
         }
 
     def is_a(self, name: str, ancestor: str) -> bool:
@@ -86,251 +91,162 @@ class Ontology:
         waiting, seen = [name], set()
         while waiting:
             current = waiting.pop()
-            if current == ancestor:
-                return True
             if current not in seen:
                 seen.add(current)
                 waiting.extend(self.classes.get(current, ()))
-        return False
+        return ancestor in seen
+
+    def class_of(self, name: str) -> str | None:
+        """The declared spelling of a class, found by name, label or the end of its URI."""
+        return self._names.get(_fold(name)) or self._names.get(_fold(_local(name)))
+
+    # ── checking ────────────────────────────────────────────────────────────────
 
     def check(self, record: Record, types: Mapping[str, str]) -> str | None:
         """How a record of `extract-with-ontologies` violates the ontology; None if it does not.
 
         `types` holds the classes of the entities declared so far, by name or by `name_key`. An end
-        of a relation may state a class only if it is the declared one, or above or below it.
+        of a relation may have a class only if it is the declared one, or above or below it.
         """
-        kind = record.get("type")
-        if kind == "entity":
-            return self._class_trouble(_said(record, "entity_type"))
-        if kind == "relationship":
-            return self._relationship_trouble(record, types)
-        if kind == "attribute":
-            return self._attribute_trouble(record, types)
-        return f"type: {kind!r} is not entity, relationship or attribute"
+        type = record.get("type")
+        text = {key: value for key, value in record.items() if isinstance(value, str)}
+        if type == "entity":
+            return self._class_problem(text.get("entity_type", ""))
+        if type not in ("relationship", "attribute"):
+            return f"type: {type!r} is not entity, relationship or attribute"
+        kind = "object" if type == "relationship" else "datatype"
+        ends = ("subject", "object") if type == "relationship" else ("entity",)
+        name = text.get("relation" if type == "relationship" else "attribute", "")
+        known = self.object_properties if kind == "object" else self.datatype_properties
+        signatures = [one for one in known if _fold(one.name) == _fold(name)]
+        local = _fold(_local(name))
+        signatures = signatures or [one for one in known if _fold(_local(one.name)) == local]
+        if not signatures:
+            near = _did_you_mean(name, [one.name for one in known])
+            return f"{name!r} is no {kind} property of the ontology{near}"
+        for end in ends:
+            stated = text.get(f"{end}_type", "")
+            if problem := self._end_problem(text.get(end, ""), stated, types):
+                return problem
+        classes = [self.class_of(text[f"{end}_type"]) or "" for end in ends]
+        return self._mismatch(signatures, classes, record.get("value"))
 
-    def class_of(self, name: str) -> str | None:
-        """The declared spelling of a class, found by name, label or the end of its URI."""
-        return _found(self._names, name)
-
-    def _class_trouble(self, name: str) -> str | None:
+    def _class_problem(self, name: str) -> str | None:
         if self.class_of(name) is not None:
             return None
-        return f"{name!r} is no class of the ontology" + _near(name, self.classes)
+        return f"{name!r} is no class of the ontology" + _did_you_mean(name, self.classes)
 
-    def _relationship_trouble(self, record: Record, types: Mapping[str, str]) -> str | None:
-        relation = _said(record, "relation")
-        signatures = _named(self.object_properties, relation)
-        if not signatures:
-            known = {item.name for item in self.object_properties}
-            return f"{relation!r} is no object property of the ontology" + _near(relation, known)
-        ends = []
-        for end in ("subject", "object"):
-            said = _said(record, f"{end}_type")
-            if trouble := self._end_trouble(_said(record, end), said, types):
-                return trouble
-            ends.append(self.class_of(said) or "")
-        subject, target = ends
-        if any(self._fits(subject, i.domain) and self._fits(target, i.range) for i in signatures):
-            return None
-        return f"{subject} -> {target} does not fit {' or '.join(map(str, signatures))}"
+    def _end_problem(self, name: str, stated: str, types: Mapping[str, str]) -> str | None:
+        """What is wrong with the class that a record states: unknown, or contradictory."""
+        here, declared = self.class_of(stated), types.get(name) or types.get(name_key(name), "")
+        before = self.class_of(declared)
+        if here is None or before is None or self.is_a(before, here) or self.is_a(here, before):
+            return self._class_problem(stated)
+        return f"{name!r} was declared as {before}, here it is {here}"
 
-    def _attribute_trouble(self, record: Record, types: Mapping[str, str]) -> str | None:
-        attribute, said = _said(record, "attribute"), _said(record, "entity_type")
-        signatures = _named(self.datatype_properties, attribute)
-        if not signatures:
-            known = {item.name for item in self.datatype_properties}
-            trouble = f"{attribute!r} is no datatype property of the ontology"
-            return trouble + _near(attribute, known)
-        if problem := self._end_trouble(_said(record, "entity"), said, types):
-            return problem
-        owner, value = self.class_of(said) or "", record.get("value")
-        if any(self._fits(owner, i.domain) and _is_value(value, i.range) for i in signatures):
-            return None
-        return f"{owner} -> {value!r} does not fit {' or '.join(map(str, signatures))}"
-
-    def _end_trouble(self, name: str, said: str, types: Mapping[str, str]) -> str | None:
-        """What is wrong with the class that a record states for an entity: unknown, or contradictory."""
-        if trouble := self._class_trouble(said):
-            return trouble
-        here = self.class_of(said) or ""
-        seen = types.get(name) or types.get(name_key(name))
-        declared = None if seen is None else self.class_of(seen)
-        if declared is None or self.is_a(declared, here) or self.is_a(here, declared):
-            return None
-        return f"{name!r} was declared as {declared}, here it is {here}"
+    def _mismatch(self, signatures: list[Property], classes: list[str], value: Json) -> str | None:
+        """None if one of the properties fits; `value` counts where there is only one class."""
+        for one in signatures:
+            fits = (
+                self._fits(classes[-1], one.range) if classes[1:] else _is_value(value, one.range)
+            )
+            if fits and self._fits(classes[0], one.domain):
+                return None
+        shown = classes[1] if classes[1:] else repr(value)
+        return f"{classes[0]} -> {shown} does not fit {' or '.join(map(str, signatures))}"
 
     def _fits(self, name: str, allowed: tuple[str, ...]) -> bool:
         return not allowed or any(self.is_a(name, other) for other in allowed)
 
+    # ── reading ─────────────────────────────────────────────────────────────────
 
-class _Reader:
-    """Parses an ontology; `origin` names it in errors."""
+    def _read(self, content: Content) -> None:
+        classes = list(_entries(content, "classes", "concepts"))
+        if not classes:
+            raise ConfigError("classes: an ontology needs at least one class")
+        for _, name, settings in classes:
+            self._add_class(name, settings)
+        for where, name, settings in classes:
+            parents = settings.get("subclassof", settings.get("parents", ()))
+            parents = tuple(one for one in parents if _fold(_local(one)) not in ANYTHING)
+            self.classes[name] = self._ends(parents, f"{where}: subclass_of")
+        for where, name, settings in _entries(content, "objectproperties"):
+            self._add_property(where, name, settings, values=False)
+        for where, name, settings in _entries(content, "datatypeproperties", "dataproperties"):
+            self._add_property(where, name, settings, values=True)
+        for where, name, settings in _entries(content, "relations", "properties"):
+            ends = settings.get("range", ())
+            types = [end for end in ends if self.class_of(end) is None]
+            has_values = bool(types) and all(_fold(_local(end)) in VALUES for end in types)
+            for end in (*settings.get("domain", ()), *(() if has_values else types)):
+                if self.class_of(end) is None and _fold(_local(end)) not in ANYTHING:
+                    self._add_class(end, {})
+            for values in sorted({has_values, has_values or not ends}):
+                self._add_property(where, name, settings, values=values)
 
-    def __init__(self, origin: str, content: Mapping[str, Json]) -> None:
-        self.origin = origin
-        self.content = {_fold(key): value for key, value in content.items()}
-        self.classes: dict[str, tuple[str, ...]] = {}
-        self.comments: dict[str, str] = {}
-        self.names: dict[str, str] = {}
+    def _add_class(self, name: str, settings: Settings) -> None:
+        """Make a class findable by its name, and by its labels and ids unless these are taken."""
+        self.classes[name] = ()
+        self._names[_fold(name)] = name
+        for other in (*(text for key in NAMES for text in settings.get(key, ())), _local(name)):
+            self._names.setdefault(_fold(other), name)
+        if comment := _comment(settings):
+            self.comments[name] = comment
 
-    def ontology(self) -> Ontology:
-        self._read_classes()
-        objects = list(self._properties(_OBJECTS, "object_properties"))
-        data = list(self._properties(_DATA, "datatype_properties"))
-        for item in self._properties(_MIXED, "relations"):
-            if not item.range or not _has_values(item, self.names):
-                objects.append(item)
-            if not item.range or _has_values(item, self.names):
-                data.append(item)
-        return Ontology(
-            self.classes,
-            tuple(self._with_classes(item, "object_properties", ranges=True) for item in objects),
-            tuple(self._with_classes(item, "datatype_properties", ranges=False) for item in data),
-            self.comments,
-            self.names,
-        )
+    def _add_property(self, where: str, name: str, settings: Settings, *, values: bool) -> None:
+        domain, ends = settings.get("domain", ()), settings.get("range", ())
+        domain = self._ends(domain, f"{where}: domain")
+        ends = tuple(map(_local, ends)) if values else self._ends(ends, f"{where}: range")
+        known = self.datatype_properties if values else self.object_properties
+        known.append(Property(name, domain, ends, _comment(settings)))
 
-    def _read_classes(self) -> None:
-        entries = list(self._entries(_CLASSES, "classes"))
-        if not entries:
-            raise ConfigError(f"{self.origin}: classes: an ontology needs at least one class")
-        for name, settings in entries:
-            self.classes[name] = ()
-            self.comments[name] = _comment(settings)
-            _remember(self.names, name, settings)
-        for name, settings in entries:
-            parents = _listed(settings, "subclassof", "parent", "parents")
-            self.classes[name] = tuple(
-                self._class(parent, f"classes.{name}: subclass_of")
-                for parent in parents
-                if not _is_anything(parent)
-            )
-        self.comments = {name: text for name, text in self.comments.items() if text}
-
-    def _properties(self, keys: Sequence[str], title: str) -> Iterator[Property]:
-        for name, settings in self._entries(keys, title):
-            domain = _listed(settings, "domain")
-            ends = _listed(settings, "range")
-            yield Property(name, domain, ends, _comment(settings))
-
-    def _with_classes(self, item: Property, title: str, *, ranges: bool) -> Property:
-        """The property with its classes in their declared spelling."""
-        where = f"{title}.{item.name}"
-        domain = self._ends(item.domain, f"{where}: domain")
-        if ranges:
-            return Property(
-                item.name, domain, self._ends(item.range, f"{where}: range"), item.comment
-            )
-        values = tuple(_local(value) for value in item.range)
-        return Property(item.name, domain, values, item.comment)
-
-    def _ends(self, names: Iterable[str], where: str) -> tuple[str, ...]:
-        names = tuple(names)
-        if any(_is_anything(name) and _found(self.names, name) is None for name in names):
-            return ()
-        return tuple(self._class(name, where) for name in names)
-
-    def _class(self, name: str, where: str) -> str:
-        """The declared class of this name; in an ontology with `relations`, using a class declares it."""
-        found = _found(self.names, name)
-        if found is None and any(key in self.content for key in _MIXED):
-            self.classes[name] = ()
-            _remember(self.names, name, {})
-            found = name
-        if found is None:
-            near = _near(name, self.classes)
-            raise ConfigError(f"{self.origin}: {where}: {name!r} is no class{near}")
-        return found
-
-    def _entries(self, keys: Sequence[str], title: str) -> Iterator[tuple[str, dict[str, Json]]]:
-        """Each name and its settings, from a list or a mapping under the first key that is there."""
-        value = next((self.content[key] for key in keys if key in self.content), None)
-        if isinstance(value, Mapping):
-            for name, settings in value.items():
-                yield self._entry(name, settings, f"{title}.{name}")
-        elif isinstance(value, list):
-            for number, settings in enumerate(value):
-                where = f"{title}[{number}]"
-                if isinstance(settings, Mapping):
-                    yield self._entry(_name(settings), settings, where)
-                else:
-                    yield self._entry(settings, None, where)
-        elif value is not None:
-            raise ConfigError(f"{self.origin}: {title}: must be a list or a mapping")
-
-    def _entry(self, name: Json, settings: Json, where: str) -> tuple[str, dict[str, Json]]:
-        if not isinstance(name, str) or not name.strip():
-            raise ConfigError(f"{self.origin}: {where}: has no name")
-        if isinstance(settings, str):
-            settings = (
-                {"subclass_of": settings} if where.startswith("classes") else {"range": settings}
-            )
-        if settings is not None and not isinstance(settings, Mapping):
-            raise ConfigError(f"{self.origin}: {where}: must be a mapping")
-        return name.strip(), {_fold(key): value for key, value in (settings or {}).items()}
+    def _ends(self, names: tuple[str, ...], where: str) -> tuple[str, ...]:
+        """The declared spelling of classes; none if one of the names accepts anything."""
+        found = []
+        for name in names:
+            known = self.class_of(name)
+            if known is None and _fold(_local(name)) in ANYTHING:
+                return ()
+            if known is None:
+                near = _did_you_mean(name, self.classes)
+                raise ConfigError(f"{where}: {name!r} is no class{near}")
+            found.append(known)
+        return tuple(found)
 
 
-def _file_content(path: Path) -> Mapping[str, Json]:
-    """A file's mapping; YAML is read where the text is no JSON."""
-    check_not_of_index(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"ontology {path}: cannot be read: {error}") from error
-    content: object
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        content = _yaml(text, path)
-    if not isinstance(content, Mapping):
-        raise ConfigError(f"ontology {path}: must be a mapping with `classes`")
-    return content
+def _entries(content: Content, *keys: str) -> Iterator[tuple[str, str, Settings]]:
+    """Where it is, its name and its settings, for each entry of the list or mapping under a key."""
+    key, entries = next((content[key] for key in keys if key in content), (keys[0], {}))
+    if isinstance(entries, Mapping):
+        named = [(f"{key}.{name}", name, item) for name, item in entries.items()]
+    elif isinstance(entries, list):
+        named = [(f"{key}[{n}]", _entry_name(item), item) for n, item in enumerate(entries)]
+    else:
+        raise ConfigError(f"{key}: must be a list or a mapping")
+    for where, name, item in named:
+        if not name.strip():
+            raise ConfigError(f"{where}: has no name")
+        if isinstance(item, str) and isinstance(entries, Mapping):
+            item = {"subclassof" if keys[0] == "classes" else "range": item}
+        if not isinstance(item, Mapping | str | None):
+            raise ConfigError(f"{where}: must be a mapping")
+        yield where, name.strip(), _settings(item)
 
 
-def _yaml(text: str, path: Path) -> object:
-    import yaml
-
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, *MISREAD) as error:
-        raise ConfigError(f"ontology {path}: neither JSON nor YAML: {error}") from error
+def _entry_name(item: Json) -> str:
+    """The name that the model is to write: the label if the id is an opaque code, else the id."""
+    settings = {"name": _texts(item)} if isinstance(item, str) else _settings(item)
+    return next((settings[key][0] for key in NAMES if settings.get(key)), "")
 
 
-def _fold(name: str) -> str:
-    """A name without prefix, case, `_`, `-` and spaces, for comparison."""
-    bare = unicodedata.normalize("NFKC", str(name)).casefold()
-    if bare.startswith(("rdfs:", "rdf:", "owl:", "skos:", "xsd:")):
-        bare = bare.partition(":")[2]
-    return re.sub(r"[\s_\-]+", "", bare)
+def _settings(item: Json) -> Settings:
+    if not isinstance(item, Mapping):
+        return {}
+    return {_fold(key): _texts(value) for key, value in item.items()}
 
 
-def _local(name: str) -> str:
-    """The end of a URI or of a prefixed name: `Food` of `fo/Food`, `fo:Food`, `http://…#Food`."""
-    return re.split(r"[/#:]", name.rstrip("/#:"))[-1]
-
-
-def _remember(names: dict[str, str], name: str, settings: Mapping[str, Json]) -> None:
-    """Make a class findable by its name, and by its labels and ids unless these are taken."""
-    names[_fold(name)] = name
-    for key in ("label", "qid", "id", "uri", "iri", "name"):
-        for other in _listed(settings, key):
-            names.setdefault(_fold(other), name)
-    names.setdefault(_fold(_local(name)), name)
-
-
-def _found(names: Mapping[str, str], name: str) -> str | None:
-    return names.get(_fold(name)) or names.get(_fold(_local(name)))
-
-
-def _named(properties: Iterable[Property], name: str) -> tuple[Property, ...]:
-    items = tuple(properties)
-    exact = tuple(item for item in items if _fold(item.name) == _fold(name))
-    return exact or tuple(item for item in items if _fold(_local(item.name)) == _fold(_local(name)))
-
-
-def _listed(settings: Mapping[str, Json], *keys: str) -> tuple[str, ...]:
-    """The texts under the first key present: one text, a list, or JSON-LD `{value}` or `{@id}`."""
-    value = next((settings[key] for key in keys if key in settings), None)
+def _texts(value: Json) -> tuple[str, ...]:
+    """The texts in a value: one text, a list, or JSON-LD `{value}` or `{@id}`."""
     found = []
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, Mapping):
@@ -340,50 +256,53 @@ def _listed(settings: Mapping[str, Json], *keys: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _name(settings: Mapping[str, Json]) -> Json:
-    """The name that the model is to write: the label if the id is an opaque code, else the id."""
-    folded = {_fold(key): value for key, value in settings.items()}
-    for key in ("name", "label", "id", "qid", "pid", "uri"):
-        if texts := _listed(folded, key):
-            return texts[0]
-    return None
+def _file_content(path: Path) -> Mapping[str, Json]:
+    """A file's mapping; JSON is YAML, too."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        raise ConfigError(f"ontology {path}: cannot be read as JSON or YAML: {error}") from error
+    if not isinstance(content, Mapping):
+        raise ConfigError(f"ontology {path}: must be a mapping with `classes`")
+    return content
 
 
-def _comment(settings: Mapping[str, Json]) -> str:
-    texts = _listed(settings, "comment", "description", "definition")
-    return " ".join(texts[0].split()) if texts else ""
+# ── names and values ────────────────────────────────────────────────────────────
 
 
-def _is_anything(name: str) -> bool:
-    return _fold(_local(name)) in _ANYTHING
+def _fold(name: object) -> str:
+    """A name without prefix, case, `_`, `-` and spaces, for comparison."""
+    bare = unicodedata.normalize("NFKC", str(name)).casefold()
+    return re.sub(r"^(rdfs|rdf|owl|skos|xsd):|[\s_\-]+", "", bare)
 
 
-def _has_values(item: Property, classes: Mapping[str, str]) -> bool:
-    """Whether a relation's range names types of values and no class."""
-    ends = [end for end in item.range if _found(classes, end) is None]
-    return bool(ends) and all(_fold(_local(end)) in _NUMBERS | _VALUES for end in ends)
+def _local(name: str) -> str:
+    """The end of a URI or of a prefixed name: `Food` of `fo/Food`, `fo:Food`, `http://…#Food`."""
+    return re.split(r"[/#:]", name.rstrip("/#:"))[-1]
+
+
+def _comment(settings: Settings) -> str:
+    texts = (settings.get(key) for key in ("comment", "description", "definition"))
+    return next((" ".join(found[0].split()) for found in texts if found), "")
 
 
 def _is_value(value: Json, types: tuple[str, ...]) -> bool:
     """Whether a value can be of one of the types; numbers may come as text with a unit."""
-    return any(_is_of_type(value, _fold(_local(name))) for name in types or ("string",))
+    text = str(value).strip() if value is not None else ""
+    for name in map(_fold, map(_local, types or ("string",))):
+        if name in NUMBERS:
+            fits = not isinstance(value, bool) and any(map(str.isnumeric, text))
+        elif name in ("boolean", "bool"):
+            fits = text.casefold() in BOOLEANS
+        else:
+            fits = text != ""
+        if fits:
+            return True
+    return False
 
 
-def _is_of_type(value: Json, name: str) -> bool:
-    if name in _NUMBERS:
-        if isinstance(value, str):
-            return any(unicodedata.category(char) in ("Nd", "Nl", "No") for char in value)
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if name in ("boolean", "bool"):
-        return isinstance(value, bool) or str(value).strip().casefold() in _BOOLEANS
-    return value is not None and str(value).strip() != ""
-
-
-def _said(record: Record, key: str) -> str:
-    value = record.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def _near(name: str, known: Iterable[str]) -> str:
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,25 +1,138 @@
-"""The rows of entities and relations, with the tallies to which claims are added."""
+"""The values that a store keeps: documents, chunks, mentions, and the rows merged from these.
+
+Row ids are positive integers, unique for each kind; ids and names that users see are texts.
+"""
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal
 
-import orjson
+from lightrag_jsonl.core.types import (
+    Chunk,
+    ChunkState,
+    Document,
+    DocumentState,
+    EntityMention,
+    Extraction,
+    ExtractionReport,
+    Record,
+    RelationMention,
+)
 
-from lightrag_jsonl.storage.bulk import delete_rows, put_rows
-from lightrag_jsonl.types import Kind
 
-# The tables whose rows have vectors, by kind.
-OWNERS: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
+@dataclass(frozen=True, slots=True)
+class PendingDocument:
+    """A document that was inserted and is not visible yet.
+
+    `records` and `chunks` are those the caller provided. `chunk_size` is the (size, overlap) in
+    tokens of the chunks that the records refer to.
+    """
+
+    document: Document
+    created_at: float
+    records: tuple[Record, ...] | None = None
+    chunks: tuple[str, ...] | None = None
+    chunk_size: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A visible document; `row` is its row id, `content` the digest of its content."""
+
+    row: int
+    id: str
+    title: str | None
+    source: str | None
+    date: str | None
+    metadata: Mapping[str, object]
+    content: str
+    state: DocumentState
+    characters: int
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk to be stored, with how its extraction went (its mentions are stored separately)."""
+
+    row: int
+    document: int
+    chunk: Chunk
+    created_at: float
+    extraction: Extraction
+
+
+def extraction_report(extraction: Extraction) -> ExtractionReport:
+    """How the extraction of one chunk went."""
+    reasons = Counter(str(refused.reason) for refused in extraction.rejections)
+    return ExtractionReport(
+        **{extraction.state: 1},
+        records=extraction.records,
+        rejections=dict(sorted(reasons.items())),
+        repaired=reasons["repaired"],
+        ungrounded=sum([not mention.grounded for mention in extraction.entities]),
+        truncated=extraction.truncated,
+        resumed=extraction.resumed,
+        gleaned=extraction.gleaned,
+        usage=extraction.usage,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkReport:
+    """How the extraction of one stored chunk went; `error` is empty if it was read to its end."""
+
+    row: int
+    chunk_id: str
+    document_id: str
+    tokens: int
+    state: ChunkState
+    error: str
+    report: ExtractionReport
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a retry has something to do."""
+        return self.state == "failed" or bool(self.error)
+
+
+@dataclass(frozen=True, slots=True)
+class EntityMentionRow:
+    """A stored entity mention; `position` orders the mentions by document, chunk and text."""
+
+    id: int
+    entity: int
+    chunk: int
+    position: int
+    mention: EntityMention
+
+
+@dataclass(frozen=True, slots=True)
+class RelationMentionRow:
+    """A stored relation mention.
+
+    `relation` is None where both ends are one entity since a merge of names: such a mention counts
+    for nothing until the merge is undone. `forward` says that it leads from `low` to `high`.
+    """
+
+    id: int
+    relation: int | None
+    chunk: int
+    position: int
+    mention: RelationMention
+    forward: bool
 
 
 @dataclass(slots=True)
 class EntityRow:
-    """One entity; `names`, `types` and `attributes` are votes, counted over its mentions."""
+    """One entity. `names`, `types` and `attributes` are votes, counted over its mentions.
+
+    `summary`, if there is one, was written from the mentions up to row id `summarized_to`, which
+    were `summarized_mentions`.
+    """
 
     id: int
     key: str
@@ -29,10 +142,9 @@ class EntityRow:
     mentions: int = 0
     description: str = ""
     summary: str | None = None
-    covered: int = 0
-    covered_mentions: int = 0
+    summarized_to: int = 0
+    summarized_mentions: int = 0
     created_at: float = 0.0
-    embedding: int | None = None
     name: str = ""
     type: str = ""
 
@@ -42,7 +154,8 @@ class RelationRow:
     """One pair of entities (`low` < `high`, row ids); `weight` is in millionths.
 
     `low_names` and `high_names` count the spellings of its ends in its own mentions. `forward`
-    counts the mentions that lead from low to high, `backward` the others.
+    counts the mentions that lead from low to high, `backward` the others. The summary is as in
+    `EntityRow`.
     """
 
     id: int
@@ -57,163 +170,52 @@ class RelationRow:
     mentions: int = 0
     description: str = ""
     summary: str | None = None
-    covered: int = 0
-    covered_mentions: int = 0
+    summarized_to: int = 0
+    summarized_mentions: int = 0
     created_at: float = 0.0
-    embedding: int | None = None
     reversed: bool = False
 
 
-# ── reading ─────────────────────────────────────────────────────────────────────
+@dataclass(slots=True)
+class NextIds:
+    """The next free row id of each kind; valid while this is the only writer."""
 
-_MERGED = "tally, mentions, description, summary, covered, covered_mentions, created_at, embedding"
-ENTITY_COLUMNS = f"id, key, {_MERGED}, name, type"
-RELATION_COLUMNS = f"id, low, high, {_MERGED}, reversed"
-
-
-def all_ids(connection: sqlite3.Connection, kind: Kind) -> list[int]:
-    """Every row id of a kind, ascending."""
-    return [row[0] for row in connection.execute(f"SELECT id FROM {OWNERS[kind]} ORDER BY id")]
-
-
-def entities_by_key(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, EntityRow]:
-    """The stored entities among `keys`."""
-    rows = connection.execute(
-        f"SELECT {ENTITY_COLUMNS} FROM entities WHERE key IN (SELECT value FROM json_each(?))",
-        (json.dumps(sorted(keys), ensure_ascii=False),),
-    )
-    return {row.key: row for row in map(_entity, rows)}
+    documents: int = 1
+    chunks: int = 1
+    entities: int = 1
+    relations: int = 1
+    entity_mentions: int = 1
+    relation_mentions: int = 1
 
 
-def entities_by_id(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, EntityRow]:
-    """The stored entities among `ids`."""
-    rows = connection.execute(
-        f"SELECT {ENTITY_COLUMNS} FROM entities WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(sorted(ids)),),
-    )
-    return {row.id: row for row in map(_entity, rows)}
+@dataclass(frozen=True, slots=True)
+class Aliases:
+    """The merges of names.
+
+    `links` maps a name key to the one it was merged into, which may be merged itself. `displays`
+    maps keys to the names that were chosen for display.
+    """
+
+    links: Mapping[str, str] = field(default_factory=dict)
+    displays: Mapping[str, str] = field(default_factory=dict)
 
 
-def relations_by_pair(
-    connection: sqlite3.Connection, pairs: Iterable[tuple[int, int]]
-) -> dict[tuple[int, int], RelationRow]:
-    """The stored relations among `pairs` of entity ids, each with the lower id first."""
-    rows = connection.execute(
-        "WITH wanted AS (SELECT json_extract(value, '$[0]') AS low, "
-        "json_extract(value, '$[1]') AS high FROM json_each(?)) "
-        f"SELECT {RELATION_COLUMNS} FROM wanted CROSS JOIN relations USING (low, high)",
-        (json.dumps(sorted(pairs)),),
-    )
-    return {(row.low, row.high): row for row in map(_relation, rows)}
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The numbers of visible documents by state (waiting ones as "pending"), and of the rest."""
+
+    documents: Mapping[str, int] = field(default_factory=dict)
+    chunks: int = 0
+    entities: int = 0
+    relations: int = 0
 
 
-def relations_by_id(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, RelationRow]:
-    """The stored relations among `ids`."""
-    rows = connection.execute(
-        f"SELECT {RELATION_COLUMNS} FROM relations WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(sorted(ids)),),
-    )
-    return {row.id: row for row in map(_relation, rows)}
+@dataclass(frozen=True, slots=True)
+class TraceRow:
+    """One recorded query; `started_at` in seconds since 1970."""
 
-
-def _entity(row: tuple[Any, ...]) -> EntityRow:
-    id, key, tally, *rest = row
-    return EntityRow(id, key, *orjson.loads(tally), *rest)
-
-
-def _relation(row: tuple[Any, ...]) -> RelationRow:
-    id, low, high, tally, *rest, reversed_ = row
-    found = RelationRow(id, low, high, *orjson.loads(tally), *rest)
-    found.reversed = bool(reversed_)
-    return found
-
-
-# ── writing ─────────────────────────────────────────────────────────────────────
-
-
-def put_entities(connection: sqlite3.Connection, rows: Iterable[EntityRow]) -> None:
-    """Insert or replace entities."""
-    put_rows(
-        connection,
-        f"INSERT INTO entities ({ENTITY_COLUMNS})",
-        [
-            (
-                row.id,
-                row.key,
-                packed([row.names, row.types, row.attributes]),
-                row.mentions,
-                row.description,
-                row.summary,
-                row.covered,
-                row.covered_mentions,
-                row.created_at,
-                row.embedding,
-                row.name,
-                row.type,
-            )
-            for row in rows
-        ],
-        then=_replacing(f"{_MERGED}, name, type"),
-    )
-
-
-def put_relations(connection: sqlite3.Connection, rows: Iterable[RelationRow]) -> None:
-    """Insert or replace relations."""
-    put_rows(
-        connection,
-        f"INSERT INTO relations ({RELATION_COLUMNS}, keywords, weight)",
-        [
-            (
-                row.id,
-                row.low,
-                row.high,
-                _relation_tally(row),
-                row.mentions,
-                row.description,
-                row.summary,
-                row.covered,
-                row.covered_mentions,
-                row.created_at,
-                row.embedding,
-                int(row.reversed),
-                packed(sorted(row.keywords)),
-                row.weight / 1e6,
-            )
-            for row in rows
-        ],
-        then=_replacing(f"{_MERGED}, reversed, keywords, weight"),
-    )
-
-
-def _replacing(columns: str) -> str:
-    """The end of an INSERT statement that updates these columns if the id exists already."""
-    return "ON CONFLICT (id) DO UPDATE SET " + ", ".join(
-        f"{column} = excluded.{column}" for column in columns.split(", ")
-    )
-
-
-def drop_rows(connection: sqlite3.Connection, kind: Kind, ids: Collection[int]) -> None:
-    """Delete entities or relations with their earlier summaries; their claims and vectors stay."""
-    delete_rows(connection, OWNERS[kind], "id", ids)
-    connection.execute(
-        "DELETE FROM earlier_summaries WHERE kind = ? AND owner IN (SELECT value FROM json_each(?))",
-        (kind, json.dumps(sorted(ids))),
-    )
-
-
-def _relation_tally(row: RelationRow) -> str:
-    sums = (row.forward, row.backward, row.weight)
-    return packed([row.keywords, row.low_names, row.high_names, *sums])
-
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-
-
-def dump(value: object) -> str:
-    """Compact JSON with non-ASCII text as it is."""
-    return _ENCODER.encode(value)
-
-
-def packed(value: object) -> str:
-    """The same for tallies and lists: faster, but only for clean texts and 64-bit numbers."""
-    return orjson.dumps(value).decode()
+    id: str
+    status: Literal["complete", "failed", "incomplete"]
+    mode: str
+    question: str
+    started_at: float

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl.storage.pending import PendingDocument
-from lightrag_jsonl.types import Document, Record
-from tests.indexing.kit import entity, relation
+from lightrag_jsonl.core.types import Document, Record
+from lightrag_jsonl.storage.rows import PendingDocument
+from tests.kit import entity, relation
 
 NAMES = (
     "Scrooge",
@@ -24,14 +24,14 @@ NAMES = (
     "🙂",
 )
 TEXTS = ("He is old.", "He is dead.", "他死了。", "He is old.", "x")
-KINDS = ("person", "unknown", "creature", "Person")
+TYPES = ("person", "unknown", "creature", "Person")
 PIECES = ("Scrooge met 马利. ", "Bob and Tiny Tim, 42 of them. ", "Nobody. ")
 
 entities = st.builds(
     entity,
     st.sampled_from(NAMES),
     st.sampled_from(TEXTS),
-    st.sampled_from(KINDS),
+    st.sampled_from(TYPES),
     chunk=st.integers(0, 2),
 )
 relations = st.builds(
@@ -48,7 +48,7 @@ libraries = st.lists(record_lists, min_size=1, max_size=5)
 slow = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def waiting(number: int, records: Sequence[Record]) -> PendingDocument:
-    """A document of three chunks that says what the records say."""
+def pending(number: int, records: Sequence[Record]) -> PendingDocument:
+    """A document of three chunks with these records."""
     document = Document("".join(PIECES) + str(number), id=f"d{number}")
-    return PendingDocument(document, tuple(records), PIECES, 1000.0 + number)
+    return PendingDocument(document, 1000.0 + number, tuple(records), PIECES)

@@ -1,109 +1,184 @@
-"""Each text is embedded once, whoever else wants it at the same time."""
+"""Vectors: each text is embedded once, what is paid for is kept, and a broken embedder costs no answer."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import pytest
 
 from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.adapters.offline import HashEmbedder
-from lightrag_jsonl.calls import EmbeddingKind
-from lightrag_jsonl.errors import EmbeddingError
-from lightrag_jsonl.indexing.embedding import Embeddings
-from lightrag_jsonl.protocols import Vectors
-from lightrag_jsonl.storage.database import Database
-from lightrag_jsonl.testing import ScriptedLLM
-from lightrag_jsonl.types import Document
-from tests.indexing.kit import index, problems, read_names
+from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
+from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
+from tests.kit import entity, index, problems, read_names, reading, view
 
 
 class Counting(HashEmbedder):
-    """Takes a moment, counts its texts, and fails as often as it is told to."""
+    """Counts its texts, and fails from some call on until it is well."""
 
-    def __init__(self, failures: int = 0) -> None:
-        super().__init__(dim=8)
+    def __init__(self, fails_from: int = 1_000, *, remote: bool = False, name: str = "", dim: int = 64) -> None:
+        super().__init__(dim=dim)
+        self.remote = remote
         self.texts: Counter[str] = Counter()
-        self._failures = failures
+        self.calls = 0
+        self.fails_from = fails_from
+        self._given_name = name
 
-    async def embed(self, texts: Sequence[str], *, kind: EmbeddingKind) -> Vectors:
-        self.texts.update(texts)
-        await asyncio.sleep(0.001)
-        if self._failures:
-            self._failures -= 1
+    @property
+    def name(self) -> str:
+        return self._given_name or super().name
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        self.calls += 1
+        if self.calls > self.fails_from:
             raise EmbeddingError("it failed")
+        self.texts.update(texts)
         return await super().embed(texts, kind=kind)
 
 
 async def test_the_same_text_in_many_documents_is_embedded_once(tmp_path: Path) -> None:
-    """Also where they are read at the same time; every passage has its vector."""
+    """Where they are committed together; every row has its vector."""
     embedder = Counting()
     async with index(tmp_path, ScriptedLLM(read_names), embedder=embedder) as rag:
         await rag.insert([Document("Ann met Bob.", id=f"d{n}") for n in range(9)])
     assert embedder.texts["Ann met Bob."] == 1 == max(embedder.texts.values())
+    with reading(tmp_path) as reader:
+        rows = [row for row in reader.document_chunks([f"d{n}" for n in range(9)])]
+        assert len(reader.vectors("chunk", rows)) == 9
+        assert len(reader.vectors("relation", list(reader.relation_rows()))) == 1
+
+
+async def test_only_what_changed_is_embedded_again(tmp_path: Path) -> None:
+    """Not the chunks that an edit leaves alone, nor entities that are described as before."""
+    parts = [f"Person{n} walked along the river and saw a boat. " * 4 for n in range(4)]
+    edited = [*parts[:3], parts[3].replace("boat", "bird", 1)]
+    embedder = Counting()
+    options = IndexOptions(chunk_tokens=60, chunk_overlap=0, max_gleanings=0)
+    async with index(tmp_path, ScriptedLLM(read_names), embedder=embedder, options=options) as rag:
+        await rag.insert(Document("\n\n".join(parts), id="x"))
+        embedder.texts.clear()
+        await rag.insert(Document("\n\n".join(edited), id="x"))
+    assert len(embedder.texts) == 1 and "bird" in next(iter(embedder.texts))
+
+
+async def test_without_relation_vectors_none_are_made(tmp_path: Path) -> None:
+    """`IndexOptions.relation_vectors` spares them."""
+    embedder, options = Counting(), IndexOptions(relation_vectors=False)
+    async with index(tmp_path, ScriptedLLM(read_names), embedder=embedder, options=options) as rag:
+        await rag.insert("Ann met Bob.")
+        assert not [text for text in embedder.texts if " — " in text]
+        await rag.retrieve("Ann", mode="hybrid")
+
+
+async def test_batches_of_a_remote_embedder_are_not_paid_for_twice(tmp_path: Path) -> None:
+    """What came before the insert broke is kept until the next one uses it."""
+    embedder = Counting(fails_from=2, remote=True)
+    options = IndexOptions(embed_batch_size=2)
+    records = [entity(f"Name{n}") for n in range(9)]
+    async with index(tmp_path, embedder=embedder, options=options) as rag:
+        with pytest.raises(EmbeddingError, match="it failed"):
+            await rag.insert_records(Document("Names.", id="x"), records)
+        assert sum(embedder.texts.values()) == 4
+        embedder.fails_from = 1_000
+        assert (await rag.resume()).documents == ("x",)
+        assert max(embedder.texts.values()) == 1 and len(embedder.texts) == 10
+        assert await rag.admin.clear_cache() == 0
     assert problems(tmp_path) == []
-
-
-@pytest.mark.parametrize("way", ["alike", "failing", "cancelled"])
-async def test_who_waits_for_a_vector_gets_it(tmp_path: Path, way: str) -> None:
-    """In the order of his own texts; where nothing came of it for the other, it is made for him."""
-    embedder = Counting(failures=int(way == "failing"))
-    with contextlib.closing(Database(tmp_path)) as database:
-        embeddings = Embeddings(embedder, database, batch_size=2)
-        first = asyncio.create_task(embeddings.missing(await embeddings.keyed("ab")))
-        await asyncio.sleep(0)
-        keyed = await embeddings.keyed("cbad")
-        second = asyncio.create_task(embeddings.missing(keyed))
-        await asyncio.sleep(0)
-        if way == "cancelled":
-            first.cancel()
-        done, made = await asyncio.gather(first, second, return_exceptions=True)
-    assert isinstance(made, dict) and list(made) == [key for key, _ in keyed]
-    assert isinstance(done, dict) == (way == "alike")
-    twice = 1 + (way != "alike")
-    assert embedder.texts == {"a": twice, "b": twice, "c": 1, "d": 1}
 
 
 async def test_an_embedder_that_fails_costs_no_answers(tmp_path: Path) -> None:
-    """The calls in flight come to their end and are kept, none is begun; then its error is raised."""
-    embedder, llm = Counting(failures=1), ScriptedLLM(read_names, seconds=0.02)
-    documents = [Document(f"Ann met Person{n}.", id=f"d{n}") for n in range(9)]
-    options = IndexOptions(max_concurrent_calls=3)
-    async with index(tmp_path, llm, embedder=embedder, options=options) as rag:
+    """The error is raised with what was paid; the documents wait, and no answer is paid for again."""
+    embedder, llm = Counting(fails_from=0), ScriptedLLM(read_names, seconds=0.001)
+    documents = [Document(f"Ann met Person{n}.", id=f"d{n}") for n in range(40)]
+    async with index(tmp_path, llm, embedder=embedder) as rag:
         with pytest.raises(EmbeddingError, match="it failed") as caught:
-            await rag.insert([*documents, Document("Ann met nobody.", id="d0")])
-        assert caught.value.usage.calls == len(llm.requests) == 3
-        assert caught.value.usage.output_tokens > 0
+            await rag.insert(documents)
+        paid = len(llm.requests)
+        assert caught.value.usage.calls == paid and caught.value.usage.output_tokens > 0
+        embedder.fails_from = 1_000
         report = await rag.insert(documents)
-    assert len(report.documents) == 9 == len(llm.requests) and report.usage.calls == 6
+    assert len(report.documents) == 40 == len(llm.requests) and report.usage.calls == 40 - paid
     assert problems(tmp_path) == []
 
 
-async def test_an_embedder_that_fails_at_a_commit_costs_no_answers_either(tmp_path: Path) -> None:
-    """What was read waits for the next insert, also a document whose first version was read."""
+class Broken(HashEmbedder):
+    """An embedder that answers with something else than it promised."""
 
-    class Narrow(Counting):
-        """Fails at what is no passage."""
+    def __init__(self, answer: str) -> None:
+        super().__init__(dim=64)
+        self.answer = answer
 
-        well = False
+    async def embed(self, texts, *, kind):  # type: ignore[no-untyped-def]
+        rows = await super().embed(texts, kind=kind)
+        if self.answer == "error":
+            raise ConnectionResetError("the server is gone")
+        ragged = [[1.0, 2.0], [1.0]]
+        broken = {"shape": rows[:, :7], "count": rows[1:], "nan": rows * float("nan"), "": rows}
+        return broken.get(self.answer, ragged)
 
-        async def embed(self, texts: Sequence[str], *, kind: EmbeddingKind) -> Vectors:
-            if not self.well and any("met" not in text for text in texts):
-                raise EmbeddingError("it failed")
-            return await super().embed(texts, kind=kind)
 
-    embedder, llm = Narrow(), ScriptedLLM(read_names, seconds=0.02)
-    options = IndexOptions(max_concurrent_calls=2)
-    texts = [f"Ann met Person{n}." for n in range(9)]
-    async with index(tmp_path, llm, embedder=embedder, options=options) as rag:
-        with pytest.raises(EmbeddingError, match="it failed") as caught:
-            await rag.insert([Document(text, id=f"d{n // 2}") for n, text in enumerate(texts)])
-        assert caught.value.usage.calls == len(llm.requests) > 0
-        embedder.well = True
+@pytest.mark.parametrize("answer", ["shape", "count", "nan", "ragged", "error"])
+async def test_an_embedder_that_breaks_its_promise_is_named(tmp_path: Path, answer: str) -> None:
+    """Nothing of it is stored; once it is well the same insert succeeds."""
+    embedder, llm = Broken(answer), ScriptedLLM(read_names)
+    async with index(tmp_path, llm, embedder=embedder) as rag:
+        with pytest.raises(EmbeddingError, match="embedder"):
+            await rag.insert(Document("Ann met Bob.", id="x"))
+        assert [d.state for d in await rag.documents()] == ["pending"]
+        embedder.answer = ""
+        assert (await rag.resume()).documents == ("x",)
+        assert len(llm.requests) <= 2
+    assert problems(tmp_path) == []
+
+
+async def test_an_index_moves_to_another_embedder(tmp_path: Path) -> None:
+    """As if it had been built with it; an interrupted move goes on where it stopped."""
+    texts = [Document(f"Ann met Bob{n} in Bern.", id=f"d{n}") for n in range(5)]
+    options = IndexOptions(embed_batch_size=2)
+    other = Counting(fails_from=3, name="other")
+    async with index(tmp_path / "moved", ScriptedLLM(read_names), options=options) as rag:
         await rag.insert(texts)
-    assert len(llm.requests) == 9 and problems(tmp_path) == []
-    assert max(embedder.texts.values()) == 1
+        with pytest.raises(EmbeddingError):
+            await rag.admin.reembed(other)
+        assert (await rag.retrieve("Bern", mode="naive")).chunks
+        other.fails_from = 1_000
+        count = await rag.admin.reembed(other)
+        assert count == len(other.texts) and max(other.texts.values()) == 1
+        with pytest.raises(ConfigError, match="another name"):
+            await rag.admin.reembed(Counting(name="other", dim=32))
+        assert (await rag.retrieve("Bern", mode="naive")).chunks
+    fresh = Counting(name="other")
+    async with index(tmp_path / "fresh", ScriptedLLM(read_names), embedder=fresh) as rag:
+        await rag.insert(texts)
+    assert view(tmp_path / "moved") == view(tmp_path / "fresh")
+    assert problems(tmp_path / "moved") == []
+
+
+async def test_vectors_are_those_of_the_texts(tmp_path: Path) -> None:
+    """In whatever batches they were made."""
+    options = IndexOptions(embed_batch_size=3)
+    embedder = HashEmbedder(dim=64)
+    async with index(tmp_path, embedder=embedder, options=options) as rag:
+        await rag.insert_records("Ann.", [entity(f"Name{n}", f"Fact {n}.") for n in range(10)])
+    with reading(tmp_path) as reader:
+        rows = reader.entity_rows()
+        wanted = await embedder.embed(
+            [f"{row.name}\n{row.description}" for row in rows.values()], kind="passage"
+        )
+        stored = np.array([*reader.vectors("entity", rows).values()])
+    assert np.allclose(stored, wanted, atol=1e-3)
+
+
+async def test_two_inserts_at_once_queue(tmp_path: Path) -> None:
+    """In one instance, one after the other."""
+    async with index(tmp_path, ScriptedLLM(read_names, seconds=0.001)) as rag:
+        inserts = (rag.insert([Document(f"Ann met {n}.", id=f"d{n}")]) for n in range(5))
+        reports = await asyncio.gather(*inserts)
+        assert [report.documents for report in reports] == [(f"d{n}",) for n in range(5)]
+    assert problems(tmp_path) == []

@@ -11,18 +11,22 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.errors import LLMError
-from lightrag_jsonl.testing import Request, Script, ScriptedLLM
-from lightrag_jsonl.types import (
+from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl.core.types import (
+    Chunk,
     Completion,
     Document,
     DocumentStatus,
+    EntityMention,
+    Extraction,
     InsertReport,
     Message,
     Record,
-    Usage,
+    RelationMention,
 )
-from tests.indexing.kit import entity, index, jsonl, prompts, relation, stored, text_of
+from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.testing import Request, Script, ScriptedLLM
+from tests.kit import entity, index, jsonl, problems, prompts, reading, relation, text_of
 
 TEXT = "Ann met Bob in Bern. Cid was there too."
 DONE = {"type": "done", "entities": 2, "relationships": 1}
@@ -58,7 +62,8 @@ def turns(llm: ScriptedLLM) -> list[str]:
 
 
 def names(folder: Path) -> set[str]:
-    return {row[0] for row in stored(folder, "SELECT name FROM entities")}
+    with reading(folder) as reader:
+        return {row.name for row in reader.entity_rows().values()}
 
 
 # ── gleaning ────────────────────────────────────────────────────────────────────
@@ -76,7 +81,7 @@ def test_gleaning_makes_as_many_rounds_as_it_may(tmp_path: Path, rounds: int) ->
 
 
 def test_gleaning_ends_with_a_round_that_brings_nothing_new(tmp_path: Path) -> None:
-    """What was said before is nothing new, however it is spelled."""
+    """What was read before is nothing new, however it is spelled."""
     answers = [jsonl(entity("Ann"), relation("Ann", "Bob")), jsonl(entity("ANN", "Again.")), FIRST]
     llm, report, _ = extract(tmp_path, answers, options(max_gleanings=3))
     assert turns(llm) == ["extract", "glean"] and report.extraction.gleaned == (0,)
@@ -120,10 +125,10 @@ def test_the_prefix_of_all_requests_is_the_same_byte_for_byte(tmp_path: Path) ->
 
     def answer(request: Request) -> str | Completion:
         name = text_of(request).split()[0]
-        said = len(request.messages)
-        if said == 2:
+        turns_before = len(request.messages)
+        if turns_before == 2:
             return Completion(jsonl(entity(name)) + '\n{"type": "ent', "length")
-        return jsonl(entity(f"{name}Turn{said}"))
+        return jsonl(entity(f"{name}Turn{turns_before}"))
 
     given = options(max_gleanings=2, chunk_tokens=45, chunk_overlap=0)
     llm, report, _ = extract(tmp_path, answer, given, text)
@@ -203,8 +208,9 @@ def test_garbage_twice_makes_a_failed_chunk_with_its_text_kept(tmp_path: Path) -
     _, report, status = extract(tmp_path, [GARBAGE, GARBAGE], options())
     assert (status.state, len(status.failures)) == ("failed", 1)
     assert "could be read" in report.failures[0].reason
-    assert stored(tmp_path, "SELECT text, reason FROM rejections") == [(GARBAGE, "not_json")]
-    assert stored(tmp_path, "SELECT count(*) FROM completions") == [(0,)]
+    with reading(tmp_path) as reader:
+        assert [(r.text, r.reason) for _, _, r in reader.rejections()] == [(GARBAGE, "not_json")]
+        assert reader.completion_stats() == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +226,7 @@ def test_an_error_of_the_model_makes_a_failed_chunk(tmp_path: Path, error: LLMEr
 
 async def test_answers_that_get_lost_are_counted_and_end_the_insert(tmp_path: Path) -> None:
     """Each chunk is asked about once, and sixteen in a row are enough; the others wait."""
-    lost = LLMError("no answer in time", transient=True, unheard=True)
+    lost = LLMError("no answer in time", cost=Usage(calls=1))
     llm = ScriptedLLM(lambda request: lost)
     one_by_one = IndexOptions(max_concurrent_calls=1)
     async with index(tmp_path, llm, options=one_by_one) as rag:
@@ -237,7 +243,6 @@ def test_an_error_while_gleaning_keeps_what_was_read(tmp_path: Path) -> None:
     assert names(tmp_path) == {"Ann"} and status.state == "partial"
     assert report.extraction.partial == 1 and report.failures == status.failures
     assert [failure.reason for failure in status.failures] == ["gone"]
-    assert "gone" in stored(tmp_path, "SELECT report FROM chunks")[0][0]
 
 
 # ── other prompts ───────────────────────────────────────────────────────────────
@@ -318,3 +323,63 @@ async def test_definitions_feed_the_graph(tmp_path: Path) -> None:
         assert [r.detail for _, _, r in await rag.rejections()] == [
             "relationship: 'object-entity' is missing"
         ]
+
+
+# ── extractors that users bring ─────────────────────────────────────────────────
+
+ANN = EntityMention("Ann", "person", "A woman.")
+
+
+class Reader:
+    """Finds Ann everywhere, but in the text that is bad it gives or raises something else."""
+
+    name = "reader"
+
+    def __init__(self, otherwise: object) -> None:
+        self._otherwise = otherwise
+
+    async def extract(self, chunk: Chunk) -> Extraction:
+        if "bad" not in chunk.text:
+            return Extraction((ANN,))
+        if isinstance(self._otherwise, Exception):
+            raise self._otherwise
+        return self._otherwise  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [
+        ValueError("boom"),
+        LLMError("ill"),
+        None,
+        Extraction((ANN,), (RelationMention("Ann", "Bob", (), ""),)),
+        Extraction((EntityMention("", "person", ""),)),
+        Extraction((EntityMention("Ann", None, ""),)),  # type: ignore[arg-type]
+        Extraction((ANN,), state="fine"),  # type: ignore[arg-type]
+        Extraction((ANN,), usage=None),  # type: ignore[arg-type]
+        Extraction(
+            (ANN, EntityMention("Bob", "", "")),
+            (RelationMention("Ann", "Bob", (), "", float("nan")),),
+        ),
+    ],
+)
+async def test_one_bad_chunk_is_a_failure_of_its_own(tmp_path: Path, otherwise: object) -> None:
+    """The others are there, nothing is passed over in silence, and a retry asks again."""
+    async with index(tmp_path, extractor=Reader(otherwise)) as rag:
+        report = await rag.insert([Document(text, id=text) for text in ("good", "bad", "fine")])
+        assert report.documents == ("bad", "fine", "good") and report.stopped == ""
+        assert [failure.document_id for failure in report.failures] == ["bad"]
+        assert report.failures[0].reason
+    async with index(tmp_path, extractor=Reader(Extraction((ANN,)))) as rag:
+        assert (await rag.retry()).failures == ()
+        assert {document.state for document in await rag.documents()} == {"done"}
+    assert problems(tmp_path) == []
+
+
+async def test_texts_are_kept_as_they_can_be(tmp_path: Path) -> None:
+    """Half an emoji is replaced, as in what a model writes; what was spent is reported."""
+    found = Extraction((EntityMention("Ann", "person", "half \ud83d"),), usage=Usage(calls=1))
+    async with index(tmp_path, extractor=Reader(found)) as rag:
+        report = await rag.insert(Document("bad", id="bad"))
+        assert report.failures == () and report.usage.calls == 1
+        assert rag.graph.nodes["Ann"]["description"] == "half \ufffd"

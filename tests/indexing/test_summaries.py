@@ -1,4 +1,4 @@
-"""One description for each entity and relation: when a model is asked for it, from what, and how often."""
+"""One description for each entity and relation: when a model is asked for it, from what, how often."""
 
 from __future__ import annotations
 
@@ -12,38 +12,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl import AsyncLightRAG, IndexOptions
-from lightrag_jsonl.errors import LLMError
+from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl.core.text import digest
+from lightrag_jsonl.core.types import Completion, Document
+from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.summaries import groups
-from lightrag_jsonl.storage import claims
 from lightrag_jsonl.testing import Request, ScriptedLLM
-from lightrag_jsonl.text import digest
-from lightrag_jsonl.types import Completion, Document
-from tests.indexing.kit import (
-    damage,
-    entity,
-    index,
-    jsonl,
-    problems,
-    read_names,
-    relation,
-    stored,
-    text_of,
-)
+from tests.kit import entity, index, jsonl, problems, read_names, reading, relation, text_of
 
 
 def fact(number: int) -> str:
     return f"In year {number} the hub was painted in the {number}th colour."
 
 
-async def tell(
+async def insert_facts(
     folder: Path, llm: ScriptedLLM | None, numbers: Sequence[int], **options: int
 ) -> None:
     """A document for each number, in turn, each with one fact about Hub."""
     async with index(folder, llm, options=IndexOptions(**options)) as rag:  # type: ignore[arg-type]
-        for number in numbers:
-            await rag.insert_records(
-                Document(fact(number), id=f"d{number}"), [entity("Hub", fact(number))]
-            )
+        for n in numbers:
+            await rag.insert_records(Document(fact(n), id=f"d{n}"), [entity("Hub", fact(n))])
 
 
 def notes(request: Request) -> list[str]:
@@ -51,33 +39,35 @@ def notes(request: Request) -> list[str]:
 
 
 def hub(folder: Path, name: str = "Hub") -> tuple[str, str | None]:
-    ((description, summary),) = stored(
-        folder, f"SELECT description, summary FROM entities WHERE name = '{name}'"
-    )
-    return description, summary
+    """The description and the summary of an entity."""
+    with reading(folder) as reader:
+        (row,) = (row for row in reader.entity_rows().values() if row.name == name)
+        return row.description, row.summary
 
 
-def test_few_and_short_descriptions_are_joined_as_they_are(tmp_path: Path) -> None:
+async def test_few_and_short_descriptions_are_joined_as_they_are(tmp_path: Path) -> None:
     """One is itself; up to seven stand below each other; no model is asked."""
     llm = ScriptedLLM(read_names)
-    asyncio.run(tell(tmp_path, llm, range(7)))
+    await insert_facts(tmp_path, llm, range(7))
     description, summary = hub(tmp_path)
     assert sorted(description.split("\n")) == [fact(n) for n in range(7)]
     assert summary is None and llm.requests == []
 
 
-def test_many_mentions_cost_an_eighth_as_many_calls_at_most(tmp_path: Path) -> None:
-    """A summary is renewed when the fragments since the last one are eight, or a quarter of all."""
+async def test_many_mentions_cost_an_eighth_as_many_calls_at_most(tmp_path: Path) -> None:
+    """A summary is renewed when the mentions since the last one are eight, or a quarter of all."""
     llm = ScriptedLLM(read_names)
-    asyncio.run(tell(tmp_path, llm, range(120)))
-    assert 4 <= len(llm.requests) <= 120 / 8
+    await insert_facts(tmp_path, llm, range(60))
+    assert 3 <= len(llm.requests) <= 60 / 8
     assert problems(tmp_path) == []
 
 
-def test_a_summary_is_written_from_all_fragments_and_never_from_a_summary(tmp_path: Path) -> None:
-    """Each call has every distinct fragment so far; those that came since stand beside the summary."""
+async def test_a_summary_is_written_from_all_descriptions_and_never_from_a_summary(
+    tmp_path: Path,
+) -> None:
+    """Each call has every description so far; those that came since stand beside the summary."""
     llm = ScriptedLLM(read_names)
-    asyncio.run(tell(tmp_path, llm, range(18)))
+    await insert_facts(tmp_path, llm, range(18))
     assert [len(notes(request)) for request in llm.requests] == [8, 16]
     assert all("summary" not in request.question for request in llm.requests)
     assert "in English" in llm.requests[0].messages[0].content
@@ -91,90 +81,69 @@ async def test_the_same_words_many_times_need_no_summary(tmp_path: Path) -> None
     """It is distinct descriptions that count."""
     llm = ScriptedLLM(read_names)
     async with index(tmp_path, llm) as rag:
-        for number in range(20):
-            await rag.insert_records(
-                Document(str(number), id=f"d{number}"), [entity("Hub", "The same.")]
-            )
+        for n in range(20):
+            await rag.insert_records(Document(str(n), id=f"d{n}"), [entity("Hub", "The same.")])
     assert hub(tmp_path) == ("The same.", None) and llm.requests == []
 
 
-def test_two_long_descriptions_need_a_summary(tmp_path: Path) -> None:
+async def test_two_long_descriptions_need_a_summary(tmp_path: Path) -> None:
     """Few are joined only while they are short together."""
     llm = ScriptedLLM(read_names)
-    asyncio.run(tell(tmp_path, llm, range(3), summarize_tokens=40))
+    await insert_facts(tmp_path, llm, range(3), summarize_tokens=40)
     assert hub(tmp_path)[1] is not None and llm.requests
 
 
 async def test_relations_are_summarized_too(tmp_path: Path) -> None:
-    """By their ends' names."""
+    """By their ends' names, which stand alike whichever end came first."""
     llm = ScriptedLLM(read_names)
-    async with index(tmp_path, llm) as rag:
-        for n in range(9):
-            said = [entity("Ann", "A."), entity("Bob", "B."), relation("Ann", "Bob", fact(n))]
-            await rag.insert_records(Document(str(n), id=f"d{n}"), said)
-    assert stored(tmp_path, "SELECT summary FROM relations") == [("A summary of 8 notes.",)]
-    assert [request.question.split("\n")[0] for request in llm.requests] == ["Subject: Ann — Bob"]
+    for first in ("Abe", "Zed"):
+        async with index(tmp_path / first, llm) as rag:
+            await rag.insert_records(Document(first, id="a"), [entity(first)])
+            for n in range(9):
+                records = [entity("Abe"), entity("Zed"), relation("Zed", "Abe", fact(n))]
+                await rag.insert_records(Document(fact(n), id=f"d{n}"), records)
+        with reading(tmp_path / first) as reader:
+            assert [r.summary for r in reader.relation_rows().values()] == ["A summary of 8 notes."]
+    titles = {request.question.split("\n")[0] for request in llm.requests}
+    assert titles == {"Subject: Abe — Zed"}
 
 
-def test_the_same_history_gives_the_same_requests(tmp_path: Path) -> None:
+async def test_the_same_history_gives_the_same_requests(tmp_path: Path) -> None:
     """Nothing of a request depends on chance, time or row ids."""
     one, other = ScriptedLLM(read_names), ScriptedLLM(read_names)
-    asyncio.run(tell(tmp_path / "a", one, range(40)))
-    asyncio.run(tell(tmp_path / "b", other, range(40)))
+    await insert_facts(tmp_path / "a", one, range(20))
+    await insert_facts(tmp_path / "b", other, range(20))
     assert one.requests == other.requests and hub(tmp_path / "a") == hub(tmp_path / "b")
 
 
-async def test_a_summary_covers_its_own_fragments_only(tmp_path: Path) -> None:
-    """After others' claims are deleted and their row ids used again, new fragments still stand beside it."""
-
-    def hub_of(rag: object) -> str:
-        rows = stored(tmp_path, "SELECT description FROM entities WHERE name = 'Hub'")
-        return str(rows[0][0])
-
+async def test_a_summary_covers_its_own_mentions_only(tmp_path: Path) -> None:
+    """After mentions of others are deleted and their row ids used again, new ones stand beside it."""
     async with index(tmp_path, ScriptedLLM(read_names)) as rag:
         facts = [entity("Hub", fact(n)) for n in range(8)]
-        others = [entity(f"Other{n}", "x") for n in range(9)]
+        others = [{**entity(f"Other{n}", "x"), "chunk": 1} for n in range(9)]
         await rag.insert_records(Document("a", id="a"), facts[:7])
-        chunks = ["first", "second"]
-        mixed = [facts[7], *({**other, "chunk": 1} for other in others)]
-        await rag.insert_records(Document("first second", id="b"), mixed, chunks)
-        assert hub_of(rag) == "A summary of 8 notes."
+        document = Document("first second", id="b")
+        await rag.insert_records(document, [facts[7], *others], ["first", "second"])
+        assert hub(tmp_path)[0] == "A summary of 8 notes."
         await rag.insert_records(Document("c", id="c"), [entity("Last", "x")])
         await rag.delete("c")
         await rag.insert_records(Document("d", id="d"), [entity("Hub", fact(8))])
-        assert hub_of(rag) == "A summary of 8 notes.\n" + fact(8)
-
-
-async def test_a_deletion_frees_row_ids_that_no_summary_covers(tmp_path: Path) -> None:
-    """The highest claims of a commit may belong to others and go before the hub is told more."""
-    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-        waiting = [(Document("a", id="a"), [entity("Hub", fact(n)) for n in range(8)])]
-        waiting += [(Document("b", id="b"), [entity(f"Other{n}", "x") for n in range(20)])]
-        from lightrag_jsonl.storage.pending import PendingDocument
-
-        await rag._engine.indexing.insert(
-            PendingDocument(document, tuple(records), None, 1.0) for document, records in waiting
-        )
-        await rag.delete("b")
-        await rag.insert_records(Document("c", id="c"), [entity("Hub", fact(8))])
-    description, summary = hub(tmp_path)
-    assert summary and description == summary + "\n" + fact(8)
+        assert hub(tmp_path)[0] == "A summary of 8 notes.\n" + fact(8)
 
 
 @pytest.mark.parametrize("gone", [0, 7])
-async def test_no_summary_outlives_a_claim_that_it_covers(tmp_path: Path, gone: int) -> None:
-    """The first as well as the last: nothing that a deleted text said stands in one."""
+async def test_no_summary_outlives_a_mention_that_it_covers(tmp_path: Path, gone: int) -> None:
+    """The first as well as the last: no deleted text stands in one."""
 
-    def summaries() -> set[object]:
-        entities = "SELECT summary FROM entities WHERE name = 'Hub'"
-        return {
-            row[0] for row in stored(tmp_path, f"{entities} UNION SELECT summary FROM relations")
-        }
+    def summaries() -> set[str | None]:
+        with reading(tmp_path) as reader:
+            relations = {row.summary for row in reader.relation_rows().values()}
+        return relations | {hub(tmp_path)[1]}
 
     async with index(tmp_path, ScriptedLLM(read_names)) as rag:
         for n in range(8):
-            said = [entity("Hub", fact(n)), entity("Far", "x"), relation("Hub", "Far", fact(n))]
-            await rag.insert_records(Document(fact(n), id=f"d{n}"), said)
+            records = [entity("Hub", fact(n)), entity("Far", "x"), relation("Hub", "Far", fact(n))]
+            await rag.insert_records(Document(fact(n), id=f"d{n}"), records)
         assert summaries() == {"A summary of 8 notes."}
         await rag.delete(f"d{gone}")
         assert summaries() == {None}
@@ -182,34 +151,8 @@ async def test_no_summary_outlives_a_claim_that_it_covers(tmp_path: Path, gone: 
     assert set(hub(tmp_path)[0].split("\n")) == left
 
 
-async def test_a_summary_beside_a_deletion_covers_what_is_left_only(tmp_path: Path) -> None:
-    """A text that says no more of the hub takes its claims along; their row ids are another's next."""
-    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-        for id, facts in (("a", range(8)), ("b", range(8, 16))):
-            said = [entity("Hub", fact(n)) for n in facts]
-            await rag.insert_records(Document(id, id=id), said)
-        await rag.insert_records(Document("b, otherwise", id="b"), [])
-        assert hub(tmp_path) == ("A summary of 8 notes.",) * 2
-        for n in (16, 17):
-            await rag.insert_records(Document(fact(n), id=f"c{n}"), [entity("Hub", fact(n))])
-    assert set(hub(tmp_path)[0].split("\n")) == {"A summary of 8 notes.", fact(16), fact(17)}
-
-
-async def test_many_entities_told_of_again_keep_what_was_said_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However few of them are read at once."""
-    monkeypatch.setattr(claims, "OWNERS_AT_ONCE", 2)
-    names = [f"Name{n}" for n in range(5)]
-    for number in range(2):
-        async with index(tmp_path) as rag:
-            said = [entity(name, fact(number)) for name in names]
-            await rag.insert_records(Document(fact(number), id=f"d{number}"), said)
-    assert {hub(tmp_path, name)[0] for name in names} == {fact(0) + "\n" + fact(1)}
-
-
 @pytest.mark.parametrize("answer", ["", "  \n", LLMError("ill")])
-async def test_where_no_summary_can_be_had_the_fragments_stand_in(
+async def test_where_no_summary_can_be_had_the_descriptions_stand_in(
     tmp_path: Path, answer: str | Exception
 ) -> None:
     """Nothing is lost, nothing bad is cached, and the next insert tries again."""
@@ -230,7 +173,7 @@ async def test_where_no_summary_can_be_had_the_fragments_stand_in(
 async def test_a_budget_that_ends_awaits_the_summaries_that_are_being_written(
     tmp_path: Path,
 ) -> None:
-    """They are paid for: counted with their tokens, and not asked for again."""
+    """They are paid for: counted with their tokens, and not asked for again; `summarize` goes on."""
 
     class Uneven(ScriptedLLM):
         """The third call takes longer than the others."""
@@ -248,72 +191,55 @@ async def test_a_budget_that_ends_awaits_the_summaries_that_are_being_written(
         report = await rag.insert_records(Document("many", id="d"), records)
         assert "4 of 4 calls" in report.stopped and len(llm.requests) == 4
         assert (report.usage.calls, report.usage.output_tokens) == (4, 4 * 2)
+        assert report.documents == ("d",) and hub(tmp_path, "Hub0")[0].startswith("In year")
     async with index(tmp_path, llm) as rag:
-        assert (await rag.summarize()).calls == 2
-    assert len(llm.requests) == 6
+        assert (await rag.admin.summarize()).calls == 2
+    assert len(llm.requests) == 6 and hub(tmp_path, "Hub0") == ("A summary.",) * 2
 
 
-async def test_a_summary_that_nobody_hears_is_asked_for_once_an_insert(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """However many commits the insert has; fragments stand in, and the next insert tries again."""
+async def test_a_summary_that_fails_is_asked_for_once_an_insert(tmp_path: Path) -> None:
+    """However many commits the insert has; the next insert tries again."""
 
     def model(request: Request) -> str | Exception:
         if request.question.startswith("Subject: Ann"):
-            return LLMError("no answer in time", transient=True, unheard=True)
+            return LLMError("no answer in time", cost=Usage(calls=1))
         return jsonl(entity("Ann", text_of(request)))
 
     def lost() -> int:
         return sum(request.question.startswith("Subject: Ann\n") for request in llm.requests)
 
-    monkeypatch.setattr("lightrag_jsonl.indexing.grouping.LINGER_SECONDS", 0.0)
-    llm = ScriptedLLM(model, seconds=0.01)
-    options = IndexOptions(summarize_fragments=2, max_concurrent_calls=1)
+    llm = ScriptedLLM(model)
+    options = IndexOptions(max_gleanings=0)
     async with index(tmp_path, llm, options=options) as rag:
-        report = await rag.insert([f"On day {n} Ann met Bob{n}." for n in range(6)])
+        report = await rag.insert([f"On day {n} Ann met Bob{n}." for n in range(50)])
         assert lost() == 1 and report.usage.calls == len(llm.requests)
-        await rag.insert("On day 7 Ann met Cid.")
+        await rag.insert("On day 51 Ann met Cid.")
         assert lost() == 2 and hub(tmp_path, "Ann")[1] is None
 
 
-async def test_a_spent_budget_leaves_fragments(tmp_path: Path) -> None:
-    """Documents become visible all the same."""
-    async with index(tmp_path, ScriptedLLM(read_names), options=IndexOptions(max_calls=0)) as rag:
-        for n in range(8):
-            report = await rag.insert_records(
-                Document(str(n), id=f"d{n}"), [entity("Hub", fact(n))]
-            )
-        assert report.documents == ("d7",) and "stopped" in report.stopped
-    assert len(hub(tmp_path)[0].split("\n")) == 8
-
-
-def test_without_a_model_fragments_are_shown_in_the_order_of_places(tmp_path: Path) -> None:
+async def test_without_a_model_descriptions_are_shown_in_order(tmp_path: Path) -> None:
     """At most eight, within the limit of tokens."""
-    asyncio.run(tell(tmp_path, None, range(30)))
+    await insert_facts(tmp_path, None, range(30))
     description, summary = hub(tmp_path)
     assert summary is None and len(description.split("\n")) == 8
 
 
-def test_documents_whose_places_are_the_same_have_an_order_still(tmp_path: Path) -> None:
-    """A place holds 28 bits of a document's digest: among 20,000 documents two are likely alike."""
-    places: dict[str, str] = {}
+async def test_documents_whose_positions_are_the_same_have_an_order_still(tmp_path: Path) -> None:
+    """A position holds 28 bits of a document's digest: among 20,000 documents two are likely alike."""
+    positions: dict[str, str] = {}
     for id in map(str, range(200_000)):
-        twin = places.setdefault(digest(id)[:7], id)
+        twin = positions.setdefault(digest(id)[:7], id)
         if twin != id:
             break
-
-    async def insert(folder: Path, *ids: str) -> None:
-        async with index(folder, None) as rag:
+    for folder, ids in (("one", (twin, id)), ("other", (id, twin))):
+        async with index(tmp_path / folder) as rag:
             for one in ids:
-                text = f"Hub is told of by {one}."
+                text = f"Hub is described by {one}."
                 await rag.insert_records(Document(text, id=one), [entity("Hub", text)])
-
-    asyncio.run(insert(tmp_path / "one", twin, id))
-    asyncio.run(insert(tmp_path / "other", id, twin))
     assert twin != id and hub(tmp_path / "one") == hub(tmp_path / "other")
 
 
-# ── many fragments: groups ──────────────────────────────────────────────────────
+# ── many descriptions: groups ───────────────────────────────────────────────────
 
 texts = st.lists(st.text("abcdef ", min_size=1, max_size=12), min_size=1, max_size=60, unique=True)
 
@@ -326,15 +252,15 @@ def test_groups_keep_every_text_in_order_within_the_limit(found: list[str], limi
     assert all(len(group) == 1 or sum(map(len, group)) <= limit for group in cut)
 
 
-def test_fragments_too_long_for_any_group_stand_as_they_are(tmp_path: Path) -> None:
+async def test_descriptions_too_long_for_any_group_stand_as_they_are(tmp_path: Path) -> None:
     """Each is a group of its own: nobody is asked, over and over, to make them fewer."""
     llm = ScriptedLLM(read_names)
-    asyncio.run(tell(tmp_path, llm, range(9), summarize_group_tokens=3))
+    await insert_facts(tmp_path, llm, range(9), summarize_group_tokens=3)
     description, _ = hub(tmp_path)
     assert sorted(description.split("\n")) == [fact(n) for n in range(9)] and llm.requests == []
 
 
-def test_a_new_fragment_changes_one_group_and_the_path_above(tmp_path: Path) -> None:
+def test_a_new_description_changes_one_group_and_the_path_above() -> None:
     """Groups are cut where the content says so: the others are answered from the cache."""
     many = [fact(n) for n in range(3_000)]
 
@@ -343,135 +269,83 @@ def test_a_new_fragment_changes_one_group_and_the_path_above(tmp_path: Path) -> 
 
     before = cut(many)
     assert 3_000 / 400 < len(before) < 3_000 / 150  # where they are cut for no other reason
-    for place in (0, 5, 300, 599, 2_999):
-        after = cut([*many[:place], "A new fact.", *many[place:]])
+    for at in (0, 5, 300, 599, 2_999):
+        after = cut([*many[:at], "A new fact.", *many[at:]])
         changed = [group for group in after if group not in before]
         assert 1 <= len(changed) <= 2
 
 
-async def test_a_hub_of_many_fragments_is_summarized_in_groups(tmp_path: Path) -> None:
-    """Each request stays within the limit of tokens; a later renewal pays for the changed groups only."""
-    llm = ScriptedLLM(read_names)
-    facts = [entity("Hub", fact(n)) for n in range(300)]
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_hub_of_many_descriptions_is_summarized_in_groups(
+    fails: bool, tmp_path: Path
+) -> None:
+    """Side by side, each within the limit of tokens; a failed one costs no other: what was paid is
+    reported, and the next try pays for the rest only, as does a later renewal."""
+
+    def model(request: Request) -> str | Exception:
+        return LLMError("ill") if fails and fact(0) in notes(request) else read_names(request)
+
+    llm = ScriptedLLM(model, seconds=0.01)
     options = IndexOptions(summarize_group_tokens=600)
     async with index(tmp_path, llm, options=options) as rag:
-        await rag.insert_records(Document("a", id="a"), facts)
+        facts = [entity("Hub", fact(n)) for n in range(300)]
+        report = await rag.insert_records(Document("a", id="a"), facts)
         first = len(llm.requests)
-        await rag.insert_records(
-            Document("b", id="b"), [entity("Hub", fact(n)) for n in range(300, 380)]
-        )
-    assert first > 6 and len(llm.requests) < 2 * first
+        assert first > 6 and llm.most_in_flight > 4
+        assert report.usage.calls == first - fails and (hub(tmp_path)[1] is None) == fails
+        fails = False
+        await rag.admin.summarize()
+        assert hub(tmp_path)[1] is not None and len(llm.requests) <= first + 3
+        more = [entity("Hub", fact(n)) for n in range(300, 400)]
+        await rag.insert_records(Document("b", id="b"), more)
+    assert len(llm.requests) < 2 * first
     assert all(len(" ".join(notes(request)).split()) < 600 for request in llm.requests)
     assert problems(tmp_path) == []
 
 
-@pytest.mark.parametrize("fails", [False, True])
-async def test_a_report_counts_every_call_for_a_summary(fails: bool, tmp_path: Path) -> None:
-    """Those of each level of groups, too, and of one that is empty, so that nothing comes of all."""
-    llm = ScriptedLLM(
-        lambda request: "" if fails and fact(0) in notes(request) else read_names(request)
-    )
-    options = IndexOptions(summarize_group_tokens=200)
-    async with index(tmp_path, llm, options=options) as rag:
-        said = [entity("Hub", fact(n)) for n in range(60)]
-        report = await rag.insert_records(Document("a", id="a"), said)
-        assert report.usage.calls == len(llm.requests) > 4
-        assert (hub(tmp_path)[1] is None) == fails
+# ── merges of names, and rebuilding ─────────────────────────────────────────────
 
 
-async def test_groups_are_written_at_the_same_time_and_one_that_fails_costs_no_other(
-    tmp_path: Path,
-) -> None:
-    """What others are in the middle of comes to its end; the next try pays for the rest only."""
-    well = False
-
-    def model(request: Request) -> str | Exception:
-        return LLMError("ill") if not well and fact(0) in notes(request) else read_names(request)
-
-    llm = ScriptedLLM(model, seconds=0.02)
-    async with index(tmp_path, llm, options=IndexOptions(summarize_group_tokens=600)) as rag:
-        facts = [entity("Hub", fact(n)) for n in range(300)]
-        await rag.insert_records(Document("a", id="a"), facts)
-        asked = {request.question for request in llm.requests}
-        assert llm.most_in_flight > 4 and hub(tmp_path)[1] is None
-        well, before = True, len(llm.requests)
-        await rag.summarize()
-        again = [request.question for request in llm.requests[before:]]
-        assert hub(tmp_path)[1] is not None
-        assert [fact(0) in question for question in again if question in asked] == [True]
+def summaries(folder: Path) -> dict[str, str | None]:
+    with reading(folder) as reader:
+        found = {row.name: row.summary for row in reader.entity_rows().values()}
+        return {**found, **{"relation": r.summary for r in reader.relation_rows().values()}}
 
 
-async def _two_hubs(rag: AsyncLightRAG) -> None:
-    """Hub and Far are summarized, and told of beside a few others; some claims came later."""
+async def insert_two_hubs(rag: AsyncLightRAG) -> None:
+    """Hub and Far are summarized, and mentioned beside a few others."""
     for n in range(8):
-        said = [entity("Hub", fact(n)), entity("Far", fact(n + 50)), entity("Ann", "A person.")]
-        said += [relation("Hub", "Far", fact(n + 100))]
-        await rag.insert_records(Document(fact(n), id=f"d{n}"), said)
-    said = [entity("Hub", fact(8)), entity("Bob", "A man."), entity("Bobby", "A boy.")]
-    await rag.insert_records(Document(fact(8), id="d8"), said)
+        records = [entity("Hub", fact(n)), entity("Far", fact(n + 50)), entity("Ann", "A person.")]
+        records += [relation("Hub", "Far", fact(n + 100))]
+        await rag.insert_records(Document(fact(n), id=f"d{n}"), records)
+    records = [entity("Hub", fact(8)), entity("Bob", "A man."), entity("Bobby", "A boy.")]
+    await rag.insert_records(Document(fact(8), id="d8"), records)
 
 
-def _told(folder: Path) -> list[tuple[object, ...]]:
-    entities = "SELECT name, description, summary, covered, covered_mentions FROM entities"
-    relations = "SELECT 'r', description, summary, covered, covered_mentions FROM relations"
-    return stored(folder, f"{entities} UNION ALL {relations} ORDER BY 1")
-
-
-async def test_a_merge_keeps_the_summaries_of_all_it_does_not_concern(tmp_path: Path) -> None:
-    """No summary is paid for again, and what came after it still stands beside it."""
+async def test_a_merge_keeps_the_summaries_of_all_that_it_does_not_concern(tmp_path: Path) -> None:
+    """Of those that it does, the descriptions stand in, with those of the merged name."""
     async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-        await _two_hubs(rag)
-        before = _told(tmp_path)
-        assert sum(row[2] is not None for row in before) == 3
-        await rag.merge_entities(["Bobby", "Ann"], into="Bob")
-        rest = {"Ann", "Bob", "Bobby"}
-        assert [row for row in _told(tmp_path) if row[0] not in rest] == [
-            row for row in before if row[0] not in rest
-        ]
-        await rag.unmerge("Bobby", "Ann")
-        assert _told(tmp_path) == before
+        await insert_two_hubs(rag)
+        before = summaries(tmp_path)
+        assert sum(summary is not None for summary in before.values()) == 3
+        await rag.entities.merge(["Bobby", "Ann"], into="Bob")
+        merged = summaries(tmp_path)
+        assert merged == {name: before[name] for name in merged}
+        assert merged.keys() == {"Hub", "Far", "Bob", "relation"}
+        await rag.entities.merge(["Bob"], into="Hub")
+        assert hub(tmp_path)[1] is None and "A man." in hub(tmp_path)[0]
+        assert summaries(tmp_path)["Far"] == before["Far"]
     assert problems(tmp_path) == []
 
 
-async def test_a_merge_drops_a_summary_only_of_those_whose_claims_it_moves(tmp_path: Path) -> None:
-    """Claims older than the summary that it was not written from: it would not be of all of them."""
-
-    def summaries() -> dict[object, bool]:
-        return {row[0]: row[2] is not None for row in _told(tmp_path) if row[0] in ("Hub", "Far")}
-
-    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-        await _two_hubs(rag)
-        await rag.merge_entities(["Bob"], into="Hub")  # told later: stands beside the summary
-        assert summaries() == {"Hub": True, "Far": True}
-        assert hub(tmp_path, "Hub")[0].endswith("A man.")
-        await rag.merge_entities(["Ann"], into="Hub")  # told before
-        assert summaries() == {"Hub": False, "Far": True}
-    assert problems(tmp_path) == []
-
-
-async def test_a_repair_keeps_summaries_and_drops_those_that_cover_other_claims(
-    tmp_path: Path,
-) -> None:
-    """They were paid for; one whose claims are not those it was written from goes."""
-    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-        await _two_hubs(rag)
-        before = _told(tmp_path)
-        await rag.repair()
-        assert _told(tmp_path) == before
-        damage(tmp_path, "UPDATE entities SET covered_mentions = 5 WHERE name = 'Far'")
-        await rag.repair()
-        lost = {row[0] for row in before} - {row[0] for row in _told(tmp_path) if row[2]}
-        assert lost == {"Ann", "Bob", "Bobby", "Far"}
-    assert problems(tmp_path) == []
-
-
-async def test_a_relation_is_called_alike_whichever_end_came_first(tmp_path: Path) -> None:
-    """So its answers are found again after another order of inserts."""
+async def test_rebuilding_asks_for_nothing_that_was_paid_for(tmp_path: Path) -> None:
+    """The summaries come from the cache, and cover what came after them, too."""
     llm = ScriptedLLM(read_names)
-    for first in ("Abe", "Zed"):
-        async with index(tmp_path / first, llm) as rag:
-            await rag.insert_records(Document(first, id="a"), [entity(first)])
-            for n in range(8):
-                said = [entity("Abe"), entity("Zed"), relation("Zed", "Abe", fact(n))]
-                await rag.insert_records(Document(fact(n), id=f"d{n}"), said)
-    assert {request.question.split("\n")[0] for request in llm.requests} == {"Subject: Abe — Zed"}
+    async with index(tmp_path, llm) as rag:
+        for n in range(8):
+            records = [entity("Hub", fact(n)), entity("Far", fact(n + 50))]
+            await rag.insert_records(Document(fact(n), id=f"d{n}"), records)
+        before, asked = summaries(tmp_path), len(llm.requests)
+        await rag.admin.rebuild()
+        assert summaries(tmp_path) == before and len(llm.requests) == asked
+    assert problems(tmp_path) == []

@@ -1,26 +1,83 @@
-"""A chunk whose first answer was read and a later one failed: on record, and asked for what is missing."""
+"""Chunks that failed, in whole or in part: on record, and asked for what is missing."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from pathlib import Path
 
 import pytest
 
 from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.errors import LLMError
-from lightrag_jsonl.storage.database import Database
-from lightrag_jsonl.storage.snapshot import SnapshotKeeper
+from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl.core.types import Completion, Document
+from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.testing import Request, ScriptedLLM
-from lightrag_jsonl.types import Completion, Document, DocumentStatus
-from tests.indexing.kit import entity, index, jsonl, problems, relation, text_of, view
+from tests.kit import entity, index, jsonl, problems, read_names, relation, text_of, view
 
 TEXT = "\n\n".join(
-    f"Person{n} walked with Ann along the river and told her a long story. " * 3 for n in range(4)
+    f"Person{n} walked with Ann along the river and told her a long story. " * 3 for n in range(6)
 )
+CHUNKED = IndexOptions(chunk_tokens=60, chunk_overlap=0, max_gleanings=0)
 GLEANING = IndexOptions(chunk_tokens=60, chunk_overlap=0, max_gleanings=2, glean_min_tokens=1)
 ILL = "Person1"  # the chunk whose conversation breaks off
+
+
+class Flaky:
+    """A model that fails for some persons until it is well."""
+
+    def __init__(self, *broken: str, garbage: bool = False) -> None:
+        self.broken = set(broken)
+        self.garbage = garbage
+
+    def __call__(self, request: Request) -> str | Exception:
+        if any(name in text_of(request) for name in self.broken):
+            return "no records here" if self.garbage else LLMError("model is ill")
+        return read_names(request)
+
+
+@pytest.mark.parametrize("garbage", [False, True], ids=["error", "garbage"])
+@pytest.mark.parametrize("way", ["retry", "insert", "resume and retry"])
+async def test_only_failed_chunks_are_asked_again(tmp_path: Path, garbage: bool, way: str) -> None:
+    """A partial document can be queried and says why; a retry, or the same insert, asks for the rest."""
+    flaky = Flaky("Person1", "Person4", garbage=garbage)
+    llm = ScriptedLLM(flaky)
+    async with index(tmp_path / "kb", llm, options=CHUNKED) as rag:
+        report = await rag.insert(Document(TEXT, id="x"))
+        assert report.documents == ("x",) and len(report.failures) == 2
+        (status,) = await rag.documents()
+        counts = status.extraction.failed, status.extraction.ok
+        assert (status.state, *counts) == ("partial", 2, 4)
+        assert {f.chunk_id for f in status.failures} == {f.chunk_id for f in report.failures}
+        assert "Person0" in rag.graph and "Person1" not in rag.graph
+        assert problems(tmp_path / "kb") == []
+
+        still = await rag.retry()
+        assert (await rag.documents())[0].state == "partial" and len(still.failures) == 2
+        flaky.broken.clear()
+        llm.requests.clear()
+        if way == "resume and retry":
+            assert (await rag.resume()).documents == ()
+        again = await (rag.insert(Document(TEXT, id="x")) if way == "insert" else rag.retry())
+        assert sorted(text_of(r)[:7] for r in llm.requests) == ["Person1", "Person4"]
+        assert (again.documents, again.failures, again.chunks) == (("x",), (), 2)
+        (status,) = await rag.documents()
+        assert (status.state, status.failures) == ("done", ()) and "Person4" in rag.graph
+        assert await rag.rejections() == []
+    async with index(tmp_path / "fresh", ScriptedLLM(read_names), options=CHUNKED) as rag:
+        await rag.insert(Document(TEXT, id="x"))
+    assert view(tmp_path / "kb") == view(tmp_path / "fresh") and problems(tmp_path / "kb") == []
+
+
+async def test_a_document_whose_chunks_all_fail_is_failed_and_can_be_deleted(
+    tmp_path: Path,
+) -> None:
+    """It is there, with its text, and findable by it; nothing of it is in the graph."""
+    async with index(tmp_path, ScriptedLLM(Flaky("Person")), options=CHUNKED) as rag:
+        await rag.insert(Document(TEXT, id="x"))
+        (status,) = await rag.documents()
+        assert status.state == "failed" and len(status.failures) == 6
+        assert problems(tmp_path) == []
+        await rag.delete("x")
+        assert await rag.documents() == ()
 
 
 class Late:
@@ -52,66 +109,48 @@ def turn_of(request: Request) -> int:
     return sum(message.role == "assistant" for message in request.messages)
 
 
-@pytest.fixture
-def fresh(tmp_path: Path, request: pytest.FixtureRequest) -> DocumentStatus:
-    """The document where nothing failed, in the folder `fresh`."""
-
-    async def run() -> DocumentStatus:
-        llm = ScriptedLLM(Late(None, cut=request.param))
-        async with index(tmp_path / "fresh", llm, options=GLEANING) as rag:
-            await rag.insert(Document(TEXT, id="x"))
-            return (await rag.documents())[0]
-
-    return asyncio.run(run())
-
-
 @pytest.mark.parametrize("way", ["retry", "insert"])
 @pytest.mark.parametrize(
-    ("turn", "fresh"),
+    ("turn", "cut"),
     [(1, False), (2, False), (1, True), (3, True)],
     ids=["first gleaning", "second gleaning", "resuming", "gleaning after resuming"],
-    indirect=["fresh"],
 )
-def test_only_the_missing_turns_of_an_unfinished_chunk_are_asked(
-    tmp_path: Path, fresh: DocumentStatus, turn: int, way: str
+async def test_only_the_missing_turns_of_an_unfinished_chunk_are_asked(
+    tmp_path: Path, turn: int, cut: bool, way: str
 ) -> None:
-    """The document is partial and says why; what was read counts; in the end all is as if nothing had failed."""
-    model = Late(turn, cut=turn == 3 or fresh.extraction.truncated > 0)
+    """The document is partial and says why; what was read counts; in the end all is as if nothing
+    had failed."""
+    model = Late(turn, cut=cut)
     llm, folder = ScriptedLLM(model), tmp_path / "kb"
+    async with index(tmp_path / "fresh", ScriptedLLM(Late(None, cut=cut)), options=GLEANING) as rag:
+        await rag.insert(Document(TEXT, id="x"))
+        (fresh,) = await rag.documents()
+    async with index(folder, llm, options=GLEANING) as rag:
+        report = await rag.insert(Document(TEXT, id="x"))
+        (status,) = await rag.documents()
+        assert [failure.reason for failure in report.failures] == ["model is ill"]
+        assert (status.state, status.failures) == ("partial", report.failures)
+        assert (status.extraction.partial, status.extraction.failed) == (1, 0)
+        assert ILL in rag.graph and problems(folder) == []
+        before = view(folder)
 
-    async def run() -> None:
-        async with index(folder, llm, options=GLEANING) as rag:
-            report = await rag.insert(Document(TEXT, id="x"))
-            (status,) = await rag.documents()
-            assert [failure.reason for failure in report.failures] == ["model is ill"]
-            assert (status.state, status.failures) == ("partial", report.failures)
-            assert (status.extraction.partial, status.extraction.failed) == (1, 0)
-            assert ILL in rag.graph and problems(folder) == []
-            before = view(folder)
+        llm.requests.clear()
+        still = await rag.retry()
+        assert still.failures == report.failures and still.documents == ("x",)
+        assert [turn_of(request) for request in llm.requests] == [turn]
+        assert view(folder) == before and problems(folder) == []
 
-            llm.requests.clear()
-            still = await rag.retry()
-            assert still.failures == report.failures and still.documents == ("x",)
-            assert [turn_of(request) for request in llm.requests] == [turn]
-            assert view(folder) == before and problems(folder) == []
-
-            model.turn = None
-            llm.requests.clear()
-            again = await (rag.insert(Document(TEXT, id="x")) if way == "insert" else rag.retry())
-            assert {text_of(request).split()[0] for request in llm.requests} == {ILL}
-            asked = [turn_of(request) for request in llm.requests]
-            assert asked == list(range(turn, 3 + model.cut))
-            assert (again.failures, again.chunks, again.usage.calls) == ((), 1, len(asked))
-            (status,) = await rag.documents()
-            assert (status.state, status.failures) == ("done", ())
-            assert status.extraction.usage == fresh.extraction.usage
-            assert (await rag.retry()).documents == ()
-
-    with contextlib.closing(Database(folder)) as database:
-        keeper = SnapshotKeeper(database)
-        with keeper.snapshot():
-            asyncio.run(run())
-        assert problems(folder, keeper) == []
+        model.turn = None
+        llm.requests.clear()
+        again = await (rag.insert(Document(TEXT, id="x")) if way == "insert" else rag.retry())
+        assert {text_of(request).split()[0] for request in llm.requests} == {ILL}
+        asked = [turn_of(request) for request in llm.requests]
+        assert asked == list(range(turn, 3 + cut))
+        assert (again.failures, again.chunks, again.usage.calls) == ((), 1, len(asked))
+        (status,) = await rag.documents()
+        assert (status.state, status.failures) == ("done", ())
+        assert status.extraction.usage == fresh.extraction.usage
+        assert (await rag.retry()).documents == ()
     assert view(folder) == view(tmp_path / "fresh")
 
 
@@ -121,8 +160,7 @@ async def test_a_retry_that_reads_less_takes_nothing_away(tmp_path: Path) -> Non
     async with index(tmp_path, ScriptedLLM(model), options=GLEANING) as rag:
         await rag.insert(Document(TEXT, id="x"))
         before = view(tmp_path)
-        with contextlib.closing(Database(tmp_path)) as database:
-            database.write(lambda connection: connection.execute("DELETE FROM completions"))
+        await rag.admin.clear_cache()
         model.always = True
         report = await rag.retry()
         assert [failure.reason for failure in report.failures] == ["model is ill"]
@@ -130,41 +168,55 @@ async def test_a_retry_that_reads_less_takes_nothing_away(tmp_path: Path) -> Non
         assert [one.state for one in await rag.documents()] == ["partial"]
 
 
-async def test_repair_finds_unfinished_documents_that_were_called_done(tmp_path: Path) -> None:
-    """An index of an earlier version is told to be wrong, and put right."""
-    async with index(tmp_path, ScriptedLLM(Late(1)), options=GLEANING) as rag:
-        await rag.insert(Document(TEXT, id="x"))
-        with contextlib.closing(Database(tmp_path)) as database:
-            database.write(lambda c: c.execute("UPDATE documents SET state = 'done'"))
-        assert problems(tmp_path) == ["1 documents have another state than their chunks"]
-        await rag.repair()
-        assert [one.state for one in await rag.documents()] == ["partial"]
-        assert problems(tmp_path) == []
+async def test_what_a_retry_refuses_is_on_record(tmp_path: Path) -> None:
+    """In place of what the reading before it refused, which was nothing."""
+    answers = iter((LLMError("model is ill"), jsonl(entity("Ann"), {"type": "entity"})))
+    llm = ScriptedLLM(lambda request: next(answers))
+    async with index(tmp_path, llm, options=IndexOptions(max_gleanings=0)) as rag:
+        await rag.insert(Document("Ann sang.", id="x"))
+        assert await rag.rejections() == []
+        await rag.retry()
+        ((document, _, rejection),) = await rag.rejections()
+        assert (document, rejection.line, rejection.reason) == ("x", 2, "schema")
 
 
-def test_waiting_records_keep_the_chunks_they_name(tmp_path: Path) -> None:
+async def test_waiting_records_keep_the_chunks_they_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An insert that was killed is gone on with in the same pieces, whatever the sizes are by then."""
     text = " ".join(f"Person{n} met Nobody." for n in range(40))
 
-    async def run() -> None:
-        async with index(tmp_path, options=IndexOptions(chunk_tokens=40, chunk_overlap=0)) as rag:
-            chunks = (await rag.insert(Document(text, id="probe"))).chunks
-            await rag.delete("probe")
-            records = [
-                {**entity(f"Person{n}", "Met."), "chunk": n * chunks // 40} for n in range(40)
-            ]
+    def die(*given: object, **more: object) -> None:
+        raise KeyboardInterrupt
 
-            def die(*given: object, **more: object) -> None:
-                raise KeyboardInterrupt
-
-            rag._engine.indexing._committer.commit = die  # type: ignore[method-assign,assignment]
+    async with index(tmp_path, options=IndexOptions(chunk_tokens=40, chunk_overlap=0)) as rag:
+        chunks = (await rag.insert(Document(text, id="first"))).chunks
+        await rag.delete("first")
+        records = [{**entity(f"Person{n}", "Met."), "chunk": n * chunks // 40} for n in range(40)]
+        with monkeypatch.context() as patch:
+            patch.setattr(rag._indexing._writer, "commit", die)
             with pytest.raises(KeyboardInterrupt):
                 await rag.insert_records(Document(text, id="a"), records)
-        async with index(tmp_path, options=IndexOptions(chunk_tokens=1200)) as rag:
-            report = await rag.resume()
-            assert report.documents == ("a",) and report.chunks == chunks and not report.failures
-            assert (await rag.insert_records(Document(text, id="a"), records)).unchanged == ("a",)
-
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(run())
+    async with index(tmp_path, options=IndexOptions(chunk_tokens=1200)) as rag:
+        report = await rag.resume()
+        assert report.documents == ("a",) and report.chunks == chunks and not report.failures
+        assert (await rag.insert_records(Document(text, id="a"), records)).unchanged == ("a",)
     assert problems(tmp_path) == []
+
+
+async def test_waiting_records_that_fit_no_more_stop_no_other(tmp_path: Path) -> None:
+    """Records of an insert that was killed, whose chunks are others by now: reported, and they wait."""
+    from lightrag_jsonl.storage.rows import PendingDocument
+
+    records = ({**entity("Ann", "Sang."), "chunk": 7},)
+    with SQLiteStore(tmp_path).transaction() as writer:
+        for id, given in (("bad", records), ("good", ())):
+            writer.put_pending(PendingDocument(Document(f"Ann met {id}.", id=id), 1.0, given))
+    async with index(tmp_path) as rag:
+        report = await rag.resume()
+        assert report.documents == ("good",)
+        assert [failure.document_id for failure in report.failures] == ["bad"]
+        (again,) = (await rag.resume()).failures
+        assert "names chunk 7" in again.reason
+        await rag.delete("bad")
+        assert (await rag.resume()).failures == ()

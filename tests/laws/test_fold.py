@@ -11,18 +11,25 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.storage.pending import PendingDocument
-from lightrag_jsonl.text import digest
-from lightrag_jsonl.types import Chunk, Document, EntityMention, Extraction, Record, RelationMention
-from tests.indexing.kit import View, entity, index, problems, view
-from tests.indexing.libraries import libraries, slow, waiting
+from lightrag_jsonl.core.text import digest
+from lightrag_jsonl.core.types import (
+    Chunk,
+    Document,
+    EntityMention,
+    Extraction,
+    Record,
+    RelationMention,
+)
+from lightrag_jsonl.storage.rows import PendingDocument
+from tests.indexing.libraries import libraries, pending, slow
+from tests.kit import View, entity, index, problems, view
 
 
-async def fold_in_batches(batches: Sequence[Sequence[PendingDocument]]) -> View:
+async def merge_in_batches(batches: Sequence[Sequence[PendingDocument]]) -> View:
     with tempfile.TemporaryDirectory() as folder:
         async with index(folder) as rag:
             for batch in batches:
-                await rag._engine.indexing.insert(batch)
+                await rag._indexing.insert(batch)
         assert problems(folder) == []
         return view(folder)
 
@@ -33,33 +40,33 @@ def test_order_batches_and_repetition_do_not_matter(
     library: list[list[Record]], chance: random.Random
 ) -> None:
     """Entities, relations, vectors and full text depend on the set of mentions alone."""
-    one_by_one = [[waiting(number, records)] for number, records in enumerate(library)]
+    one_by_one = [[pending(number, records)] for number, records in enumerate(library)]
     doubled = []
     for number, records in enumerate(library):
         mixed = records * 2
         chance.shuffle(mixed)
-        doubled.append(waiting(number, mixed))
+        doubled.append(pending(number, mixed))
     chance.shuffle(doubled)
     cut = chance.randint(0, len(doubled))
 
-    first = asyncio.run(fold_in_batches(one_by_one))
-    second = asyncio.run(fold_in_batches([doubled[:cut], doubled[cut:]]))
+    first = asyncio.run(merge_in_batches(one_by_one))
+    second = asyncio.run(merge_in_batches([doubled[:cut], doubled[cut:]]))
 
     assert (first.entities, first.relations) == (second.entities, second.relations)
-    assert (first.vectors, first.terms, first.hits) == (second.vectors, second.terms, second.hits)
+    assert (first.vectors, first.terms) == (second.vectors, second.terms)
 
 
-def test_a_hub_of_many_equal_descriptions_is_folded_alike_in_any_order() -> None:
-    """What is shown of an entity with more mentions than are looked at does not depend on the order."""
-    placed = sorted(range(48), key=lambda number: digest(f"d{number}"))
+def test_a_hub_of_many_equal_descriptions_is_merged_alike_in_any_order() -> None:
+    """What is shown of an entity with more mentions than are read does not depend on the order."""
+    ordered = sorted(range(48), key=lambda number: digest(f"d{number}"))
     texts = ["The same words."] * 45 + [f"Something else, {number}." for number in range(3)]
     documents = [
-        waiting(number, [entity("Hub", text)]) for number, text in zip(placed, texts, strict=True)
+        pending(number, [entity("Hub", text)]) for number, text in zip(ordered, texts, strict=True)
     ]
 
-    at_once = asyncio.run(fold_in_batches([documents]))
-    in_turn = asyncio.run(fold_in_batches([documents[i::6] for i in range(6)]))
-    backwards = asyncio.run(fold_in_batches([documents[40:], documents[:40][::-1]]))
+    at_once = asyncio.run(merge_in_batches([documents]))
+    in_turn = asyncio.run(merge_in_batches([documents[i::6] for i in range(6)]))
+    backwards = asyncio.run(merge_in_batches([documents[40:], documents[:40][::-1]]))
 
     assert at_once.entities == in_turn.entities == backwards.entities
 
@@ -96,3 +103,20 @@ def test_concurrency_does_not_matter(pauses: list[int], order: list[int]) -> Non
             return view(folder)
 
     assert asyncio.run(build(order, Scripted(pauses))) == asyncio.run(build(range(6), Scripted(())))
+
+
+async def groups(pauses: Sequence[int]) -> list[list[tuple[int, str]]]:
+    """The documents, with their row ids, as they are in an index that was read at this pace."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with index(folder, extractor=Scripted(pauses)) as rag:
+            await rag.insert([Document(f"Ann met Bob{n}.", id=f"d{n}") for n in range(40)])
+            with rag._store.reader() as reader:
+                return [[(row.row, row.id) for row in reader.documents()], [(reader.generation, "")]]
+
+
+def test_documents_are_committed_in_the_order_given() -> None:
+    """In groups of the same documents, however long each takes to read: same input, same index."""
+    paces = ([], [90, 0, 30], list(range(40)), [0] * 20 + [50])
+    first, *others = [asyncio.run(groups(pauses)) for pauses in paces]
+    assert [id for _, id in first[0]] == [f"d{n}" for n in range(40)]
+    assert all(other == first for other in others)

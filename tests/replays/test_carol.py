@@ -6,10 +6,10 @@ import asyncio
 from pathlib import Path
 
 from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.protocols import Embedder
+from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.testing import ReplayLLM, Request
-from lightrag_jsonl.types import Document, Mode
-from tests.indexing.kit import index, problems
+from lightrag_jsonl.core.types import Document, Mode
+from tests.kit import index, problems
 from tests.replays.carol import answers, chunks
 
 OPTIONS = IndexOptions(chunk_tokens=3_000)  # a chunk of the recording is one chunk here
@@ -36,7 +36,7 @@ async def build(folder: Path, data: Path, run: str, embedder: Embedder | None = 
     return llm
 
 
-def test_the_graph_holds_what_the_model_said(shared_data: Path, tmp_path: Path) -> None:
+def test_the_graph_holds_what_the_model_wrote(shared_data: Path, tmp_path: Path) -> None:
     """At least 400 entities and 370 relations with weights and descriptions; Scrooge has most neighbours."""
     llm = asyncio.run(build(tmp_path, shared_data, "gpt-4o"))
 

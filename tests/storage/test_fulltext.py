@@ -1,103 +1,95 @@
-"""Full text: what a question's words find among the chunks."""
+"""The full text finds exactly the chunks that hold a term, whatever was stored and deleted."""
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
-from collections.abc import Iterator
-
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from lightrag_jsonl.storage import fulltext, schema
+from lightrag_jsonl.core.text import index_terms
+from lightrag_jsonl.core.types import Chunk, Extraction
+from lightrag_jsonl.storage.rows import StoredChunk, StoredDocument
+from lightrag_jsonl.storage.sqlite.database import SQLiteStore
+from lightrag_jsonl.storage.store import Transaction
 
-TEXTS = (
-    "家里的猫很老，猫会捉老鼠。",
-    "熊猫吃竹子。",
-    "他1937年7月生于北京。",
-    "今年月饼很贵。",
-    "狗看家。",
-    "A cat’s eye 🐈 １２.",
-    "catalogue",
+WORDS = (
+    "Ann",
+    "ANN",
+    "O'Brien",
+    "café",
+    "12",
+    "１２",
+    "or",
+    "NOT",
+    "镭",
+    "发现了镭",
+    "东京タワー",
+    "서울",
+    "🙂",
 )
+texts = st.lists(st.sampled_from((*WORDS, " ", "，", ". ")), max_size=8).map(" ".join)
 
 
-@pytest.fixture
-def connection() -> Iterator[sqlite3.Connection]:
-    """The index of seven texts, numbered from 1."""
-    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as opened:
-        schema.create(opened)
-        fulltext.put_terms(opened, enumerate(TEXTS, start=1))
-        opened.executemany(
-            "INSERT INTO chunks VALUES (?, ?, 1, ?, 0, 0, 0, ?, 0, 0, NULL, 'done', '')",
-            [(row, str(row), row, text) for row, text in enumerate(TEXTS, start=1)],
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> SQLiteStore:
+    """A store; each example puts other chunks into it."""
+    return SQLiteStore(tmp_path_factory.mktemp("full-text"))
+
+
+def put_texts(transaction: Transaction, given_texts: list[str]) -> None:
+    """Store documents of one chunk each, with row ids from 1."""
+    for row, text in enumerate(given_texts, start=1):
+        transaction.put_document(
+            StoredDocument(row, f"d{row}", None, None, None, {}, "", "done", 0, 1.0), ()
         )
-        yield opened
+        chunk = Chunk(f"c{row}", f"d{row}", 0, 1, 0, len(text), text)
+        transaction.put_chunks([StoredChunk(row, row, chunk, 1.0, Extraction())])
 
 
-def found(connection: sqlite3.Connection, question: str, *keywords: str) -> list[int]:
-    """The chunks found, the best first."""
-    total = len(TEXTS)
-    hits = fulltext.search(connection, question, 9, keywords=keywords, total=total)
-    return [row for row, _ in hits]
-
-
-@pytest.mark.parametrize(
-    ("question", "keywords"),
-    [("猫", ()), ("「猫」？", ()), ("什么是猫？", ("猫",)), ("猫 是什么？", ("猫",))],
-)
-def test_a_lone_character_is_found_inside_of_words(
-    connection: sqlite3.Connection, question: str, keywords: tuple[str, ...]
+@settings(max_examples=100, deadline=None)
+@given(st.lists(texts, max_size=6), st.sets(st.integers(1, 6)), st.booleans())
+def test_each_term_finds_its_chunks(
+    store: SQLiteStore, given_texts: list[str], deleted: set[int], rebuilt: bool
 ) -> None:
-    """A name of one character is found, whether it is all that is asked or a keyword."""
-    assert found(connection, question, *keywords) == [1, 2]
+    """Also the beginnings of terms, some of the chunks only, and after deletions."""
+    with store.transaction(durable=False) as transaction:
+        transaction.delete_documents(range(1, 9))
+        put_texts(transaction, given_texts)
+        transaction.delete_documents(deleted)
+        if rebuilt:
+            transaction.rebuild_terms()
+    rows = set(range(1, len(given_texts) + 1)) - deleted
+    terms = {row: set(index_terms(given_texts[row - 1])) for row in rows}
+    with store.snapshot() as snapshot:
+        for term in set().union(*terms.values(), {"none"}):
+            having = {row for row, held in terms.items() if term in held}
+            assert {row for row, _ in snapshot.search_terms([term], 99)} == having
+            assert snapshot.term_counts([term]) == {term: len(having)}
+            start = f"{term[0]}*"
+            beginning = {row for row, held in terms.items() if any(t[0] == term[0] for t in held)}
+            assert {row for row, _ in snapshot.search_terms([start], 99, allowed=[1, 2])} == (
+                beginning & {1, 2}
+            )
+            assert snapshot.term_counts([start]) == {start: len(beginning)}
 
 
-@pytest.mark.parametrize(
-    ("question", "keywords", "rows"),
-    [
-        ("鼠", (), [1]),
-        ("什么是鼠？", ("鼠",), [1]),
-        ("子 🐈", ("子", "家"), [5, 1, 2]),
-        ("蛇", (), []),
-    ],
-)
-def test_a_lone_character_is_found_at_the_end_of_words(
-    connection: sqlite3.Connection, question: str, keywords: tuple[str, ...], rows: list[int]
-) -> None:
-    """No bigram begins with it there."""
-    assert sorted(found(connection, question, *keywords)) == sorted(rows)
+def test_the_rarer_term_weighs_more(store: SQLiteStore) -> None:
+    """The ranking is that of BM25; equal chunks are in the order of their row ids."""
+    with store.transaction(durable=False) as transaction:
+        transaction.delete_documents(range(1, 9))
+        put_texts(transaction, ["ann bob", "bob cid", "ann bob", "dan eve", "dan eve"])
+    with store.snapshot() as snapshot:
+        found = snapshot.search_terms(["bob", "cid"], 9)
+        assert [row for row, _ in found] == [2, 1, 3] and found[1][1] == found[2][1] > 0
+        assert snapshot.search_terms(["bob", "cid"], 1) == found[:1]
 
 
-def test_the_end_of_words_is_looked_at_within_the_filter(connection: sqlite3.Connection) -> None:
-    """Also where enough chunks have the character elsewhere, but none of those asked for."""
-    fulltext.put_terms(connection, ((row, "家人") for row in range(100, 100 + fulltext.FEW)))
-
-    hits = fulltext.search(connection, "家", 9, allowed=[3, 5], total=99)
-    assert [row for row, _ in hits] == [5]
-
-
-def test_no_text_is_read_where_enough_is_found(connection: sqlite3.Connection) -> None:
-    """Reading takes the longer the more chunks there are."""
-    asked: list[str] = []
-    fulltext.put_terms(connection, ((row, "猫会") for row in range(100, 100 + fulltext.FEW)))
-    connection.set_trace_callback(asked.append)
-
-    assert len(fulltext.search(connection, "猫", 99, total=99)) == fulltext.FEW + 2
-    assert asked and not [query for query in asked if "FROM chunks" in query]
-
-
-def test_characters_between_numbers_are_no_names(connection: sqlite3.Connection) -> None:
-    """年 and 月 of a date do not find every text about years."""
-    assert found(connection, "1937年7月") == [3]
-
-
-@pytest.mark.parametrize("keyword", ["", "cat", "家里", "🐈", "\U0003fffd"])
-def test_other_keywords_change_nothing(connection: sqlite3.Connection, keyword: str) -> None:
-    """A word finds itself and not what begins with it; a keyword that is no lone character none."""
-    assert found(connection, "cat", keyword) == [6]
-
-
-def test_a_beginning_is_counted_by_chunks(connection: sqlite3.Connection) -> None:
-    """A chunk that holds several terms with one beginning counts once."""
-    counts = fulltext.term_counts(connection, ["猫*", "猫会", "猫", "cat"])
-    assert counts == {"猫*": 2, "猫会": 1, "猫": 0, "cat": 1}
+@pytest.mark.parametrize("term", ['"', '"; DROP', "a b", "*", "NEAR(", "col:x", "'", "-x", ""])
+def test_no_term_is_taken_for_a_query(store: SQLiteStore, term: str) -> None:
+    """Whatever is looked for, it is a term and no operator of the query language."""
+    with store.transaction(durable=False) as transaction:
+        transaction.delete_documents(range(1, 9))
+        put_texts(transaction, ["ann", "bob"])
+    with store.snapshot() as snapshot:
+        assert snapshot.search_terms([term], 9) == []
+        assert snapshot.search_terms([term, "ann"], 9)[0][0] == 1

@@ -1,0 +1,101 @@
+"""The error tree: what went wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lightrag_jsonl.core.usage import Usage
+
+FREE = Usage()
+
+
+class LightRAGError(Exception):
+    """Base of every error this package raises on purpose.
+
+    `usage` is what the failed question or insert had cost before the error.
+    """
+
+    usage = FREE
+
+
+class ConfigError(LightRAGError, ValueError):
+    """An option, an argument or an ontology file makes no sense."""
+
+
+class PromptError(LightRAGError):
+    """A prompt, its template or its schema cannot be used."""
+
+
+class LLMError(LightRAGError, RuntimeError):
+    """A model call failed.
+
+    - `transient`: the same call may succeed if it is repeated. `retry_after`: the seconds the
+      server asked to wait, if it did.
+    - `permanent`: every other call would fail in the same way (a refused key, no credit, an unknown
+      model). An insert then makes no further calls.
+    - `cost`: what is known, or must be assumed, to have been paid for the call: one call if its
+      answer did not arrive in time, nothing if it was refused. A model slower than its timeout
+      would be paid for every attempt, so a timeout is not transient.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        transient: bool = False,
+        retry_after: float | None = None,
+        permanent: bool = False,
+        cost: Usage = FREE,
+    ) -> None:
+        super().__init__(message)
+        self.transient = transient
+        self.retry_after = retry_after
+        self.permanent = permanent
+        self.cost = cost
+
+
+class ResponseError(LLMError):
+    """A model's `json` answer could not be parsed; `.text` holds the answer."""
+
+    def __init__(self, message: str, *, text: str = "") -> None:
+        super().__init__(message)
+        self.text = text
+
+
+class BudgetError(LightRAGError):
+    """A limit on calls or tokens was reached; everything paid for is kept."""
+
+
+class EmbeddingError(LightRAGError, RuntimeError):
+    """An embedder failed or returned vectors of the wrong shape."""
+
+
+class StorageError(LightRAGError):
+    """The working directory cannot be used as asked."""
+
+    def __init__(self, message: str, *, path: Path | str | None = None) -> None:
+        super().__init__(message)
+        self.path = None if path is None else Path(path)
+
+
+class LockedError(StorageError):
+    """Another process is writing to this working directory."""
+
+
+class CorruptError(StorageError):
+    """The database is damaged, or is not a database of this package."""
+
+
+class VersionError(StorageError):
+    """The database has a format that this version of the package cannot read."""
+
+
+class SettingsError(StorageError, ConfigError):
+    """The index was built with settings other than those it is opened with."""
+
+
+class NotFoundError(LightRAGError, KeyError):
+    """No such document, trace, entity or relation."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""

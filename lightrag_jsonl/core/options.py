@@ -1,0 +1,180 @@
+"""How to index (`IndexOptions`) and how to ask (`QueryParam`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
+
+from msgspec import Meta
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.types import Json, Message, Mode
+from lightrag_jsonl.core.validation import check_fields
+
+ExtractionPrompt = Literal["extract-graph", "agent-kg-extract", "extract-with-ontologies"]
+Ranking = Literal["relevance", "degree"]
+Fusion = Literal["rrf", "round_robin"]
+Selection = Literal["llm", "score", "all"]
+Turn = Message | Mapping[str, str]
+Role = Literal["system", "user", "assistant"]
+
+OVERLAP = 100  # tokens; a twelfth of a chunk
+
+Natural: TypeAlias = Annotated[int, Meta(ge=0)]
+Positive: TypeAlias = Annotated[int, Meta(ge=1)]
+Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
+Cosine: TypeAlias = Annotated[float, Meta(ge=-1, le=1)]
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+ENTITY_TYPES = {
+    "en": (
+        "person",
+        "organization",
+        "place",
+        "event",
+        "work",
+        "product",
+        "concept",
+        "method",
+        "creature",
+        "date",
+        "quantity",
+    ),
+    "zh": ("人物", "组织", "地点", "事件", "作品", "产品", "概念", "方法", "生物", "时间", "数量"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOptions:
+    """Settings of indexing. Sizes are in tokens; invalid values raise `ConfigError`.
+
+    - `chunk_tokens`, `chunk_overlap`: the size of chunks, and how much of the previous chunk each
+      repeats. The default overlap shrinks with chunks that are smaller than it.
+    - `extraction`: the prompt that reads chunks. `ontology`: a file or a mapping, for
+      "extract-with-ontologies".
+    - `entity_types`: empty for the language's own list.
+    - `max_gleanings`: how often a chunk is asked about again for what was missed. Chunks below
+      `glean_min_tokens` are asked about only once.
+    - `max_resumes`: how often the model is asked to go on with an answer that was cut off.
+    - `max_extract_tokens`: the longest answer about a chunk; None sets no limit.
+    - `max_concurrent_calls`: model calls in flight at a time.
+    - `embed_batch_size`: texts embedded in one call.
+    - `relation_vectors`: whether relations have vectors of their own.
+    - `summarize_fragments`, `summarize_tokens`: an entity or relation gets a summary once it has so
+      many descriptions, or several that are longer than this together. One call reads at most
+      `summarize_group_tokens` of them.
+    - `max_calls`, `max_input_tokens`, `max_output_tokens`: limits of one insert. It stops between
+      two chunks, and everything read until then is kept; only calls that are in flight by then, or
+      repeated by the model's own client, may exceed them.
+    - `lock_timeout`: how many seconds to wait while another process writes.
+    """
+
+    chunk_tokens: Positive = 1200
+    chunk_overlap: Natural = OVERLAP
+    extraction: ExtractionPrompt = "extract-graph"
+    ontology: Path | str | Mapping[str, Json] | None = None
+    entity_types: tuple[str, ...] = ()
+    max_gleanings: Natural = 1
+    max_resumes: Natural = 2
+    glean_min_tokens: Natural = 50
+    max_extract_tokens: Positive | None = 8_192
+    max_concurrent_calls: Positive = 16
+    embed_batch_size: Positive = 64
+    relation_vectors: bool = True
+    summarize_fragments: Positive = 8
+    summarize_tokens: Positive = 1200
+    summarize_group_tokens: Positive = 12_000
+    max_calls: Natural | None = None
+    max_input_tokens: Natural | None = None
+    max_output_tokens: Natural | None = None
+    lock_timeout: Annotated[float, Meta(ge=0)] = 10.0
+    unchecked: ClassVar = ("ontology",)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.chunk_overlap == OVERLAP >= self.chunk_tokens:
+            object.__setattr__(self, "chunk_overlap", self.chunk_tokens // 12)
+        if self.chunk_overlap >= self.chunk_tokens:
+            raise ConfigError(
+                f"chunk_overlap ({self.chunk_overlap}) must be below chunk_tokens "
+                f"({self.chunk_tokens})"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class QueryParam:
+    """Settings of one question. Budgets are in tokens; invalid values raise `ConfigError`.
+
+    - `mode`: how the index is searched; see the README's table.
+    - `top_k`, `chunk_top_k`: how many entities and relations, and how many chunks, to look for.
+    - `max_entity_tokens`, `max_relation_tokens`, `max_total_tokens`: budgets of the context.
+      `chunk_share` is the part of the total that is reserved for chunks.
+    - `response_type`, `user_prompt`: the form of the answer, and further wishes; both are told to
+      the model. `fail_response`: the answer where nothing was found. None: the language's own
+      words.
+    - `hl_keywords`, `ll_keywords`: high- and low-level keywords; if either is given, the model is
+      not asked for any.
+    - `conversation_history`: `Message`s, or mappings with "role" and "content".
+    - `enable_rerank`: use the reranker, if the index has one.
+    - `ranking`: order the relations of found entities by likeness to the question or by degree.
+    - `fusion`: how ranked lists are merged: reciprocal rank fusion ("rrf") or taking turns.
+    - `selection`: relations are chosen by "score" or by the model ("llm"); "all" shows all found.
+    - `lexical`: search the full text, too.
+    - `where`: filter documents by `id`, `title`, `source`, `date` or their metadata. A condition is
+      a value, a list of alternatives, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`,
+      `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`). Where the metadata is a list, one matching member
+      is enough.
+    - `similarity_reuse`: give the stored answer of an earlier question that is at least this
+      similar (cosine); None: never. `similarity_check`: only if the model agrees that both mean the
+      same.
+    """
+
+    mode: Mode = "mix"
+    top_k: Natural = 40
+    chunk_top_k: Natural = 20
+    max_entity_tokens: Natural = 6_000
+    max_relation_tokens: Natural = 8_000
+    max_total_tokens: Positive = 30_000
+    chunk_share: Share = 0.5
+    response_type: str | None = None
+    hl_keywords: Sequence[str] = ()
+    ll_keywords: Sequence[str] = ()
+    conversation_history: Sequence[Turn] = ()
+    user_prompt: str = ""
+    enable_rerank: bool = True
+    ranking: Ranking = "relevance"
+    fusion: Fusion = "rrf"
+    selection: Selection = "score"
+    lexical: bool = True
+    where: Mapping[str, Any] = field(default_factory=dict)
+    fail_response: str | None = None
+    similarity_reuse: Cosine | None = None
+    similarity_check: bool = False
+    unchecked: ClassVar = ("conversation_history",)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        history = self.conversation_history
+        if isinstance(history, str | Mapping) or not isinstance(history, Iterable):
+            raise ConfigError(f"conversation_history must be a tuple of turns, not {history!r}")
+        object.__setattr__(self, "conversation_history", self.turns)
+
+    @property
+    def turns(self) -> tuple[Message, ...]:
+        """The conversation so far, as `Message`s."""
+        return tuple(map(_message, self.conversation_history))
+
+
+def _message(turn: Turn) -> Message:
+    """One turn as a `Message`; mappings, as other libraries write turns, are converted."""
+    if isinstance(turn, Mapping) and isinstance(turn.get("content"), str):
+        turn = Message(str(turn.get("role")), turn["content"])
+    if isinstance(turn, Message) and turn.role in get_args(Role):
+        return turn
+    raise ConfigError(
+        f'a turn of conversation_history is {{"role": {" | ".join(get_args(Role))}, "content": '
+        f"text}}, not {turn!r}"
+    )

@@ -1,0 +1,171 @@
+"""The ports: what the core needs from models, embedders and the like, one or two methods each."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from lightrag_jsonl.core.types import (
+    Chunk,
+    Completion,
+    Context,
+    Extraction,
+    Json,
+    Keywords,
+    Message,
+    ResponseType,
+)
+
+Vectors = npt.NDArray[np.float32]
+
+
+class LLM(Protocol):
+    """A chat model. `name` is part of cache keys and of provenance."""
+
+    @property
+    def name(self) -> str:
+        """A name that no other model has."""
+        ...
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        response_type: ResponseType = "text",
+        max_tokens: int | None = None,
+    ) -> Completion:
+        """Answer the conversation; raise `LLMError` if that fails."""
+        ...
+
+
+@runtime_checkable
+class StreamingLLM(LLM, Protocol):
+    """A chat model that can also write piece by piece."""
+
+    def stream(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None
+    ) -> AsyncIterator[str]:
+        """The answer in pieces as they are written; raise `LLMError` if that fails.
+
+        After a transient error `stream` is called again, unless a piece has been yielded already.
+        The iterator may have two attributes, read at its end: `usage` (a `Usage`, the cost of the
+        answer) and `finish` (as in `Completion`).
+        """
+        ...
+
+
+@runtime_checkable
+class ConstrainedLLM(LLM, Protocol):
+    """A chat model whose server can force its output to follow a schema."""
+
+    async def complete_records(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Json],
+        names: Sequence[str] | None = None,
+        max_tokens: int | None = None,
+    ) -> Completion:
+        """Like `complete` for JSONL, but every line obeys `schema`; given `names`, entity names are
+        among them.
+        """
+        ...
+
+
+class Embedder(Protocol):
+    """Texts to vectors: float32, shape (len(texts), dim), rows of unit length.
+
+    Three attributes are optional:
+
+    - `lexical`: True if the vectors only count words; passages are then ranked mainly by the
+      full-text search, which does that better.
+    - `clip`: a function from a text to the part of it that the model reads. Texts that agree in
+      that part share one vector.
+    - `remote`: True if vectors cost money or a network request. Each batch is then stored as it
+      arrives, so that a killed insert does not ask for it again.
+    """
+
+    @property
+    def name(self) -> str:
+        """A name that no other embedder has; an index stays with the embedder it was built with."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """The length of its vectors."""
+        ...
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        """One row for each text, in order; raise `EmbeddingError` if that fails."""
+        ...
+
+
+class Tokenizer(Protocol):
+    """Counts tokens and cuts texts; `truncate` returns a prefix of at most `limit` tokens.
+
+    A `count` that raises, or that is no whole number, becomes a `ConfigError`. If `truncate`
+    returns something that is no prefix of the text, the longest prefix that fits is found by
+    `count`.
+
+    Two attributes are optional:
+
+    - `error`: the share by which counts may be off, default 0.
+    - `additive`: True if a text never has more tokens than its parts and the line breaks between
+      them add up to. The tokens of a prompt's parts are then added up instead of counting the
+      whole.
+    """
+
+    @property
+    def name(self) -> str:
+        """A name that no other tokenizer has; an index stays with the tokenizer it was built with."""
+        ...
+
+    def count(self, text: str) -> int:
+        """How many tokens a text has."""
+        ...
+
+    def truncate(self, text: str, limit: int) -> str:
+        """The longest prefix of the text, or nearly, that has at most `limit` tokens."""
+        ...
+
+
+class Reranker(Protocol):
+    """Scores texts against a query: one score for each text, higher is better."""
+
+    async def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """A finite number for each text, in the order of the texts."""
+        ...
+
+
+class Extractor(Protocol):
+    """Reads the entities and relations of one chunk."""
+
+    @property
+    def name(self) -> str:
+        """A name that no other extractor has."""
+        ...
+
+    async def extract(self, chunk: Chunk) -> Extraction:
+        """What the chunk says; both ends of every relation are among the entities."""
+        ...
+
+
+class KeywordExtractor(Protocol):
+    """Finds what a question is about."""
+
+    async def keywords(self, question: str, history: Sequence[Message] = ()) -> Keywords:
+        """Its themes and the things it names; `history` holds the earlier turns, oldest first."""
+        ...
+
+
+class Answerer(Protocol):
+    """Writes an answer with `[n]` citations from a context, without a model."""
+
+    async def answer(self, question: str, context: Context) -> str:
+        """The text; `[n]` numbers the context's entities, then its relations, then its chunks, from
+        1.
+        """
+        ...

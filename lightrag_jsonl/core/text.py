@@ -1,0 +1,455 @@
+"""Basic text functions: ids, keys of names, cleaning, decoding, sentences, search terms."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import html
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+from lightrag_jsonl.core.errors import ConfigError
+
+
+def sanitize(text: str) -> str:
+    """Replace what UTF-8 or SQLite cannot hold (lone surrogates, NUL) by U+FFFD; keeps the length."""
+    if "\0" not in text and is_unicode(text):
+        return text
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def is_unicode(text: str) -> bool:
+    """Whether the text has no lone surrogates; much faster than checking each character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def digest(*parts: str) -> str:
+    """16 hex digits of SHA-256 over the parts, each prefixed by its length in bytes."""
+    sha = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        sha.update(len(data).to_bytes(8, "big") + data)
+    return sha.hexdigest()[:16]
+
+
+@lru_cache(10_000)  # the same names are looked up again and again
+def name_key(name: str) -> str:
+    """The key that all spellings of a name share: NFKC, casefolded, without outer punctuation.
+
+    It is empty only if the name has no visible character; a name of nothing but punctuation keeps
+    that. Applying it twice changes nothing.
+    """
+    if _PLAIN_NAME.fullmatch(name):
+        return name.lower()
+    folded = _fold(name)
+    if len(folded) > _LONGEST_NAME:
+        return folded
+    return _strip_outer(folded) or folded
+
+
+def clean_name(name: str) -> str:
+    """A name for display: without markup, wrapping quotes, 《》 and control characters.
+
+    Full-width letters and digits become ASCII and white space is folded; what belongs to the name
+    stays ("42", "3.14", "C++", "AT&T", "Lilu (mythology)").
+    """
+    if _PLAIN_NAME.fullmatch(name):
+        return name
+    text = sanitize(name)
+    for _ in range(_MARKUP_ROUNDS):
+        plain = _HTML_ENTITY.sub(lambda found: html.unescape(found[0]), text)
+        plain = _TAG.sub(" ", _PAIRED_TAG.sub(r" \2 ", plain))
+        if plain == text:
+            break
+        text = plain
+    text = _INVISIBLE.sub("", sanitize(text).translate(_HALF_WIDTH))
+    text = " ".join(_CONTROL.sub(" ", text).split())
+    return text if len(text) > _LONGEST_NAME else _strip_quotes(text)
+
+
+def folded_text(text: str) -> str:
+    """A text folded like name keys, except at its ends; it contains the keys of the names in the text."""
+    return _fold(html.unescape(text) if "&" in text else text)
+
+
+def is_cjk(char: str) -> bool:
+    """Whether a character is Han, kana or Hangul; search terms of these scripts are bigrams."""
+    return _CJK.match(char) is not None
+
+
+def has_cjk(text: str) -> bool:
+    """Whether any character of the text is Han, kana or Hangul."""
+    return _CJK.search(text) is not None
+
+
+def is_lone(term: str) -> bool:
+    """Whether a term is a single CJK character, which an index holds mainly as part of bigrams."""
+    return len(term) == 1 and is_cjk(term)
+
+
+def search_terms(text: str) -> list[str]:
+    """Search terms in order: casefolded words, or overlapping bigrams in scripts without spaces.
+
+    Terms contain letters, digits and marks only. A possessive 's is dropped ("Scrooge's" →
+    "scrooge"), other apostrophes are closed up ("o'brien" → "obrien").
+    """
+    return _terms(text, endings=False)
+
+
+def index_terms(text: str) -> list[str]:
+    """The search terms of a text to be found, and the last character of each run of CJK text.
+
+    With these, each CJK character begins some term: the terms that begin with 镭 find it anywhere.
+    """
+    return _terms(text, endings=True)
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """The sentences as (start, end) in characters, for English and Chinese.
+
+    They are in order, do not overlap, have no white space at their ends, and cover all other
+    characters. Closing quotes and footnote marks belong to their sentence. Blank lines end a
+    sentence. Single line breaks do so beside CJK text, a very long line or a list item, but not
+    inside hard-wrapped English. A full-width point (．) ends sentences only in a text without 。,
+    since elsewhere it separates parts of names.
+    """
+    spans = []
+    start = 0
+    for end in _sentence_ends(text):
+        if piece := text[start:end].strip():
+            left = text.index(piece[0], start)
+            spans.append((left, left + len(piece)))
+        start = end
+    return spans
+
+
+# ── characters ──────────────────────────────────────────────────────────────────
+
+CJK = (  # for the class of a pattern
+    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff"
+)
+_UNSPACED_CLASS = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+_MARKS_CLASS = "".join(
+    chr(code) for code in range(0x0300, 0x1E00) if unicodedata.category(chr(code))[0] == "M"
+)
+_CJK = re.compile(f"[{CJK}]")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_TAG = re.compile(  # HTML tags only, since others may be part of a name: List<String>
+    r"</?(?:a|abbr|b|big|blockquote|br|center|cite|code|dd|del|dfn|div|dl|dt|em|font|h[1-6]|hr|i|img"
+    r"|ins|kbd|li|mark|nowiki|ol|p|pre|q|ref|s|samp|section|small|span|strike|strong|sub|sup|table"
+    r"|tbody|td|th|thead|tr|tt|u|ul|var)(?=[\s/>])[^<>]{0,200}>"
+)
+_PAIRED_TAG = re.compile(
+    r"<([A-Za-z][\w:-]{0,40})(?:\s[^<>]{0,200})?>([^<>]*)</\1\s{0,9}>", re.IGNORECASE
+)
+_HTML_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_MARKUP_ROUNDS = 3  # markup escaped twice is common in scraped text; deeper is an attack
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_INVISIBLE = re.compile("[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_HALF_WIDTH = {
+    code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code - 0xFEE0).isalnum()
+}
+_HALF_WIDTH |= {ord(char): ord(char) - 0xFEE0 for char in "＋＆＃＠％．－／＿＇"}
+_QUOTE_FORMS = str.maketrans("‘’ʼ‛′`´", "'" * 7)
+_KEY_FORMS = _QUOTE_FORMS | str.maketrans("“”„‟″«»‐‑‒–—―−・•‧∙⋅", '"' * 7 + "-" * 7 + "·" * 5)
+
+
+# ── names ───────────────────────────────────────────────────────────────────────
+
+_PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">", "《": "》", "〈": "〉", "「": "」", "『": "』"}
+_PAIRS |= {"【": "】", "〔": "〕", "“": "”", "‘": "’", "«": "»", "（": "）"}
+_OPENER = {closer: opener for opener, closer in _PAIRS.items()}
+_QUOTES = frozenset("\"'`“”‘’«»《》〈〉「」『』„‟")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9]+(?: [A-Za-z0-9]+)*")  # nothing to clean or fold but case
+_LONGEST_NAME = 400  # characters; longer texts are not names, and keep their ends
+_MEANINGFUL = frozenset("#%&@‰§")  # Unicode calls it punctuation, but "C#" is not "C"
+
+
+def _nfkc_casefold(text: str) -> str:
+    """NFKC and casefold until neither changes anything (one round nearly always)."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    for _ in range(4):
+        again = unicodedata.normalize("NFKC", folded).casefold()
+        if again == folded:
+            break
+        folded = again
+    return folded
+
+
+def _fold(name: str) -> str:
+    """A name key, before punctuation is stripped from its ends."""
+    text = sanitize(name)
+    for _ in range(4):
+        before = text
+        text = _INVISIBLE.sub("", _CONTROL.sub(" ", _nfkc_casefold(text).translate(_KEY_FORMS)))
+        text = " ".join(text.split())
+        if text == before:
+            break
+    return text
+
+
+def _strip_outer(text: str) -> str:
+    """The text without punctuation at its ends; brackets that are closed inside it are kept."""
+    while text:
+        if _PAIRS.get(text[0]) == text[-1] and _matched(text):
+            text = text[1:-1]
+        elif _is_loose(text[-1], opener=_OPENER.get(text[-1]), text=text):
+            text = text[:-1]
+        elif _is_loose(text[0], opener=_PAIRS.get(text[0]), text=text):
+            text = text[1:]
+        else:
+            break
+    return text
+
+
+def _is_loose(char: str, *, opener: str | None, text: str) -> bool:
+    """Whether a character at an end of the text is punctuation without a partner inside."""
+    if char in _MEANINGFUL or not (char.isspace() or unicodedata.category(char)[0] == "P"):
+        return False
+    return opener is None or opener not in text
+
+
+def _matched(text: str) -> bool:
+    """Whether the bracket that opens the text is closed by its last character, and not earlier."""
+    depth = 0
+    for position, char in enumerate(text):
+        depth += (char == text[0]) - (char == text[-1])
+        if depth == 0:
+            return position == len(text) - 1
+    return False
+
+
+def _strip_quotes(text: str) -> str:
+    """The text without quotes around it; a single quote at one end goes, too, but not in 12"."""
+    while len(text) > 1:
+        first, last = text[0], text[-1]
+        straight = first == last and first in "\"'`" and '"' not in text[1:-1]
+        if straight or (first in _QUOTES and _PAIRS.get(first) == last and _matched(text)):
+            text = text[1:-1].strip()
+        elif first in _QUOTES and (_PAIRS.get(first, first) not in text[1:]):
+            text = text[1:].strip()
+        elif (
+            last in _QUOTES
+            and _OPENER.get(last, last) not in text[:-1]
+            and not (last in "\"'’”" and text[-2].isdigit())
+        ):
+            text = text[:-1].strip()
+        else:
+            break
+    return "" if text in _QUOTES else text
+
+
+# ── files ───────────────────────────────────────────────────────────────────────
+
+_BYTE_ORDER_MARKS = {  # UTF-32 first, since its mark may begin with that of UTF-16
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_OTHER_FORMATS = (b"%PDF-", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"{\\rtf", b"\x1f\x8b")
+_ENCODINGS = ["gb18030", "big5", "shift_jis", "euc_jp", "euc_kr", "cp1252", "cp1251", "koi8_r"]
+
+
+def decoded(data: bytes, name: str = "the file") -> str:
+    """The text of a file's bytes: UTF-8, UTF-16 or UTF-32 with a byte order mark, or the encoding
+    that its characters make likely. `ConfigError`, with the file's `name`, if there is none.
+    """
+    for mark, encoding in _BYTE_ORDER_MARKS.items():
+        if data.startswith(mark):
+            return data.decode(encoding, errors="replace")
+    if data.startswith(_OTHER_FORMATS) or b"\0" in data:
+        raise ConfigError(f"{name} is no text file: save its text first, PDFs with pdftotext")
+    try:
+        return data.decode().removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        text = _decoded_otherwise(data)
+        if text is None:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise ConfigError(
+                f"{name} cannot be read: as UTF-8 it is wrong at byte {error.start + 1:,}, in line "
+                f"{line:,}, and no other encoding fits. Convert it to UTF-8 first"
+            ) from error
+        return text
+
+
+def _decoded_otherwise(data: bytes) -> str | None:
+    """The text in the likeliest encoding but UTF-8; None if there is none, or few bytes are wrong."""
+    from charset_normalizer import from_bytes
+
+    repaired = data.decode(errors="replace")
+    wrong = repaired.count("\ufffd")
+    if wrong < len(repaired) - len(repaired.encode("ascii", "ignore")) - wrong:
+        return None
+    chinese = data.decode("gb18030", errors="replace")
+    if _is_chinese(chinese):
+        return chinese
+    best = from_bytes(data, cp_isolation=_ENCODINGS).best()
+    return None if best is None else str(best)
+
+
+def _is_chinese(text: str) -> bool:
+    """Whether a text decoded from GB 18030 consists of frequent characters and Chinese punctuation.
+
+    The bytes of other encodings give rare ones, those of Korean only the first half of the others.
+    """
+    rows = [char.encode("gb2312", "ignore")[:1] for char in set(text) if not char.isascii()]
+    frequent = sum(row in b"\xa1\xa3" or b"\xb0" <= row <= b"\xd7" for row in rows if row)
+    korean = len(rows) >= 8 and max(rows) <= b"\xc8" and min(rows) >= b"\xb0"
+    return frequent > 0.6 * len(rows) and not korean and "\ufffd" not in text
+
+
+# ── search terms ────────────────────────────────────────────────────────────────
+
+_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")
+_RUN = re.compile(
+    rf"(?P<unspaced>[{_UNSPACED_CLASS}]+)"
+    rf"|(?P<word>(?:(?![{_UNSPACED_CLASS}_])[\w{_MARKS_CLASS}])+"
+    rf"(?:'(?:(?![{_UNSPACED_CLASS}_])[\w{_MARKS_CLASS}])+)*)"
+)
+
+
+def _terms(text: str, *, endings: bool) -> list[str]:
+    if text.isascii():
+        words = _ASCII_WORD.findall(text.lower())
+        return words if "'" not in text else [w.removesuffix("'s").replace("'", "") for w in words]
+    terms: list[str] = []
+    for run in _RUN.finditer(_nfkc_casefold(text).translate(_QUOTE_FORMS)):
+        found = run[0]
+        if run["word"] is not None:
+            terms.append(found.removesuffix("'s").replace("'", ""))
+            continue
+        terms += [found[at : at + 2] for at in range(len(found) - 1)] or [found]
+        if endings and len(found) > 1 and is_cjk(found[-1]):
+            terms.append(found[-1])
+    return terms
+
+
+# ── sentences ───────────────────────────────────────────────────────────────────
+
+_NUMBER = r"\d{1,18}"  # what 64 bits hold
+_NUMBERS = rf"{_NUMBER}(?:\s*[-‐-―−~～－]\s*{_NUMBER})?"
+CITATION_MARKER = re.compile(  # [1], [2, 5], 【3-4】
+    rf"[\[［【]\s*(?P<numbers>{_NUMBERS}(?:\s*[,，、;；]\s*{_NUMBERS})*)\s*[\]］】]"
+    r"(?!\((?:https?:|#))"  # a link's text is no citation
+)
+
+
+def _words(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
+
+_STOPS = (
+    r"(?P<blank>\n[^\S\n]*(?=\n)|[\f\x1c-\x1e\u2029])|(?P<line>\n)"
+    r"|(?P<wide>[。！？｡]+%s)|(?P<narrow>[.!?…]+)"
+)
+_STOP = re.compile(_STOPS % "")
+_STOP_OR_POINT = re.compile(
+    _STOPS % rf"|(?<=[{CJK}”’）])(?<![〇零一二三四五六七八九十])．(?![0-9０-９])"
+)
+_TAG_OR_NOTE = rf"</?[A-Za-z][^<>]{{0,80}}>|{CITATION_MARKER.pattern}"
+_CLOSERS = re.compile(rf"(?:[”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
+_CLOSERS_STRAIGHT = re.compile(rf"(?:[\"'”’」』）)\]】〕》〉»*_]|{_TAG_OR_NOTE})*")
+_NEXT = re.compile(r"\s*([\"'“‘«(\[「『《_*]*)(\w*)")
+_HEADING = re.compile(r"[^\S\n]*#{1,6}\s")
+_LIST_ITEM = re.compile(
+    r"[^\S\n]*(?:[-*•·●▪]\s|\d{1,3}[.)、]\s?|[（(]?[一二三四五六七八九十]+[)）、]|#{1,6}\s)"
+)
+_UNWRAPPED = 120  # characters; longer lines are not hard-wrapped, so their line breaks are meant
+_WORD_BEFORE = re.compile(r"[^\W\d_](?:[\w.&'’-]{0,24})$|\d{1,3}$")
+_DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
+_TITLES = _words(
+    "mr mrs ms messrs mme mlle dr prof st ste sr fr gen col maj capt cpt cmdr adm lt sgt cpl pvt"
+    " rev hon gov sen rep pres supt insp mt ft vs cf viz e.g i.e eg ie ca approx dept univ assn"
+    " bros op ed eds trans"
+)
+_BEFORE_NUMBERS = _words(
+    "no nos vol vols fig figs p pp sec art eq ch jan feb mar apr jun jul aug sep sept oct nov dec"
+)
+_STARTERS = _words(
+    "the this that these those he she it they we in on at as but and after before when while his"
+    " her its their there however for from during since although if"
+)
+
+
+def _sentence_ends(text: str) -> Iterator[int]:
+    """The positions after each sentence, the end of the text included."""
+    start = 0
+    quotes = counted = 0
+    stops = _STOP if "。" in text or "．" not in text else _STOP_OR_POINT
+    for stop in stops.finditer(text):
+        if stop.start() < start:
+            continue
+        quotes += text.count('"', counted, stop.start())
+        counted = stop.start()
+        if stop["blank"] or stop["line"]:
+            end = stop.end() if stop["blank"] or _line_ends(text, stop) else None
+            quotes = 0 if end else quotes
+        elif stop["wide"]:
+            closers = _CLOSERS_STRAIGHT if quotes % 2 else _CLOSERS
+            end = _end_of(closers, text, stop.end())
+        else:
+            end = _narrow_end(text, start, stop)
+        if end is not None and end > start:
+            yield end
+            start = end
+    if start < len(text):
+        yield len(text)
+
+
+def _end_of(pattern: re.Pattern[str], text: str, position: int) -> int:
+    found = pattern.match(text, position)
+    return position if found is None else found.end()
+
+
+def _line_ends(text: str, stop: re.Match[str]) -> bool:
+    """Whether a single line break ends the sentence."""
+    before = text[stop.start() - 1 : stop.start()]
+    after = text[stop.end() : stop.end() + 1]
+    if _CJK.match(before) or _CJK.match(after) or before in tuple("，：；、”」』》"):
+        return True
+    ahead = text[stop.end() : stop.end() + _UNWRAPPED]
+    behind = text[max(0, stop.start() - _UNWRAPPED) : stop.start()]
+    if any(len(line) == _UNWRAPPED and "\n" not in line for line in (ahead, behind)):
+        return True
+    heading = _HEADING.match(behind, behind.rfind("\n") + 1)
+    return heading is not None or _LIST_ITEM.match(text, stop.end()) is not None
+
+
+def _narrow_end(text: str, start: int, stop: re.Match[str]) -> int | None:
+    """The end of a sentence that may end in ". ! ? …", or None if it goes on."""
+    end = _end_of(_CLOSERS_STRAIGHT, text, stop.end())
+    follows = text[end : end + 1]
+    if not follows:
+        return end
+    if not follows.isspace():
+        wide = _CJK.match(follows) and not stop[0].startswith("…") and "\n" not in follows
+        return end if wide and not text[stop.start() - 1 : stop.start()].isascii() else None
+    found = _NEXT.match(text, end)
+    word = "" if found is None else found[2]
+    if word[:1].islower() or (stop[0] == "." and _is_abbreviation(text, start, stop.start(), word)):
+        return None
+    return end
+
+
+def _is_abbreviation(text: str, start: int, dot: int, word: str) -> bool:
+    """Whether the dot belongs to an abbreviation, an initial or a list number; `word` follows it."""
+    before = _WORD_BEFORE.search(text, max(start, dot - 26), dot)
+    if before is None:
+        return False
+    token = before[0].casefold()
+    if token.isdigit():
+        return not text[start : before.start()].strip()
+    if token in _TITLES:
+        return True
+    if token in _BEFORE_NUMBERS:
+        return word[:1].isdigit()
+    return _DOTTED.fullmatch(token) is not None and word.casefold() not in _STARTERS

@@ -1,0 +1,80 @@
+"""Merges and unmerges names: which name stands for which entity, as decided by a person."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.text import clean_name, name_key
+from lightrag_jsonl.storage.rows import Aliases, EntityMentionRow, RelationMentionRow
+from lightrag_jsonl.storage.store import Reader
+
+
+def targets(aliases: Aliases) -> dict[str, str]:
+    """For each merged key, the key at the end of its links."""
+    found = {}
+    for key in aliases.links:
+        end = key
+        while end in aliases.links:
+            end = aliases.links[end]
+        found[key] = end
+    return found
+
+
+def merged(reader: Reader, names: Iterable[str], into: str) -> Aliases:
+    """The aliases once several names, and all that stands for them, stand for `into`.
+
+    `NotFoundError` lists the names that no entity has; `ConfigError` if nothing of `into` is left
+    after it was cleaned like names in texts.
+    """
+    display = clean_name(into)
+    if not name_key(display):
+        raise ConfigError("say what they are to be called: the name they are merged into is empty")
+    keys, known = {name_key(name): name for name in names}, reader.aliases()
+    found, target = reader.entity_ids(keys), name_key(display)
+    if missing := [name for key, name in keys.items() if key not in found]:
+        raise NotFoundError(f"no such entity: {', '.join(missing)}")
+    links = {key: end for key, end in known.links.items() if key != target}  # no circles
+    links |= dict.fromkeys(keys.keys() - {target}, target)
+    displays = {**known.displays, target: display}
+    return Aliases(links, _used(displays, links, alone=displays.keys() - links.keys()))
+
+
+def unmerged(reader: Reader, names: Iterable[str]) -> Aliases:
+    """The aliases once names stand for themselves again; what was merged into them before stays so.
+
+    A name that is only the target of merges has them undone. `NotFoundError` lists the names that
+    are not merged.
+    """
+    keys, known = {name_key(name): name for name in names}, reader.aliases()
+    ends = keys.keys() - known.links.keys()
+    if strangers := [keys[key] for key in keys if key in ends - known.displays.keys()]:
+        raise NotFoundError(f"not merged into another entity: {', '.join(strangers)}")
+    links = {key: end for key, end in known.links.items() if key not in keys and end not in ends}
+    alone = known.displays.keys() - set(known.links.values()) - keys.keys()
+    return Aliases(links, _used(known.displays, links, alone=alone))
+
+
+def _used(
+    displays: Mapping[str, str], links: Mapping[str, str], *, alone: Collection[str]
+) -> dict[str, str]:
+    """The names of keys that links lead to, and of those in `alone`, which were only renamed."""
+    kept = {*links.values(), *alone}
+    return {key: name for key, name in displays.items() if key in kept}
+
+
+def mentions_to_move(
+    reader: Reader, before: Aliases, after: Aliases
+) -> tuple[list[EntityMentionRow], list[RelationMentionRow]]:
+    """All mentions of entities that names are taken from or given to, and of their relations."""
+    old, new = targets(before), targets(after)
+    moved = {key for key in {*old, *new} if old.get(key, key) != new.get(key, key)}
+    ends = {old.get(key, key) for key in moved} | {new.get(key, key) for key in moved}
+    entities = reader.entity_mentions(entities=reader.entity_rows(keys=ends))
+    keys = {name_key(one.mention.name) for one in entities}
+    relations = reader.relation_mentions(chunks={one.chunk for one in entities})
+    return entities, [
+        one
+        for one in relations
+        if name_key(one.mention.source) in keys or name_key(one.mention.target) in keys
+    ]

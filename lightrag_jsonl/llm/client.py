@@ -1,0 +1,520 @@
+"""Every call to the model: render, look in the cache, call, store the answer, parse it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import time
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass, replace
+from typing import Protocol
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from lightrag_jsonl.core.errors import (
+    ConfigError,
+    LightRAGError,
+    LLMError,
+    ResponseError,
+    StorageError,
+)
+from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
+from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.types import Completion, Json, JsonlResult, Message, ResponseType
+from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion
+from lightrag_jsonl.llm.prompt_manager import PromptManager
+from lightrag_jsonl.llm.reader import Normalize, parse_jsonl
+from lightrag_jsonl.llm.scheduler import QUESTION, CallScheduler
+from lightrag_jsonl.llm.thinking import (
+    ThinkingFilter,
+    without_prompted_thinking,
+    without_thinking,
+)
+
+TRIES = 3  # attempts at a call with transient errors, besides an adapter's own retries
+FIRST_PAUSE = 0.5  # seconds; doubled at each further try, unless the server says otherwise
+LONGEST_PAUSE = 60.0
+
+log = logging.getLogger(__name__)
+
+
+class Cache(Protocol):
+    """Where answers are stored; see `storage.store.CompletionCache`."""
+
+    async def get(self, key: bytes) -> Completion | None: ...
+
+    async def put(
+        self, key: bytes, completion: Completion, *, model: str, prompt: str, created_at: float
+    ) -> None: ...
+
+    async def delete(self, keys: Collection[bytes]) -> None: ...
+
+
+class UsageMeter:
+    """Adds up what an operation costs; `check` is called before each model call, `add` after it.
+
+    A child also adds to its parent, and is checked by it. Subclasses may set limits.
+    """
+
+    def __init__(self, parent: UsageMeter | None = None) -> None:
+        self.spent = Usage()
+        self._parent = parent
+
+    def child(self) -> UsageMeter:
+        """A meter for a part of the operation."""
+        return UsageMeter(self)
+
+    def check(self) -> None:
+        """Raise `BudgetError` if a limit is reached."""
+        if self._parent is not None:
+            self._parent.check()
+
+    def add(self, usage: Usage) -> None:
+        """Count what a call cost."""
+        self.spent += usage
+        if self._parent is not None:
+            self._parent.add(usage)
+
+    @contextlib.contextmanager
+    def attach_usage(self) -> Iterator[None]:
+        """Set `usage` of an error that leaves this block to what was spent until then."""
+        try:
+            yield
+        except LightRAGError as error:
+            error.usage = self.spent
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's answer; `usage` is what it cost now, failed attempts included: nothing if cached."""
+
+    messages: tuple[Message, ...]
+    completion: Completion
+    key: bytes
+    cached: bool
+    usage: Usage = Usage()
+
+    @property
+    def text(self) -> str:
+        """What the model wrote."""
+        return self.completion.text
+
+    @property
+    def text_without_thinking(self) -> str:
+        """The text without the thinking at its beginning; "" if there is nothing else."""
+        return without_thinking(self.text)
+
+    @property
+    def readable_text(self) -> str:
+        """What readers are shown: the text without thinking, or all of it if there is nothing else."""
+        return self.text_without_thinking or self.text
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the model stopped at its token limit."""
+        return self.completion.finish == "length"
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """A JSONL answer and the records read from it."""
+
+    reply: Reply
+    result: JsonlResult
+
+
+class ReplyStream:
+    """An answer in pieces, as they are written. The model does not wait for the reader.
+
+    Leaving it early (`aclose`, a cancelled or a forgotten reader) cancels the call. After the last
+    piece, `reply` holds the whole answer.
+    """
+
+    def __init__(self, call: Callable[[_Sink], Awaitable[Reply]]) -> None:
+        self._replies: list[Reply] = []
+        self._pieces = _pieces(call, self._replies)
+
+    def __aiter__(self) -> ReplyStream:
+        return self
+
+    async def __anext__(self) -> str:
+        return await anext(self._pieces)
+
+    async def aclose(self) -> None:
+        """Cancel the call, and wait until it has stopped."""
+        await self._pieces.aclose()
+
+    @property
+    def reply(self) -> Reply:
+        """The whole answer; `IndexError` before the end."""
+        return self._replies[0]
+
+
+class _Sink:
+    """Takes the pieces of an answer; once it `began`, a failed call cannot be repeated unnoticed."""
+
+    def __init__(self) -> None:
+        self.queue: asyncio.Queue[str | None] = asyncio.Queue()
+        self.began = False
+
+    def send(self, piece: str) -> None:
+        self.began = self.began or bool(piece)
+        if piece:
+            self.queue.put_nowait(piece)
+
+
+async def _pieces(
+    call: Callable[[_Sink], Awaitable[Reply]], replies: list[Reply]
+) -> AsyncGenerator[str, None]:
+    """What a call in a task of its own sends; its error comes after that."""
+    sink = _Sink()
+    task = asyncio.ensure_future(call(sink))
+    task.add_done_callback(lambda _: sink.queue.put_nowait(None))
+    try:
+        while (piece := await sink.queue.get()) is not None:
+            yield piece
+        replies.append(await task)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request to the model; `prompt` names the prompt. `for_reader` makes an empty answer a
+    failure.
+    """
+
+    prompt: str
+    messages: tuple[Message, ...]
+    response_type: ResponseType = "text"
+    max_tokens: int | None = None
+    schema: Mapping[str, Json] | None = None
+    names: Sequence[str] | None = None
+    priority: int = QUESTION
+    skip_cache: bool = False
+    for_reader: bool = False
+    sink: _Sink | None = None
+
+    def __post_init__(self) -> None:
+        """Replace what UTF-8 cannot hold: a question may bring it in, and no model could read it."""
+        clean = tuple(Message(turn.role, sanitize(turn.content)) for turn in self.messages)
+        object.__setattr__(self, "messages", clean)
+
+    @property
+    def began(self) -> bool:
+        """Whether part of the answer was passed on already."""
+        return self.sink is not None and self.sink.began
+
+    def is_answered_by(self, completion: Completion) -> bool:
+        return not self.for_reader or bool(completion.text.strip())
+
+
+class ModelClient:
+    """Asks one model with one set of prompts, with a limit on calls in flight.
+
+    With `store_answers` false the cache is read but never written, for rehearsals with a simulated
+    model.
+    """
+
+    def __init__(
+        self,
+        llm: LLM | None,
+        prompts: PromptManager,
+        cache: Cache,
+        *,
+        max_concurrent_calls: int,
+        clock: Callable[[], float] = time.time,
+        store_answers: bool = True,
+    ) -> None:
+        self.prompts = prompts
+        self.scheduler = CallScheduler(max_concurrent_calls)
+        self._llm = llm
+        self._constrained = llm if isinstance(llm, ConstrainedLLM) else None  # slow checks
+        self._streaming = llm if isinstance(llm, StreamingLLM) else None
+        self._cache = cache
+        self._clock = clock
+        self._stores = store_answers
+        self._in_flight: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a model to ask."""
+        return self._llm is not None
+
+    @property
+    def llm(self) -> LLM:
+        """The model; `ConfigError` if there is none."""
+        if self._llm is None:
+            raise ConfigError("this needs a model: pass llm=… (or --llm on the command line)")
+        return self._llm
+
+    async def text(
+        self,
+        prompt: str,
+        variables: Mapping[str, object],
+        *,
+        then: Sequence[Message] = (),
+        max_tokens: int | None = None,
+        meter: UsageMeter | None = None,
+        priority: int = QUESTION,
+        skip_cache: bool = False,
+        for_reader: bool = False,
+    ) -> Reply:
+        """The model's text; `then` holds further messages after the rendered prompt.
+
+        `priority` counts when all calls are taken. `skip_cache` is for a `then` that holds an
+        answer which was only just paid for: there can be no follow-up to it yet. With `for_reader`,
+        an empty text is an `LLMError`.
+        """
+        messages = (*self.prompts.render(prompt, variables), *then)
+        request = _Request(
+            prompt,
+            messages,
+            max_tokens=max_tokens,
+            priority=priority,
+            skip_cache=skip_cache,
+            for_reader=for_reader,
+        )
+        return await self._reply(request, meter)
+
+    async def json(
+        self,
+        prompt: str,
+        variables: Mapping[str, object],
+        meter: UsageMeter | None = None,
+        *,
+        normalize: Callable[[Json], Json] | None = None,
+    ) -> Json:
+        """The model's JSON value, checked against the schema; an unreadable answer is asked for once more.
+
+        If that one is unreadable, too, `ResponseError` is raised. `normalize` is applied before the
+        schema.
+        """
+        request = _Request(prompt, self.prompts.render(prompt, variables), "json")
+        for is_last in (False, True):
+            reply = await self._reply(request, meter)
+            try:
+                return self.prompts.parse_json(reply.text, prompt=prompt, normalize=normalize)
+            except ResponseError:
+                await self.forget(reply)
+                if is_last:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def jsonl(
+        self,
+        prompt: str,
+        variables: Mapping[str, object],
+        *,
+        then: Sequence[Message] = (),
+        normalize: Normalize | None = None,
+        names: Sequence[str] | None = None,
+        max_tokens: int | None = None,
+        meter: UsageMeter | None = None,
+        priority: int = QUESTION,
+        skip_cache: bool = False,
+    ) -> Records:
+        """The model's records, checked against the prompt's schema, or one given in `variables`.
+
+        `then`, `priority` and `skip_cache` are as in `text`. `normalize` is applied to each record
+        before the schema; `names` limits entity names if the model's server can enforce that.
+        """
+        messages = (*self.prompts.render(prompt, variables), *then)
+        schema = self.prompts.schema(prompt, variables)
+        source = None if schema is None else schema.source
+        request = _Request(
+            prompt, messages, "jsonl", max_tokens, source, names, priority, skip_cache
+        )
+        reply = await self._reply(request, meter)
+        answer = without_prompted_thinking(reply.text)
+        return Records(reply, parse_jsonl(answer, schema=schema, normalize=normalize))
+
+    def stream(
+        self, prompt: str, variables: Mapping[str, object], meter: UsageMeter | None = None
+    ) -> ReplyStream:
+        """The model's text in pieces; a single piece if it is cached or the model cannot stream."""
+        return self._stream(prompt, self.prompts.render(prompt, variables), meter)
+
+    async def chat(self, messages: Sequence[Message], meter: UsageMeter | None = None) -> Reply:
+        """The model's answer to a conversation, without a prompt of ours."""
+        return await self._reply(_Request("chat", tuple(messages), for_reader=True), meter)
+
+    def stream_chat(
+        self, messages: Sequence[Message], meter: UsageMeter | None = None
+    ) -> ReplyStream:
+        """Like `chat`, in pieces."""
+        return self._stream("chat", tuple(messages), meter)
+
+    async def forget(self, reply: Reply) -> None:
+        """Remove an unusable answer from the cache, so that the next call asks again."""
+        with contextlib.suppress(StorageError):  # then it was not stored either
+            await self._cache.delete([reply.key])
+
+    def _stream(
+        self, prompt: str, messages: tuple[Message, ...], meter: UsageMeter | None
+    ) -> ReplyStream:
+        async def call(sink: _Sink) -> Reply:
+            request = _Request(prompt, messages, for_reader=True, sink=sink)
+            reply = await self._reply(request, meter)
+            if not sink.began:
+                sink.send(reply.readable_text)
+            return reply
+
+        return ReplyStream(call)
+
+    # ── one call ────────────────────────────────────────────────────────────────
+
+    async def _reply(self, request: _Request, meter: UsageMeter | None) -> Reply:
+        """The answer from the cache or the model; of the same requests at once, one is sent."""
+        messages, paid = request.messages, UsageMeter(meter)
+        key = request_key(self.llm.name, messages, request.response_type, request.max_tokens)
+        lock = self._in_flight.setdefault(key, asyncio.Lock())
+        look = lock.locked() or not request.skip_cache
+        async with lock:
+            cached = await self._cache.get(key) if look else None
+            if cached is not None and request.is_answered_by(cached):
+                log.debug("%s: from the cache", request.prompt)
+                return Reply(messages, cached, key, True)
+            async with self.scheduler.slot(request.priority):
+                completion = await self._call(request, paid)
+                await _to_the_end(self._store(request, key, completion))
+            return Reply(messages, completion, key, False, paid.spent)
+
+    async def _store(self, request: _Request, key: bytes, completion: Completion) -> None:
+        """Store an answer; if that fails, an answer to a question is still given."""
+        if not self._stores:
+            return
+        about = {"model": self.llm.name, "prompt": request.prompt}
+        try:
+            await self._cache.put(key, completion, **about, created_at=self._clock())
+        except StorageError as error:
+            if request.priority != QUESTION:
+                raise
+            log.warning("%s: the model's answer is not stored: %s", request.prompt, error)
+
+    async def _call(self, request: _Request, paid: UsageMeter) -> Completion:
+        """The model's answer; transient errors are retried."""
+        pause = FIRST_PAUSE
+        paid.check()
+        for attempt in range(1, TRIES + 1):
+            try:
+                return await self._attempt(request, paid)
+            except LLMError as error:
+                if not error.transient or request.began or attempt == TRIES:
+                    raise
+                wait = min(error.retry_after or pause, LONGEST_PAUSE)
+                log.debug("try %d failed (%s); again in %.1f s", attempt, error, wait)
+            await asyncio.sleep(wait)
+            pause *= 2
+            if paid.spent.calls:
+                paid.check()
+        raise AssertionError("unreachable")
+
+    async def _attempt(self, request: _Request, paid: UsageMeter) -> Completion:
+        """One attempt; its cost is counted even if it fails, as a call if nobody knows its tokens."""
+        started, name = time.monotonic(), self.llm.name
+        try:
+            completion = checked_completion(await self._complete(request), name)
+        except asyncio.CancelledError:
+            paid.add(ONE_CALL)
+            raise
+        except LLMError as error:
+            paid.add(ONE_CALL if request.began and not error.cost.calls else error.cost)
+            raise
+        usage = completion.usage
+        paid.add(replace(usage, calls=max(1, usage.calls)))
+        tokens, seconds = (usage.input_tokens, usage.output_tokens), time.monotonic() - started
+        log.debug("%s: %d in, %d out, %.2f s", request.prompt, *tokens, seconds)
+        cut_off = completion.finish == "length"
+        if not request.is_answered_by(completion):
+            limit = " before its token limit" if cut_off else ""
+            raise LLMError(f"{name} wrote nothing{limit}", transient=not cut_off)
+        if request.for_reader and cut_off:
+            log.warning("%s: the answer was cut at the token limit of %s", request.prompt, name)
+        return replace(completion, text=sanitize(completion.text))
+
+    async def _complete(self, request: _Request) -> Completion:
+        """The model's answer; whatever else a user's own model does becomes an `LLMError`."""
+        messages, limit = request.messages, request.max_tokens
+        try:
+            if request.schema is not None and self._constrained is not None:
+                return await self._constrained.complete_records(
+                    messages, schema=request.schema, names=request.names, max_tokens=limit
+                )
+            if request.sink is not None and self._streaming is not None:
+                return await _read_stream(self._streaming.stream(messages), request.sink)
+            return await self.llm.complete(
+                messages, response_type=request.response_type, max_tokens=limit
+            )
+        except LightRAGError:
+            raise
+        except Exception as error:  # the user's own code may raise anything
+            message = f"{self.llm.name} failed: {type(error).__name__}: {error}"
+            if _is_lost(error):
+                raise LLMError(message, cost=ONE_CALL) from error
+            raise LLMError(message, transient=isinstance(error, OSError)) from error
+
+
+def request_key(
+    model: str, messages: Sequence[Message], response_type: ResponseType, max_tokens: int | None
+) -> bytes:
+    """The cache key of a completion: a hash of the model's name and the whole request."""
+    request = msgspec.json.encode([model, response_type, max_tokens, messages])
+    return hashlib.sha256(request).digest()
+
+
+async def _read_stream(source: AsyncIterator[str], sink: _Sink) -> Completion:
+    """Read a model's stream to its end, passing on each piece, except for leading thinking."""
+    pieces: list[str] = []
+    thinking = ThinkingFilter()
+    try:
+        async for piece in source:
+            if piece and not isinstance(piece, str):
+                raise TypeError(f"a piece of its answer is {type(piece).__name__}, not text")
+            pieces.append(sanitize(piece or ""))  # some clients end with None
+            sink.send(thinking.feed(pieces[-1]))
+    finally:
+        if isinstance(source, AsyncGenerator):
+            await source.aclose()
+    usage, finish = getattr(source, "usage", None), getattr(source, "finish", None)
+    return Completion("".join(pieces), finish or "stop", usage or Usage())
+
+
+def _is_lost(error: Exception) -> bool:
+    """Whether somebody's own client reports that an answer did not come in time, or broke off.
+
+    What HTTP clients raise has a name in common at most: `ReadTimeout`, `APITimeoutError`, and so on.
+    """
+    names = [kind.__name__ for kind in type(error).__mro__]
+    unsent = names[0].startswith(("Connect", "Pool"))  # httpx and requests call them so
+    timeout = any("Timeout" in name for name in names) and not unsent
+    return timeout or isinstance(error, ConnectionResetError)
+
+
+async def _to_the_end(work: Coroutine[None, None, None]) -> None:
+    """Await some work to its end; a cancellation meanwhile takes effect after that.
+
+    A reader who leaves at the last piece may ask the same again.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise

@@ -1,0 +1,172 @@
+"""Converts records in the shapes that models drift into (other names for types, keys, lists) to ours."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+
+from lightrag_jsonl.core.types import Json, Record
+
+
+def _by_alias(names: Mapping[str, str]) -> dict[str, str]:
+    """Our name for each alias, from the aliases of each of our names."""
+    return {alias: name for name, aliases in names.items() for alias in aliases.split()}
+
+
+_TYPES = _by_alias(
+    {
+        "entity": "entity node 实体",
+        "relationship": "relationship relation edge 关系",
+        "content_keywords": "content_keywords content-keywords keywords 内容关键词",
+        "done": "done 完成",
+    }
+)
+_KEYS = _by_alias(
+    {
+        "name": "entity_name entity id label 名称 实体名称 实体",
+        "entity_type": "category 实体类型 类型",
+        "description": "desc entity_description relationship_description 描述 实体描述 关系描述 说明",
+        "source": "source_entity src_id src from subject head"
+        " 源 源实体 源节点 起点 头实体 主语 主体",
+        "target": "target_entity tgt_id tgt to object tail"
+        " 目标 目标实体 目标节点 终点 尾实体 宾语 客体",
+        "keywords": "relationship_keywords high_level_keywords 关键词",
+        "strength": "relationship_strength weight score 强度 权重",
+    }
+)
+_LISTS = _by_alias(
+    {
+        "entity": "entities nodes 实体 实体列表 节点",
+        "relationship": "relationships relations edges 关系 关系列表 边",
+    }
+)
+_KEYWORD_LISTS = _by_alias(  # by the letters of a key alone
+    {
+        "high_level_keywords": "highlevelkeywords highlevel hlkeywords"
+        " 高级关键词 高层关键词 高层次关键词",
+        "low_level_keywords": "lowlevelkeywords lowlevel llkeywords"
+        " 低级关键词 低层关键词 低层次关键词 底层关键词",
+    }
+)
+_PREDICATES = (
+    "predicate",
+    "relation",
+    "relationship",
+    "label",
+    "谓语",
+    "谓词",
+    "关系",
+)  # of a triple
+_OTHER_KEYS = {*_KEYS, *_PREDICATES}
+_COMMA = re.compile(r"[,，、;；]")
+_NO_LETTER = re.compile(r"[\W_]+")
+_LOW, _HIGH = 1.0, 10.0  # strengths of a relation
+
+
+def normalize_graph_record(record: Record) -> tuple[Record, ...]:
+    """The `extract-graph` records that a record clearly means; the record itself if there are none."""
+    lists = [key for key in record if key in _LISTS and isinstance(record[key], list)]
+    if "type" in record or not lists:
+        return (_normalize(record),)
+    return tuple(
+        found
+        for key in lists
+        for item in record[key]  # type: ignore[union-attr]
+        if isinstance(item, dict)
+        for found in normalize_graph_record(_typed(_LISTS[key], item))
+    )
+
+
+def normalize_keywords(value: Json) -> Json:
+    """The two keyword lists that an answer clearly means; the answer itself if there are none.
+
+    If only one of the lists is there, the other one is empty.
+    """
+    if not isinstance(value, dict):
+        return value
+    found = {_KEYWORD_LISTS.get(_NO_LETTER.sub("", key).casefold()): value[key] for key in value}
+    if not any(found):
+        return value
+    names = dict.fromkeys(_KEYWORD_LISTS.values())
+    return {name: split_keywords(found.get(name) or []) for name in names}
+
+
+def split_keywords(value: Json) -> Json:
+    """A list of keywords, from a list or from a text with commas (、 and ， too)."""
+    if isinstance(value, str):
+        value = list(_COMMA.split(value))
+    if not isinstance(value, list):
+        return value
+    words = [str(word).strip() for word in value if isinstance(word, str | int | float)]
+    return list(dict.fromkeys(filter(None, words)))
+
+
+def read_strength(value: Json) -> Json:
+    """A number between 1 and 10, if the value can be read as a number at all."""
+    if isinstance(value, str):
+        try:
+            value = float(unicodedata.normalize("NFKC", value).strip())
+        except ValueError:
+            return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    return float(min(value, _HIGH)) if value > _LOW else _LOW  # also for NaN
+
+
+def _typed(type_: str, item: Record) -> Record:
+    """An item of a list with its type from there; `type` inside it is an entity's type, or a
+    relation's predicate.
+    """
+    own = item.get("type")
+    typed: Record = {**item, "type": type_}
+    if isinstance(own, str) and own.casefold() not in _TYPES:
+        if type_ == "entity":
+            typed["entity_type"] = own
+        elif item.keys().isdisjoint(_PREDICATES):
+            typed["predicate"] = own
+    return typed
+
+
+def _normalize(record: Record) -> Record:
+    if None in record.values():  # null counts as absent
+        record = {key: value for key, value in record.items() if value is not None}
+    if "type" not in record and "类型" in record:
+        record = {"type": record["类型"], **{k: v for k, v in record.items() if k != "类型"}}
+    own = record.get("type")
+    known = _TYPES.get(own.casefold()) if isinstance(own, str) else None
+    found = {**record}
+    if known != "done" and not _OTHER_KEYS.isdisjoint(record):
+        found = {_key(key, record): value for key, value in record.items()}
+    if known is None and (known := _guess_type(found)) == "entity" and isinstance(own, str):
+        found.setdefault("entity_type", own)
+    if known is not None:
+        found["type"] = known
+    if known == "relationship":
+        found = {**_triple_fields(record, found), **found}
+        if "strength" in found:
+            found["strength"] = read_strength(found["strength"])
+    if "keywords" in found:
+        found["keywords"] = split_keywords(found["keywords"])
+    return found
+
+
+def _key(key: str, record: Record) -> str:
+    """Our name for a key, unless the record has that key as well."""
+    name = _KEYS.get(key, key)
+    return key if name in record else name
+
+
+def _triple_fields(record: Record, found: Record) -> Record:
+    """Keywords and, if both ends are there, a description for a relation given as a triple."""
+    predicate = next((record[key] for key in _PREDICATES if key in record), None)
+    ends = found.get("source"), found.get("target")
+    if not all(isinstance(word, str) for word in (predicate, *ends)):
+        return {}
+    return {"keywords": predicate, "description": f"{ends[0]} {predicate} {ends[1]}"}
+
+
+def _guess_type(record: Record) -> str | None:
+    if "source" in record and "target" in record:
+        return "relationship"
+    return "entity" if "name" in record and "description" in record else None

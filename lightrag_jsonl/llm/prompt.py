@@ -1,0 +1,259 @@
+"""One prompt: its templates, the form of the answer, and checks of both."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from typing import Any
+
+import jinja2
+import jinja2.meta
+import jinja2.sandbox
+import msgspec
+
+from lightrag_jsonl.core.errors import PromptError
+from lightrag_jsonl.core.types import Json, Message, ResponseType
+from lightrag_jsonl.llm.schemas import Schema, row_schema
+
+
+class Prompt:
+    """One question to a model: its text, the form of the answer, and defaults for its variables.
+
+    Templates are Jinja's, rendered in a sandbox; variables are data, never interpreted. Lists and
+    mappings are written as JSON, a conversation as a line "role: content" for each turn; `{{ values
+    | joined(", ") }}` joins a list. `schema` describes the whole value (`json`) or each record
+    (`jsonl`). Instead, `schema_input` may name a variable with the description of a table (see
+    `row_schema`). `examples` are lines of model output, which templates show as `{{ examples }}`.
+    `origin` names the prompt in errors.
+    """
+
+    def __init__(
+        self,
+        template: str,
+        response_type: ResponseType = "text",
+        terms: Mapping[str, Json] | None = None,
+        schema: Mapping[str, Json] | None = None,
+        *,
+        system: str = "",
+        inputs: Sequence[str] | None = None,
+        schema_input: str = "",
+        examples: str = "",
+        revision: str = "1",
+        aliases: Sequence[str] = (),
+        origin: str = "prompt",
+    ) -> None:
+        self.template, self.system, self.response_type = template, system, response_type
+        self.examples = tuple(line for line in examples.split("\n") if line.strip())
+        self.terms: dict[str, Json] = dict(terms or {})
+        if self.examples:
+            self.terms.setdefault("examples", "\n".join(self.examples))
+        self.schema_input, self.revision = schema_input, revision
+        self.aliases, self.origin = tuple(aliases), origin
+        self._inputs = inputs
+        try:
+            self.schema = None if schema is None else Schema(schema)
+        except PromptError as error:
+            raise PromptError(f"{origin}: schema: {error}") from error
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """The variables that the templates use, except the prompt's own examples."""
+        used: set[str] = set()
+        for source in (self.system, self.template):
+            self._compile(source)
+            used |= jinja2.meta.find_undeclared_variables(_environment().parse(source))
+        return frozenset(used - ({"examples"} if self.examples else set()))
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The variables that callers must give: as declared, or else those that the templates use."""
+        return tuple(sorted(self.variables) if self._inputs is None else self._inputs)
+
+    def schema_for(self, variables: Mapping[str, object]) -> Schema | None:
+        """The schema of a call: the prompt's own, or made from its `schema-input` variable."""
+        name = self.schema_input
+        if not name:
+            return self.schema
+        if name not in variables:
+            raise PromptError(f"{self.origin}: the variable {name!r} is missing")
+        try:
+            return Schema(row_schema(variables[name]))
+        except PromptError as error:
+            raise PromptError(f"{self.origin}: {name}: {error}") from error
+
+    def render(
+        self, variables: Mapping[str, object], terms: Mapping[str, Json] | None = None
+    ) -> tuple[Message, ...]:
+        """The messages to send; a variable overrides the prompt's term, which overrides `terms`."""
+        values = {**(terms or {}), **self.terms, **variables}
+        system = self._rendered(self._system_template, values).strip() if self.system else ""
+        user = Message("user", self._rendered(self._user_template, values))
+        return (Message("system", system), user) if system else (user,)
+
+    def check(self) -> None:
+        """Raise `PromptError` with everything that is wrong with this prompt."""
+        if problems := self.problems():
+            raise PromptError("\n".join(problems))
+
+    def problems(self) -> list[str]:
+        """What is wrong: with templates, declared and used variables, or example lines."""
+        try:
+            found = [*self._input_problems(), *self._example_problems()]
+        except PromptError as error:
+            return [str(error)]
+        return [f"{self.origin}: {problem}" for problem in found]
+
+    def check_against(self, base: Prompt) -> None:
+        """Check that a replacement answers in the same form and uses only variables that callers give."""
+        if self.response_type != base.response_type:
+            raise PromptError(
+                f"{self.origin}: response-type: must be {base.response_type!r}, as in {base.origin}"
+            )
+        given = base.variables | set(base.inputs)
+        if unknown := sorted(self.variables - given - set(self.terms)):
+            raise PromptError(
+                f"{self.origin}: inputs: nothing provides {', '.join(unknown)}; "
+                f"this prompt is given {', '.join(sorted(given)) or 'no variables'}"
+            )
+
+    def _input_problems(self) -> Iterator[str]:
+        used = self.variables | ({self.schema_input} - {""})
+        inputs = used if self._inputs is None else set(self._inputs)
+        yield from (f"inputs: {name!r} is declared but not used" for name in sorted(inputs - used))
+        missing = sorted(used - inputs - set(self.terms))
+        yield from (f"inputs: {name!r} is used but not declared" for name in missing)
+
+    def _example_problems(self) -> Iterator[str]:
+        for number, line in enumerate(self.examples, start=1):
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                yield f"examples: line {number} is not JSON: {error}"
+            else:
+                if self.schema is not None and (fault := self.schema.error(value)):
+                    yield f"examples: line {number}: {fault}"
+
+    # ── templates, compiled at first use ────────────────────────────────────────
+
+    @cached_property
+    def _system_template(self) -> jinja2.Template:
+        return self._compile(self.system)
+
+    @cached_property
+    def _user_template(self) -> jinja2.Template:
+        return self._compile(self.template)
+
+    def _compile(self, source: str) -> jinja2.Template:
+        try:
+            return _environment().from_string(source)
+        except (jinja2.TemplateError, RecursionError) as error:
+            line = getattr(error, "lineno", None)
+            where = f" (line {line} of the part)" if line else ""
+            raise PromptError(f"{self.origin}: not a template{where}: {error}") from error
+
+    def _rendered(self, template: jinja2.Template, values: Mapping[str, object]) -> str:
+        try:
+            return template.render(values)
+        except Exception as error:  # whatever the user's own template does
+            name, missing, _ = str(error).partition("' is undefined")
+            problem = f"cannot be rendered: {error}"
+            if isinstance(error, jinja2.UndefinedError) and missing:
+                given = ", ".join(sorted(values)) or "none"
+                problem = f"the variable {name[1:]!r} is missing (given: {given})"
+            raise PromptError(f"{self.origin}: {problem}") from error
+
+
+class _Settings(msgspec.Struct, rename="kebab"):
+    """What a prompt file or a configuration says about a prompt."""
+
+    prompt: str
+    system: str = ""
+    response_type: ResponseType = "text"
+    schema: dict[str, Any] | None = None
+    object_schema: dict[str, Any] | None = None
+    schema_input: str = ""
+    terms: dict[str, Any] | None = None
+    inputs: list[str] | None = None
+    examples: str = ""
+    revision: str | int | float = 1
+    aliases: list[str] = []
+
+
+def make_prompt(settings: Mapping[str, object], origin: str) -> Prompt:
+    """A prompt from its settings; `PromptError` names `origin` and the key that is wrong."""
+    settings = {key.replace("_", "-"): value for key, value in settings.items()}
+    known = _Settings.__struct_encode_fields__
+    for key in settings:
+        if key not in known and (near := difflib.get_close_matches(key, known, 1, cutoff=0.75)):
+            raise PromptError(f"{origin}: {key}: unknown key; did you mean {near[0]!r}?")
+    for key in ("schema", "object-schema"):
+        settings[key] = decoded(settings.get(key)) or None
+    try:
+        given = msgspec.convert(settings, _Settings)
+    except msgspec.ValidationError as error:
+        raise PromptError(f"{origin}: {error}") from error
+    schema = given.schema or given.object_schema
+    if given.object_schema not in (None, schema):
+        raise PromptError(f"{origin}: schema and object-schema differ; keep one of them")
+    return Prompt(
+        given.prompt,
+        given.response_type,
+        given.terms,
+        schema,
+        system=given.system,
+        inputs=given.inputs,
+        schema_input=given.schema_input,
+        examples=given.examples,
+        revision=str(given.revision),
+        aliases=given.aliases,
+        origin=origin,
+    )
+
+
+def decoded(value: object) -> object:
+    """The value of a JSON string; any other value, or text that is not JSON, unchanged."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """The sandbox shared by all templates; it is never changed."""
+    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
+        undefined=jinja2.StrictUndefined, autoescape=False, finalize=_written
+    )
+    environment.globals = {"range": environment.globals["range"]}
+    environment.filters.update(joined=_joined, tojson=_json)
+    return environment
+
+
+def _written(value: object) -> object:
+    """How a value is written in a prompt."""
+    if value is None:
+        return ""
+    if isinstance(value, list | tuple) and value and all(isinstance(v, Message) for v in value):
+        return "\n".join(f"{turn.role}: {turn.content}" for turn in value)
+    return _json(value) if isinstance(value, Mapping | list | tuple) else value
+
+
+def _joined(value: object, separator: str = ", ") -> object:
+    """The items of a list, or the `key: value` pairs of a mapping, joined; a string as it is."""
+    if isinstance(value, Mapping):
+        return separator.join(f"{key}: {_item(item)}" for key, item in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return separator.join(map(_item, value))
+    return value
+
+
+def _item(value: object) -> str:
+    return value if isinstance(value, str) else _json(value)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

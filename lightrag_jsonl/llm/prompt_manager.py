@@ -1,0 +1,228 @@
+"""Prompts by id: loaded from folders or a configuration, rendered, asked, and their answers read."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias, cast
+
+from lightrag_jsonl.core.errors import LLMError, NotFoundError, PromptError
+from lightrag_jsonl.core.protocols import LLM
+from lightrag_jsonl.core.types import Json, Message, Record
+from lightrag_jsonl.llm.json_values import read_json
+from lightrag_jsonl.llm.prompt import Prompt, decoded, make_prompt
+from lightrag_jsonl.llm.prompt_files import (
+    folder_prompts,
+    packaged_folder,
+    prompt_folder,
+    prompt_paths,
+    read_prompt,
+)
+from lightrag_jsonl.llm.reader import parse_jsonl
+from lightrag_jsonl.llm.schemas import Schema
+
+AskFunction: TypeAlias = Callable[[str, str], Awaitable[str]]
+MISSPELT = 0.8  # the similarity of "anwser" and "answer"; a new name is less like any packaged one
+
+log = logging.getLogger(__name__)
+
+
+class PromptManager:
+    """The prompts of one index, by id; `terms` are defaults for the variables of all prompts."""
+
+    def __init__(
+        self,
+        prompts: Mapping[str, Prompt] | None = None,
+        *,
+        terms: Mapping[str, Json] | None = None,
+    ) -> None:
+        self._prompts: dict[str, Prompt] = {}
+        self._aliases: dict[str, str] = {}
+        self._terms: dict[str, Json] = dict(terms or {})
+        for prompt in (prompts or {}).values():
+            prompt.check()
+        self._add(prompts or {})
+
+    @classmethod
+    def load(
+        cls, language: str | Path = "en", overrides: str | Path | None = None
+    ) -> PromptManager:
+        """A language's prompts (a code, or a folder), with those of the folder `overrides` on top.
+
+        A user's folder is checked completely: `PromptError` names the file and the key. A file in
+        `overrides` whose name is similar to a prompt's causes a warning.
+        """
+        manager = cls()
+        prompts = folder_prompts(prompt_folder(language))
+        if packaged_folder(language) is not None:
+            manager._add(prompts)
+        else:
+            english = cls.load("en")
+            manager._add(prompts, bases=english)
+            if missing := sorted({*english.ids} - {*manager.ids}):
+                raise PromptError(
+                    f"{language}: lacks {', '.join(missing)}; a language needs every prompt (to "
+                    "replace some prompts of a packaged language, give the folder as overrides)"
+                )
+        if overrides is not None:
+            own = folder_prompts(Path(overrides))
+            for id in own:
+                if manager._find(id) is None and (near := manager._near(id)):
+                    message = "%s: %s.md replaces no packaged prompt; near: %s"
+                    log.warning(message, overrides, id, near[0])
+            manager._add(own, bases=manager)
+        return manager
+
+    def load_config(self, config: Mapping[str, object], *, source: str = "config") -> None:
+        """Add prompts from TrustGraph's layout or from `{id: {prompt, response-type, schema}}`.
+
+        Values may be objects or JSON strings. Everything is checked before anything is added;
+        `PromptError` names `source` and the key.
+        """
+        system = config.get("system", "")
+        plain = decoded(system)  # in TrustGraph's files it is a JSON string
+        system = plain if isinstance(plain, str) else system
+        prompts = {}
+        for id, key in _config_keys(config, source).items():
+            origin = f"{source}: {key}"
+            if key not in config:
+                raise PromptError(f"{origin}: is in template-index but not in the configuration")
+            prompts[id] = make_prompt({"system": system, **_object(config[key], origin)}, origin)
+            prompts[id].check()
+        terms = config.get("terms", config.get("global-terms", {}))
+        self._terms.update(cast(dict[str, Json], _object(terms, f"{source}: terms")))
+        self._add(prompts)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of all prompts, sorted, without aliases."""
+        return tuple(sorted(self._prompts))
+
+    @property
+    def text(self) -> str:
+        """The text of all prompts: equal for two sets with the same content."""
+        texts = {id: [one.system, one.template, one.terms] for id, one in self._prompts.items()}
+        return json.dumps([self._terms, texts], sort_keys=True, default=str)
+
+    def prompt(self, id: str) -> Prompt:
+        """The prompt with this id or alias; `KeyError` for an unknown one lists similar names."""
+        prompt = self._find(id)
+        if prompt is None:
+            near = self._near(id, 3, cutoff=0.5) or self.ids
+            raise NotFoundError(f"no prompt {id!r}; there is: {', '.join(near)}")
+        return prompt
+
+    def terms(self, id: str) -> dict[str, Json]:
+        """Defaults for a prompt's variables: its own, and those of all prompts."""
+        return {**self._terms, **self.prompt(id).terms}
+
+    def schema(self, id: str, variables: Mapping[str, object]) -> Schema | None:
+        """The schema of the answer, if there is one: the prompt's, or one given in a variable."""
+        return self.prompt(id).schema_for({**self.terms(id), **variables})
+
+    def render(self, id: str, variables: Mapping[str, object] | None = None) -> tuple[Message, ...]:
+        """The messages of a prompt; `PromptError` names a missing variable."""
+        return self.prompt(id).render(variables or {}, self._terms)
+
+    async def invoke(
+        self, id: str, variables: Mapping[str, object], llm: LLM | AskFunction
+    ) -> Json | list[Record]:
+        """Ask and read the answer: a text (`text`), one value (`json`) or the valid records (`jsonl`).
+
+        `llm` is an `LLM`, or an async function of the system text and the prompt. An unreadable
+        `json` answer raises `ResponseError`; in a `jsonl` answer bad lines are left out.
+        """
+        response_type = self.prompt(id).response_type
+        schema = self.schema(id, variables)
+        messages = self.render(id, variables)
+        if hasattr(llm, "complete"):
+            port = cast(LLM, llm)
+            text = (await port.complete(messages, response_type=response_type)).text
+        else:
+            system = "".join(turn.content for turn in messages if turn.role == "system")
+            text = await llm(system, messages[-1].content)
+        if not isinstance(text, str):
+            raise LLMError(f"the model gave {type(text).__name__}, not a text")
+        if response_type == "json":
+            return read_json(text, schema=schema)
+        return text if response_type == "text" else list(parse_jsonl(text, schema=schema).records)
+
+    def parse_json(
+        self,
+        text: str,
+        *,
+        prompt: str | None = None,
+        normalize: Callable[[Json], Json] | None = None,
+    ) -> Json:
+        """The JSON value in a model's text, checked against the schema of `prompt` if that is given.
+
+        `normalize` is applied before the schema. `ResponseError` shows the text, or the path of the
+        fault.
+        """
+        schema = None if prompt is None else self.prompt(prompt).schema
+        return read_json(text, schema=schema, normalize=normalize)
+
+    def parse_jsonl(self, text: str, *, prompt: str | None = None) -> list[Record]:
+        """The whole records in a model's text that fit the schema of `prompt`; never raises."""
+        schema = None if prompt is None else self.prompt(prompt).schema
+        return list(parse_jsonl(text, schema=schema).records)
+
+    def _add(self, prompts: Mapping[str, Prompt], *, bases: PromptManager | None = None) -> None:
+        """Add or replace prompts; one given under an alias replaces the prompt behind it.
+
+        With `bases`, each is checked on its own and against the prompt that it replaces.
+        """
+        for id, prompt in prompts.items():
+            if bases is not None:
+                prompt.check()
+                if (base := bases._find(id)) is not None:
+                    prompt.check_against(base)
+            id = self._aliases.get(id, id)
+            self._prompts[id] = prompt
+            self._aliases.update(dict.fromkeys(prompt.aliases, id))
+
+    def _find(self, id: str) -> Prompt | None:
+        return self._prompts.get(self._aliases.get(id, id))
+
+    def _near(self, id: str, count: int = 1, cutoff: float = MISSPELT) -> list[str]:
+        return difflib.get_close_matches(id, [*self.ids, *sorted(self._aliases)], count, cutoff)
+
+
+def check_set(folder: str | Path) -> list[str]:
+    """What is wrong with the prompt files of a folder, each problem with its file and key."""
+    try:
+        paths = prompt_paths(Path(folder))
+    except PromptError as error:
+        return [str(error)]
+    packaged, problems = PromptManager.load("en"), list[str]()
+    for path in paths:
+        try:
+            prompt = read_prompt(path)
+            problems.extend(prompt.problems())
+            if (base := packaged._find(path.stem)) is not None:
+                prompt.check_against(base)
+        except PromptError as error:
+            problems.append(str(error))
+    return list(dict.fromkeys(problems))
+
+
+def _config_keys(config: Mapping[str, object], source: str) -> dict[str, str]:
+    """Each prompt's id, and the key of the configuration that holds it."""
+    templates = {key[9:]: key for key in config if key.startswith("template.")}
+    index = decoded(config.get("template-index"))
+    if index is None:
+        return templates or {k: k for k in config if k not in ("system", "terms", "global-terms")}
+    if not isinstance(index, list) or not all(isinstance(id, str) for id in index):
+        raise PromptError(f"{source}: template-index: must be a list of prompt ids")
+    return {id: f"template.{id}" for id in index}
+
+
+def _object(value: object, origin: str) -> dict[str, object]:
+    """An object, or one written as a JSON string; `PromptError` names `origin` if it is neither."""
+    value = decoded(value)
+    if not isinstance(value, Mapping):
+        raise PromptError(f"{origin}: must be an object, or an object as a JSON string")
+    return {str(key): item for key, item in value.items()}

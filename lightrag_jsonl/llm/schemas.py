@@ -1,0 +1,179 @@
+"""Compiled JSON Schemas (Draft 2020-12) that say in words what is wrong with a record, and where."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from jsonschema_rs import Draft202012Validator
+
+from lightrag_jsonl.core.errors import PromptError
+from lightrag_jsonl.core.types import Json
+
+_MAX_FAULTS = 3  # named in one message
+_MAX_LENGTH = 200  # characters of one fault
+_REQUIRED = " is a required property"
+_TYPES = {
+    name: type_
+    for type_, names in {
+        "integer": ("int", "integer", "long"),
+        "number": ("float", "double", "decimal", "number"),
+        "boolean": ("bool", "boolean"),
+    }.items()
+    for name in names
+}
+_SCHEMA_WORDS = {"$schema", "$ref", "properties", "oneOf", "anyOf", "allOf"}
+_REQUIRED_WORDS = ("required", "primary", "primary_key", "primary-key")
+
+
+class Schema:
+    """A compiled JSON Schema.
+
+    Raises `PromptError` if it is not valid, or refers to another schema: nothing is read from disk
+    or the network.
+    """
+
+    def __init__(self, source: Mapping[str, Json]) -> None:
+        if not isinstance(source, Mapping):
+            raise PromptError(f"a schema must be an object, not {type(source).__name__}")
+        self.source = dict(source)
+        try:
+            self._validator = Draft202012Validator(self.source, retriever=_refuse)
+        except (ValueError, TypeError, RecursionError) as error:
+            reason = getattr(error, "message", "") or str(error)
+            raise PromptError(f"not a valid JSON Schema: {_short(reason)}") from error
+
+    def error(self, record: Json) -> str | None:
+        """None for a valid value; otherwise what is wrong and where.
+
+        If the schema is a `oneOf` (or `anyOf`) whose branches differ in a constant field, the
+        message is about the branch that the record's field names: "relationship: 'object-entity' is
+        missing".
+        """
+        if self._validator.is_valid(record):
+            return None
+        return _faults(self._validator.iter_errors(record))
+
+
+def row_schema(table: object) -> dict[str, Json]:
+    """The schema that each row of a table must obey.
+
+    `table` is a JSON Schema (of a row, or of an array of rows), a mapping with `fields`, a mapping
+    of field names to types, a list of fields (names, or mappings with `name` and `type`), or any of
+    these as JSON text. Fields that are not required may be null or missing; fields not in the table
+    are refused.
+    """
+    if isinstance(table, str):
+        try:
+            table = json.loads(table)
+        except (ValueError, RecursionError) as error:
+            raise PromptError(f"schema: neither a JSON Schema nor a table: {error}") from error
+    if isinstance(table, Mapping):
+        if _SCHEMA_WORDS & set(table) or table.get("type") in ("object", "array"):
+            rows = table.get("items") if table.get("type") == "array" else table
+            return dict(rows) if isinstance(rows, Mapping) else {"type": "object"}
+        table = table.get("fields", table)
+    fields = _table_fields(table)
+    return {
+        "type": "object",
+        "properties": {name: _field_schema(field) for name, field in fields.items()},
+        "required": [name for name, field in fields.items() if _is_required(field)],
+        "additionalProperties": False,
+    }
+
+
+def _table_fields(table: object) -> dict[str, Mapping[str, Any]]:
+    """Each field's settings by its name."""
+    if isinstance(table, Mapping):
+        named: dict[object, Any] = {str(name): field for name, field in table.items()}
+    elif isinstance(table, list | tuple):
+        named = {_field_name(field): field for field in table}
+    else:
+        raise PromptError("schema: the fields must be a list or a mapping")
+    if not named or None in named:
+        raise PromptError("schema: a table needs at least one field, and each field a name")
+    return {
+        str(name): field if isinstance(field, Mapping) else {"type": field}
+        for name, field in named.items()
+    }
+
+
+def _field_name(field: object) -> object:
+    name = field.get("name") if isinstance(field, Mapping) else field
+    return name if isinstance(name, str) else None
+
+
+def _is_required(field: Mapping[str, Any]) -> bool:
+    return any(field.get(word) is True for word in _REQUIRED_WORDS)
+
+
+def _field_schema(field: Mapping[str, Any]) -> Json:
+    """A field's type, or null if the field may be missing."""
+    null = [] if _is_required(field) else [None]
+    if isinstance(field.get("enum"), list | tuple) and field["enum"]:
+        return {"enum": [*field["enum"], *null]}
+    name = _TYPES.get(str(field.get("type", "string")).casefold(), "string")
+    return {"type": [name, "null"] if null else name}
+
+
+def _refuse(uri: str) -> Json:
+    raise ValueError(f"a schema must be complete in itself; {uri} is outside")
+
+
+# ── faults in words (`ValidationError`s have no types for mypy) ─────────────────
+
+
+def _faults(errors: Any) -> str:
+    return "; ".join(map(_fault, islice(errors, _MAX_FAULTS)))
+
+
+def _fault(error: Any) -> str:
+    path, message = error.instance_path, error.message
+    if branches := getattr(error.kind, "context", None):
+        message = _branch_fault(branches) or message
+    elif message.endswith(_REQUIRED):
+        name = message.removesuffix(_REQUIRED).strip('"')
+        message = f"'{name}' is missing"
+    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return f"{where.removeprefix('.')}: {_short(message)}" if where else _short(message)
+
+
+def _branch_fault(branches: Sequence[Any]) -> str:
+    """What is wrong with a record by the branch that its constant field names; "" if none is."""
+    others = [next(filter(_constant, errors), None) for errors in branches]
+    named = [errors for errors, other in zip(branches, others, strict=True) if other is None]
+    excluded = list(filter(None, others))
+    if not excluded:  # what do all branches miss?
+        common = set.intersection(*({_fault(error) for error in errors} for errors in branches))
+        return "; ".join(sorted(common))
+    value, field = excluded[0].instance, excluded[0].instance_path[0]
+    if named:
+        return f"{_label(value)}: {_faults(named[0])}" if len(named) == 1 else ""
+    known = ", ".join(map(_constant, excluded))
+    return f"unknown {field} {_short(_quoted(value))} (known: {known})"
+
+
+def _constant(error: Any) -> str:
+    """The one value that a field must have, if the error is about that; else ""."""
+    options = getattr(error.kind, "options", None) or [getattr(error.kind, "expected_value", None)]
+    return (
+        _label(options[0])
+        if len(options) == 1 and options[0] and len(error.instance_path) == 1
+        else ""
+    )
+
+
+def _label(value: Json) -> str:
+    return value if isinstance(value, str) else _quoted(value)
+
+
+def _quoted(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False).replace('"', "'")
+
+
+def _short(words: str) -> str:
+    """A long message without its middle: the value comes first, what is wrong with it last."""
+    half = _MAX_LENGTH // 2
+    return words if len(words) <= _MAX_LENGTH else f"{words[:half]} … {words[-half:]}"

@@ -1,0 +1,16 @@
+"""Providers that need no model and no network: extraction, keywords and answers by language rules,
+and an embedder that hashes words.
+"""
+
+from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer
+from lightrag_jsonl.providers.offline.embedder import HashEmbedder
+from lightrag_jsonl.providers.offline.extraction import OfflineExtractor, extract_text
+from lightrag_jsonl.providers.offline.keywords import OfflineKeywords
+
+__all__ = [
+    "ExtractiveAnswerer",
+    "HashEmbedder",
+    "OfflineExtractor",
+    "OfflineKeywords",
+    "extract_text",
+]

@@ -1,0 +1,252 @@
+"""Answers composed of the best sentences of the context, each with its citation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from anyio import to_thread
+
+from lightrag_jsonl.core.text import (
+    CITATION_MARKER,
+    is_cjk,
+    is_lone,
+    search_terms,
+    sentence_spans,
+)
+from lightrag_jsonl.core.types import Context, Keywords, Language
+from lightrag_jsonl.providers.offline.keywords import find_keywords
+from lightrag_jsonl.providers.offline.phrases import HEADING, TAG, written_in
+from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS
+
+_MOST = 5  # the most sentences of an answer
+_LEAST = 2  # so many sentences are used even if they are weak, unless they share no term
+_WEAK = 0.45  # times the best score: weaker sentences are left out
+_RANK_DECAY = 0.08  # how fast scores fall with the rank of the chunk
+_LONGEST = 400  # characters of one quoted sentence
+
+_CLOSING: Mapping[Language, str] = {
+    "en": "These sentences were selected from the sources; no model wrote them.",
+    "zh": "以上句子选自资料原文，并非由模型撰写。",
+}
+_NOTHING: Mapping[Language, str] = {
+    "en": "Nothing about this was found in the sources.",
+    "zh": "资料中没有找到与此相关的内容。",
+}
+
+
+class ExtractiveAnswerer:
+    """An `Answerer` without a model: quotes 2 to 5 sentences (fewer if fewer fit), each with `[n]`.
+
+    Sentences are scored by the terms of the question and of its low-level keywords (which name what
+    a follow-up question only refers to), weighted by their rarity in the context and by the rank of
+    the chunk. A heading counts for the sentence under it. If no chunk contains any of the terms,
+    descriptions of relations and entities are quoted; if nothing speaks of what the keywords name,
+    nothing is. The last line says that no model wrote the answer.
+    """
+
+    def __init__(self, language: Language = "en") -> None:
+        self._language: Language = language
+
+    async def answer(self, question: str, context: Context) -> str:
+        """The answer as text, in the question's language."""
+        select = partial(select_answer, question, context, language=self._language)
+        return await to_thread.run_sync(select)
+
+
+def select_answer(question: str, context: Context, *, language: Language) -> str:
+    """The answer as text, in the question's language."""
+    asked_in = written_in(question, language)
+    best = _best(question, context.keywords, context)
+    if not best and context.keywords == Keywords():  # this mode finds none
+        best = _best(question, find_keywords(question, language=language), context)
+    if not best:
+        return _NOTHING[asked_in]
+    quoted = " ".join(f"{quote.text} [{quote.number}]" for quote in best)
+    return f"{quoted}\n\n{_CLOSING[asked_in]}"
+
+
+# ── quotes ──────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Quote:
+    """A sentence and the number it is cited by; `rank` is its item's rank, from 0."""
+
+    number: int
+    rank: int
+    text: str
+    terms: frozenset[str]
+
+
+def _quote(number: int, rank: int, line: str, about: str) -> _Quote:
+    """A quote whose terms are also those of what it is about, and its single CJK characters."""
+    return _Quote(number, rank, line, _terms(f"{about} {line}").union(filter(is_cjk, line)))
+
+
+def _chunk_quotes(context: Context) -> list[_Quote]:
+    first = len(context.entities) + len(context.relations) + 1
+    texts = [(one.text, context.documents.get(one.document_id, "")) for one in context.chunks]
+    return _distinct(
+        _quote(first + rank, rank, line, headings)
+        for rank, (text, title) in enumerate(texts)
+        for headings, line in _with_headings(text, title)
+    )
+
+
+def _description_quotes(context: Context) -> list[_Quote]:
+    relations = [(f"{one.source} {one.target}", one.description) for one in context.relations]
+    entities = [(one.name, one.description) for one in context.entities]
+    return _distinct(
+        _quote(first + rank, rank, line, names)
+        for first, described in ((len(entities) + 1, relations), (1, entities))
+        for rank, (names, text) in enumerate(described)
+        for line in _lines(text)
+    )
+
+
+def _with_headings(text: str, title: str) -> Iterator[tuple[str, str]]:
+    """The sentences, each with the headings right above it, which mean nothing by themselves.
+
+    A heading with nothing under it is a sentence of its own.
+    """
+    headings: list[str] = []
+    for line in _lines(text):
+        if HEADING.match(line) or line == title:
+            headings.append(line)
+        else:
+            yield " ".join(headings), line
+            headings = []
+    yield from (("", heading) for heading in headings)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The sentences of a text, each on one line."""
+    lines = (_on_one_line(text[start:end]) for start, end in sentence_spans(text))
+    return (line for line in lines if len(line) > 2)
+
+
+_CODE_OR_MARK = re.compile(rf"`[^`]*`| ?{CITATION_MARKER.pattern}")
+_NOTE_NUMBERS = range(1, 1000)  # other numbers in brackets are indices from 0, years and the like
+_WORD_JOINER = "\u2060"  # an invisible character
+
+
+def _on_one_line(sentence: str) -> str:
+    """The sentence without tags and footnote marks; nothing left in it looks like a citation."""
+    line = " ".join(TAG.sub(" ", sentence).split())
+    line = _CODE_OR_MARK.sub(_without_note, line).strip()
+    line = line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"
+    return CITATION_MARKER.sub(lambda mark: mark[0][0] + _WORD_JOINER + mark[0][1:], line)
+
+
+def _without_note(found: re.Match[str]) -> str:
+    """The replacement of a bracket: nothing for a footnote mark, otherwise the text itself."""
+    if found["numbers"] is None:
+        return found[0]
+    numbers = map(int, re.findall(r"\d+", found["numbers"]))
+    return "" if all(number in _NOTE_NUMBERS for number in numbers) else found[0]
+
+
+def _distinct(quotes: Iterable[_Quote]) -> list[_Quote]:
+    """The quotes without repetitions (chunks overlap), keeping the best ranked."""
+    return list({quote.text.casefold(): quote for quote in reversed(list(quotes))}.values())[::-1]
+
+
+# ── selection ───────────────────────────────────────────────────────────────────
+
+
+def _best(question: str, keywords: Keywords, context: Context) -> list[_Quote]:
+    """The best quotes of chunks, or else of descriptions, or else by the characters of keywords."""
+    low = keywords.low_level
+    lone = frozenset(filter(is_lone, (*low, *keywords.high_level)))
+    asked = _terms(question).union(lone, *map(_terms, low))
+    named = [*map(frozenset, lone), *map(_terms, low)] if low else []
+    for quotes in (_chunk_quotes(context), _description_quotes(context)):
+        if _concern(named, asked, quotes) and (best := _select(asked, quotes)):
+            return best
+    characters = frozenset("".join(low))
+    if not all(map(is_cjk, characters)):
+        return []
+    return _select(characters, [q for q in _chunk_quotes(context) if characters <= q.terms])
+
+
+def _concern(
+    named: Sequence[frozenset[str]], asked: frozenset[str], quotes: Sequence[_Quote]
+) -> bool:
+    """Whether a quote holds half of a thing that is named, if any is, or most of what is asked.
+
+    A question about what no source has would else be answered by whatever shares its other words.
+    """
+    return not named or any(
+        2 * len(asked & quote.terms) > len(asked)
+        or any(2 * len(terms & quote.terms) >= len(terms) for terms in named)
+        for quote in quotes
+    )
+
+
+def _select(asked: frozenset[str], quotes: Sequence[_Quote]) -> list[_Quote]:
+    """The best quotes, best first; each is valued by the terms that earlier ones lack."""
+    counts = Counter(term for quote in quotes for term in quote.terms & asked)
+    rarity = {term: math.log(1 + len(quotes) / count) for term, count in counts.items()}
+    left = [quote for quote in quotes if quote.terms & asked]
+    covered: Counter[str] = Counter()
+    chosen: list[_Quote] = []
+    best = 0.0
+    while left and len(chosen) < _MOST:
+        scores = [_score(quote, asked, rarity, covered) for quote in left]
+        at = min(range(len(left)), key=lambda i: (-scores[i], left[i].rank, i))
+        best = best or scores[at]
+        if len(chosen) >= _LEAST and scores[at] < _WEAK * best:
+            break
+        chosen.append(left.pop(at))
+        covered.update(chosen[-1].terms & asked)
+    return chosen
+
+
+def _score(
+    quote: _Quote, asked: frozenset[str], rarity: Mapping[str, float], covered: Counter[str]
+) -> float:
+    shared = sum(rarity[term] / (1 + covered[term]) for term in sorted(quote.terms & asked))
+    return shared / (1 + _RANK_DECAY * quote.rank) / (1 + len(quote.text) / _LONGEST / 2)
+
+
+# ── terms ───────────────────────────────────────────────────────────────────────
+
+
+def _terms(text: str) -> frozenset[str]:
+    """The terms of a text except function words; all of them if there are no others."""
+    terms = frozenset(map(_stem, search_terms(text)))
+    return terms - _FUNCTION_TERMS or terms
+
+
+def _stem(term: str) -> str:
+    """An English word without its commonest endings; "died" meets "die", "married" meets "marry"."""
+    if not term.isascii() or not term.isalpha():
+        return term
+    if short := _WITH_E.fullmatch(term):
+        return short[1] + "e"
+    for ending, stays, instead in _ENDINGS:
+        if term.endswith(ending) and len(term) - len(ending) >= stays:
+            return term[: -len(ending)] + instead
+    return term.removesuffix("e") if len(term) > 4 else term
+
+
+_WITH_E = re.compile(r"([^aeiou]?[aeiou][^aeiouwxy]|[^aeiou]i)(?:e[ds]?|ing)")  # live, use, die
+_ENDINGS = (
+    ("ing", 4, ""),
+    ("ies", 2, "y"),
+    ("ied", 2, "y"),
+    ("es", 4, ""),
+    ("ed", 3, ""),
+    ("s", 3, ""),
+)
+_FUNCTION_CHARACTERS = "谁哪吗呢的了是"  # two of them ask (是谁), or join what is asked (的是)
+_FUNCTION_TERMS = frozenset(
+    [_stem(term) for word in FUNCTION_WORDS for term in search_terms(word)]
+    + list(map("".join, itertools.product(_FUNCTION_CHARACTERS, repeat=2)))
+)

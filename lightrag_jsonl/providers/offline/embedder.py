@@ -1,0 +1,138 @@
+"""Embeds texts by hashing their words and n-grams: no model, no vocabulary."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from anyio import to_thread
+
+from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.text import has_cjk, sanitize, search_terms
+from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS
+
+Features: TypeAlias = tuple[list[int], list[float]]  # slots, and the weights added to them
+
+VERSION = 1
+_FAINT = 0.1  # weight of function words, which hardly tell texts apart
+_PIECES = 0.5  # weight of all n-grams of a word together, relative to the word
+_LONE_CHARACTER = 0.25  # weight of one CJK character, relative to a bigram
+_PIECE_SIZES = (3, 4, 5)
+_LOUDNESS = 2.0  # factor for capitalized words, which are mostly names
+_LOUD = re.compile(r"[A-ZÀ-ÞΑ-ΩА-Я][^\W_]*(?:['’][^\W_]+)*")
+_NOTHING = 1e-9
+_LONGEST_WORD = 40  # characters; longer "words" are addresses or data, and are cut
+_FAINT_CHARACTERS = frozenset(
+    "的了是在有我你他她它们这那之与及或而但也都就还又被把为对从到于以其此何么吗呢吧谁哪几"
+)
+_FAINT_TERMS = frozenset(word.replace("'", "") for word in FUNCTION_WORDS)
+
+
+class HashEmbedder:
+    """Embedder by signed feature hashing (Weinberger et al., 2009) of words and n-grams.
+
+    Features of spaced scripts are words and their 3- to 5-grams (with the word's boundaries, as in
+    fastText), those of CJK are characters and bigrams. Counts are damped (1 + ln), function words
+    weigh little, and capitalized words count double. The hash is CRC-32, so vectors are the same on
+    every machine. `ValueError` if `dim` is less than 2.
+    """
+
+    lexical = True
+
+    def __init__(self, dim: int = 1024) -> None:
+        if dim < 2:
+            raise ValueError(f"dim must be at least 2, not {dim}")
+        self.dim = dim
+
+    @property
+    def name(self) -> str:
+        """The number of dimensions and the version of the hashing."""
+        return f"hash-{self.dim}-{VERSION}"
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        """float32, shape (len(texts), dim), rows of unit length; `kind` is ignored."""
+        return await to_thread.run_sync(partial(hash_vectors, texts, dim=self.dim))
+
+
+def hash_vectors(texts: Sequence[str], *, dim: int) -> Vectors:
+    """A unit vector for each text, float32, shape (len(texts), dim); the first axis if a text has no
+    features.
+    """
+    known: dict[tuple[str, bool], Features] = {}
+    vectors = np.zeros((len(texts), dim), dtype=np.float32)
+    for row, text in enumerate(texts):
+        vectors[row] = _sum_of_features(Counter(_terms(text)), known, dim)
+    lengths = np.linalg.norm(vectors, axis=1)
+    vectors[lengths < _NOTHING, 0] = 1.0
+    lengths[lengths < _NOTHING] = 1.0
+    return np.asarray(vectors / lengths[:, None], dtype=np.float32)
+
+
+def _sum_of_features(
+    counts: Mapping[tuple[str, bool], int], known: dict[tuple[str, bool], Features], dim: int
+) -> npt.NDArray[np.float64]:
+    """The sum of all terms' features, each weighted by its term's damped count."""
+    slots: list[int] = []
+    weights: list[float] = []
+    for term, count in counts.items():
+        if term not in known:
+            known[term] = _features(*term, dim=dim)
+        damped = 1 + math.log(count)
+        slots += known[term][0]
+        weights += [damped * weight for weight in known[term][1]]
+    added = np.bincount(np.array(slots, dtype=np.int64), weights=weights, minlength=dim)
+    return added.astype(np.float64)
+
+
+def _terms(text: str) -> Iterator[tuple[str, bool]]:
+    """Words, bigrams and single CJK characters, each with whether the text capitalizes it.
+
+    A text without any of these gives its printable characters.
+    """
+    loud = {term for word in _LOUD.findall(text) for term in search_terms(word)}
+    terms = search_terms(text)
+    for term in terms:
+        yield term[:_LONGEST_WORD], term in loud
+        if len(term) > 1 and has_cjk(term):
+            yield term[0], False
+    if not terms:
+        folded = unicodedata.normalize("NFKC", sanitize(text))
+        yield from ((char, False) for char in folded if char.isprintable() and char != " ")
+
+
+def _features(term: str, loud: bool, *, dim: int) -> Features:
+    """The slots of a term's features, and the signed weights to add there."""
+    weight = _weight(term) * (_LOUDNESS if loud and term not in _FAINT_TERMS else 1.0)
+    features = [(term, weight)]
+    if not has_cjk(term) and len(term) > 2:
+        word = f"<{term}>"
+        pieces = [word[i : i + n] for n in _PIECE_SIZES for i in range(len(word) - n + 1)]
+        share = weight * _PIECES / math.sqrt(len(pieces))
+        features += [(piece, share) for piece in pieces]
+    hashes = [zlib.crc32(feature.encode("utf-8")) for feature, _ in features]
+    slots = [(value >> 1) % dim for value in hashes]
+    signed = [
+        share if value & 1 else -share for (_, share), value in zip(features, hashes, strict=True)
+    ]
+    return slots, signed
+
+
+def _weight(term: str) -> float:
+    """The weight of a term: less for function words, short words and single CJK characters."""
+    if has_cjk(term):
+        faint = sum(char in _FAINT_CHARACTERS for char in term)
+        if len(term) == 1:
+            return _FAINT * _LONE_CHARACTER if faint else _LONE_CHARACTER
+        faint = len(term) if term in _FAINT_TERMS else faint
+        return (1.0, 0.3, _FAINT)[min(faint, 2)]
+    if term in _FAINT_TERMS:
+        return _FAINT
+    return min(1.0, 0.4 + 0.1 * len(term))

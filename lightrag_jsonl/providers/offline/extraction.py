@@ -1,0 +1,199 @@
+"""Extracts the entities and relations of a chunk by language rules, without any model."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations
+
+from anyio import to_thread
+
+from lightrag_jsonl.core.text import has_cjk, name_key
+from lightrag_jsonl.core.types import Chunk, EntityMention, Extraction, Language, RelationMention
+from lightrag_jsonl.providers.offline.phrases import (
+    HEADING,
+    TAG,
+    Phrase,
+    Sentence,
+    find_sentences,
+    type_name,
+)
+
+VERSION = 2
+
+_ENTITY_SENTENCES = 2  # sentences quoted as an entity's description
+_SENTENCE_PHRASES = 8  # the most phrases of one sentence that are related to each other
+_RELATIONS_PER_ENTITY = 3
+_DESCRIPTION = 320  # characters
+_KEYWORDS = 3
+_THEMES = 8
+
+
+class OfflineExtractor:
+    """Extractor that finds names and noun phrases, and relates those that share a sentence.
+
+    What it finds depends on the chunk's text alone. A relation's strength (1 to 10) is the
+    normalized pointwise mutual information of its ends over the chunk's sentences (Bouma, 2009),
+    discounted for rare pairs (Pantel and Ravichandran, 2004). Each chunk is read in the language it
+    is written in, English or Chinese, or in `language` if it has no letters; entity types are named
+    in `language`.
+    """
+
+    def __init__(self, language: Language = "en") -> None:
+        self._language: Language = language
+
+    @property
+    def name(self) -> str:
+        """Includes the language and the version of the rules."""
+        return f"offline-{self._language}-{VERSION}"
+
+    async def extract(self, chunk: Chunk) -> Extraction:
+        """The entities, relations and themes of a chunk."""
+        return await to_thread.run_sync(partial(extract_text, chunk.text, self._language))
+
+
+def extract_text(text: str, language: Language) -> Extraction:
+    """The entities, relations and themes of a text."""
+    sentences = find_sentences(text, language)
+    words = Counter(word for sentence in sentences for _, word in sentence.words)
+    themes = tuple(word for word, _ in words.most_common(_THEMES))  # of equals the first
+    names = _names(sentences)
+    if not names:
+        return Extraction(state="empty", keywords=themes)
+    entities = tuple(_entity(text, sentences, name, language) for name in names.values())
+    relations = tuple(_relations(text, sentences, names))
+    return Extraction(
+        entities=entities,
+        relations=relations,
+        keywords=themes,
+        records=len(entities) + len(relations),
+    )
+
+
+# ── entities ────────────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True)
+class _Name:
+    """All phrases of a text that have the same name key."""
+
+    spellings: Counter[str] = field(default_factory=Counter)
+    types: Counter[tuple[bool, str]] = field(default_factory=Counter)
+    sentences: list[int] = field(default_factory=list)
+    proper: bool = False
+
+    @property
+    def spelling(self) -> str:
+        return min(self.spellings, key=lambda name: (-self.spellings[name], name))
+
+    def add(self, phrase: Phrase, sentence: int) -> None:
+        self.spellings[phrase.name] += 1
+        self.types[phrase.sure, phrase.type] += 1
+        self.proper |= phrase.proper
+        if sentence not in self.sentences[-1:]:
+            self.sentences.append(sentence)
+
+
+def _names(sentences: Sequence[Sentence]) -> dict[str, _Name]:
+    """What is named in the sentences by name key, in the order of first appearance."""
+    names: dict[str, _Name] = {}
+    for number, sentence in enumerate(sentences):
+        for phrase in sentence.phrases:
+            if key := name_key(phrase.name):
+                names.setdefault(key, _Name()).add(phrase, number)
+    return names
+
+
+def _entity(
+    text: str, sentences: Sequence[Sentence], name: _Name, language: Language
+) -> EntityMention:
+    """The entity, described by the first sentences that name it; headings only if there are no
+    others.
+    """
+    _, type = min(name.types, key=lambda vote: (not vote[0], -name.types[vote], vote[1]))
+    plain = [at for at in name.sentences if not HEADING.match(text, sentences[at].start)]
+    quotes = [_quote(text, sentences[at]) for at in (plain or name.sentences)[:_ENTITY_SENTENCES]]
+    description = quotes[0]
+    for quote in quotes[1:]:
+        if len(description) + len(quote) < _DESCRIPTION:
+            description += ("" if has_cjk(description[-2:]) else " ") + quote
+    return EntityMention(name.spelling, type_name(type, language), description)
+
+
+def _quote(text: str, sentence: Sentence) -> str:
+    """The sentence on one line, without tags, cut to `_DESCRIPTION` characters."""
+    line = " ".join(TAG.sub(" ", text[sentence.start : sentence.end]).split())
+    if len(line) <= _DESCRIPTION:
+        return line
+    cut = line[: _DESCRIPTION - 1]
+    return (cut if has_cjk(cut[-20:]) else cut.rsplit(" ", 1)[0]) + "…"
+
+
+# ── relations ───────────────────────────────────────────────────────────────────
+
+
+def _relations(
+    text: str, sentences: Sequence[Sentence], names: Mapping[str, _Name]
+) -> Iterable[RelationMention]:
+    """The strongest pairs of names that share a sentence, in the order of the text.
+
+    Pairs of proper names come before those with common nouns.
+    """
+    members = [_main_names(sentence, names) for sentence in sentences]
+    alone = Counter(key for keys in members for key in keys)
+    shared: dict[tuple[str, str], list[int]] = {}
+    for number, keys in enumerate(members):
+        for pair in combinations(keys, 2):
+            shared.setdefault(pair if pair[::-1] not in shared else pair[::-1], []).append(number)
+    strengths = {
+        pair: _strength(len(found), alone[pair[0]], alone[pair[1]], len(sentences))
+        for pair, found in shared.items()
+    }
+
+    def order(pair: tuple[str, str]) -> tuple[object, ...]:
+        proper = names[pair[0]].proper + names[pair[1]].proper
+        return (-proper, -strengths[pair], shared[pair][0], pair)
+
+    kept = sorted(shared, key=order)[: _RELATIONS_PER_ENTITY * len(names)]
+    for pair in sorted(kept, key=lambda pair: (shared[pair][0], pair)):
+        sentence = sentences[shared[pair][0]]
+        yield RelationMention(
+            source=names[pair[0]].spelling,
+            target=names[pair[1]].spelling,
+            keywords=_words_between(sentence, pair),
+            description=_quote(text, sentence),
+            strength=strengths[pair],
+        )
+
+
+def _main_names(sentence: Sentence, names: Mapping[str, _Name]) -> list[str]:
+    """The keys of a sentence's main phrases, in the order of the text: proper names first of all,
+    then those the text has most often.
+    """
+    spelled = [sentence.topic, *(phrase.name for phrase in sentence.phrases)]
+    keys = [key for key in dict.fromkeys(map(name_key, spelled)) if key in names]
+    best = sorted(keys, key=lambda key: (not names[key].proper, -names[key].spellings.total(), key))
+    chosen = set(best[:_SENTENCE_PHRASES])
+    return [key for key in keys if key in chosen]
+
+
+def _strength(both: int, left: int, right: int, sentences: int) -> float:
+    """Discounted normalized PMI over the sentences and an empty one, mapped to 1–10."""
+    total = sentences + 1
+    npmi = math.log(both * total / (left * right)) / -math.log(both / total)
+    fewer = min(left, right)
+    discount = both / (both + 1) * fewer / (fewer + 1)
+    return round(1 + 9 * max(0.0, npmi) * discount, 2)
+
+
+def _words_between(sentence: Sentence, pair: tuple[str, str]) -> tuple[str, ...]:
+    """The first content words between the two names, or else in the whole sentence."""
+    spans = {name_key(phrase.name): (phrase.start, phrase.end) for phrase in sentence.phrases[::-1]}
+    opening = (sentence.start, sentence.start)  # where a pronoun stands for a name
+    (_, left), (right, _) = sorted(spans.get(key, opening) for key in pair)
+    between = [word for at, word in sentence.words if left <= at < right]
+    words = dict.fromkeys(between or [word for _, word in sentence.words])
+    return tuple(word for word in words if name_key(word) not in pair)[:_KEYWORDS]

@@ -1,0 +1,111 @@
+"""What the rules find in a text: sentences, the phrases that name things, and content words."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from lightrag_jsonl.core.options import ENTITY_TYPES
+from lightrag_jsonl.core.text import is_cjk
+from lightrag_jsonl.core.types import Language
+
+HEADING = re.compile(r"#{1,6}\s")  # of Markdown, at the beginning of a sentence
+TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")  # markup, which is not part of the content
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A part of the text that names something: a proper name, or a common noun phrase.
+
+    `type` is one of the English `ENTITY_TYPES`; `sure` means that the text shows it, otherwise it is
+    only the default.
+    """
+
+    start: int
+    end: int
+    name: str
+    type: str
+    proper: bool = True
+    sure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence: its span, its phrases in order, and its content words with their positions.
+
+    `topic` is the name that a pronoun at its beginning refers to, if there is one.
+    """
+
+    start: int
+    end: int
+    phrases: tuple[Phrase, ...] = ()
+    words: tuple[tuple[int, str], ...] = ()
+    topic: str = ""
+
+
+def written_in(text: str, default: Language) -> Language:
+    """The language of a text: Chinese if at least a fifth of its letters are CJK, else English; the
+    default if it has no letters.
+    """
+    letters = [char for char in text if char.isalpha()]
+    if not letters:
+        return default
+    return "zh" if sum(map(is_cjk, letters)) * 5 >= len(letters) else "en"
+
+
+def find_sentences(text: str, language: Language, *, question: bool = False) -> list[Sentence]:
+    """The sentences of a text, by the rules of the language it is written in."""
+    if written_in(text, language) == "zh":
+        from lightrag_jsonl.providers.offline.chinese import chinese_sentences
+
+        return chinese_sentences(text, question=question)
+    from lightrag_jsonl.providers.offline.english import english_sentences
+
+    return english_sentences(text)
+
+
+def without_tags(text: str) -> str:
+    """The text with markup replaced by spaces, so that offsets stay valid."""
+    return TAG.sub(lambda tag: " " * len(tag[0]), text)
+
+
+def to_sentences(
+    text: str,
+    spans: Sequence[tuple[int, int]],
+    phrases: Iterable[Phrase],
+    words: Iterable[tuple[int, str]],
+    pronoun: re.Pattern[str],
+) -> list[Sentence]:
+    """The sentences of a text with their phrases and content words, both given in order."""
+    starts = [start for start, _ in spans]
+    inside: list[list[Phrase]] = [[] for _ in spans]
+    content: list[list[tuple[int, str]]] = [[] for _ in spans]
+    for phrase in phrases:
+        inside[bisect_right(starts, phrase.start) - 1].append(phrase)
+    for word in words:
+        content[bisect_right(starts, word[0]) - 1].append(word)
+    sentences = []
+    topic = ""
+    for (start, end), found, other in zip(spans, inside, content, strict=True):
+        about = topic if pronoun.match(text, start) else ""
+        topic = about or next((phrase.name for phrase in found if phrase.proper), topic)
+        sentences.append(Sentence(start, end, tuple(found), tuple(other), about))
+    return sentences
+
+
+def without_overlap(phrases: Iterable[Phrase]) -> list[Phrase]:
+    """The phrases in order; of two that overlap the longer, of equal ones the first."""
+    kept: list[Phrase] = []
+    for phrase in sorted(phrases, key=lambda phrase: phrase.start):
+        if not kept or phrase.start >= kept[-1].end:
+            kept.append(phrase)
+        elif phrase.end - phrase.start > kept[-1].end - kept[-1].start:
+            kept[-1] = phrase
+    return kept
+
+
+def type_name(type: str, language: Language) -> str:
+    """The name of an entity type in this language."""
+    return ENTITY_TYPES[language][ENTITY_TYPES["en"].index(type)]

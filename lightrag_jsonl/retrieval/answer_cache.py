@@ -1,0 +1,102 @@
+"""Finds the stored answer of a similar question, while the index has not changed.
+
+Off unless `QueryParam.similarity_reuse` is set: similar questions may still want different answers.
+With `similarity_check` the model is asked whether both mean the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+
+from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.protocols import Embedder
+from lightrag_jsonl.core.text import digest
+from lightrag_jsonl.core.types import Answer
+from lightrag_jsonl.core.user_code import embed_texts
+from lightrag_jsonl.llm.client import ModelClient, UsageMeter
+from lightrag_jsonl.storage.store import Store, read, write
+
+SURE = 0.5  # the least score by which the model says that two questions mean the same
+MOST_SIMILAR = 3  # at most so many similar questions are put to the model
+NUMBER = re.compile(r"\d*\.?\d+")
+
+log = logging.getLogger(__name__)
+
+
+class AnswerCache:
+    """Finds a stored answer that can be given again, and stores new ones.
+
+    `parts` are the other components that influence an answer (reranker, answerer, …): an answer is
+    not reused under different ones.
+    """
+
+    def __init__(
+        self, store: Store, client: ModelClient, embedder: Embedder, parts: Sequence[object] = ()
+    ) -> None:
+        self._store = store
+        self._client = client
+        self._embedder = embedder
+        self._parts = [str(getattr(part, "name", type(part).__qualname__)) for part in parts]
+
+    async def find(self, question: str, param: QueryParam, meter: UsageMeter) -> Answer | None:
+        """The stored answer of the most similar question above the threshold, if there is one.
+
+        Its `usage` is what asking the model about the similarity cost.
+        """
+        threshold = param.similarity_reuse
+        if threshold is None:
+            return None
+        (vector,) = await embed_texts(self._embedder, [question], "query")
+        signature = self._signature(param)
+        stored = await read(self._store, lambda reader: reader.reusable_answers(signature))
+        scores = np.array([other @ vector for _, other, _ in stored])
+        for position in np.argsort(-scores, kind="stable")[:MOST_SIMILAR].tolist():
+            if scores[position] < threshold:
+                break
+            other, _, answer = stored[position]
+            if not param.similarity_check or await self._same(question, other, meter):
+                found = msgspec.json.decode(answer, type=Answer)
+                return replace(found, usage=meter.spent)
+        return None
+
+    async def keep(
+        self, question: str, param: QueryParam, answer: Answer, generation: int | None = None
+    ) -> None:
+        """Store an answer for reuse, unless the index has changed since this generation."""
+        if param.similarity_reuse is None:
+            return
+        (vector,) = await embed_texts(self._embedder, [question], "query")
+        text, signature = msgspec.json.encode(answer).decode(), self._signature(param)
+        try:
+            await write(
+                self._store,
+                lambda transaction: transaction.put_reusable_answer(
+                    signature, question, vector, text, generation=generation
+                ),
+                durable=False,
+            )
+        except StorageError as error:  # the caller still gets the answer
+            log.warning("the answer is not kept for reuse: %s", error)
+
+    async def _same(self, question: str, other: str, meter: UsageMeter) -> bool:
+        """Whether the model says that two questions mean the same; False without a model."""
+        if not self._client.has_model:
+            return False
+        variables = {"question_a": question, "question_b": other}
+        reply = await self._client.text("similarity-check", variables, meter=meter)
+        score = NUMBER.search(reply.text_without_thinking)
+        return score is not None and float(score[0]) >= SURE
+
+    def _signature(self, param: QueryParam) -> str:
+        """A digest of everything except the question that an answer depends on."""
+        name = self._client.llm.name if self._client.has_model else "none"
+        settings = msgspec.json.encode(param).decode()
+        prompts = self._client.prompts.text
+        return digest(settings, name, self._embedder.name, *self._parts, prompts)

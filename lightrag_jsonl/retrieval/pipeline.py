@@ -1,0 +1,370 @@
+"""Answers a question: keywords, search, selection, context, answer, citations."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from anyio import to_thread
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.protocols import (
+    Answerer,
+    Embedder,
+    KeywordExtractor,
+    Reranker,
+    Tokenizer,
+)
+from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.types import Answer, Chunk, Citation, Context, Keywords, Relation
+from lightrag_jsonl.core.user_code import embed_texts, rerank_scores, write_answer
+from lightrag_jsonl.llm.client import ModelClient, Reply, UsageMeter
+from lightrag_jsonl.retrieval.answering import (
+    answer_variables,
+    chat_messages,
+    nothing_found,
+    recent_turns,
+)
+from lightrag_jsonl.retrieval.context import build_context
+from lightrag_jsonl.retrieval.edge_selection import (
+    EdgeSelection,
+    select_by_model,
+    select_by_rank,
+)
+from lightrag_jsonl.retrieval.fusion import fuse
+from lightrag_jsonl.retrieval.hits import Hits, SearchQuery, SearchTask
+from lightrag_jsonl.retrieval.keywords import find_keywords
+from lightrag_jsonl.retrieval.modes import MODES, search_texts
+from lightrag_jsonl.retrieval.search import RetrievalResult, search, with_sources
+from lightrag_jsonl.storage.store import Store, read
+
+QUESTION_SHARE = 0.25  # of the total budget for the question; a longer one is cut
+SEARCH_TOKENS = 500  # the part of a question used for search; embedders read about as many
+RERANKED = 2  # times `chunk_top_k`: the number of chunks a reranker chooses from
+LONGEST_TOKEN = 64  # characters; used to cut a huge question before counting its tokens
+
+Cite: TypeAlias = Callable[[str, Context], Awaitable[tuple[tuple[Citation, ...], tuple[int, ...]]]]
+
+log = logging.getLogger(__name__)
+
+
+class QueryObserver(Protocol):
+    """Is called after each step of a query; `failed` comes instead of the remaining ones."""
+
+    async def keywords_found(self, keywords: Keywords) -> None:
+        """The question's keywords."""
+        ...
+
+    async def retrieved(self, relations: Sequence[Relation], chunks: Sequence[Chunk]) -> None:
+        """Everything that was found, best first."""
+        ...
+
+    async def selected(self, selection: EdgeSelection, context: Context) -> None:
+        """What was chosen, and the context that the model reads."""
+        ...
+
+    async def piece(self, text: str) -> None:
+        """A piece of the answer."""
+        ...
+
+    async def answered(self, answer: Answer, *, reused: bool = False) -> None:
+        """The whole answer."""
+        ...
+
+    async def failed(self, error: BaseException) -> None:
+        """The question could not be answered."""
+        ...
+
+
+class QueryPipeline:
+    """Answers questions from one index.
+
+    `keyword_extractor` and `answerer`, if given, replace the model for these steps. `cite` finds
+    the citations in an answer, and the cited numbers that the model was never shown.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        client: ModelClient,
+        embedder: Embedder | None,
+        tokenizer: Tokenizer,
+        reranker: Reranker | None,
+        keyword_extractor: KeywordExtractor | None,
+        answerer: Answerer | None,
+        language: str,
+        cite: Cite,
+    ) -> None:
+        self._store = store
+        self._client = client
+        self._embedder = embedder
+        self._tokenizer = tokenizer
+        self._reranker = reranker
+        self._keyword_extractor = keyword_extractor
+        self._answerer = answerer
+        self._language = language
+        self._cite = cite
+
+    async def retrieve(
+        self, question: str, param: QueryParam, observer: QueryObserver | None = None
+    ) -> Context:
+        """What a model would be shown; `ConfigError` if the question is empty."""
+        meter = UsageMeter()
+        with meter.attach_usage():
+            return await self._context(question, param, observer, meter)
+
+    async def answer(
+        self,
+        question: str,
+        param: QueryParam,
+        *,
+        observer: QueryObserver | None = None,
+        meter: UsageMeter | None = None,
+    ) -> Answer:
+        """An answer with its citations; its usage is all that `meter` has counted."""
+        stream = AnswerStream(self._run(question, param, observer, meter, whole=True))
+        async for _ in stream:
+            pass
+        return stream.answer
+
+    def stream(
+        self,
+        question: str,
+        param: QueryParam,
+        *,
+        observer: QueryObserver | None = None,
+        meter: UsageMeter | None = None,
+    ) -> AnswerStream:
+        """The answer in pieces as they are written; after the last one, `.answer` holds it whole."""
+        return AnswerStream(self._run(question, param, observer, meter, whole=False))
+
+    # ── the answer ──────────────────────────────────────────────────────────────
+
+    async def _run(
+        self,
+        question: str,
+        param: QueryParam,
+        observer: QueryObserver | None,
+        meter: UsageMeter | None,
+        *,
+        whole: bool,
+    ) -> AsyncGenerator[str | Answer]:
+        """Yields the pieces of the answer as `str`, then the whole `Answer`."""
+        started, meter = time.monotonic(), meter or UsageMeter()
+        text, replies = "", list[Reply]()
+        try:
+            context = await self._context(question, param, observer, meter)
+            async with aclosing(self._pieces(context, param, meter, replies, whole)) as pieces:
+                async for piece in pieces:
+                    text += piece
+                    if observer is not None:
+                        await observer.piece(piece)
+                    yield piece
+            citations, invented = await self._cite(text, context)
+            cut_off = any(reply.cut_off for reply in replies)
+            answer = Answer(
+                text, citations, context, usage=meter.spent, invented=invented, truncated=cut_off
+            )
+            if observer is not None:
+                await observer.answered(answer)
+        except BaseException as error:
+            if observer is not None:
+                await observer.failed(error)
+            raise
+        log.info("query (%s): %.2f s", param.mode, time.monotonic() - started)
+        yield answer
+
+    async def _pieces(
+        self,
+        context: Context,
+        param: QueryParam,
+        meter: UsageMeter,
+        replies: list[Reply],
+        whole: bool,
+    ) -> AsyncGenerator[str]:
+        """The answer as it is written; the model's reply is appended to `replies`."""
+        mode, client = MODES[context.mode], self._client
+        if mode.searches and context.empty:
+            yield nothing_found(client.prompts, param)
+            return
+        if mode.searches and self._answerer is not None:
+            yield await write_answer(self._answerer, context.question, context)
+            return
+        if mode.searches:
+            terms = client.prompts.terms(mode.prompt)
+            variables = answer_variables(context, param, self._tokenizer, terms)
+            ask = partial(client.text, mode.prompt, variables, meter=meter, for_reader=True)
+            stream = partial(client.stream, mode.prompt, variables, meter)
+        else:
+            messages = chat_messages(context.question, param, self._tokenizer)
+            ask = partial(client.chat, messages, meter)
+            stream = partial(client.stream_chat, messages, meter)
+        if whole:
+            replies.append(await ask())
+            yield replies[0].readable_text
+            return
+        async with aclosing(stream()) as written:
+            async for piece in written:
+                yield piece
+            replies.append(written.reply)
+
+    # ── the context ─────────────────────────────────────────────────────────────
+
+    async def _context(
+        self, question: str, param: QueryParam, observer: QueryObserver | None, meter: UsageMeter
+    ) -> Context:
+        """What a model would be shown; calls to the model on the way are counted by `meter`."""
+        question = self._checked(question, param)
+        keywords, found = Keywords(), RetrievalResult()
+        mode = MODES[param.mode]
+        if mode.searches and not self._store.is_empty():
+            if mode.graph:
+                keywords = await self._keywords(question, param, meter)
+                if observer is not None:
+                    await observer.keywords_found(keywords)
+            query = await self._query(question, *search_texts(mode, keywords, question))
+            found = await to_thread.run_sync(self._search, query, param)
+        if observer is not None:
+            await observer.retrieved(found.relations, found.chunks)
+        found = await self._reranked(question, found, param)
+        selection, found = await self._selected(question, found, param, meter)
+        build = partial(
+            build_context,
+            question,
+            replace(found, relations=selection.relations),
+            keywords=keywords,
+            param=param,
+            tokenizer=self._tokenizer,
+            language=self._language,
+        )
+        context = await to_thread.run_sync(build)
+        if observer is not None:
+            await observer.selected(selection.shown(context.relations), context)
+        return context
+
+    def _checked(self, question: str, param: QueryParam) -> str:
+        """The question, cut to its share of the budget, without characters that cannot be stored."""
+        question = sanitize(question).strip()
+        if not question:
+            raise ConfigError("the question is empty: ask something")
+        limit = max(int(param.max_total_tokens * QUESTION_SHARE), 1)
+        return _cut(question, limit, self._tokenizer) or question[:1]
+
+    async def _keywords(self, question: str, param: QueryParam, meter: UsageMeter) -> Keywords:
+        return await find_keywords(
+            question,
+            param,
+            recent_turns(param, self._tokenizer),
+            client=self._client,
+            extractor=self._keyword_extractor,
+            meter=meter,
+        )
+
+    async def _query(
+        self, question: str, low: tuple[str, ...], high: tuple[str, ...]
+    ) -> SearchQuery:
+        """The texts to search with and their vectors, all embedded in one call."""
+        question = _cut(question, SEARCH_TOKENS, self._tokenizer)
+        if self._embedder is None:
+            return SearchQuery(question, low, high)
+        wanted = [question, *(_cut(text, SEARCH_TOKENS, self._tokenizer) for text in (*low, *high))]
+        texts = list(dict.fromkeys(wanted))
+        vectors = await embed_texts(self._embedder, texts, "query")
+        rows = vectors[[texts.index(text) for text in wanted]]
+        lexical = bool(getattr(self._embedder, "lexical", False))
+        return SearchQuery(question, low, high, rows, lexical)
+
+    def _search(self, query: SearchQuery, param: QueryParam) -> RetrievalResult:
+        limit = param.chunk_top_k * (RERANKED if self._reranks(param) else 1)
+        with self._store.snapshot() as snapshot:
+            return search(SearchTask(snapshot, query, MODES[param.mode], param, limit))
+
+    def _reranks(self, param: QueryParam) -> bool:
+        return self._reranker is not None and param.enable_rerank
+
+    async def _reranked(
+        self, question: str, found: RetrievalResult, param: QueryParam
+    ) -> RetrievalResult:
+        """The best `chunk_top_k` chunks, ranked by the reranker if there is one.
+
+        It judges the chunks that the question's text found, or all if there are none. It compares
+        with the question alone, and would drop passages that lead to the answer without resembling
+        the question; so in modes that search the graph its order is fused with the one before.
+        """
+        chunks = found.chunks
+        if self._reranker is None or not self._reranks(param) or not chunks:
+            return found
+        direct = found.direct or {chunk.id for chunk in chunks}
+        judged = np.array([n for n, chunk in enumerate(chunks) if chunk.id in direct])
+        texts = [chunks[number].text for number in judged]
+        scores = await rerank_scores(self._reranker, question, texts)
+        lists = [Hits.ranked(judged, np.nan_to_num(scores, nan=-np.inf))]
+        if MODES[param.mode].graph:
+            lists.append(Hits.of(range(len(chunks)), np.zeros(len(chunks))))
+        best = fuse(lists, param.fusion, limit=param.chunk_top_k)
+        ranked = tuple(replace(chunks[number], score=score) for number, score, _ in best.rows())
+        return replace(found, chunks=ranked)
+
+    async def _selected(
+        self, question: str, found: RetrievalResult, param: QueryParam, meter: UsageMeter
+    ) -> tuple[EdgeSelection, RetrievalResult]:
+        """The relations to answer from, and what was found; if a model chose them, only what goes
+        with these.
+        """
+        if param.selection != "llm" or not self._client.has_model:
+            method, count = ("all", None) if param.selection == "all" else ("score", param.top_k)
+            return select_by_rank(method, found.relations, count), found
+        selection = await select_by_model(
+            question, found.relations, client=self._client, count=param.top_k, meter=meter
+        )
+        if selection.fallback or not selection.relations:
+            return selection, found
+        job = partial(
+            with_sources, result=found, relations=selection.relations, limit=param.chunk_top_k
+        )
+        return selection, await read(self._store, job)
+
+
+class AnswerStream:
+    """The pieces of one answer, for `async for`."""
+
+    def __init__(self, pieces: AsyncGenerator[str | Answer]) -> None:
+        self._pieces = pieces
+        self._answer: Answer | None = None
+
+    def __aiter__(self) -> AsyncIterator[str]:
+        return self
+
+    async def __anext__(self) -> str:
+        item = await anext(self._pieces)
+        if isinstance(item, Answer):
+            self._answer = item
+            await self._pieces.aclose()
+            raise StopAsyncIteration
+        return item
+
+    async def aclose(self) -> None:
+        """End the answer early; there will be no `.answer`."""
+        await self._pieces.aclose()
+
+    @property
+    def answer(self) -> Answer:
+        """The whole answer, with its citations; `ValueError` before the last piece was read."""
+        if self._answer is None:
+            raise ValueError("the answer is whole once all of its pieces were read")
+        return self._answer
+
+
+def _cut(text: str, limit: int, tokenizer: Tokenizer) -> str:
+    """At most `limit` tokens of a text; a short text is not counted."""
+    if len(text) <= limit // 4:  # a character never has more than four tokens
+        return text
+    return tokenizer.truncate(text[: limit * LONGEST_TOKEN], limit)

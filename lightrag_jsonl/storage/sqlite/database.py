@@ -1,0 +1,308 @@
+"""The SQLite database of one working directory: its connections, transactions and snapshots."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sqlite3
+import threading
+from collections import Counter, deque
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
+from lightrag_jsonl.storage.sqlite.errors import storage_error
+from lightrag_jsonl.storage.sqlite.snapshot import Memory, SQLiteSnapshot
+from lightrag_jsonl.storage.sqlite.transaction import SQLiteReader, SQLiteTransaction
+
+FORMAT = 5
+FILE_NAME = "index.sqlite"
+LOCK_NAME = "writer.lock"
+PAGE_BYTES = 4096
+BUSY_SECONDS = 30.0
+PRAGMAS = (
+    "foreign_keys = ON",
+    "cache_size = -32000",
+    "temp_store = MEMORY",
+    f"wal_autocheckpoint = {16_000_000 // PAGE_BYTES}",
+)
+OURS = "SELECT count(*) FROM sqlite_schema WHERE name IN ('settings', 'documents', 'chunks')"
+
+
+class SQLiteStore:
+    """The index in a folder; safe to use from any thread.
+
+    `folder` is created if necessary; with `create` False, `StorageError` says that there is no
+    index. A folder that cannot be written to is opened for reading (`read_only`). `CorruptError` or
+    `VersionError` is raised for a file of another program, or of another format.
+    """
+
+    def __init__(self, folder: Path, *, create: bool = True) -> None:
+        self._folder = _resolved(folder, create=create)
+        self._path = self._folder / FILE_NAME
+        writable = os.access(self._folder, os.W_OK) and os.access(self._path, os.W_OK)
+        self.read_only = self._path.exists() and not writable
+        self._free: deque[sqlite3.Connection] = deque()  # for reading; thread-safe at both ends
+        self._writer: sqlite3.Connection | None = None
+        self._write_lock = threading.RLock()  # so that a transaction inside another is an error
+        self._memory = Memory()
+        self._closed = False
+        self._open()
+
+    @property
+    def location(self) -> str:
+        """The folder, for messages."""
+        return str(self._folder)
+
+    # ── views ───────────────────────────────────────────────────────────────────
+
+    @contextlib.contextmanager
+    def reader(self) -> Iterator[SQLiteReader]:
+        """A consistent view for reading."""
+        with self._reading() as connection:
+            yield SQLiteReader(connection)
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[SQLiteSnapshot]:
+        """A consistent view for searching; not to be opened inside another one.
+
+        Several threads may search at the same time.
+        """
+        while True:
+            with self._reading() as connection:
+                snapshot = SQLiteSnapshot(connection, self._memory)
+                if self._memory.begin_search(snapshot):
+                    try:
+                        yield snapshot
+                    finally:
+                        self._memory.end_search()
+                    return
+
+    @contextlib.contextmanager
+    def transaction(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
+        """Writes that become visible together, or not at all if the block raises."""
+        with self._writing() as connection:
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                transaction = SQLiteTransaction(connection)
+                yield transaction
+                transaction.record_commit()
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    @contextlib.contextmanager
+    def writer_lock(self, timeout: float) -> Iterator[None]:
+        """The right to change documents and graph, for one process at a time."""
+        self._check_writable()
+        path = self._folder / LOCK_NAME
+        lock = FileLock(path, timeout=timeout, thread_local=False)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            holder = path.read_text(encoding="utf-8") or "another process"
+            raise LockedError(
+                f"{self._folder} is being written to by {holder}; wait for it, or stop it (readers "
+                "may go on)",
+                path=self._folder,
+            ) from error
+        try:
+            path.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
+            yield
+        finally:
+            lock.release()
+
+    # ── upkeep ──────────────────────────────────────────────────────────────────
+
+    def is_empty(self) -> bool:
+        """Whether there is no chunk; quick."""
+        with self._reading() as connection:
+            return connection.execute("SELECT 1 FROM chunks LIMIT 1").fetchone() is None
+
+    def size(self) -> int:
+        """The bytes that the index takes on the disk."""
+        beside = [Path(f"{self._path}{ending}") for ending in ("", "-wal", "-shm")]
+        return sum(path.stat().st_size for path in beside if path.exists())
+
+    def check(self) -> list[str]:
+        """What is wrong with the stored data, in words; empty if all is well."""
+        try:
+            with self._reading() as connection:
+                return _problems(connection)
+        except CorruptError as error:
+            return [str(error)]
+
+    def vacuum(self) -> None:
+        """Give unused space back."""
+        with self._writing() as connection:
+            connection.execute("PRAGMA temp_store = FILE")  # the copy may not fit into memory
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.execute("PRAGMA temp_store = MEMORY")
+
+    def close(self) -> None:
+        """Release everything; further calls raise `StorageError`."""
+        with self._write_lock:
+            self._closed = True
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+        self._close_free()
+
+    # ── connections ─────────────────────────────────────────────────────────────
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection in a transaction for reading."""
+        self._check_open()
+        try:
+            try:
+                connection = self._free.pop()
+            except IndexError:
+                connection = self._connect(query_only=True)
+            try:
+                connection.execute("BEGIN")
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                self._give_back(connection)
+        except sqlite3.Error as error:
+            raise storage_error(error, self._path) from error
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        """Keep a connection for the next reader, if it can still be used."""
+        if self.read_only:  # an immutable file is taken for unchanged for as long as it is open
+            connection.close()
+        else:
+            self._free.append(connection)
+        if self._closed:  # by another thread, meanwhile
+            self._close_free()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """The connection for writing; for one thread at a time."""
+        self._check_writable()
+        with self._write_lock:
+            self._check_open()
+            try:
+                self._writer = self._writer or self._connect()
+                if self._writer.in_transaction:
+                    raise StorageError(f"{self._path}: this transaction is inside another one")
+                yield self._writer
+            except sqlite3.Error as error:
+                raise storage_error(error, self._path) from error
+
+    def _connect(self, *, query_only: bool = False) -> sqlite3.Connection:
+        address = self._path.as_uri()
+        if self.read_only:  # without a log, SQLite cannot make the files that it would share
+            is_whole = not Path(f"{self._path}-wal").exists()
+            address += "?immutable=1" if is_whole else "?mode=ro"
+        connection = sqlite3.connect(
+            address,
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        for setting in (*PRAGMAS, f"query_only = {int(query_only)}"):
+            connection.execute(f"PRAGMA {setting}")
+        return connection
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageError(f"{self._folder} was closed", path=self._folder)
+
+    def _check_writable(self) -> None:
+        self._check_open()
+        if self.read_only:
+            raise StorageError(
+                f"{self._folder} cannot be written to, and its index only be read; copy the folder "
+                "to change it",
+                path=self._folder,
+            )
+
+    def _close_free(self) -> None:
+        with contextlib.suppress(IndexError):
+            while True:
+                self._free.pop().close()
+
+    # ── opening ─────────────────────────────────────────────────────────────────
+
+    def _open(self) -> None:
+        """Check the database, or create it."""
+        try:
+            with contextlib.closing(self._connect()) as connection:
+                if not self._is_ours(connection):
+                    with self.writer_lock(BUSY_SECONDS):
+                        self._create(connection)
+                elif not self.read_only:  # a copy made by VACUUM INTO has another mode
+                    connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.Error as error:
+            raise storage_error(error, self._path) from error
+
+    def _is_ours(self, connection: sqlite3.Connection) -> bool:
+        """Whether there is an index of the current format; False for an empty file."""
+        found = connection.execute("PRAGMA user_version").fetchone()[0]
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        if not tables and not found:
+            return False
+        if connection.execute(OURS).fetchone()[0] < 3:
+            raise CorruptError(
+                f"{self._path} is a database of another program; name another folder",
+                path=self._path,
+            )
+        if found != FORMAT:
+            newer = "upgrade lightrag-jsonl" if found > FORMAT else "use the version that made it"
+            raise VersionError(
+                f"{self._path} has format {found}, this version of lightrag-jsonl reads {FORMAT}: "
+                f"{newer}, or insert the documents into a new folder",
+                path=self._path,
+            )
+        return True
+
+    def _create(self, connection: sqlite3.Connection) -> None:
+        if self._is_ours(connection):  # created by another process meanwhile
+            return
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        tables = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+        connection.executescript(f"BEGIN; {tables}; PRAGMA user_version = {FORMAT}; COMMIT;")
+
+
+def _problems(connection: sqlite3.Connection) -> list[str]:
+    found = [f"SQLite: {line}" for (line,) in connection.execute("PRAGMA integrity_check(20)")]
+    if found == ["SQLite: ok"]:
+        found = []
+    references = connection.execute("PRAGMA foreign_key_check")
+    missing = Counter((table, parent) for table, _, parent, _ in references)
+    for (table, parent), rows in sorted(missing.items()):
+        found.append(f"{rows} rows of {table} refer to rows of {parent} that are missing")
+    (unsearchable,) = connection.execute(
+        "SELECT count(*) FROM chunks WHERE id NOT IN (SELECT id FROM chunk_terms_docsize)"
+    ).fetchone()
+    return [*found, f"{unsearchable} chunks are not in the full text"] if unsearchable else found
+
+
+def _resolved(folder: Path, *, create: bool) -> Path:
+    """The folder's absolute path; the folder is made if necessary."""
+    try:
+        folder = folder.resolve()
+        if create:
+            folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError) as error:  # RuntimeError: a circle of links
+        reason = "it is a file" if folder.is_file() else getattr(error, "strerror", None) or error
+        raise StorageError(f"cannot make the folder {folder}: {reason}", path=folder) from error
+    if not create and not (folder / FILE_NAME).exists():
+        raise StorageError(
+            f"there is no index in {folder}: insert documents first, or name another folder",
+            path=folder,
+        )
+    return folder

@@ -1,0 +1,218 @@
+-- The tables of an index. Row ids are given by the one writer; `id` is always a row id, and what
+-- users see is a `name`. Foreign keys are checked when a transaction ends, so that rows may be
+-- written in any order.
+
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO settings VALUES ('format', '5');
+
+-- Documents that were inserted and are not visible yet; a killed insert resumes from here.
+CREATE TABLE pending (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    document TEXT NOT NULL CHECK (json_valid(document)),
+    provided TEXT NOT NULL CHECK (json_valid(provided)), -- [records, chunks, chunk size]
+    created_at REAL NOT NULL
+) STRICT;
+
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    title TEXT,
+    source TEXT,
+    date TEXT,
+    metadata TEXT NOT NULL CHECK (json_valid(metadata)),
+    content TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('done', 'partial', 'failed')),
+    characters INTEGER NOT NULL CHECK (characters >= 0),
+    created_at REAL NOT NULL
+) STRICT;
+
+CREATE TABLE pages (
+    document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    number INTEGER NOT NULL CHECK (number >= 1),
+    text TEXT NOT NULL,
+    PRIMARY KEY (document, number)
+) STRICT;
+
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY CHECK (id >= 1),
+    name TEXT NOT NULL UNIQUE,
+    document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    position INTEGER NOT NULL CHECK (position >= 0),
+    page INTEGER NOT NULL CHECK (page >= 1),
+    start INTEGER NOT NULL CHECK (start >= 0),
+    stop INTEGER NOT NULL CHECK (stop >= start),
+    tokens INTEGER NOT NULL CHECK (tokens >= 0),
+    created_at REAL NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('ok', 'empty', 'partial', 'failed')),
+    error TEXT NOT NULL,
+    report TEXT NOT NULL CHECK (json_valid(report)),
+    text TEXT NOT NULL
+) STRICT;
+CREATE INDEX chunks_document ON chunks (document, position);
+
+CREATE TABLE rejections (
+    id INTEGER PRIMARY KEY,
+    chunk INTEGER NOT NULL REFERENCES chunks ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    line INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    detail TEXT NOT NULL
+) STRICT;
+CREATE INDEX rejections_chunk ON rejections (chunk);
+
+-- The facts: one row for each mention in a chunk. `position` orders them by document and text.
+-- Deleting an entity or relation does not delete its mentions: it is the other way round.
+CREATE TABLE entity_mentions (
+    id INTEGER PRIMARY KEY,
+    entity INTEGER NOT NULL REFERENCES entities DEFERRABLE INITIALLY DEFERRED,
+    chunk INTEGER NOT NULL REFERENCES chunks ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    position INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    type TEXT NOT NULL,
+    description TEXT NOT NULL,
+    grounded INTEGER NOT NULL CHECK (grounded IN (0, 1)),
+    attributes TEXT CHECK (attributes IS NULL OR json_valid(attributes))
+) STRICT;
+CREATE INDEX entity_mentions_entity ON entity_mentions (entity, position, chunk);
+CREATE INDEX entity_mentions_chunk ON entity_mentions (chunk, entity);
+
+CREATE TABLE relation_mentions (
+    id INTEGER PRIMARY KEY,
+    relation INTEGER REFERENCES relations DEFERRABLE INITIALLY DEFERRED,
+    chunk INTEGER NOT NULL REFERENCES chunks ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    position INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    target TEXT NOT NULL,
+    keywords TEXT NOT NULL CHECK (json_valid(keywords)),
+    description TEXT NOT NULL,
+    strength REAL NOT NULL CHECK (strength > 0),
+    forward INTEGER NOT NULL CHECK (forward IN (0, 1))
+) STRICT;
+CREATE INDEX relation_mentions_relation ON relation_mentions (relation, position, chunk);
+CREATE INDEX relation_mentions_chunk ON relation_mentions (chunk, relation);
+
+-- What is merged from the mentions. `names`, `types`, `attributes`, `keywords`, `low_names` and
+-- `high_names` are objects that count votes; `weight` is in millionths.
+CREATE TABLE entities (
+    id INTEGER PRIMARY KEY CHECK (id >= 1),
+    key TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    type TEXT NOT NULL,
+    description TEXT NOT NULL,
+    names TEXT NOT NULL CHECK (json_valid(names)),
+    types TEXT NOT NULL CHECK (json_valid(types)),
+    attributes TEXT NOT NULL CHECK (json_valid(attributes)),
+    mentions INTEGER NOT NULL CHECK (mentions >= 0),
+    summary TEXT,
+    summarized_to INTEGER NOT NULL,
+    summarized_mentions INTEGER NOT NULL,
+    created_at REAL NOT NULL
+) STRICT;
+
+CREATE TABLE relations (
+    id INTEGER PRIMARY KEY CHECK (id >= 1),
+    low INTEGER NOT NULL REFERENCES entities DEFERRABLE INITIALLY DEFERRED,
+    high INTEGER NOT NULL REFERENCES entities DEFERRABLE INITIALLY DEFERRED,
+    reversed INTEGER NOT NULL CHECK (reversed IN (0, 1)),
+    description TEXT NOT NULL,
+    keywords TEXT NOT NULL CHECK (json_valid(keywords)),
+    low_names TEXT NOT NULL CHECK (json_valid(low_names)),
+    high_names TEXT NOT NULL CHECK (json_valid(high_names)),
+    forward INTEGER NOT NULL CHECK (forward >= 0),
+    backward INTEGER NOT NULL CHECK (backward >= 0),
+    weight INTEGER NOT NULL CHECK (weight >= 0),
+    mentions INTEGER NOT NULL CHECK (mentions >= 0),
+    summary TEXT,
+    summarized_to INTEGER NOT NULL,
+    summarized_mentions INTEGER NOT NULL,
+    created_at REAL NOT NULL,
+    CHECK (low < high),
+    UNIQUE (low, high)
+) STRICT;
+CREATE INDEX relations_high ON relations (high);
+
+-- Names that were merged into others, or (target = key) have a chosen name for display only.
+CREATE TABLE aliases (
+    key TEXT PRIMARY KEY,
+    target TEXT NOT NULL,
+    display TEXT
+) STRICT, WITHOUT ROWID;
+
+-- Vectors: float16, little endian. `digest` is that of the text that the vector was made from.
+CREATE TABLE entity_vectors (
+    id INTEGER PRIMARY KEY REFERENCES entities ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    digest BLOB NOT NULL,
+    data BLOB NOT NULL CHECK (length(data) >= 2)
+) STRICT;
+CREATE TABLE relation_vectors (
+    id INTEGER PRIMARY KEY REFERENCES relations ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    digest BLOB NOT NULL,
+    data BLOB NOT NULL CHECK (length(data) >= 2)
+) STRICT;
+CREATE TABLE chunk_vectors (
+    id INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    digest BLOB NOT NULL,
+    data BLOB NOT NULL CHECK (length(data) >= 2)
+) STRICT;
+CREATE TABLE cached_vectors (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    data BLOB NOT NULL CHECK (length(data) >= 2)
+) STRICT;
+
+CREATE VIRTUAL TABLE chunk_terms USING fts5 (
+    terms, content = '', tokenize = 'unicode61 remove_diacritics 2'
+);
+CREATE VIRTUAL TABLE chunk_vocabulary USING fts5vocab (chunk_terms, row);
+
+-- Cached answers, in the order they came. Numbers made from their keys lead to them: recent ones are
+-- in a small table, which is moved to the large one from time to time. So an answer does not change
+-- a page somewhere in the large table.
+CREATE TABLE completions (
+    id INTEGER PRIMARY KEY,
+    key BLOB NOT NULL,
+    model TEXT NOT NULL,
+    prompt TEXT NOT NULL,
+    text TEXT NOT NULL,
+    finish TEXT NOT NULL CHECK (finish IN ('stop', 'length')),
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    created_at REAL NOT NULL
+) STRICT;
+CREATE TABLE completion_keys (number INTEGER PRIMARY KEY, completion INTEGER NOT NULL) STRICT;
+CREATE TABLE recent_keys (number INTEGER PRIMARY KEY, completion INTEGER NOT NULL) STRICT;
+
+CREATE TABLE reusable_answers (
+    id INTEGER PRIMARY KEY,
+    generation INTEGER NOT NULL,
+    signature TEXT NOT NULL,
+    question TEXT NOT NULL,
+    vector BLOB NOT NULL, -- float32, little endian
+    answer TEXT NOT NULL CHECK (json_valid(answer))
+) STRICT;
+CREATE INDEX reusable_answers_signature ON reusable_answers (generation, signature);
+
+CREATE TABLE traces (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    status TEXT NOT NULL CHECK (status IN ('complete', 'failed', 'incomplete')),
+    mode TEXT NOT NULL,
+    question TEXT NOT NULL,
+    started_at REAL NOT NULL
+) STRICT;
+CREATE TABLE trace_events (
+    id INTEGER PRIMARY KEY,
+    trace INTEGER NOT NULL REFERENCES traces ON DELETE CASCADE,
+    event TEXT NOT NULL CHECK (json_valid(event))
+) STRICT;
+CREATE INDEX trace_events_trace ON trace_events (trace);
+
+-- One row for each visible change: the entities, relations and chunks that it touched, so that
+-- indexes in memory catch up; null if these are too many.
+CREATE TABLE commits (
+    generation INTEGER PRIMARY KEY,
+    touched TEXT CHECK (touched IS NULL OR json_valid(touched))
+) STRICT;

@@ -1,0 +1,131 @@
+"""A consistent view for searching: the graph and the vectors in memory, and the database behind."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection
+from threading import Condition
+
+import numpy as np
+
+from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.storage.graph_index import GraphIndex, GraphRows
+from lightrag_jsonl.storage.sqlite.connection import AMONG, TABLES, json_list
+from lightrag_jsonl.storage.sqlite.fulltext import TermReader
+from lightrag_jsonl.storage.sqlite.transaction import SQLiteReader
+from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorIndex
+
+
+class Memory:
+    """The graph and the vectors of one generation, shared by all searches.
+
+    Each commit, of this or another process, records the rows that it touched; from these it catches
+    up, while nobody searches.
+    """
+
+    def __init__(self) -> None:
+        self.graph = GraphIndex(_no_rows())
+        self.vectors: dict[Kind, VectorIndex] = {kind: VectorIndex(0) for kind in TABLES}
+        self._generation = -1
+        self._searches = 0
+        self._free = Condition()
+
+    def begin_search(self, snapshot: SQLiteSnapshot) -> bool:
+        """Catch up with the generation of a snapshot; False if that is in the past already."""
+        wanted = snapshot.generation
+        with self._free:
+            self._free.wait_for(lambda: self._generation >= wanted or not self._searches)
+            if self._generation < wanted:
+                self._catch_up(snapshot, wanted)
+            if self._generation > wanted:
+                return False
+            self._searches += 1
+            return True
+
+    def end_search(self) -> None:
+        """Note that a search is done."""
+        with self._free:
+            self._searches -= 1
+            self._free.notify_all()
+
+    def _catch_up(self, snapshot: SQLiteSnapshot, generation: int) -> None:
+        touched = snapshot.touched_since(self._generation)
+        self._generation = -1  # if this fails, everything is loaded anew next time
+        if touched is None:
+            self.graph = GraphIndex(snapshot.graph_rows())
+        else:
+            ids = {kind: np.array(sorted(rows), np.int64) for kind, rows in touched.items()}
+            self.graph = self.graph.updated(
+                ids["entity"], ids["relation"], ids["chunk"], snapshot.graph_rows(touched)
+            )
+        for kind in TABLES:
+            self._load_vectors(snapshot, kind, None if touched is None else touched[kind])
+        self._generation = generation
+
+    def _load_vectors(
+        self, snapshot: SQLiteSnapshot, kind: Kind, touched: Collection[int] | None
+    ) -> None:
+        dim = snapshot.dimension(kind)
+        if touched is None or self.vectors[kind].dim != dim:
+            self.vectors[kind], touched = VectorIndex(dim), None
+        ids, matrix = snapshot.vector_rows(kind, dim, touched)
+        if touched is not None:
+            self.vectors[kind].remove(np.setdiff1d(np.array(sorted(touched), np.int64), ids))
+        self.vectors[kind].update(ids, matrix)
+
+
+class SQLiteSnapshot(SQLiteReader, TermReader):
+    """A reader with the graph in memory, and search by vectors and by words."""
+
+    def __init__(self, connection: sqlite3.Connection, memory: Memory) -> None:
+        super().__init__(connection)
+        self._memory = memory
+
+    @property
+    def graph(self) -> GraphIndex:
+        """The graph's shape: relations between entities, and mentions in chunks."""
+        return self._memory.graph
+
+    def search_vectors(
+        self, kind: Kind, queries: Vectors, limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Floats]:
+        """The nearest rows of each query by inner product: row ids and scores."""
+        return self._memory.vectors[kind].search(queries, limit, allowed)
+
+    def vector_scores(self, kind: Kind, queries: Vectors, rows: Ids) -> Floats:
+        """Inner products, shape (queries, rows); NaN where a row has no vector."""
+        index = self._memory.vectors[kind]
+        if not len(index):
+            return np.full((len(queries), len(rows)), np.nan)
+        return index.scores(queries, rows)
+
+    def vector_matrix(self, kind: Kind, rows: Ids) -> Vectors:
+        """Vectors as a matrix, shape (rows, dim); zeros where a row has no vector."""
+        return self._memory.vectors[kind].matrix(rows)
+
+    def graph_rows(self, touched: dict[Kind, set[int]] | None = None) -> GraphRows:
+        """All rows of the graph, or those of them that were touched."""
+        ids = {kind: None if touched is None else touched[kind] for kind in TABLES}
+        relations = self._columns("id, low, high, weight", "relations", "id", ids["relation"])
+        return GraphRows(
+            self._columns("id", "entities", "id", ids["entity"])[:, 0],
+            self._columns("id", "chunks", "id", ids["chunk"])[:, 0],
+            relations[:, :3],
+            relations[:, 3] / 1e6,
+            self._columns("entity, chunk", "entity_mentions", "chunk", ids["chunk"]),
+        )
+
+    def _columns(self, columns: str, table: str, column: str, among: Collection[int] | None) -> Ids:
+        """Columns of integers, of all rows or those whose `column` is among some values."""
+        query = f"SELECT {columns} FROM {table}"
+        if among is None:
+            rows = self._connection.execute(query)
+        else:
+            rows = self._connection.execute(f"{query} WHERE {column} {AMONG}", (json_list(among),))
+        return np.fromiter(rows, np.dtype((np.int64, columns.count(",") + 1)))
+
+
+def _no_rows() -> GraphRows:
+    none = np.zeros(0, np.int64)
+    return GraphRows(none, none, none.reshape(0, 3), np.zeros(0), none.reshape(0, 2))

@@ -1,0 +1,348 @@
+"""Extraction by batch files: the requests to a model, written to a file, and its answers, read back.
+
+Each round runs the real extraction with a stand-in for the model. It answers from the cache and
+collects the requests that have no answer yet: at first those about each chunk, later those that
+resume and glean, finally those for summaries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+
+from lightrag_jsonl.core.errors import BudgetError, ConfigError, LLMError
+from lightrag_jsonl.core.protocols import LLM
+from lightrag_jsonl.core.types import (
+    Completion,
+    Failure,
+    InsertReport,
+    Json,
+    Message,
+    Record,
+    ResponseType,
+)
+from lightrag_jsonl.indexing.loading import Given
+from lightrag_jsonl.llm.client import request_key
+from lightrag_jsonl.providers.openai import read_completion
+from lightrag_jsonl.storage.rows import PendingDocument
+from lightrag_jsonl.storage.store import Transaction, write
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.rag import AsyncLightRAG
+
+Round = Literal["extraction", "summaries", "done"]
+URL = "/v1/chat/completions"
+MAX_REQUESTS = 50_000  # that providers accept in one file
+KEY = re.compile("[0-9a-f]{64}")  # the form of a request's id
+
+
+@dataclass(frozen=True, slots=True)
+class BatchExport:
+    """What was written: `requests` in `files`; `pending` documents are not visible yet.
+
+    `round` is what the requests are for, or "done" if nothing is left to ask.
+    """
+
+    round: Round
+    requests: int
+    files: tuple[str, ...]
+    pending: int
+    unchanged: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchImport:
+    """What was read.
+
+    - `answered`: requests that got their answer now. `missing`: those without a usable result;
+      `failed` holds the ones of them that have a failed one, as (request, reason).
+    - `unused`: results that no open request waits for. `unreadable`: lines that are no results.
+    - `requests`: how many the next export will write.
+    """
+
+    answered: int
+    missing: int
+    failed: tuple[tuple[str, str], ...]
+    unused: int
+    unreadable: int
+    inserted: InsertReport
+    pending: int
+    round: Round
+    requests: int
+
+
+class NotYetAnswered(BudgetError):
+    """The answer to a request is not in the cache."""
+
+
+class GivenUp(LLMError):
+    """A request that is given up: its chunk fails, or its summary is postponed."""
+
+
+@runtime_checkable
+class BatchLLM(LLM, Protocol):
+    """A model whose adapter can return a request instead of sending it."""
+
+    def request_body(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None
+    ) -> dict[str, Json]:
+        """The body of the request that `complete` would send."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    messages: tuple[Message, ...]
+    max_tokens: int | None
+
+
+@dataclass
+class _Collector:
+    """Stands in for a model: notes each request and refuses it with `refusal`."""
+
+    name: str
+    refusal: type[NotYetAnswered | GivenUp]
+    requests: dict[str, _Request] = field(default_factory=dict)
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        response_type: ResponseType = "text",
+        max_tokens: int | None = None,
+    ) -> Completion:
+        key = request_key(self.name, messages, response_type, max_tokens)
+        self.requests[key.hex()] = _Request(tuple(messages), max_tokens)
+        raise self.refusal("not answered yet")
+
+
+@dataclass(slots=True)
+class _OpenWork:
+    """The requests of the next round, and the pending documents whose answers are all there."""
+
+    round: Round = "done"
+    requests: Mapping[str, _Request] = field(default_factory=dict)
+    complete: list[PendingDocument] = field(default_factory=list)
+    pending: int = 0
+
+
+async def export_batch(
+    rag: AsyncLightRAG,
+    path: Path,
+    documents: Given | Iterable[Given] = (),
+    *,
+    reasoning: bool = False,
+) -> BatchExport:
+    """Add documents to the pending ones, and write the requests of the next round.
+
+    Without requests, a file left from an earlier round is removed, so that it is not sent again.
+    `reasoning` writes the requests as reasoning models take them. `ConfigError` without a model.
+    """
+    failures: list[Failure] = []
+    pending = list(rag._pending(documents, failures))
+    unchanged, unreadable = await rag._indexing.defer(pending)
+    work = await _open_work(rag)
+    if work.complete:
+        await _insert_complete(rag, work, finish=False)
+        work = await _open_work(rag)
+    lines = [_line(_model(rag), id, one, reasoning) for id, one in work.requests.items()]
+    files = await asyncio.to_thread(_write, lines, path)
+    return BatchExport(
+        work.round,
+        len(lines),
+        tuple(map(str, files)),
+        work.pending,
+        tuple(unchanged),
+        (*failures, *unreadable),
+    )
+
+
+async def import_batch(
+    rag: AsyncLightRAG, paths: Sequence[Path], *, finish: bool = False
+) -> BatchImport:
+    """Store the results, and make every document visible whose answers are all there.
+
+    With `finish`, missing answers are given up: their chunks count as failed, to be retried later,
+    and their documents become visible without them.
+    """
+    asked = await _open_work(rag)
+    results = await asyncio.to_thread(_Results.read, paths)
+    answered = asked.requests.keys() & results.answers.keys()
+    prompt = "summarize-descriptions" if asked.round == "summaries" else rag.options.extraction
+    put = partial(_put_answers, results.answers, _model(rag).name, prompt, rag._clock())
+    await write(rag._store, put)
+    inserted = await _insert_complete(rag, await _open_work(rag), finish=finish)
+    left = await _open_work(rag)
+    failed = {
+        id: why for id, why in results.failed.items() if id in asked.requests.keys() - answered
+    }
+    return BatchImport(
+        answered=len(answered),
+        missing=len(asked.requests) - len(answered),
+        failed=tuple(sorted(failed.items())),
+        unused=len(results.answers) - len(answered),
+        unreadable=results.unreadable,
+        inserted=inserted,
+        pending=left.pending,
+        round=left.round,
+        requests=len(left.requests),
+    )
+
+
+# ── what is to be asked ─────────────────────────────────────────────────────────
+
+
+def _model(rag: AsyncLightRAG) -> LLM:
+    if not rag._client.has_model:
+        raise ConfigError("batch files need a model (llm=…, or --llm) that reads the texts")
+    return rag._client.llm
+
+
+async def _open_work(rag: AsyncLightRAG) -> _OpenWork:
+    """Go through every pending chunk as an insert would, and collect the unanswered requests."""
+    collector = _Collector(_model(rag).name, NotYetAnswered)
+    extractor = rag._model_extractor(rag._model_client(collector))
+    work = _OpenWork(requests=collector.requests)
+    for document, chunks in rag._indexing.pending_work():
+        answered = 0
+        for chunk in chunks:
+            try:
+                await extractor.extract(chunk)
+                answered += 1
+            except NotYetAnswered:
+                continue
+        if isinstance(document, PendingDocument):
+            work.pending += 1
+            if answered == len(chunks):
+                work.complete.append(document)
+    if work.requests:
+        work.round = "extraction"
+    elif not work.pending:
+        collector = _Collector(_model(rag).name, GivenUp)
+        await rag._index_pipeline(rag._model_client(collector)).summarize()
+        work.requests = collector.requests
+        work.round = "summaries" if work.requests else "done"
+    return work
+
+
+async def _insert_complete(rag: AsyncLightRAG, work: _OpenWork, *, finish: bool) -> InsertReport:
+    """Insert the documents whose answers are all there (with `finish` all), and retry failed chunks."""
+    indexing = rag._index_pipeline(rag._model_client(_Collector(_model(rag).name, GivenUp)))
+    renewed = await indexing.retry()
+    if finish:
+        inserted = await indexing.resume()
+    else:
+        inserted = await indexing.insert(work.complete, tolerant=True)
+    return replace(
+        inserted,
+        documents=tuple(sorted({*inserted.documents, *renewed.documents})),
+        chunks=inserted.chunks + renewed.chunks,
+        failures=(*renewed.failures, *inserted.failures),
+    )
+
+
+def _line(llm: LLM, id: str, request: _Request, reasoning: bool) -> Record:
+    if isinstance(llm, BatchLLM):
+        body = llm.request_body(request.messages, max_tokens=request.max_tokens)
+    else:
+        turns: list[Json] = [{"role": one.role, "content": one.content} for one in request.messages]
+        body = {"model": llm.name, "messages": turns}
+        if request.max_tokens is not None:
+            body["max_tokens"] = request.max_tokens
+    if reasoning:
+        body.pop("temperature", None)
+        if "max_tokens" in body:
+            body["max_completion_tokens"] = body.pop("max_tokens")
+    return {"custom_id": id, "method": "POST", "url": URL, "body": body}
+
+
+def _write(lines: Sequence[Record], path: Path) -> list[Path]:
+    """Write one request a line, into as many files as the provider's limit requires; none for none."""
+    written = []
+    for start in range(0, len(lines), MAX_REQUESTS):
+        number = start // MAX_REQUESTS + 1
+        target = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
+        part = lines[start : start + MAX_REQUESTS]
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in part)
+        target.write_text(text, encoding="utf-8", newline="\n")
+        written.append(target)
+    if not written:
+        path.unlink(missing_ok=True)
+    return written
+
+
+# ── what was answered ───────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True)
+class _Results:
+    """The results of a batch by request id; of several for one request the first good one counts."""
+
+    answers: dict[str, Completion] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    unreadable: int = 0
+
+    @classmethod
+    def read(cls, paths: Sequence[Path]) -> _Results:
+        """Read all lines of all files, in order; `ConfigError` if a file cannot be read."""
+        results = cls()
+        for line in _lines(paths):
+            try:
+                record = json.loads(line)
+                id = record["custom_id"]
+                if not KEY.fullmatch(id):
+                    continue  # not one of ours
+            except (ValueError, TypeError, KeyError, RecursionError):
+                results.unreadable += 1
+                continue
+            try:
+                results.answers.setdefault(id, _answer(record))
+            except LLMError as error:
+                results.failed.setdefault(id, str(error))
+        return results
+
+
+def _lines(paths: Collection[Path]) -> Iterator[str]:
+    for path in paths:
+        try:
+            with path.open(encoding="utf-8-sig", errors="replace") as file:
+                yield from (line for line in file if line.strip())
+        except OSError as error:
+            raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _answer(record: Record) -> Completion:
+    """The completion of a result; `LLMError` says why there is none."""
+    response = record.get("response")
+    body = response.get("body") if isinstance(response, dict) else None
+    status = response.get("status_code", 200) if isinstance(response, dict) else None
+    if not isinstance(body, dict) or status != 200:
+        error = body.get("error") if isinstance(body, dict) else record.get("error")
+        message = error.get("message") if isinstance(error, dict) else error
+        raise LLMError(str(message or f"the result has no response (status {status})"))
+    completion = read_completion(body)
+    if completion.finish == "length" and not completion.text.strip():
+        raise LLMError("the answer was cut off before its first word")
+    return completion
+
+
+def _put_answers(
+    answers: Mapping[str, Completion],
+    model: str,
+    prompt: str,
+    created_at: float,
+    transaction: Transaction,
+) -> None:
+    for id, completion in answers.items():
+        key = bytes.fromhex(id)
+        if transaction.completion(key) is None:
+            transaction.put_completion(
+                key, completion, model=model, prompt=prompt, created_at=created_at
+            )

@@ -1,0 +1,44 @@
+"""Coroutines together: results in order, errors as they were raised."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from lightrag_jsonl.core.aio import gather_all
+
+
+async def test_results_are_in_the_order_given() -> None:
+    """Whichever ends first; none at all is fine, too."""
+
+    async def wait(turns: int) -> int:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        return turns
+
+    assert await gather_all(wait(turns) for turns in (3, 1, 2)) == [3, 1, 2]
+    assert await gather_all([]) == []
+
+
+async def test_the_first_error_is_raised_plainly_and_cancels_the_rest() -> None:
+    """With its cause, outside of any group, also where groups are nested."""
+    cancelled = []
+
+    async def fail() -> None:
+        raise ValueError("错") from KeyError("cause")
+
+    async def wait() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+
+    async def nested() -> None:
+        await gather_all([wait(), fail()])
+
+    with pytest.raises(ValueError, match="错") as error:
+        await gather_all([wait(), nested()])
+    assert isinstance(error.value.__cause__, KeyError)
+    assert cancelled == [True, True]

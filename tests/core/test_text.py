@@ -1,0 +1,319 @@
+"""Promises of the text functions: ids, names, sentences, terms, and decoding."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.text import (
+    CITATION_MARKER,
+    clean_name,
+    decoded,
+    digest,
+    folded_text,
+    has_cjk,
+    index_terms,
+    is_cjk,
+    is_lone,
+    name_key,
+    sanitize,
+    search_terms,
+    sentence_spans,
+)
+
+ANY = st.text(alphabet=st.characters(exclude_categories=()), max_size=60)
+PROSE = st.text(alphabet="aB1 .!?\n。！？”“\"'’…《》<p>玄德Mr\f", max_size=80)
+
+
+# ── ids and characters ──────────────────────────────────────────────────────────
+
+
+@given(ANY)
+def test_sanitize_keeps_length_and_can_be_stored(text: str) -> None:
+    """What comes out is UTF-8 without NUL and every offset still points at the same character."""
+    clean = sanitize(text)
+
+    assert len(clean) == len(text)
+    assert "\x00" not in clean.encode("utf-8").decode("utf-8")
+    assert all(new in (old, "\ufffd") for old, new in zip(text, clean, strict=True))
+
+
+@given(st.lists(ANY, max_size=4), st.lists(ANY, max_size=4))
+def test_digest_distinguishes_lists_of_parts(left: list[str], right: list[str]) -> None:
+    """Only equal lists of parts share a digest: where one part ends is part of it."""
+    assert (digest(*left) == digest(*right)) == (left == right)
+    assert len(digest(*left)) == 16
+
+
+def test_digest_never_changes() -> None:
+    """Ids are stored, so the digest of known parts is pinned."""
+    assert digest("中文", "１２") == "f6664704c2d8918a"
+
+
+def test_cjk_is_han_kana_and_hangul() -> None:
+    """Letters of unspaced East Asian scripts are CJK; punctuation and full-width Latin are not."""
+    assert all(is_cjk(char) for char in "玄あアー々〇한𠀀")
+    assert not any(is_cjk(char) for char in "aéω１。《 👻")
+    assert has_cjk("Chapter 一") and not has_cjk("Chapter １")
+    assert all(map(is_lone, "猫あ한𠀀"))
+    assert not any(map(is_lone, ["", "熊猫", "C", "１", "é", "🐈"]))
+
+
+# ── names ───────────────────────────────────────────────────────────────────────
+
+
+@given(ANY)
+def test_name_key_is_idempotent(name: str) -> None:
+    """A key is its own key."""
+    assert name_key(name_key(name)) == name_key(name)
+
+
+@given(st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=20))
+def test_a_visible_name_has_a_key(name: str) -> None:
+    """No name that can be seen falls together with the empty name."""
+    assert name_key(name)
+
+
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        ["Apple Inc.", "apple inc", "APPLE INC.", " “Apple\u3000Inc.” ", "Ａｐｐｌｅ Ｉｎｃ．"],
+        ["曹操", "「曹操」", "《曹操》", "曹操。"],
+        ["Marley’s Ghost", "Marley's Ghost"],
+        ["列夫·托尔斯泰", "列夫•托尔斯泰", "列夫・托尔斯泰"],
+        ["１２", "12"],
+        ["👻 ghost", "👻  Ghost!"],
+    ],
+)
+def test_spellings_of_one_name_share_a_key(spellings: list[str]) -> None:
+    """Case, width, quotes and outer punctuation do not make another name."""
+    assert len({name_key(spelling) for spelling in spellings}) == 1
+    for spelling in spellings:
+        assert name_key(spelling) in folded_text(f"({spelling}) was there. 在这里。")
+
+
+def test_names_that_differ_keep_different_keys() -> None:
+    """What carries meaning at the end of a name is not stripped."""
+    names = ["C", "C++", "C#", "3.14", "314", "Lilu", "Lilu (mythology)", "!!!", "?", "5%", "5"]
+
+    assert len({name_key(name) for name in names}) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("raw", "clean"),
+    [
+        ('"Scrooge"', "Scrooge"),
+        ("“Scrooge", "Scrooge"),
+        ("《三国演义》", "三国演义"),
+        ("《战国》系列", "《战国》系列"),
+        ("AT&amp;T", "AT&T"),
+        ("AT&T", "AT&T"),
+        ("<b>Bob</b>\tCratchit\n", "Bob Cratchit"),
+        ("１２　ＡＢＣ", "12 ABC"),
+        ("42", "42"),
+        ("3.14", "3.14"),
+        ("C++", "C++"),
+        ('12"', '12"'),
+        ('"A" and "B"', '"A" and "B"'),
+        ("rock 'n' roll", "rock 'n' roll"),
+        ("a < b > c", "a < b > c"),
+        ("HashMap<K,V>", "HashMap<K,V>"),
+        ("&lt;T&gt;", "<T>"),
+        ("<person>Alice</person>", "Alice"),
+        ('<a href="x">Bob</a><br/>', "Bob"),
+        ("\ufeff孔\u200b明\x07", "孔明"),
+        ("👩‍👧 family", "👩‍👧 family"),
+        ('""', ""),
+        ("", ""),
+    ],
+)
+def test_clean_name_drops_wrapping_and_keeps_the_name(raw: str, clean: str) -> None:
+    """Markup, wrapping quotes and control characters go; the name's own characters stay."""
+    assert clean_name(raw) == clean
+
+
+@given(ANY)
+def test_clean_name_is_storable_on_one_line(name: str) -> None:
+    """A display name has no control character, no surrogate and no white space at its ends."""
+    clean = clean_name(name)
+
+    assert clean == sanitize(clean).strip()
+    assert not any(char in clean for char in "\n\r\t\x00")
+
+
+# ── sentences ───────────────────────────────────────────────────────────────────
+
+
+@given(st.one_of(ANY, PROSE))
+def test_sentences_cover_the_text_in_order(text: str) -> None:
+    """Spans are ordered, trimmed, disjoint; only white space lies outside of them."""
+    end = 0
+    for left, right in sentence_spans(text):
+        assert left < right and text[left:right] == text[left:right].strip()
+        assert not text[end:left].strip()
+        end = right
+    assert not text[end:].strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Mr. Scrooge saw it, e.g. the door. It was 3.14 at 5 p.m. The end!",
+            ["Mr. Scrooge saw it, e.g. the door.", "It was 3.14 at 5 p.m.", "The end!"],
+        ),
+        ('"How now?" said Scrooge. "Who?"', ['"How now?" said Scrooge.', '"Who?"']),
+        ("J. K. Rowling came. See No. 5.", ["J. K. Rowling came.", "See No. 5."]),
+        ("Apple Inc. The U.S. Army left.", ["Apple Inc.", "The U.S. Army left."]),
+        ("A title\n\nText that\nwraps. Ｙes.", ["A title", "Text that\nwraps.", "Ｙes."]),
+        ("1. First\n2. Second", ["1. First", "2. Second"]),
+        (
+            "# Notes\nText that\nwraps.\n## On\n_It_",
+            ["# Notes", "Text that\nwraps.", "## On", "_It_"],
+        ),
+        ("See\n#1 and\nC# by\nhand.", ["See\n#1 and\nC# by\nhand."]),
+        ("玄德曰：“汝是何人？”操大笑。", ["玄德曰：“汝是何人？”", "操大笑。"]),
+        ('他说："你好。我很好。"走了……又来', ['他说："你好。', '我很好。"', "走了……又来"]),
+        ("第一回 标题\n正文。</p><p>下一", ["第一回 标题", "正文。</p><p>", "下一"]),
+        ("Seattle\nIt" + " rains" * 20 + ".", ["Seattle", "It" + " rains" * 20 + "."]),
+        ("圆周率是3.14。👻！", ["圆周率是3.14。", "👻！"]),
+        (
+            "Born in 1867.[1] She left.[2][3] Gone.",
+            ["Born in 1867.[1]", "She left.[2][3]", "Gone."],
+        ),
+        ("By 1898.[1] or so. See a.[0]b.", ["By 1898.[1] or so.", "See a.[0]b."]),
+        ("发现了镭。[1]生于华沙。【２，3】后来", ["发现了镭。[1]", "生于华沙。【２，3】", "后来"]),
+        ("He left.<sup>[1]</sup> She too.", ["He left.<sup>[1]</sup>", "She too."]),
+        ("见下。[链接](https://a.org)", ["见下。", "[链接](https://a.org)"]),
+        ("重３．５克．他笑了．“好．”完", ["重３．５克．", "他笑了．", "“好．”", "完"]),
+        ("皮埃尔．居里去世。", ["皮埃尔．居里去世。"]),
+    ],
+)
+def test_sentences_end_where_a_reader_ends_them(text: str, expected: list[str]) -> None:
+    """Abbreviations, numbers and quotes do not cut a sentence in two; its notes go with it."""
+    assert [text[start:end] for start, end in sentence_spans(text)] == expected
+
+
+def test_a_long_text_of_stops_is_read_in_linear_time() -> None:
+    """Hostile runs of stops, quotes, spaces and line breaks do not stall the reader."""
+    for piece in (". ", "\n", "。", '"', "<a", "((", "' ", ".[1", "。[1]", "．", "中．"):
+        assert sentence_spans("a" + piece * 100_000)
+
+
+@pytest.mark.parametrize("text", ["[1]", "[2, 5]", "【3-4】", "［１２］", "[1;2]", "[7–9]"])
+def test_citation_markers_are_found_in_all_brackets(text: str) -> None:
+    """Square, full-width and lenticular, with lists and ranges; links and words are none."""
+    assert CITATION_MARKER.fullmatch(text)
+    assert not CITATION_MARKER.search("[1](https://a.org) [a] [] [1](#note) [12345678901234567890]")
+
+
+# ── search terms ────────────────────────────────────────────────────────────────
+
+
+@given(ANY)
+def test_search_terms_are_letters_and_digits(text: str) -> None:
+    """Terms are casefolded and hold no white space or quotes, so that an index can join them."""
+    for term in search_terms(text):
+        assert term and term == term.casefold()
+        assert not set(term) & set(" \"'“”*()-_.")
+
+
+def test_search_terms_of_mixed_scripts() -> None:
+    """Words where spaces are written, bigrams where they are not, width and case folded."""
+    assert search_terms("Scrooge’s O'Brien １２ ω-force开发 我 हिन्दी 👻 café_CAFÉ") == [
+        *("scrooge", "obrien", "12", "ω", "force", "开发", "我", "हिन्दी", "café", "café"),
+    ]
+    assert search_terms("三国演义") == ["三国", "国演", "演义"]
+
+
+@given(st.one_of(ANY, st.text("镭x和钋。 １あ한", max_size=20)))
+def test_each_cjk_character_begins_an_index_term(text: str) -> None:
+    """So a single character is found wherever it stands; all search terms are index terms."""
+    terms = index_terms(text)
+
+    assert [term for term in terms if not is_lone(term)] == [
+        term for term in search_terms(text) if not is_lone(term)
+    ]
+    beginnings = {term[0] for term in terms}
+    assert all(char in beginnings for term in terms for char in term if is_cjk(char))
+
+
+def test_index_terms_repeat_only_the_last_character_of_a_run() -> None:
+    """A text becomes no longer than it must."""
+    assert index_terms("三国演义 and 镭") == ["三国", "国演", "演义", "义", "and", "镭"]
+    assert index_terms("no CJK's") == search_terms("no CJK's") == ["no", "cjk"]
+
+
+# ── decoding ────────────────────────────────────────────────────────────────────
+
+SIMPLIFIED = "林黛玉自幼多病，住在潇湘馆。贾宝玉爱她，两人常在园中读书。"
+TRADITIONAL = "林黛玉自幼多病，住在瀟湘館。賈寶玉愛她，兩人常在園中讀書。"
+JAPANESE = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。"
+KOREAN = "나는 고양이다. 이름은 아직 없다. 서울에 산다."
+RUSSIAN = "Все счастливые семьи похожи друг на друга, каждая несчастливая семья несчастлива."
+FRENCH = "Café déjà vu à la mode, où l'été était très agréable."
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("text", ["Ann 中文 １２ 🙂", "中", "a", ""])
+def test_unicode_is_read_with_and_without_a_byte_order_mark(text: str, encoding: str) -> None:
+    """That of UTF-32, too, whose mark begins as that of UTF-16 does; in either order of bytes."""
+    assert decoded(text.encode(encoding)) == text
+    if encoding in ("utf-16", "utf-32"):
+        big = f"{encoding}-be"
+        assert decoded("\ufeff".encode(big) + text.encode(big)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (SIMPLIFIED, "gb18030"),
+        (TRADITIONAL, "gb18030"),
+        ('{"a":"刘备"}', "gb18030"),
+        ("华为 (Huawei Technologies Co., Ltd.) was founded by 任正非.", "gb18030"),
+        ("- [ ] migrate PostgreSQL 14, see http://wiki.example.com\n负责人：王磊 🙂\n", "gb18030"),
+        ("阿保机、耶律德光，皆辽国之君。", "gb18030"),
+        (TRADITIONAL, "big5"),
+        (TRADITIONAL[:13], "big5"),
+        (JAPANESE, "shift_jis"),
+        (JAPANESE, "euc_jp"),
+        (KOREAN, "euc_kr"),
+        (RUSSIAN, "cp1251"),
+        (FRENCH, "latin-1"),
+    ],
+)
+def test_other_encodings_are_recognized_in_short_files(text: str, encoding: str) -> None:
+    """A line or two is enough, however much of it is English."""
+    assert decoded(text.encode(encoding)) == text
+
+
+def test_pieces_of_real_chinese_are_recognized(shared_data: Path) -> None:
+    """Cut into pieces of 40 characters, GB 18030 is still known for what it is."""
+    with gzip.open(shared_data / "zh-cmrc2018" / "passages.jsonl.gz", "rt", encoding="utf-8") as f:
+        text = "".join(json.loads(line)["text"] for line in f.readlines()[:200])
+    pieces = [text[start : start + 40] for start in range(0, len(text), 400)]
+
+    assert [decoded(piece.encode("gb18030")) for piece in pieces] == pieces
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"%PDF-1.4 text", "no text file"),
+        (b"PK\x03\x04", "no text file"),
+        ("Ann".encode("utf-16-le"), "no text file"),
+        (b"\xef\xbb\xbfab\xc3\xa9\nc\xffd\xc3\xa9", "wrong at byte 10, in line 2"),
+        ((SIMPLIFIED + "\n").encode() * 40 + b"\xff", "wrong at byte 3,521, in line 41"),
+        (SIMPLIFIED.encode()[:-1], "wrong at byte 85, in line 1"),
+    ],
+)
+def test_what_is_no_text_or_damaged_is_refused(data: bytes, reason: str) -> None:
+    """By the file's name, and with the position of the byte: nobody could see what was lost."""
+    with pytest.raises(ConfigError, match=rf"^a\.txt .*{reason}"):
+        decoded(data, "a.txt")

@@ -1,0 +1,229 @@
+"""Tokens: counts that are right or nearly so, and cuts that keep characters whole."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import regex
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl.core import tokens
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.protocols import Tokenizer
+from lightrag_jsonl.core.tokens import (
+    FittedTokenizer,
+    TiktokenTokenizer,
+    character_boundary,
+    default_tokenizer,
+    tokenizer_for,
+)
+
+FAMILY = "👩\u200d👩\u200d👧"
+PARTS = ["word ", "的", "，", "中国", "１２", "é", "e\u0301", FAMILY, "🇨🇳", "👍🏽", "\r\n", "  "]
+texts = st.lists(st.sampled_from([*PARTS, "<|endoftext|>"]) | st.text(max_size=5), max_size=40).map(
+    "".join
+)
+
+
+@pytest.fixture
+def no_encodings() -> Iterator[None]:
+    """Forget whether ranks were found, before and after the test."""
+    import tiktoken.registry
+
+    loaded = dict(tiktoken.registry.ENCODINGS)
+    tiktoken.registry.ENCODINGS.clear()
+    tokens._encoding.cache_clear()
+    yield
+    tiktoken.registry.ENCODINGS |= loaded
+    tokens._encoding.cache_clear()
+
+
+@pytest.fixture
+def o200k(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> TiktokenTokenizer:
+    """The exact tokenizer, from the shared folder of ranks."""
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(shared_data / "tiktoken"))
+    if tokens._encoding("o200k_base") is None:
+        tokens._encoding.cache_clear()
+    return TiktokenTokenizer()
+
+
+@pytest.fixture(params=["fitted", "tiktoken"])
+def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
+    """Either tokenizer, for promises that hold for both."""
+    if request.param == "fitted":
+        return FittedTokenizer()
+    exact: TiktokenTokenizer = request.getfixturevalue("o200k")
+    return exact
+
+
+def read(path: Path) -> str:
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return file.read()
+
+
+def test_both_tokenizers_keep_their_promises_on_real_texts(
+    shared_data: Path, o200k: TiktokenTokenizer
+) -> None:
+    """tiktoken's counts are exact although texts are counted in pieces; the fitted ones are within
+    15 % on English prose, code, classical and modern Chinese.
+    """
+    passages = read(shared_data / "zh-cmrc2018" / "passages.jsonl.gz").split("\n")[:300]
+    library = Path(sysconfig.get_paths()["stdlib"])
+    samples = {
+        "novel": read(shared_data / "text" / "christmas_carol.txt.gz"),
+        "classical Chinese": read(shared_data / "text" / "sanguo_yanyi.txt.gz")[:100_000],
+        "modern Chinese": "\n".join(json.loads(line)["text"] for line in passages if line),
+        "code": "\n".join((library / f"{n}.py").read_text("utf-8") for n in ("ast", "typing")),
+    }
+    fitted = FittedTokenizer()
+    for kind, text in samples.items():
+        exact = len(o200k._encoding.encode_ordinary(text))
+        assert o200k.count(text) == exact, kind
+        assert abs(fitted.count(text) - exact) <= fitted.error * exact, kind
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 7, 50])
+def test_truncate_gives_a_prefix_within_the_limit(tokenizer: Tokenizer, limit: int) -> None:
+    """For any text: a prefix, never over the limit, whole where it fits, no character cut."""
+
+    @given(texts)
+    def check(text: str) -> None:
+        cut = tokenizer.truncate(text, limit)
+        assert text.startswith(cut)
+        assert tokenizer.count(cut) <= limit
+        assert character_boundary(text, len(cut)) == len(cut)
+        if tokenizer.count(text) <= limit:
+            assert cut == text
+
+    check()
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "的", "。", " ", "\n", "ab ", "x=1;", "e\u0301", "\ud83d", "\x00"]
+)
+def test_long_runs_are_counted_and_cut(tokenizer: Tokenizer, unit: str) -> None:
+    """A megabyte without a boundary (tiktoken alone panics on spaces) neither hangs nor fails."""
+    text = unit * (1_000_000 // len(unit))
+
+    assert tokenizer.count(text) > 1000
+    cut = tokenizer.truncate(text, 1000)
+    assert text.startswith(cut)
+    assert 900 <= tokenizer.count(cut) <= 1000
+
+
+def test_a_cut_uses_most_of_its_room(tokenizer: Tokenizer) -> None:
+    """Truncating ordinary text leaves at most a character's tokens unused."""
+    text = "Scrooge was his sole friend, and sole mourner. 玄德曰：「公言是也。」" * 300
+    for limit in (1, 10, 100, 1000):
+        assert tokenizer.count(tokenizer.truncate(text, limit)) >= limit - 3
+
+
+def test_special_tokens_and_empty_texts_are_ordinary(tokenizer: Tokenizer) -> None:
+    """A text that spells a control token is not counted as one; nothing has no tokens."""
+    assert tokenizer.count("<|endoftext|>") > 1
+    assert tokenizer.truncate("<|endoftext|> and more", 100) == "<|endoftext|> and more"
+    assert tokenizer.count("") == 0
+    assert tokenizer.truncate("", 5) == tokenizer.truncate("abc", 0) == ""
+    assert tokenizer.truncate("abc", -1) == ""
+
+
+# ── characters ──────────────────────────────────────────────────────────────────
+
+
+@given(
+    st.text(st.sampled_from("ab \r\ne\u0301\u200d👩👧🏽🇨🇳的ᄀ각ᆨ\ufe0f１"), max_size=60),
+    st.integers(-1, 61),
+)
+def test_boundaries_are_those_of_unicode(text: str, position: int) -> None:
+    """The last end of a grapheme cluster at or before the position."""
+    ends = [0, *(match.end() for match in regex.finditer(r"\X", text))]
+
+    assert character_boundary(text, position) == max(end for end in ends if end <= max(0, position))
+
+
+def test_a_boundary_is_found_in_a_hostile_run_of_marks() -> None:
+    """A million marks on one letter do not send the search to the beginning."""
+    text = "a" + "\u0301" * 1_000_000
+    assert character_boundary(text, 900_000) == 900_000
+
+
+# ── which tokenizer ─────────────────────────────────────────────────────────────
+
+
+def test_the_default_without_ranks_is_the_fitted_counter(
+    no_encodings: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No cache and no network: a working tokenizer, not an error."""
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+
+    found = default_tokenizer()
+
+    assert isinstance(found, FittedTokenizer) and found.error == 0.15
+    with pytest.raises(ConfigError, match="TIKTOKEN_CACHE_DIR"):
+        TiktokenTokenizer().count("a")
+    with pytest.raises(ConfigError, match="no encoding 'o300k'"):
+        TiktokenTokenizer("o300k").count("a")
+
+
+def test_the_default_with_cached_ranks_is_tiktoken(
+    no_encodings: None, shared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ranks in tiktoken's own cache folder are used without any network."""
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(shared_data / "tiktoken"))
+
+    found = default_tokenizer()
+
+    assert isinstance(found, TiktokenTokenizer)
+    assert (found.name, found.error) == ("o200k_base", 0.0)
+    assert found.count("Merry Christmas, 乔峰!") == 8
+
+
+def test_a_network_that_swallows_everything_costs_a_few_seconds_once(
+    no_encodings: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A download that never answers is given up after the limit, and not tried again."""
+    import threading
+
+    import tiktoken
+
+    calls = []
+    end = threading.Event()
+
+    def wait(name: str) -> object:
+        calls.append(name)
+        end.wait(10)
+        raise OSError(name)
+
+    monkeypatch.setattr(tiktoken, "get_encoding", wait)
+    monkeypatch.setattr(tokens, "DOWNLOAD_SECONDS", 0.05)
+
+    assert isinstance(default_tokenizer(), FittedTokenizer)
+    assert isinstance(default_tokenizer(), FittedTokenizer)
+    end.set()
+    assert calls == ["o200k_base"]
+
+
+def test_an_index_keeps_the_name_of_its_tokenizer(
+    no_encodings: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A recorded tokenizer that is not available is replaced under its name, with a warning."""
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    assert tokenizer_for(None).name == tokenizer_for("o200k_fitted_1").name == "o200k_fitted_1"
+    assert not caplog.records
+
+    with caplog.at_level(logging.WARNING):
+        found = tokenizer_for("o200k_base")
+
+    assert (found.name, found.count("Merry Christmas")) == ("o200k_base", 2)
+    assert "o200k_base" in caplog.text
+    assert FittedTokenizer().name == "o200k_fitted_1"

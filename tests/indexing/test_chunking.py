@@ -1,0 +1,297 @@
+"""Chunking: pages, chunks that end where a reader would, and chunks that outlive an edit."""
+
+from __future__ import annotations
+
+import gzip
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl.core.protocols import Tokenizer
+from lightrag_jsonl.core.tokens import FittedTokenizer
+from lightrag_jsonl.core.types import Chunk, Document
+from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
+from lightrag_jsonl.indexing.rechunking import rechunk
+
+FITTED = FittedTokenizer()
+ENGLISH = "\n\n".join(
+    " ".join(f"Sentence {n} of paragraph {p} tells what the clerk wrote." for n in range(6))
+    for p in range(40)
+)
+CHINESE = "".join(
+    f"第{n}回，玄德与关公、张飞同至城下。公曰：“此言是也！”众人皆喜。" for n in range(120)
+)
+
+
+class Letters:
+    """A tokenizer that counts characters, so that a test can count too."""
+
+    name = "letters"
+
+    def count(self, text: str) -> int:
+        return len(text)
+
+    def truncate(self, text: str, limit: int) -> str:
+        return text[: max(limit, 0)]
+
+
+def chunks_of(
+    text: str, *, size: int = 100, overlap: int = 20, tokenizer: Tokenizer = FITTED
+) -> tuple[Chunk, ...]:
+    pages = document_pages("doc", Document(text))
+    return chunk_pages(pages, tokenizer=tokenizer, size=size, overlap=overlap)
+
+
+def edited(old: str, new: str, *, size: int = 100, overlap: int = 20) -> tuple[Chunk, ...]:
+    pages, old_pages = (document_pages("doc", Document(text)) for text in (new, old))
+    before = chunk_pages(old_pages, tokenizer=FITTED, size=size, overlap=overlap)
+    return rechunk(pages, old_pages, before, tokenizer=FITTED, size=size, overlap=overlap)
+
+
+def new_texts(old: str, new: str) -> set[str]:
+    """The texts of an edited document's chunks that the old version did not have."""
+    return {chunk.text for chunk in edited(old, new)} - {chunk.text for chunk in chunks_of(old)}
+
+
+def assert_sound(text: str, chunks: tuple[Chunk, ...], *, size: int = 100) -> None:
+    """What must hold of the chunks of a one-page text."""
+    end = 0
+    for index, chunk in enumerate(chunks):
+        assert chunk.index == index
+        assert text[chunk.start : chunk.end] == chunk.text
+        assert chunk.tokens == FITTED.count(chunk.text) <= size
+        assert not text[end : chunk.start].strip()
+        assert text[end : chunk.end].strip()
+        end = chunk.end
+    assert not text[end:].strip()
+
+
+def test_form_feeds_divide_pages() -> None:
+    """A form feed ends a page; empty pages keep their number; no chunk crosses pages."""
+    pages = document_pages("doc", Document("one\f\ftwo three\f"))
+
+    assert [(page.number, page.text) for page in pages] == [
+        (1, "one"),
+        (2, ""),
+        (3, "two three"),
+        (4, ""),
+    ]
+    chunks = chunk_pages(pages, tokenizer=FITTED, size=50, overlap=5)
+    assert [(chunk.page, chunk.text) for chunk in chunks] == [(1, "one"), (3, "two three")]
+
+
+def test_given_pages_are_taken_as_they_are() -> None:
+    """Pages given by the caller win over form feeds; what cannot be stored is replaced."""
+    pages = document_pages("doc", Document("ignored", pages=("a\fb", "c\x00\ud800")))
+
+    assert [page.text for page in pages] == ["a\fb", "c\ufffd\ufffd"]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n\f \u3000\t", "\f"])
+def test_nothing_to_read_makes_no_chunk(text: str) -> None:
+    """Empty and white-space texts have no chunks."""
+    assert chunks_of(text) == ()
+
+
+@pytest.mark.parametrize("text", ["a", "的", "🇨🇳", "  a  \n"])
+def test_a_short_text_is_one_chunk(text: str) -> None:
+    """What fits is one chunk, the white space around it included."""
+    (chunk,) = chunks_of(text)
+    assert (chunk.start, chunk.end, chunk.text) == (0, len(text), text)
+
+
+def test_ids_tell_documents_pages_places_and_texts_apart() -> None:
+    """The same text twice, on two pages or in two documents, has two ids; always the same ones."""
+    pages = document_pages("a", Document("same\fsame")) + document_pages("b", Document("same"))
+    chunks = chunk_pages(pages, tokenizer=FITTED, size=50, overlap=5)
+
+    assert len({chunk.id for chunk in chunks}) == 3
+    assert all(chunk.id.startswith("chunk-") for chunk in chunks)
+    assert chunks == chunk_pages(pages, tokenizer=FITTED, size=50, overlap=5)
+
+
+def test_english_chunks_end_with_sentences() -> None:
+    """Where sentences are short, every chunk begins and ends with one."""
+    chunks = chunks_of(ENGLISH)
+
+    assert_sound(ENGLISH, chunks)
+    assert all(chunk.text.startswith("Sentence ") for chunk in chunks)
+    assert all(chunk.text.rstrip().endswith("wrote.") for chunk in chunks)
+
+
+def test_chinese_chunks_end_with_sentences_and_their_closing_quotes() -> None:
+    """。！ and the quotes that close after them end a chunk; overlaps begin with a sentence."""
+    chunks = chunks_of(CHINESE, overlap=40)
+
+    assert_sound(CHINESE, chunks)
+    assert all(chunk.text.endswith(("。", "！”")) for chunk in chunks)
+    assert all(chunk.text.startswith(("第", "公曰", "众人")) for chunk in chunks)
+
+
+def test_paragraphs_are_preferred_near_an_even_share() -> None:
+    """A chunk ends with a paragraph if one ends near its even share."""
+    text = "\n\n".join("One two three. Four five six. Seven eight nine." for _ in range(300))
+    chunks = chunks_of(text, size=1000, overlap=0, tokenizer=Letters())
+
+    assert all(chunk.text.endswith("nine.\n\n") for chunk in chunks[:-1])
+
+
+@pytest.mark.parametrize("length", range(1_210, 30_000, 2_399))
+def test_chunks_of_a_page_have_about_equal_sizes(length: int) -> None:
+    """No short tail after full chunks, and at most one chunk more than a text needs."""
+    words = [f"A{n} clerk wrote down every word." for n in range(length)]
+    chunks = chunks_of("  ".join(words)[:length], size=1200, overlap=100, tokenizer=Letters())
+
+    sizes = [chunk.tokens for chunk in chunks]
+    assert len(chunks) <= math.ceil((length - 100) / 1100) + 1
+    assert min(sizes) >= 0.6 * max(sizes)
+
+
+def test_words_stay_whole_where_there_are_no_sentences() -> None:
+    """Without punctuation chunks end between words, and overlaps begin between them."""
+    text = " ".join(f"word{n}" for n in range(1000))
+    words = set(text.split())
+
+    for chunk in chunks_of(text):
+        assert set(chunk.text.split()) <= words
+
+
+def test_chunks_are_nearly_full() -> None:
+    """Chunks hold most of their size, so that no more calls are made than needed."""
+    for text in (ENGLISH, CHINESE, "x" * 20_000, " ".join(["word"] * 5000)):
+        chunks = chunks_of(text, size=200, overlap=20)
+        assert sum(chunk.tokens for chunk in chunks[:-1]) >= 0.7 * 200 * (len(chunks) - 1)
+
+
+def test_chunks_overlap_by_about_what_was_asked() -> None:
+    """Neighbours share text, never more tokens than the overlap; none is shared if none is asked."""
+    for text in (ENGLISH, CHINESE, " ".join(["word"] * 5000)):
+        chunks = chunks_of(text, size=200, overlap=50)
+        for one, two in pairwise(chunks):
+            assert 10 <= FITTED.count(text[two.start : one.end]) <= 55
+        plain = chunks_of(text, size=200, overlap=0)
+        assert "".join(chunk.text for chunk in plain) == text
+
+
+def test_the_tail_within_the_overlap_is_no_chunk_of_its_own() -> None:
+    """A text whose rest is covered already ends there (the reference asks a model twice more)."""
+    for length in range(80, 400, 7):
+        text = ("word " * length).rstrip()
+        chunks = chunks_of(text, size=100, overlap=30)
+        ends = [chunk.end for chunk in chunks]
+        assert ends == sorted(set(ends))
+
+
+def test_a_sea_of_white_space_is_left_out() -> None:
+    """White space that would fill chunks alone is covered by none; the words around it are."""
+    text = "begin" + " " * 50_000 + "end"
+    chunks = chunks_of(text, size=20, overlap=5)
+
+    assert_sound(text, chunks, size=20)
+    assert len(chunks) <= 3
+
+
+def test_a_character_larger_than_a_chunk_stays_whole() -> None:
+    """One-token chunks of a text of families: every chunk is one whole family."""
+    family = "👩\u200d👩\u200d👧"
+    chunks = chunks_of(family * 5, size=1, overlap=0)
+
+    assert [chunk.text for chunk in chunks] == [family] * 5
+
+
+def test_overlap_must_be_below_size() -> None:
+    """A chunk that could only repeat is refused."""
+    with pytest.raises(ValueError, match="overlap 5"):
+        chunks_of("a", size=5, overlap=5)
+
+
+def test_a_novel_without_spaces(shared_data: Path) -> None:
+    """三国演义 in chunks of 1,200 tokens: sound, near the ideal number, all ends clean."""
+    with gzip.open(shared_data / "text" / "sanguo_yanyi.txt.gz", "rt", encoding="utf-8") as file:
+        text = file.read()[:150_000]
+    chunks = chunks_of(text, size=1200, overlap=100)
+
+    assert_sound(text, chunks, size=1200)
+    assert len(chunks) <= 1.1 * FITTED.count(text) / 1100
+    assert not any("\ufffd" in chunk.text for chunk in chunks)
+
+
+# ── edits ───────────────────────────────────────────────────────────────────────
+
+
+def test_an_unchanged_document_has_the_same_chunks() -> None:
+    """Rechunking what did not change changes nothing, ids included."""
+    for text in (ENGLISH, CHINESE, "one\ftwo\f\fone"):
+        assert edited(text, text) == chunks_of(text)
+
+
+@pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["en", "zh"])
+@pytest.mark.parametrize("position", [0, 500, 2000])
+def test_an_edit_changes_the_chunks_it_touches(text: str, position: int) -> None:
+    """A word put in anywhere makes one or two new texts, and the result is sound."""
+    new = text[:position] + "Humbug! " + text[position:]
+
+    assert_sound(new, edited(text, new))
+    assert 1 <= len(new_texts(text, new)) <= 2
+
+
+def test_scattered_edits_keep_what_lies_between() -> None:
+    """Three far-away edits leave most chunks as they were, though every offset moved."""
+    new = ENGLISH
+    for paragraph in (2, 20, 37):
+        new = new.replace(f"Sentence 3 of paragraph {paragraph} tells", "Marley's ghost then tells")
+
+    assert_sound(new, edited(ENGLISH, new))
+    assert len(new_texts(ENGLISH, new)) <= 6
+
+
+def test_deleting_and_inserting_paragraphs() -> None:
+    """A paragraph taken out or put in far up moves the rest without rewriting it."""
+    paragraphs = ENGLISH.split("\n\n")
+    shorter = "\n\n".join(paragraphs[:3] + paragraphs[5:])
+    longer = "\n\n".join([*paragraphs[:3], "A wholly new paragraph. It is short.", *paragraphs[3:]])
+
+    for new in (shorter, longer):
+        assert_sound(new, edited(ENGLISH, new))
+        assert len(new_texts(ENGLISH, new)) <= 3
+
+
+def test_appending_grows_the_last_chunk() -> None:
+    """Text added again and again at the end does not leave a trail of tiny chunks."""
+    text = ENGLISH
+    pages = document_pages("doc", Document(text))
+    chunks = chunk_pages(pages, tokenizer=FITTED, size=100, overlap=20)
+    for number in range(60):
+        text += f" Then entry {number} was added."
+        old_pages, pages = pages, document_pages("doc", Document(text))
+        chunks = rechunk(pages, old_pages, chunks, tokenizer=FITTED, size=100, overlap=20)
+
+    assert_sound(text, chunks)
+    assert len(chunks) <= 1.5 * len(chunks_of(text))
+
+
+def test_moved_pages_keep_their_chunks() -> None:
+    """A page put in front shifts the numbers of the others and leaves their texts alone."""
+    first, second = ENGLISH[:3000], ENGLISH[3000:6000]
+    new = f"A new title page.\f{first}\f{second}"
+
+    chunks = edited(f"{first}\f{second}", new)
+
+    assert new_texts(f"{first}\f{second}", new) == {"A new title page."}
+    assert {chunk.page for chunk in chunks} == {1, 2, 3}
+
+
+def test_a_wholly_new_text_is_chunked_anew() -> None:
+    """Nothing kept means the same chunks as a first insert."""
+    assert edited(ENGLISH, CHINESE) == chunks_of(CHINESE)
+    assert edited(ENGLISH, "") == ()
+    assert edited("", ENGLISH) == chunks_of(ENGLISH)
+
+
+def test_a_word_that_grows_is_not_cut() -> None:
+    """A kept chunk must not end inside a word that the edit made longer."""
+    old = "The clerk was " + "very " * 60 + "happy"
+    for chunk in edited(old, old + "iness"):
+        assert "happyiness" in chunk.text or "happy" not in chunk.text

@@ -1,0 +1,209 @@
+"""What callers hand in, as documents: every kind of file, and every kind of thing that is none."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.types import Document, Failure
+from lightrag_jsonl.indexing.loading import document_from, load_documents, read_text
+
+
+def write(path: Path, data: bytes | str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8"))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("中文 🙂 text\r\n".encode(), "中文 🙂 text\r\n"),
+        ("中文".encode("utf-8-sig"), "中文"),
+        ("Ann 中文".encode("utf-16"), "Ann 中文"),
+        ("三国演义，话说天下大势".encode("gb18030"), "三国演义，话说天下大势"),
+        (b"", ""),
+    ],
+)
+def test_a_text_file_is_decoded(tmp_path: Path, data: bytes, text: str) -> None:
+    """UTF-8 with or without a mark, UTF-16 with one, GB 18030 where it gives Chinese."""
+    assert read_text(write(tmp_path / "a.txt", data)) == text
+
+
+@pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n\0\0", b"abc\0def", b"%PDF-1.4\n1 0 obj"])
+def test_a_binary_file_is_refused(tmp_path: Path, data: bytes) -> None:
+    """The error names the file and what it should have been."""
+    with pytest.raises(ConfigError, match=r"a\.txt is no text file"):
+        read_text(write(tmp_path / "a.txt", data))
+
+
+def test_what_a_folder_skips_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """How many of which kind, the most frequent first; nothing of what is hidden."""
+    for name in ("a.txt", "b.pdf", "c.PDF", "d.docx", "README", ".DS_Store", ".git/config"):
+        write(tmp_path / name, "Ada")
+    assert len(list(load_documents(tmp_path))) == 1
+    (message,) = caplog.messages
+    assert "skipped 2 .pdf, 1 without suffix, 1 .docx; only .txt" in message
+    caplog.clear()
+    for name in ("b.pdf", "c.PDF", "d.docx", "README"):
+        (tmp_path / name).unlink()
+    assert len(list(load_documents(tmp_path))) == 1 and not caplog.messages
+
+
+def test_the_folder_of_an_index_is_skipped_among_others(tmp_path: Path) -> None:
+    """`insert -w kb *` names it, too; a folder that holds nothing readable is a failure."""
+    write(tmp_path / "a.txt", "Ada")
+    write(tmp_path / "kb" / "index.sqlite", b"SQLite format 3\0")
+    (tmp_path / "empty").mkdir()
+    found = list(load_documents(sorted(tmp_path.iterdir())))
+    assert [getattr(one, "text", None) for one in found] == ["Ada", None]
+    assert isinstance(found[1], Failure) and "empty" in found[1].reason
+    with pytest.raises(ConfigError, match="no readable file"):
+        list(load_documents(tmp_path / "kb"))
+
+
+def test_a_missing_file_is_an_error_alone_and_a_failure_in_company(tmp_path: Path) -> None:
+    """One of several does not keep the others from being read."""
+    missing, there = tmp_path / "none.txt", write(tmp_path / "a.txt", "Ann")
+    with pytest.raises(ConfigError, match="no such file"):
+        list(load_documents(missing))
+    first, second = load_documents([missing, there])
+    assert first == Failure(str(missing), None, f"no such file: {missing}")
+    assert isinstance(second, Document) and second.text == "Ann"
+
+
+def test_a_folder_gives_its_texts_in_order(tmp_path: Path) -> None:
+    """Those of its folders too, each with its title and source; other files are skipped."""
+    for name in ("b/same.txt", "a/same.txt", "c.MD", "d.png", "e.jsonl"):
+        write(tmp_path / name, '{"text": "e"}' if name.endswith("jsonl") else name)
+    found = list(load_documents(tmp_path))
+    assert [d.text for d in found if isinstance(d, Document)] == [
+        "a/same.txt",
+        "b/same.txt",
+        "c.MD",
+        "e",
+    ]
+    assert [d.title for d in found[:2] if isinstance(d, Document)] == ["same", "same"]
+    assert {d.source for d in found if isinstance(d, Document)} == {
+        str(tmp_path / name) for name in ("a/same.txt", "b/same.txt", "c.MD", "e.jsonl")
+    }
+
+
+def test_a_folder_with_a_bad_file_gives_the_others(tmp_path: Path) -> None:
+    """The bad one is a failure."""
+    write(tmp_path / "a.txt", b"\0\1\2")
+    write(tmp_path / "b.txt", "Bob")
+    bad, good = load_documents(tmp_path)
+    assert isinstance(bad, Failure) and "no text file" in bad.reason
+    assert isinstance(good, Document) and good.text == "Bob"
+
+
+def test_a_folder_without_texts_is_an_error(tmp_path: Path) -> None:
+    """It says what would have been read."""
+    write(tmp_path / "a.png", "x")
+    with pytest.raises(ConfigError, match=r"no readable file \(\.txt"):
+        list(load_documents(tmp_path))
+
+
+def test_a_file_of_lines_has_a_document_a_line(tmp_path: Path) -> None:
+    """A text, or an object: known fields are the document's, others its metadata."""
+    lines = [
+        '"Ann sings."',
+        "",
+        json.dumps({"text": "Bob", "id": 7, "title": "B", "shelf": 3, "metadata": {"x": [1]}}),
+        json.dumps({"text": "", "pages": ["one", "two"], "source": "elsewhere"}),
+        '"line\u2028separator"',
+    ]
+    path = write(tmp_path / "a.jsonl", "\n".join(lines))
+    assert list(load_documents(path)) == [
+        Document("Ann sings.", source=str(path)),
+        Document("Bob", id="7", title="B", source=str(path), metadata={"shelf": 3, "x": [1]}),
+        Document("", source="elsewhere", pages=("one", "two")),
+        Document("line\u2028separator", source=str(path)),
+    ]
+
+
+@pytest.mark.parametrize("line", ["{", "[" * 100_000, '{"title": "no text"}', "7", '{"text": 7}'])
+def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
+    """The error has the file and the number of the line."""
+    path = write(tmp_path / "a.jsonl", f'"fine"\n{line}\n')
+    with pytest.raises(ConfigError, match=r"a\.jsonl, line 2: "):
+        list(load_documents(path))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("id", True),
+        ("date", {"year": 1900}),
+        ("title", ["甲", "乙"]),
+        ("source", ["a"]),
+        ("pages", "第一页"),
+        ("pages", ["第一页。", None]),
+        ("pages", ["第一页。", 5]),
+        ("metadata", ["x"]),
+        ("metadata", "x"),
+    ],
+)
+def test_a_field_of_another_kind_is_named(tmp_path: Path, field: str, value: object) -> None:
+    """With the file and the line: nothing of what was given is lost, or becomes something else."""
+    line = json.dumps({"text": "Ann", field: value}, ensure_ascii=False)
+    path = write(tmp_path / "a.jsonl", f'"fine"\n{line}\n')
+    with pytest.raises(ConfigError, match=rf"a\.jsonl, line 2: {field}: "):
+        list(load_documents(path))
+
+
+def test_numbers_and_null_will_do_in_a_line() -> None:
+    """A number where a text names something; null is what is not there, but in the metadata."""
+    line: dict[str, object] = {"text": "Ann", "id": 7, "title": 1.5, "date": 1900, "shelf": None}
+    line |= dict.fromkeys(("pages", "metadata", "source"))
+    assert document_from(line, where="here", source="there") == Document(  # type: ignore[arg-type]
+        "Ann", id="7", title="1.5", date="1900", source="there", metadata={"shelf": None}
+    )
+
+
+def test_the_name_of_a_file_as_a_text_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A `str` is a text even where it names a file, but hardly anyone means that."""
+    name = str(write(tmp_path / "a.txt", "Ann"))
+    assert list(load_documents([name, "none.txt"])) == [Document(name), Document("none.txt")]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{name!r} is read as a text; to read the file, give Path({name!r})"
+    ]
+
+
+def test_what_is_no_document_is_a_mistake() -> None:
+    """A number among the documents is a TypeError; a document and a text are taken as they are."""
+    with pytest.raises(TypeError, match="got int"):
+        list(load_documents([7]))  # type: ignore[list-item]
+    for wrong in ({"text": "Ann"}, b"Ann", None):
+        with pytest.raises(TypeError, match=f"got {type(wrong).__name__}"):
+            list(load_documents(wrong))  # type: ignore[arg-type]
+    document = Document("Ann", id="x")
+    assert list(load_documents([document, "Bob"])) == [document, Document("Bob")]
+    with pytest.raises(ConfigError, match="here: expected a text"):
+        document_from([], where="here")
+
+
+def test_a_closed_folder_and_a_broken_link_are_failures(tmp_path: Path) -> None:
+    """What cannot be read of a folder is a failure each, and the rest is read."""
+    (tmp_path / "good.txt").write_text("Ann met Bob.", encoding="utf-8")
+    (tmp_path / "gone.txt").symlink_to(tmp_path / "nothing.txt")
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "b.txt").write_text("Cid met Dan.", encoding="utf-8")
+    closed.chmod(0)
+    try:
+        found = list(load_documents([tmp_path]))
+    finally:
+        closed.chmod(0o700)
+    assert "good" in [one.title for one in found if isinstance(one, Document)]
+    failures = {Path(one.document_id).name: one.reason for one in found if isinstance(one, Failure)}
+    assert "no such file" in failures["gone.txt"]
+    if os.getuid() != 0:  # whom no folder is closed to
+        assert "Permission denied" in failures["closed"]

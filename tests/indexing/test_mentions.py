@@ -1,0 +1,122 @@
+"""Records to mentions: the checks on each mention, and their order."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl.core.types import Chunk, Extraction, Record, RelationMention
+from lightrag_jsonl.indexing.documents import provided_extractions
+from lightrag_jsonl.indexing.mentions import ADAPTERS, MentionCollector
+from tests.kit import entity, prompts, relation
+
+
+def extraction(*records: Record, text: str = "Ann met Bob.") -> Extraction:
+    """What ready-made records of one chunk amount to."""
+    chunk = Chunk("c", "d", 0, 1, 0, len(text), text)
+    return provided_extractions([chunk], records, prompts().prompt("extract-graph").schema)[0]
+
+
+def names_found(text: str, name: str) -> list[bool]:
+    collector = MentionCollector(text)
+    collector.add([(1, entity(name))], ADAPTERS["extract-graph"])
+    return [mention.grounded for mention in collector.entities]
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+keys = st.sampled_from("type name source target to entities edges keywords strength 描述 x".split())
+
+
+@given(st.dictionaries(keys, plain | st.sampled_from(["entity", "关系", "done"]), max_size=6))
+def test_no_record_is_an_error(record: Record) -> None:
+    """Whatever a record holds, reading it gives an extraction."""
+    found = extraction(record)
+    assert all(1.0 <= relation.strength <= 10.0 for relation in found.relations)
+
+
+def test_names_are_cleaned_without_losing_numbers() -> None:
+    """Quotes, brackets, full-width forms and HTML go; 42, 3.14, C++ and AT&T stay what they are."""
+    given_ = ('"Ann"', "《红楼梦》", "Ｂｏｂ１２", "AT&amp;T", "<b>Cid</b>", "42", "3.14", "C++")
+    found = extraction(*(entity(name) for name in given_))
+    assert {mention.name for mention in found.entities} == {
+        "Ann", "红楼梦", "Bob12", "AT&T", "Cid", "42", "3.14", "C++",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["", "  ", "\u200b", '""', "《》"])
+def test_a_mention_without_a_name_is_refused(name: str) -> None:
+    """Of an entity or of an end of a relation; the line is kept with the reason."""
+    found = extraction(entity(name, "x"), relation(name, "Bob"), relation("Ann", name))
+    assert found.entities == found.relations == () and found.state == "partial"
+    assert [(one.line, one.reason) for one in found.rejections] == [
+        (1, "empty_name"), (2, "empty_name"), (3, "empty_name"),
+    ]  # fmt: skip
+
+
+def test_a_relation_with_itself_is_refused() -> None:
+    """However its ends are spelled."""
+    loops = relation("Apple Inc.", "APPLE INC"), relation("１２", "12")
+    found = extraction(entity("Apple Inc."), *loops)
+    assert found.relations == () and found.state == "partial"
+    assert [one.reason for one in found.rejections] == ["self_relation"] * 2
+
+
+def test_ends_that_nothing_named_become_unknown_entities() -> None:
+    """Once each, without a word of the relation's text, and only where no entity has the name."""
+    found = extraction(relation("Ann", "Bob"), relation("bob", "Cid"), entity("ANN", "Sings."))
+    assert [(m.name, m.type, m.description) for m in found.entities] == [
+        ("ANN", "person", "Sings."), ("Bob", "unknown", ""), ("Cid", "unknown", ""),
+    ]  # fmt: skip
+
+
+def test_mentions_stand_in_the_order_of_the_text_each_once() -> None:
+    """The order and number of the lines leave no mark."""
+    records = [
+        entity("Bob"),
+        relation("Bob", "Ann"),
+        entity("Ann"),
+        entity("Zoe"),
+        entity("Ann", "Old."),
+    ]
+    found, turned = extraction(*records), extraction(*reversed(records), *records)
+    assert (found.entities, found.relations) == (turned.entities, turned.relations)
+    assert [m.name for m in found.entities] == ["Ann", "Ann", "Bob", "Zoe"]
+
+
+def test_a_relation_without_keywords_or_strength_counts_one() -> None:
+    """What is optional may be missing."""
+    record: Record = {"type": "relationship", "source": "Ann", "target": "Bob", "description": "x"}
+    assert extraction(record).relations == (RelationMention("Ann", "Bob", (), "x", 1.0),)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Tiny\n  Tim met them.", "tiny tim"),
+        ("They met Apple Inc. there.", "APPLE INC"),
+        ("马利 １２ times", "12"),
+        ("He said “Bob”.", '"Bob"'),
+        ("They met O’Brien there.", "O'Brien"),
+        ("皮埃尔•居里在巴黎。", "皮埃尔·居里"),
+        ("The war of 1914–1918 ended.", "1914-1918"),
+        ("刘\u200b备在涿郡。", "刘备"),
+        ("蜀汉丞相诸葛\n亮住在隆中。", "诸葛亮"),
+        ("AT&amp;T paid.", "AT&T"),
+    ],
+)
+def test_a_name_is_found_in_any_form(text: str, name: str) -> None:
+    """Other case, width, quotes, dots and dashes, markup, and line breaks in Chinese."""
+    assert names_found(text, name) == [True]
+
+
+def test_a_name_that_does_not_occur_is_kept_and_flagged() -> None:
+    """Also one over a line break of English: without spaces "her mine" would hold a Hermine."""
+    assert names_found("Ann met Bob.", "Scrooge") == [False]
+    assert names_found("It was her\nmine.", "Hermine") == [False]

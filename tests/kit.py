@@ -1,0 +1,273 @@
+"""What many tests share: small indexes, records as models write them, and all that an index holds."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import re
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lightrag_jsonl import AsyncLightRAG, IndexOptions
+from lightrag_jsonl.core.protocols import LLM
+from lightrag_jsonl.core.text import index_terms
+from lightrag_jsonl.core.tokens import FittedTokenizer
+from lightrag_jsonl.core.types import Kind, Record
+from lightrag_jsonl.indexing.chunking import chunk_id
+from lightrag_jsonl.indexing.commits import plan_rebuilding
+from lightrag_jsonl.llm.prompt_manager import PromptManager
+from lightrag_jsonl.storage.rows import EntityRow, RelationRow
+from lightrag_jsonl.storage.sqlite.database import SQLiteStore
+from lightrag_jsonl.storage.store import Reader, Snapshot, Store
+from lightrag_jsonl.testing import HashEmbedder, Request
+
+KINDS: tuple[Kind, ...] = ("entity", "relation", "chunk")
+
+
+@cache
+def prompts(language: str = "en") -> PromptManager:
+    """The prompt set, loaded once for all tests."""
+    return PromptManager.load(language, None)
+
+
+@contextlib.asynccontextmanager
+async def index(
+    folder: Path | str, llm: LLM | None = None, *, options: IndexOptions | None = None, **more: Any
+) -> AsyncIterator[AsyncLightRAG]:
+    """An index that opens fast: a small hashing embedder, the fitted tokenizer."""
+    rag = AsyncLightRAG(
+        folder,
+        llm=llm,
+        embedder=more.pop("embedder", None) or HashEmbedder(dim=64),
+        tokenizer=more.pop("tokenizer", None) or FittedTokenizer(),
+        options=options,
+        prompts=more.pop("prompts", None) or prompts(more.get("language", "en")),
+        **more,
+    )
+    try:
+        yield rag
+    finally:
+        await rag.close()
+
+
+@contextlib.contextmanager
+def reading(folder: Path | str) -> Iterator[Snapshot]:
+    """What is stored in a folder, as a process of its own would see it."""
+    with contextlib.closing(SQLiteStore(Path(folder))) as store, store.snapshot() as snapshot:
+        yield snapshot
+
+
+# ── records and answers ─────────────────────────────────────────────────────────
+
+
+def entity(name: str, description: str = "", kind: str = "person", **more: Any) -> Record:
+    """A record of an entity."""
+    description = description or f"About {name}."
+    return {
+        "type": "entity",
+        "name": name,
+        "entity_type": kind,
+        "description": description,
+        **more,
+    }
+
+
+def relation(source: str, target: str, description: str = "", **more: Any) -> Record:
+    """A record of a relation."""
+    return {
+        "type": "relationship",
+        "source": source,
+        "target": target,
+        "keywords": ["knows"],
+        "description": description or f"{source} knows {target}.",
+        "strength": 5,
+        **more,
+    }
+
+
+def jsonl(*records: Record) -> str:
+    """Records as a model writes them."""
+    return "\n".join(json.dumps(record, ensure_ascii=False) for record in records)
+
+
+NAMES = re.compile(r"\b[A-Z][a-z]+\d*\b")
+
+
+def text_of(request: Request) -> str:
+    """The text that a request for extraction is about."""
+    asked = next(m.content for m in request.messages if m.role == "user")
+    return asked.partition("Text:\n")[2]
+
+
+def read_names(request: Request) -> str:
+    """A model's answer: an entity for each capitalized word, a relation between neighbours.
+
+    It never finds more on a second look, and summarizes by naming the number of notes.
+    """
+    if any(message.role == "assistant" for message in request.messages):
+        return jsonl({"type": "done", "entities": 0, "relationships": 0})
+    if request.question.startswith("Subject:"):
+        return f"A summary of {request.question.count(chr(10) + '- ')} notes."
+    names = list(dict.fromkeys(NAMES.findall(text_of(request))))
+    found: list[Record] = [entity(name, f"{name} is in the text.") for name in names]
+    found += [relation(a, b) for a, b in itertools.pairwise(names)]
+    return jsonl(*found, {"type": "done", "entities": len(names), "relationships": len(names) - 1})
+
+
+# ── everything that an index holds ──────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class View:
+    """An index without row ids: what is equal here is equal to every user."""
+
+    documents: list[Any]
+    chunks: list[Any]
+    entities: dict[str, Any]
+    relations: dict[tuple[str, str], Any]
+    vectors: dict[Any, bytes]
+    terms: dict[str, Any]
+
+
+def view(folder: Path | str, *, times: bool = False) -> View:
+    """All that the index in a folder holds; `times` says whether first mentions count."""
+    with reading(folder) as snapshot:
+        entities, relations = _graph(snapshot, times)
+        return View(
+            documents=sorted(
+                (d.id, d.title, d.source, d.date, d.metadata, d.content, d.state)
+                for d in snapshot.documents()
+            ),
+            chunks=sorted(
+                (*_chunk(chunk), report.state)
+                for report in snapshot.chunk_reports()
+                for chunk in snapshot.chunks([report.row]).values()
+            ),
+            entities=entities,
+            relations=relations,
+            vectors=dict(_vectors(snapshot)),
+            terms=_terms(snapshot),
+        )
+
+
+def _chunk(chunk: Any) -> tuple[Any, ...]:
+    return (chunk.id, chunk.index, chunk.page, chunk.start, chunk.end, chunk.text, chunk.tokens)
+
+
+def _graph(snapshot: Snapshot, times: bool) -> tuple[dict[str, Any], dict[tuple[str, str], Any]]:
+    entities, relations = snapshot.entity_rows(), snapshot.relation_rows()
+    found = snapshot.entities(list(entities), chunk_limit=10**6)
+    edges = snapshot.relations(list(relations), chunk_limit=10**6)
+    return (
+        {
+            row.key: (
+                (one.name, one.type, one.description, sorted(one.chunk_ids), one.attributes)
+                + (row.mentions, row.summary, one.created_at if times else None)
+            )
+            for row, one in ((entities[id], one) for id, one in found.items())
+        },
+        {
+            (one.source, one.target): (
+                (one.keywords, one.description, one.weight, sorted(one.chunk_ids))
+                + (row.mentions, row.summary, one.created_at if times else None)
+            )
+            for row, one in ((relations[id], one) for id, one in edges.items())
+        },
+    )
+
+
+def _vectors(snapshot: Snapshot) -> Iterator[tuple[Any, bytes]]:
+    chunks = snapshot.document_chunks([one.id for one in snapshot.documents()])
+    names: dict[Kind, dict[int, Any]] = {
+        "entity": {id: row.key for id, row in snapshot.entity_rows().items()},
+        "relation": {
+            id: (one.source, one.target)
+            for id, one in snapshot.relations(list(snapshot.relation_rows())).items()
+        },
+        "chunk": {row: chunk.id for row, chunk in chunks.items()},
+    }
+    for kind, rows in names.items():
+        for row, vector in snapshot.vectors(kind, rows).items():
+            yield (kind, rows[row]), vector.tobytes()
+
+
+def _terms(snapshot: Snapshot) -> dict[str, Any]:
+    """Some terms with the chunks they find, and how many chunks have each."""
+    chunks = snapshot.document_chunks([one.id for one in snapshot.documents()])
+    terms = sorted({term for chunk in chunks.values() for term in index_terms(chunk.text)})[:20]
+    counts = snapshot.term_counts(terms)
+    found = {term: snapshot.search_terms([term], 99) for term in terms}
+    return {
+        term: (counts[term], sorted((chunks[row].id, round(s, 9)) for row, s in found[term]))
+        for term in terms
+    }
+
+
+# ── what must always hold ───────────────────────────────────────────────────────
+
+
+def problems(folder: Path | str, store: Store | None = None) -> list[str]:
+    """Every invariant that does not hold; `store` is one that has seen earlier states."""
+    with contextlib.closing(SQLiteStore(Path(folder))) as fresh, fresh.snapshot() as snapshot:
+        found = fresh.check() + _wrong_ids(snapshot) + _wrong_rows(snapshot)
+        with (store or fresh).snapshot() as seen:
+            return found + _derived_differences(snapshot, seen)
+
+
+def _wrong_ids(reader: Reader) -> list[str]:
+    chunks = reader.document_chunks([one.id for one in reader.documents()]).values()
+    return [
+        f"the id of {chunk} does not follow from its position"
+        for chunk in chunks
+        if chunk.id != chunk_id(chunk.document_id, chunk.page, chunk.start, chunk.text)
+    ]
+
+
+def _wrong_rows(reader: Reader) -> list[str]:
+    """Rows that differ from those merged anew from all mentions, and mentions of other rows."""
+    graph = plan_rebuilding(reader).graph
+    stored: list[EntityRow | RelationRow] = [*reader.entity_rows().values()]
+    stored += reader.relation_rows().values()
+    fresh: list[EntityRow | RelationRow] = [*graph.entities.values(), *graph.relations.values()]
+    found = [
+        f"{old} is {new}"
+        for old, new in itertools.zip_longest(map(_votes, stored), map(_votes, fresh))
+        if old != new
+    ]
+    for old, new in zip(stored, fresh, strict=False):
+        if abs(old.created_at - new.created_at) > 1e-5:
+            found.append(f"{old} was created at {new.created_at}")
+    if graph.entity_mentions != reader.entity_mentions():
+        found.append("entity mentions belong to other entities")
+    if graph.relation_mentions != reader.relation_mentions():
+        found.append("relation mentions belong to other relations")
+    return found
+
+
+def _votes(row: EntityRow | RelationRow) -> dict[str, Any]:
+    written = ("description", "summary", "summarized_to", "summarized_mentions", "created_at")
+    return {name: getattr(row, name) for name in row.__slots__ if name not in written}
+
+
+def _derived_differences(one: Snapshot, other: Snapshot) -> list[str]:
+    """What two snapshots of the same state hold differently in memory."""
+    found = []
+    for name in ("entities", "chunks", "all_ends", "all_mentions"):
+        if not np.array_equal(getattr(one.graph, name), getattr(other.graph, name)):
+            found.append(f"the graph in memory has other {name}")
+    for kind in KINDS:
+        rows: Any = {
+            "entity": one.entity_rows,
+            "relation": one.relation_rows,
+            "chunk": lambda: one.graph.chunks.tolist(),
+        }[kind]()
+        ids = np.array(list(rows), np.int64)
+        if not np.array_equal(one.vector_matrix(kind, ids), other.vector_matrix(kind, ids)):
+            found.append(f"the {kind} vectors in memory are others")
+    return found

@@ -1,0 +1,601 @@
+"""The client: answers are cached, shared, limited, tried again, and never lost once they are paid."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+from collections.abc import AsyncIterator, Collection, Sequence
+
+import numpy as np
+import pytest
+
+from lightrag_jsonl.core.errors import (
+    BudgetError,
+    ConfigError,
+    LightRAGError,
+    LLMError,
+    PromptError,
+    ResponseError,
+    StorageError,
+)
+from lightrag_jsonl.core.types import Completion, Message
+from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.llm import client as client_module
+from lightrag_jsonl.llm.client import ModelClient, Reply, UsageMeter, request_key
+from lightrag_jsonl.llm.prompt_manager import PromptManager
+from lightrag_jsonl.llm.scheduler import SUMMARY
+from lightrag_jsonl.testing import Request, Script, ScriptedLLM
+from tests.kit import entity, jsonl, prompts
+
+TEXT = {"text": "Ann met Bob."}
+HELLO = [Message("user", "Who discovered radium?")]
+ANSWER = {"context": "c", "query": "q"}
+
+
+class MemoryCache:
+    """Keeps answers in a dict; with `full`, it cannot store any more."""
+
+    def __init__(self) -> None:
+        self.answers: dict[bytes, tuple[Completion, str, str]] = {}
+        self.full = False
+
+    async def get(self, key: bytes) -> Completion | None:
+        found = self.answers.get(key)
+        return found and found[0]
+
+    async def put(
+        self, key: bytes, completion: Completion, *, model: str, prompt: str, created_at: float
+    ) -> None:
+        await asyncio.sleep(0)
+        if self.full:
+            raise StorageError("the disk is full")
+        self.answers[key] = completion, model, prompt
+
+    async def delete(self, keys: Collection[bytes]) -> None:
+        for key in keys:
+            self.answers.pop(key, None)
+
+
+def make_client(
+    script: Script, cache: MemoryCache | None = None, *, limit: int = 16, seconds: float = 0.0
+) -> tuple[ModelClient, ScriptedLLM]:
+    """A client of a model with prepared answers."""
+    llm = ScriptedLLM(script, seconds=seconds)
+    return connect(llm, cache, limit=limit), llm
+
+
+def connect(
+    llm: object, cache: MemoryCache | None = None, *, limit: int = 16, **more: bool
+) -> ModelClient:
+    cache = MemoryCache() if cache is None else cache
+    return ModelClient(llm, prompts(), cache, max_concurrent_calls=limit, **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test waits before another try."""
+    monkeypatch.setattr(client_module, "FIRST_PAUSE", 0.0)
+
+
+# ── the cache ───────────────────────────────────────────────────────────────────
+
+
+async def test_an_answer_is_paid_once() -> None:
+    """A cached reply costs nothing and says so; the next process finds it, too."""
+    cache = MemoryCache()
+    for cached, calls in ((False, 1), (True, 0)):
+        client, llm = make_client(lambda request: jsonl(entity("Ann")), cache)
+        records = await client.jsonl("extract-graph", TEXT)
+        assert records.result.records == (entity("Ann"),)
+        assert (records.reply.cached, len(llm.requests)) == (cached, calls)
+        assert records.reply.usage.calls == calls
+
+
+async def test_another_request_is_another_answer() -> None:
+    """Model, variables, further turns, limit and response type are all part of the key."""
+    cache = MemoryCache()
+    client, llm = make_client(lambda request: "x", cache)
+    for _ in range(2):
+        await client.text("extract-graph", TEXT)
+        await client.text("extract-graph", {"text": "Ann met Cid."})
+        await client.text("extract-graph", TEXT, then=[Message("user", "more")])
+        await client.text("extract-graph", TEXT, max_tokens=7)
+        await client.jsonl("extract-graph", TEXT)
+        assert len(llm.requests) == 5
+    other = ScriptedLLM(lambda request: "x", name="other")
+    await connect(other, cache).text("extract-graph", TEXT)
+    assert len(other.requests) == 1
+
+
+def test_a_key_depends_on_the_request_alone() -> None:
+    """It never changes for a release: cached answers are found again by it."""
+    key = request_key("gpt-ü", [Message("user", "中文\u2028😀")], "jsonl", 7)
+    assert key.hex() == "1da6e500babe73e12e3c7c2c3ea36f9b1d8f38d13756e83b0459f2fe577b14c5"
+    parts = [Message("user", "a"), Message("user", "b")]
+    assert request_key("m", parts, "text", None) != request_key("m", parts[::-1], "text", None)
+
+
+async def test_an_answer_is_stored_before_anyone_sees_it() -> None:
+    """Whoever has the answer can find it in the cache, with its model and prompt."""
+    cache = MemoryCache()
+    client, _ = make_client(["yes"], cache)
+    reply = await client.text("extract-graph", TEXT)
+    assert cache.answers[reply.key] == (reply.completion, "scripted", "extract-graph")
+
+
+async def test_an_answer_that_arrived_is_stored_though_nobody_waits() -> None:
+    """Cancelling after the model has answered does not lose what was paid."""
+    cache, arrived = MemoryCache(), asyncio.Event()
+
+    def answer(request: Request) -> str:
+        arrived.set()
+        return "yes"
+
+    client, _ = make_client(answer, cache)
+    task = asyncio.create_task(client.text("extract-graph", TEXT))
+    await arrived.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [completion.text for completion, *_ in cache.answers.values()] == ["yes"]
+
+
+async def test_a_follow_up_of_a_paid_answer_is_not_looked_for() -> None:
+    """With `skip_cache` it is paid for; it is stored all the same."""
+    client, llm = make_client(lambda request: "x")
+    more = [Message("assistant", "x"), Message("user", "more")]
+    for skip_cache, calls in ((True, 1), (False, 1), (True, 2)):
+        await client.text("extract-graph", TEXT, then=more, skip_cache=skip_cache)
+        assert len(llm.requests) == calls
+
+
+async def test_an_answer_to_a_question_is_given_even_if_it_cannot_be_stored(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Answers for an insert must be stored, or each of them would be paid again."""
+    cache = MemoryCache()
+    cache.full = True
+    client, _ = make_client(lambda request: "yes", cache)
+    assert (await client.text("extract-graph", TEXT)).text == "yes"
+    assert "the disk is full" in caplog.text
+    with pytest.raises(StorageError, match="disk is full"):
+        await client.text("extract-graph", TEXT, priority=SUMMARY)
+
+
+async def test_a_rehearsal_stores_nothing() -> None:
+    """With `store_answers` false the cache is read only."""
+    cache = MemoryCache()
+    client = connect(ScriptedLLM(lambda request: "x"), cache, store_answers=False)
+    await client.text("extract-graph", TEXT)
+    assert cache.answers == {}
+
+
+async def test_what_utf8_cannot_hold_reaches_no_model_and_no_cache() -> None:
+    """Lone surrogates, as a cut emoji leaves them, end neither a question nor an answer."""
+    client, llm = make_client(lambda request: "so \ud83c")
+    reply = await client.text("extract-graph", {"text": "\ud800."}, then=[Message("user", "\udfff")])
+    await client.chat([Message("user", "\ud83d")])
+    sent = [message.content for request in llm.requests for message in request.messages]
+    assert sent[1].endswith("\ufffd.") and sent[2:] == ["\ufffd", "\ufffd"]
+    assert reply.text == "so \ufffd"
+    assert "".join([piece async for piece in client.stream_chat(HELLO)]) == "so \ufffd"
+
+
+# ── calls at the same time ──────────────────────────────────────────────────────
+
+
+async def test_equal_requests_at_once_share_one_answer() -> None:
+    """The others wait for it, and have it for nothing."""
+    client, llm = make_client(["yes"], seconds=0.01)
+    asked = [client.text("extract-graph", TEXT, skip_cache=n > 4) for n in range(9)]
+    replies = await asyncio.gather(*asked)
+    assert len(llm.requests) == 1 and {reply.text for reply in replies} == {"yes"}
+    assert sum(reply.usage.calls for reply in replies) == 1
+
+
+async def test_those_who_wait_go_on_if_the_first_is_cancelled() -> None:
+    """The call is made again by the next one, once."""
+    client, llm = make_client(lambda request: "yes", seconds=0.01)
+    first, *others = [asyncio.create_task(client.text("extract-graph", TEXT)) for _ in range(4)]
+    while not llm.requests:
+        await asyncio.sleep(0)
+    first.cancel()
+    replies = await asyncio.gather(*others)
+    assert {reply.text for reply in replies} == {"yes"} and len(llm.requests) == 2
+    with pytest.raises(asyncio.CancelledError):
+        await first
+
+
+async def test_all_can_be_cancelled_together() -> None:
+    """Nobody pays on behalf of the others."""
+    client, llm = make_client(lambda request: "yes", seconds=30)
+    tasks = [asyncio.create_task(client.text("extract-graph", TEXT)) for _ in range(5)]
+    while not llm.requests:
+        await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+    ended = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 10)
+    assert all(isinstance(end, asyncio.CancelledError) for end in ended)
+    assert len(llm.requests) == 1 and client.scheduler.in_use == 0
+
+
+@pytest.mark.parametrize("limit", [1, 3, 16])
+async def test_never_more_calls_than_allowed(limit: int) -> None:
+    """And as many as allowed, if there is enough to do."""
+    client, llm = make_client(lambda request: "x", limit=limit, seconds=0.002)
+    await asyncio.gather(*(client.text("extract-graph", {"text": str(n)}) for n in range(40)))
+    assert llm.most_in_flight == limit
+
+
+# ── failures ────────────────────────────────────────────────────────────────────
+
+
+async def test_a_transient_error_is_retried_and_others_are_not() -> None:
+    """Three tries at most, after the pause the server asks for; nothing of a failure is cached."""
+    busy = LLMError("busy", transient=True, retry_after=0.001)
+    client, llm = make_client([busy, busy, "yes", busy, busy, busy, LLMError("no model"), "now"])
+    assert (await client.text("extract-graph", TEXT)).text == "yes"
+    for words in ("busy", "no model"):
+        with pytest.raises(LLMError, match=words):
+            await client.text("extract-graph", {"text": "a"})
+    assert (await client.text("extract-graph", {"text": "a"})).text == "now"
+    assert len(llm.requests) == 8
+
+
+@pytest.mark.parametrize(
+    "error", [TimeoutError("slow"), ConnectionResetError(), type("ReadTimeout", (Exception,), {})()]
+)
+async def test_an_answer_that_was_lost_is_counted_and_not_paid_again(error: Exception) -> None:
+    """A model that is slower than its own client's timeout is not asked again and again."""
+    client, llm = make_client([error, "yes"])
+    with pytest.raises(LLMError, match=type(error).__name__):
+        await client.text("extract-graph", TEXT, meter=(meter := UsageMeter()))
+    assert meter.spent == Usage(calls=1) and len(llm.requests) == 1
+
+
+async def test_whatever_a_model_raises_names_the_model() -> None:
+    """The chunk has failed, not the insert; the model's own error is the cause."""
+    client, llm = make_client([KeyError("choices"), OSError("no route"), "yes"])
+    with pytest.raises(LLMError, match="scripted failed: KeyError: 'choices'") as caught:
+        await client.text("extract-graph", TEXT)
+    assert isinstance(caught.value.__cause__, KeyError) and not caught.value.transient
+    assert (await client.text("extract-graph", TEXT)).text == "yes"
+
+
+@pytest.mark.parametrize(
+    ("given", "usage"),
+    [
+        (Completion("yes", usage=Usage(np.int64(3), 2.0)), Usage(3, 2, calls=1)),  # type: ignore[arg-type]
+        (Completion("yes", usage=None), Usage(calls=1)),  # type: ignore[arg-type]
+        (Completion("yes", usage=Usage(None, 7)), Usage(0, 7, calls=1)),  # type: ignore[arg-type]
+        (Completion("yes", finish="stop_sequence"), Usage(calls=1)),  # type: ignore[arg-type]
+        (Completion("yes", usage=Usage(3, 2, calls=3)), Usage(3, 2, calls=3)),
+    ],
+)
+async def test_completions_are_kept_as_plain_values(given: Completion, usage: Usage) -> None:
+    """Counts of other types, none at all, other ends: an answer is an answer."""
+    client, _ = make_client([given])
+    reply = await client.text("extract-graph", TEXT)
+    assert (reply.text, reply.completion.finish, reply.usage) == ("yes", "stop", usage)
+    assert (await client.text("extract-graph", TEXT)).completion == reply.completion
+
+
+@pytest.mark.parametrize(
+    "given",
+    [Completion(None), Completion(b"yes"), Completion("yes", usage=Usage("many")), object()],  # type: ignore[arg-type]
+)
+async def test_a_completion_that_cannot_be_used_is_an_error(given: Completion) -> None:
+    """The content of a refusal is None: the error names the model, and the call is counted."""
+    client, _ = make_client(lambda request: given)
+    if not isinstance(given, Completion):
+        client._llm.complete = _returning(given)  # type: ignore[union-attr, method-assign]
+    with pytest.raises(LLMError, match="scripted"):
+        await client.text("extract-graph", TEXT, meter=(meter := UsageMeter()))
+    assert meter.spent.calls == 1
+
+
+def _returning(value: object):  # type: ignore[no-untyped-def]
+    async def complete(messages: Sequence[Message], **more: object) -> object:
+        return value
+
+    return complete
+
+
+async def test_without_a_model_the_error_says_what_to_pass() -> None:
+    """A call that needs one is a `ConfigError`."""
+    client = connect(None)
+    assert not client.has_model
+    with pytest.raises(ConfigError, match="llm="):
+        await client.text("extract-graph", TEXT)
+
+
+# ── usage and limits ────────────────────────────────────────────────────────────
+
+
+class Limited(UsageMeter):
+    """Allows two calls."""
+
+    def check(self) -> None:
+        if self.spent.calls >= 2:
+            raise BudgetError("enough")
+
+
+async def test_a_limit_stops_calls_but_not_cached_answers() -> None:
+    """The meter is asked before each call, failed ones included, and learns what each one cost."""
+    useless = LLMError("no choices", transient=True, cost=Usage(7, 5, calls=1))
+    client, llm = make_client(["x", useless, "y"])
+    meter = Limited()
+    await client.text("extract-graph", TEXT, meter=meter.child())
+    with pytest.raises(BudgetError):
+        await client.text("extract-graph", {"text": "a"}, meter=meter)
+    assert (await client.text("extract-graph", TEXT, meter=meter)).cached
+    assert meter.spent.calls == len(llm.requests) == 2 and meter.spent.output_tokens == 6
+
+
+async def test_a_cancelled_call_counts_as_a_call() -> None:
+    """Nobody knows its tokens, but it may have been paid."""
+    client, llm = make_client(["x"], seconds=30)
+    meter = UsageMeter()
+    task = asyncio.create_task(client.text("extract-graph", TEXT, meter=meter))
+    while not llm.requests:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert meter.spent == Usage(calls=1)
+
+
+def test_an_error_carries_what_was_spent_until_then() -> None:
+    """Of the whole operation; parts have meters of their own."""
+    whole = UsageMeter()
+    part = whole.child()
+    whole.add(Usage(1, 1, calls=1))
+    part.add(Usage(2, 2, calls=1))
+    with pytest.raises(LightRAGError) as caught, whole.attach_usage():
+        raise LightRAGError("stopped")
+    assert caught.value.usage == Usage(3, 3, calls=2) and part.spent == Usage(2, 2, calls=1)
+
+
+# ── what is asked for ───────────────────────────────────────────────────────────
+
+
+async def test_an_unreadable_json_answer_is_asked_for_once_more() -> None:
+    """Then it is an error that holds the text, and neither answer stays in the cache."""
+    cache, meter = MemoryCache(), UsageMeter()
+    good = '{"high_level_keywords": ["a"], "low_level_keywords": ["b"]}'
+    client, _ = make_client(["nonsense", good, "bad", "worse"], cache)
+    value = await client.json("keywords", {"query": "who?", "history": ""}, meter)
+    assert value == {"high_level_keywords": ["a"], "low_level_keywords": ["b"]}
+    with pytest.raises(ResponseError) as caught:
+        await client.json("keywords", {"query": "what?", "history": ""}, meter)
+    assert caught.value.text == "worse" and meter.spent.calls == 4
+    assert [completion.text for completion, *_ in cache.answers.values()] == [good]
+
+
+async def test_records_are_checked_and_cuts_are_known() -> None:
+    """A JSONL answer is read by the prompt's own schema; its finish is cached, too."""
+    answer = Completion(jsonl(entity("Ann"), {"type": "entity"}) + '\n{"type"', "length")
+    client, _ = make_client([answer])
+    for _ in range(2):
+        found = await client.jsonl("extract-graph", TEXT)
+        assert found.result.records == (entity("Ann"),) and found.result.truncated
+        assert [one.reason for one in found.result.rejections] == ["schema", "truncated"]
+        assert found.reply.cut_off
+
+
+async def test_rows_are_checked_against_the_table_in_a_variable() -> None:
+    """A table that is none costs no call."""
+    table = {"fields": [{"name": "item", "required": True}, {"name": "price", "type": "int"}]}
+    answer = '{"item":"chair","price":3}\n{"colour":"red"}\n{"item":"table","price":"dear"}'
+    client, llm = make_client([answer])
+    result = (await client.jsonl("extract-rows", {"text": "…", "schema": table})).result
+    assert result.records == ({"item": "chair", "price": 3},)
+    assert [one.reason for one in result.rejections] == ["schema", "schema"]
+    with pytest.raises(PromptError, match="schema"):
+        await client.jsonl("extract-rows", {"text": "…", "schema": {}})
+    assert len(llm.requests) == 1
+
+
+async def test_a_server_that_enforces_schemas_is_given_them() -> None:
+    """A `ConstrainedLLM` is asked by `complete_records`, with the schema and the names."""
+    given: list[object] = []
+
+    class Constrained(ScriptedLLM):
+        async def complete_records(self, messages: object, **more: object) -> Completion:
+            given.append(more)
+            return Completion(jsonl(entity("Ann")))
+
+    client = connect(Constrained([]))
+    found = await client.jsonl("extract-graph", TEXT, names=["Ann"], max_tokens=9)
+    assert found.result.records == (entity("Ann"),)
+    schema = prompts().prompt("extract-graph").schema
+    assert schema is not None
+    assert given == [{"schema": schema.source, "names": ["Ann"], "max_tokens": 9}]
+
+
+async def test_readers_get_a_text() -> None:
+    """An empty answer is asked for again, and not taken from the cache."""
+    cache = MemoryCache()
+    client, llm = make_client(["", " \n", "She."], cache)
+    assert (await client.chat(HELLO)).text == "She." and len(llm.requests) == 3
+    nothing = make_client(lambda request: Completion("", "length"), cache)[0]
+    assert (await nothing.text("extract-graph", TEXT)).text == ""
+    with pytest.raises(LLMError, match="nothing before its token limit"):
+        await nothing.text("extract-graph", TEXT, for_reader=True)
+
+
+async def test_a_cut_answer_is_logged_for_the_one_who_can_raise_the_limit(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Only where a person reads it."""
+    client, _ = make_client(lambda request: Completion("She dis", "length"))
+    with caplog.at_level(logging.WARNING):
+        await client.text("extract-graph", TEXT)
+        assert caplog.records == []
+        assert (await client.chat(HELLO)).cut_off
+    assert "cut at the token limit of scripted" in caplog.text
+
+
+def test_thinking_is_no_part_of_what_readers_are_shown() -> None:
+    """Unless there is nothing else, as when the limit cut it off."""
+    done = Reply((), Completion("<think>So.</think>\nRadium."), b"", False)
+    assert done.text_without_thinking == done.readable_text == "Radium."
+    cut = Reply((), Completion("<think>So", "length"), b"", False)
+    assert (cut.text_without_thinking, cut.readable_text) == ("", "<think>So")
+
+
+# ── streams ─────────────────────────────────────────────────────────────────────
+
+
+class Writer(ScriptedLLM):
+    """Streams what a script holds: pieces, errors, and None for a pause without end."""
+
+    def __init__(self, *script: object) -> None:
+        super().__init__([])
+        self.script = script
+        self.begun: list[object] = []
+        self.ended: list[object] = []
+
+    async def stream(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None
+    ) -> AsyncIterator[str]:
+        self.begun.append(asyncio.current_task())
+        try:
+            async with asyncio.timeout(100):
+                for piece in self.script:
+                    if piece is None:
+                        await asyncio.Event().wait()
+                    if isinstance(piece, Exception):
+                        raise piece
+                    yield piece  # type: ignore[misc]
+        finally:
+            await asyncio.sleep(0)
+            self.ended.append(asyncio.current_task())
+
+
+async def test_a_stream_is_stored_whole_and_read_from_the_cache() -> None:
+    """The pieces put together are the answer; the second time it costs nothing."""
+    client, _ = make_client(["one two three"])
+    for pieces, calls in ((["one", " two", " three"], 1), (["one two three"], 0)):
+        stream = client.stream("answer", ANSWER)
+        assert [piece async for piece in stream] == pieces
+        assert (stream.reply.text, stream.reply.usage.calls) == ("one two three", calls)
+
+
+async def test_a_stream_begins_after_the_thinking() -> None:
+    """Readers are shown none of it; if there is nothing else, they are shown all of it."""
+    client = connect(Writer("<thi", "nk>She?", "</think>", "\nRadium", "."))
+    assert [piece async for piece in client.stream_chat(HELLO)] == ["Radium", "."]
+    client = connect(Writer("<think>", "So"))
+    assert [piece async for piece in client.stream_chat(HELLO)] == ["<think>So"]
+
+
+async def test_a_reader_who_pauses_keeps_nobody_waiting() -> None:
+    """The model is done with its answer, and free for the next, long before that is read."""
+    client = connect(Writer("She ", "did."), limit=1)
+    idle = [client.stream_chat([Message("user", str(n))]) for n in range(3)]
+    assert [await anext(stream) for stream in idle] == ["She "] * 3
+    assert [[piece async for piece in stream] for stream in idle] == [["did."]] * 3
+
+
+async def test_a_model_writes_in_one_task() -> None:
+    """So it may hold what belongs to a task: a context variable, a timeout."""
+    llm = Writer("a", "b")
+    assert [piece async for piece in connect(llm).stream_chat(HELLO)] == ["a", "b"]
+    assert llm.begun == llm.ended and len(llm.begun) == 1
+
+
+async def test_leaving_a_stream_stops_the_model() -> None:
+    """When `aclose` returns, it has stopped; a stream that was not begun asks nothing."""
+    llm = Writer("a", None)
+    client = connect(llm)
+    stream = client.stream_chat(HELLO)
+    assert await anext(stream) == "a"
+    await stream.aclose()
+    assert llm.begun == llm.ended and client.scheduler.in_use == 0
+    await client.stream_chat(HELLO).aclose()
+    assert [piece async for piece in stream] == [] and len(llm.begun) == 1
+
+
+async def test_a_cancelled_or_forgotten_reader_stops_the_model() -> None:
+    """It is not left to write, and to be paid for."""
+    llm = Writer("a", None)
+    client = connect(llm)
+
+    async def read(question: str) -> None:
+        async for _ in client.stream_chat([Message("user", question)]):
+            if question == "leave":
+                break
+
+    task = asyncio.create_task(read("wait"))
+    while not llm.begun:
+        await asyncio.sleep(0)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    assert len(llm.ended) == 1
+    await read("leave")
+    gc.collect()
+    while len(llm.ended) < 2:
+        await asyncio.sleep(0)
+    assert client.scheduler.in_use == 0
+
+
+async def test_a_reader_who_leaves_at_the_last_piece_does_not_pay_again() -> None:
+    """The answer is stored by then."""
+    cache = MemoryCache()
+    stream = make_client(["a b"], cache)[0].stream_chat(HELLO)
+    assert [await anext(stream), await anext(stream)] == ["a", " b"]
+    await stream.aclose()
+    assert [completion.text for completion, *_ in cache.answers.values()] == ["a b"]
+
+
+async def test_an_error_comes_after_the_pieces_before_it() -> None:
+    """A call that broke off is not made again unnoticed, and counts as a call."""
+    llm = Writer("a", LLMError("broken off", transient=True))
+    stream = connect(llm).stream_chat(HELLO, meter := UsageMeter())
+    assert await anext(stream) == "a"
+    with pytest.raises(LLMError, match="broken off"):
+        await anext(stream)
+    assert meter.spent == Usage(calls=1) and len(llm.begun) == 1
+
+
+@pytest.mark.parametrize("piece", [b"x", 7])
+async def test_pieces_are_texts(piece: object) -> None:
+    """Whatever else comes is an error that names the model; empty pieces are nothing."""
+    client = connect(Writer("", "a", None if piece is None else piece))
+    with pytest.raises(LLMError, match="scripted failed: TypeError: a piece"):
+        assert [text async for text in client.stream_chat(HELLO)] == ["a"]
+
+
+async def test_a_models_own_iterator_reports_its_usage_and_finish() -> None:
+    """Read at its end, where they are given."""
+
+    class Pieces:
+        usage, finish = Usage(5, 2), "length"
+
+        def __init__(self) -> None:
+            self._pieces = iter(("a", "b"))
+
+        def __aiter__(self) -> Pieces:
+            return self
+
+        async def __anext__(self) -> str:
+            for piece in self._pieces:
+                return piece
+            raise StopAsyncIteration
+
+    class Model(ScriptedLLM):
+        def stream(self, messages: object, **more: object) -> Pieces:  # type: ignore[override]
+            return Pieces()
+
+    stream = connect(Model([])).stream_chat(HELLO)
+    assert [piece async for piece in stream] == ["a", "b"]
+    assert stream.reply.usage == Usage(5, 2, calls=1) and stream.reply.cut_off
+
+
+def test_prompts_are_the_clients() -> None:
+    """Steps render with the same prompts that the client asks with."""
+    assert isinstance(connect(None).prompts, PromptManager)

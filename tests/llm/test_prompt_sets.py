@@ -1,0 +1,250 @@
+"""What the packaged prompt sets promise: sound, in step with each other, and cheap."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl.core.options import ENTITY_TYPES
+from lightrag_jsonl.llm.prompt_manager import PromptManager, check_set
+from lightrag_jsonl.llm.prompt_files import prompt_folder
+from lightrag_jsonl.core.types import Json
+
+LANGUAGES = ("en", "zh")
+IDS = {
+    "extract-graph": "jsonl",
+    "resume-extract": "jsonl",
+    "glean-extract": "jsonl",
+    "glean-check": "text",
+    "summarize-descriptions": "text",
+    "keywords": "json",
+    "answer": "text",
+    "answer-naive": "text",
+    "answer-mix": "text",
+    "similarity-check": "text",
+    "kg-edge-selection": "jsonl",
+    "no-context": "text",
+    "extract-definitions": "jsonl",
+    "extract-relationships": "jsonl",
+    "extract-topics": "jsonl",
+    "extract-rows": "jsonl",
+    "agent-kg-extract": "jsonl",
+    "extract-with-ontologies": "jsonl",
+}
+VARIABLES: dict[str, object] = {
+    "text": "乔峰 fought. 🌍",
+    "entity_types": ["person", "place"],
+    "language": "English",
+    "name": "乔峰",
+    "descriptions": ["a chief", "一位帮主"],
+    "query": "乔峰是谁？",
+    "history": "user: hi",
+    "context": "[1] 乔峰",
+    "response_type": "one sentence",
+    "user_prompt": "be kind",
+    "question_a": "a?",
+    "question_b": "b?",
+    "edges": [{"id": "1", "s": "乔峰", "p": "leads", "o": "丐帮"}],
+    "schema": {"fields": [{"name": "city"}]},
+    "classes": ["Person"],
+    "object_properties": ["leads: Person -> Group"],
+    "datatype_properties": ["born: Person -> date"],
+}
+FIXED_TOKENS = 700  # specification 1, section 4
+
+
+@pytest.fixture(scope="module", params=LANGUAGES)
+def manager(request: pytest.FixtureRequest) -> PromptManager:
+    return PromptManager.load(request.param)
+
+
+def shown(manager: PromptManager, id: str) -> str:
+    given = {name: VARIABLES[name] for name in manager.prompt(id).inputs}
+    return "\n".join(message.content for message in manager.render(id, given))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_set_is_sound(language):
+    """Inputs equal used variables, schemas are valid, example lines pass their own schema."""
+    assert check_set(prompt_folder(language)) == []
+
+
+def test_a_set_is_whole(manager):
+    """Every prompt of the specification is there, with its response type and inputs declared."""
+    assert {id: manager.prompt(id).response_type for id in manager.ids} == IDS
+    assert manager.prompt("ontology-extract") is manager.prompt("extract-with-ontologies")
+
+
+def test_a_prompt_shows_all_it_is_given(manager):
+    """Each variable that a prompt declares changes what the model reads, the text included."""
+    for id in IDS:
+        text = shown(manager, id)
+        assert "{{" not in text
+        assert "{%" not in text
+        for name in manager.prompt(id).inputs:
+            value = VARIABLES[name]
+            parts = [value] if isinstance(value, str) else list(value)  # type: ignore[call-overload]
+            for part in parts:
+                assert (
+                    part if isinstance(part, str) else json.dumps(part, ensure_ascii=False)
+                ) in text
+
+
+def test_the_languages_are_in_step():
+    """Same ids, response types, inputs, terms by name, schemas, example shapes and revisions."""
+    en, zh = (PromptManager.load(language) for language in LANGUAGES)
+    assert en.ids == zh.ids
+    for id in en.ids:
+        ours, theirs = en.prompt(id), zh.prompt(id)
+        assert ours.response_type == theirs.response_type
+        assert ours.inputs == theirs.inputs
+        assert ours.aliases == theirs.aliases
+        assert ours.revision == theirs.revision
+        assert ours.schema_input == theirs.schema_input
+        assert set(ours.terms) == set(theirs.terms)
+        assert _bare(ours.schema and ours.schema.source) == _bare(
+            theirs.schema and theirs.schema.source
+        )
+        assert [list(json.loads(line)) for line in ours.examples] == [
+            list(json.loads(line)) for line in theirs.examples
+        ]
+
+
+def test_chinese_prose_is_chinese_and_keys_are_ascii():
+    """Without code words, JSON keys and variables, a Chinese prompt has no English words left."""
+    zh = PromptManager.load("zh")
+    words = {"JSON", "Lines", "true", "false", "null", "number", "object", "A", "B"}
+    kinds = {"entity", "relationship", "attribute", "definition", "content_keywords", "done"}
+    for id in zh.ids:
+        path = prompt_folder("zh") / f"{id}.md"
+        body = path.read_text(encoding="utf-8").split("\n---\n", 1)[1]
+        prose = re.sub(
+            r"^# (system|user)$|\{\{.*?\}\}|\{%.*?%\}|\"[\w-]+\"", "", body, flags=re.MULTILINE
+        )
+        assert set(re.findall(r"[A-Za-z_]{2,}", prose)) <= words | kinds, id
+        assert len(re.findall(r"[\u4e00-\u9fff]", prose)) >= 10, id
+        for line in zh.prompt(id).examples:
+            assert "".join(json.loads(line)).isascii()
+
+
+def test_english_prose_is_english(manager):
+    """Only the Chinese set holds Chinese characters."""
+    texts = [path.read_text(encoding="utf-8") for path in prompt_folder("en").glob("*.md")]
+    assert not any(re.search(r"[\u4e00-\u9fff]", text) for text in texts)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_default_entity_types_are_the_languages_own(language):
+    """The prompt's own list is that of `IndexOptions`."""
+    terms = PromptManager.load(language).prompt("extract-graph").terms
+
+    assert terms["entity_types"] == list(ENTITY_TYPES[language])
+
+
+def test_everything_before_the_text_is_the_same_for_all_chunks(manager):
+    """Prefixes can be cached: two chunks' requests differ only in the text, which stands last."""
+    first, second = (
+        manager.render("extract-graph", {"text": text}) for text in ("first 一", "second 二")
+    )
+
+    assert first[0] == second[0]
+    assert first[0].role == "system"
+    assert first[1].content.removesuffix("first 一") == second[1].content.removesuffix("second 二")
+    assert first[1].content.endswith("first 一")
+
+
+@pytest.mark.parametrize("id", ["resume-extract", "glean-extract", "glean-check"])
+def test_later_turns_are_one_user_message(manager, id):
+    """They continue a conversation: no system text, no variables."""
+    (message,) = manager.render(id)
+
+    assert message.role == "user"
+    assert manager.prompt(id).inputs == ()
+
+
+def test_the_question_stands_last_in_answer_prompts(manager):
+    """Context first, question last; the user's wishes and the history only where there are any."""
+    for id in ("answer", "answer-naive", "answer-mix", "keywords", "kg-edge-selection"):
+        given = {"query": "乔峰是谁？", "context": "[1] 乔峰", "edges": ["e"]}
+        known = {name: given[name] for name in manager.prompt(id).inputs if name in given}
+        messages = manager.render(id, known)
+        assert messages[-1].content.endswith("乔峰是谁？")
+        assert "\n\n\n" not in "".join(message.content for message in messages)
+
+
+@pytest.mark.parametrize("id", ["answer", "answer-naive", "answer-mix"])
+def test_an_answer_prompt_needs_no_more_than_the_specification_names(manager, id):
+    """Who asks the question in a message of its own, as users of LightRAG do, gives no `query`."""
+    messages = manager.render(
+        id, {"context": "[1] 乔峰", "history": "", "response_type": "One line"}
+    )
+    text = "\n".join(message.content for message in messages)
+    assert "[1] 乔峰" in messages[-1].content and "One line" in text
+    assert not messages[-1].content.rstrip().endswith((":", "："))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_fixed_part_of_extract_graph_is_small(
+    language: str, shared_data: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """At most 700 o200k tokens are paid for each chunk beside its text."""
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(shared_data / "tiktoken"))
+    tiktoken = pytest.importorskip("tiktoken")
+    encoding = tiktoken.get_encoding("o200k_base")
+
+    messages = PromptManager.load(language).render("extract-graph", {"text": ""})
+
+    assert sum(len(encoding.encode(message.content)) for message in messages) <= FIXED_TOKENS
+
+
+def test_the_ontology_lines_of_the_specification_fit(manager):
+    """Entity, relationship and attribute records pass; one with a part missing does not."""
+    lines = [
+        {"type": "entity", "entity": "Cornish pasty", "entity_type": "Recipe"},
+        {"type": "entity", "entity": "beef", "entity_type": "Food"},
+        {
+            "type": "relationship",
+            "subject": "Cornish pasty",
+            "subject_type": "Recipe",
+            "relation": "has_ingredient",
+            "object": "beef",
+            "object_type": "Food",
+        },
+        {
+            "type": "attribute",
+            "entity": "Cornish pasty",
+            "entity_type": "Recipe",
+            "attribute": "serves",
+            "value": "4 people",
+        },
+    ]
+    text = "\n".join(json.dumps(line) for line in lines)
+
+    assert manager.parse_jsonl(text, prompt="ontology-extract") == lines
+    for line in lines:
+        part = {key: value for key, value in line.items() if key != list(line)[-1]}
+        assert manager.parse_jsonl(json.dumps(part), prompt="ontology-extract") == []
+
+
+def test_a_relationship_without_object_entity_is_refused_alone(manager):
+    """Of two kinds of record the schema picks the branch by `type`; neighbours are kept."""
+    text = (
+        '{"type":"definition","entity":"cat","definition":"x"}\n'
+        '{"type":"relationship","subject":"cat","predicate":"eats","object":"fish"}\n'
+        '{"type":"relationship","subject":"cat","predicate":"eats","object":"fish","object-entity":true}\n'
+        '{"type":"entity"}'
+    )
+
+    records = manager.parse_jsonl(text, prompt="agent-kg-extract")
+
+    assert [record["type"] for record in records] == ["definition", "relationship"]
+
+
+def _bare(schema: object) -> Json:
+    """A schema without its descriptions."""
+    if isinstance(schema, dict):
+        return {key: _bare(value) for key, value in schema.items() if key != "description"}
+    return [_bare(item) for item in schema] if isinstance(schema, list) else schema  # type: ignore[return-value]

@@ -1,0 +1,509 @@
+"""What prompts promise: strict templates, errors at load that name file and key, replies read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl.core.errors import LightRAGError, LLMError, PromptError, ResponseError
+from lightrag_jsonl.llm.prompt import Prompt
+from lightrag_jsonl.llm.prompt_manager import PromptManager, check_set
+from lightrag_jsonl.llm.prompt_files import prompt_folder
+from lightrag_jsonl.llm.json_values import read_json
+from lightrag_jsonl.llm.schemas import row_schema
+from lightrag_jsonl.llm.schemas import Schema
+from lightrag_jsonl.core.types import Completion, Json, Message, ResponseType
+
+DEFINITION = {
+    "type": "object",
+    "properties": {"entity": {"type": "string"}, "definition": {"type": "string"}},
+    "required": ["entity", "definition"],
+}
+
+
+class Port:
+    """An `LLM` that gives one answer and remembers what it was asked."""
+
+    name = "port"
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
+        self.messages: tuple[Message, ...] = ()
+        self.response_type = ""
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        response_type: ResponseType = "text",
+        max_tokens: int | None = None,
+    ) -> Completion:
+        self.messages, self.response_type = tuple(messages), response_type
+        return Completion(self.answer)
+
+
+def invoke(manager: PromptManager, id: str, answer: str, **variables: object) -> object:
+    async def llm(system: str, prompt: str) -> str:
+        return answer
+
+    return asyncio.run(manager.invoke(id, variables, llm))
+
+
+def manager_of(**settings: object) -> PromptManager:
+    manager = PromptManager()
+    manager.load_config({"it": {"prompt": "{{ text }}", **settings}})
+    return manager
+
+
+def write_prompt(folder: Path, name: str, front: str, body: str = "# user\n{{ text }}\n") -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}.md"
+    path.write_text(f"---\n{front}\n---\n{body}", encoding="utf-8")
+    return path
+
+
+# ── templates ───────────────────────────────────────────────────────────────────
+
+
+def test_a_missing_variable_is_named():
+    """A template without one of its variables is an error that says which, and what was given."""
+    manager = PromptManager({"greet": Prompt("{{ greeting }}, {{ name }}!")})
+
+    with pytest.raises(PromptError, match=r"'name' is missing.*greeting"):
+        manager.render("greet", {"greeting": "你好"})
+
+
+@given(st.text())
+def test_user_text_is_never_evaluated(text):
+    """What is inside a variable stands in the prompt as it is, template syntax included."""
+    hostile = "{{ 7 * 7 }}{% for x in y %}" + text + "{# no #}"
+
+    (message,) = Prompt("<{{ text }}>").render({"text": hostile})
+
+    assert message.content == f"<{hostile}>"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ text.__class__.__mro__ }}",
+        "{{ ''.__class__.__base__.__subclasses__() }}",
+        "{{ range(10 ** 9) }}",
+        "{{ 1 / 0 }}",
+        "{{ text.nothing.more }}",
+        "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}",
+    ],
+)
+def test_a_template_cannot_leave_its_sandbox(template):
+    """Reaching for Python's insides, or failing in any other way, is a `PromptError`."""
+    with pytest.raises(PromptError):
+        Prompt(template).render({"text": "中文"})
+
+
+def test_terms_give_way_to_the_prompts_own_and_these_to_the_input():
+    """Input wins over the prompt's terms, these win over the global ones."""
+    manager = PromptManager(
+        {"it": Prompt("{{ a }} {{ b }} {{ c }}", terms={"b": "prompt", "c": "prompt"})},
+        terms={"a": "global", "b": "global", "c": "global"},
+    )
+
+    (message,) = manager.render("it", {"c": "input"})
+
+    assert message.content == "global prompt input"
+
+
+def test_values_that_are_no_text_are_written_readably():
+    """Lists and mappings become JSON with their own characters, `joined` lists, turns lines."""
+    template = (
+        "{{ table }}\n{{ names | joined('、') }}\n{{ history }}\n{{ nothing }}|{{ word | joined }}"
+    )
+
+    (message,) = Prompt(template).render(
+        {
+            "table": {"城市": ["北京"]},
+            "names": ["人物", "地点"],
+            "history": [Message("user", "你好"), Message("assistant", "🌍")],
+            "nothing": None,
+            "word": "plain",
+        }
+    )
+
+    assert message.content == '{"城市": ["北京"]}\n人物、地点\nuser: 你好\nassistant: 🌍\n|plain'
+
+
+@pytest.mark.parametrize("values", [(1, True, 1.0), (0, False, 0.0, -0.0)])
+def test_equal_values_are_written_as_they_are(values):
+    """One after the other, though each is equal to the one before."""
+    prompt = Prompt("{{ n }}")
+    written = [prompt.render({"n": value})[-1].content for value in values]
+    assert written == [str(value) for value in values]
+
+
+# ── configuration ───────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("encode", [lambda value: value, json.dumps], ids=["objects", "strings"])
+def test_the_trustgraph_layout_is_read(encode):
+    """Its system text, index and templates work, given as objects or as JSON strings."""
+    manager = PromptManager()
+    manager.load_config(
+        {
+            "system": encode("You are brief."),
+            "template-index": encode(["extract-definitions"]),
+            "template.extract-definitions": encode(
+                {"prompt": "Define: {{text}}", "response-type": "jsonl", "schema": DEFINITION}
+            ),
+        }
+    )
+
+    assert manager.ids == ("extract-definitions",)
+    assert manager.render("extract-definitions", {"text": "猫"}) == (
+        Message("system", "You are brief."),
+        Message("user", "Define: 猫"),
+    )
+    answer = '{"entity":"cat","definition":"x"}\n{"entity":"dog"}\n{"entity":"fox","defi'
+    assert invoke(manager, "extract-definitions", answer, text="…") == [
+        {"entity": "cat", "definition": "x"}
+    ]
+
+
+def test_the_plain_layout_is_read():
+    """`{id: {prompt, response-type, schema}}` needs no index."""
+    manager = PromptManager()
+    manager.load_config({"say": {"prompt": "Say {{ word }}"}})
+
+    assert invoke(manager, "say", "  as it is \n", word="hi") == "  as it is \n"
+
+
+def test_object_schema_is_another_name_of_schema():
+    """`object-schema` validates; both names with different schemas are an error."""
+    manager = manager_of(**{"response-type": "jsonl", "object-schema": DEFINITION})
+
+    assert invoke(manager, "it", '{"entity":"only"}', text="") == []
+    with pytest.raises(PromptError, match="schema and object-schema differ"):
+        manager_of(**{"schema": DEFINITION, "object-schema": {"type": "object"}})
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"response-type": "jsnol"}, "response-type: 'jsnol'"),
+        ({"schema": {"type": "objekt"}}, "schema"),
+        ({"schema": "no json"}, "schema: must be an object"),
+        ({"prompt": "{{ open"}, "not a template"),
+        ({"prompt": None}, "prompt: must be a text"),
+        ({"respones-type": "json"}, "did you mean 'response-type'"),
+        ({"terms": ["a"]}, "terms: must be a mapping"),
+    ],
+)
+def test_a_bad_prompt_fails_at_load(settings, words):
+    """The error comes at load and names the source, the prompt and the key."""
+    manager = PromptManager()
+    with pytest.raises(PromptError, match=words) as caught:
+        manager.load_config(
+            {"good": {"prompt": "x"}, "it": {"prompt": "{{ text }}", **settings}}, source="my.json"
+        )
+
+    assert str(caught.value).startswith("my.json: it")
+    assert manager.ids == ()
+
+
+def test_an_index_that_names_a_missing_template_fails_at_load():
+    """`template-index` and the templates have to agree."""
+    with pytest.raises(PromptError, match=r"template\.b: is in template-index but not"):
+        PromptManager().load_config({"template-index": ["b"], "template.a": {"prompt": "x"}})
+
+
+def test_an_unknown_id_is_a_key_error_that_lists_near_names():
+    """A misspelt id is answered with the ids that look like it."""
+    with pytest.raises(KeyError) as caught:
+        PromptManager.load("en").prompt("extract-definition")
+
+    assert "'extract-definition'" in str(caught.value)
+    assert "extract-definitions" in str(caught.value)
+    assert isinstance(caught.value, LightRAGError)
+
+
+def test_a_prompt_tells_what_it_was_made_of():
+    """Each part in its own place, as the specification names them."""
+    prompt = Prompt("About {{ text }}", "jsonl", {"text": "cats"}, DEFINITION)
+
+    assert (prompt.template, prompt.response_type) == ("About {{ text }}", "jsonl")
+    assert prompt.terms == {"text": "cats"}
+    assert prompt.schema is not None and prompt.schema.source == DEFINITION
+    assert Prompt("x").schema is None
+
+
+# ── replies ─────────────────────────────────────────────────────────────────────
+
+
+def test_an_llm_port_is_asked_with_messages_and_response_type():
+    """An `LLM` gets the messages as rendered, and is told the form of the answer."""
+    port = Port('{"a": 1}')
+    manager = manager_of(**{"response-type": "json", "system": "S"})
+
+    assert asyncio.run(manager.invoke("it", {"text": "T"}, port)) == {"a": 1}
+    assert port.messages == (Message("system", "S"), Message("user", "T"))
+    assert port.response_type == "json"
+
+
+def test_a_model_that_gives_no_text_is_told_of():
+    """Whatever the form of the answer was to be."""
+
+    async def nothing(system: str, prompt: str) -> None:
+        return None
+
+    for form in ("text", "json", "jsonl"):
+        manager = manager_of(**{"response-type": form})
+        with pytest.raises(LLMError, match="NoneType"):
+            asyncio.run(manager.invoke("it", {"text": "T"}, nothing))
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ("[]", []),
+        (' "text" ', "text"),
+        ('\ufeff```json\n{"实体": "北京大学"}\n```', {"实体": "北京大学"}),
+        ('<think>maybe {"a": 0}?</think>\n{"a": 1}', {"a": 1}),
+        ('thinking {"a": 0}</think>{"a": 1}', {"a": 1}),
+        ('As said in [1], {it} is: {"a": [1, 2]} – done', {"a": [1, 2]}),
+        ('{"a": "</think>"}', {"a": "</think>"}),
+        ('{"a": "line\nbreak"}', {"a": "line\nbreak"}),
+        ('{"a": "\\ud800"}', {"a": "\ufffd"}),
+        ('{"a": "he said "no" twice"}', {"a": 'he said "no" twice'}),
+    ],
+)
+def test_json_is_found_where_models_put_it(reply, value):
+    """Fences, thinking and words around the one value do not matter."""
+    assert read_json(reply) == value
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "no value",
+        '{"a": {"b": 1}, "c": ',
+        '{"a": "cut off [] ',
+        '[{"a": 1}, {"a"',
+        '{"a": 1} and {',
+        '{"a": {"b": 1}, oops}',
+        '<think>maybe {"a": 1}',
+        '{"a": NaN}',
+        '{"a": 1e999}',
+        '{"a": ' + "9" * 5000 + "}",
+        "[" * 100_000,
+        "{" * 200_000,
+        '{"a": ' * 50_000,
+    ],
+    ids=lambda reply: reply[:20],
+)
+def test_json_that_breaks_off_is_an_error_and_never_completed(reply):
+    """No part of a broken value passes for the value; the error is a RuntimeError with the text."""
+    with pytest.raises(ResponseError) as caught:
+        read_json(reply)
+
+    assert isinstance(caught.value, RuntimeError)
+    assert caught.value.text == reply
+    assert repr(reply[:20])[1:-1] in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+def test_json_that_breaks_its_schema_is_an_error_with_the_path():
+    """The error says where in the value, and shows the text."""
+    manager = manager_of(**{"response-type": "json", "schema": DEFINITION})
+
+    with pytest.raises(RuntimeError, match=r"definition.*entity"):
+        invoke(manager, "it", '{"entity": "cat"}', text="")
+
+
+def test_names_may_be_put_right_before_the_schema_is_applied():
+    """`normalize` sees the value first, so that another spelling of a key can pass."""
+
+    def english(value: Json) -> Json:
+        return {"entity": value["实体"], "definition": ""} if isinstance(value, dict) else value
+
+    manager = manager_of(**{"response-type": "json", "schema": DEFINITION})
+
+    value = manager.parse_json('{"实体": "猫"}', prompt="it", normalize=english)
+
+    assert value == {"entity": "猫", "definition": ""}
+
+
+@given(st.text())
+def test_jsonl_never_raises(text):
+    """Whatever the model wrote: records or none, but no exception."""
+    manager = PromptManager.load("en")
+
+    assert isinstance(manager.parse_jsonl(text, prompt="extract-graph"), list)
+
+
+PLAIN = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | PLAIN, st.lists, max_leaves=9))
+def test_json_comes_back_equal(value):
+    """A value between words and fences is read as it was written."""
+    written = json.dumps({"value": value}, ensure_ascii=False)
+
+    assert read_json(f"Sure!\n```json\n{written}\n```\n") == {"value": value}
+
+
+# ── folders ─────────────────────────────────────────────────────────────────────
+
+
+def test_one_prompt_can_be_overridden(tmp_path):
+    """A file replaces the prompt of its name, also under an alias; the others stay."""
+    write_prompt(tmp_path, "keywords", "response-type: json", "# user\n找：{{ query }}\n")
+    write_prompt(tmp_path, "ontology-extract", "response-type: jsonl")
+
+    manager = PromptManager.load("zh", overrides=tmp_path)
+
+    assert manager.render("keywords", {"query": "乔峰"}) == (Message("user", "找：乔峰"),)
+    assert manager.render("extract-with-ontologies", {"text": "t"}) == (Message("user", "t"),)
+    assert manager.ids == PromptManager.load("zh").ids
+
+
+@pytest.mark.parametrize(
+    ("front", "body", "words"),
+    [
+        ("response-type: text", "# user\n{{ query }}", "response-type: must be 'json'"),
+        ("response-type: json", "# user\n{{ question }}", "nothing provides question"),
+        (
+            "response-type: json\ninputs: [query, history]",
+            "# user\n{{ query }}",
+            "'history' is decl",
+        ),
+        ("response-type: json\ninputs: []", "# user\n{{ query }}", "'query' is used but not"),
+        ("response-type: json\nschema: {type: objekt}", "# user\n", "schema"),
+        (
+            "response-type: json\nschema: {type: array}\nexamples: '{}'",
+            "# user\n",
+            "examples: line 1",
+        ),
+        ("response-type: json\nexamples: '{'", "# user\n", "examples: line 1 is not JSON"),
+        ("response-type: json", "# user\n{% if %}", "not a template"),
+        ("response-type: json", "# system\nonly", "needs one part `# user`"),
+        ("response-type: json", "stray\n# user\n", "belongs to no part"),
+        ("response-type: [", "# user\n", "front matter"),
+        ("revision: 2024-13-45", "# user\n", "front matter: month"),
+        ("revision: !!int ''", "# user\n", "front matter"),
+        ("prompt: x", "# user\n", "prompt: belongs under"),
+    ],
+)
+def test_a_bad_override_fails_at_load_naming_its_file(tmp_path, front, body, words):
+    """Load and `check_set` say the same about a file: its name, the key, what is wrong."""
+    write_prompt(tmp_path, "keywords", front, body)
+
+    with pytest.raises(PromptError, match=words) as caught:
+        PromptManager.load("en", overrides=tmp_path)
+
+    problems = check_set(tmp_path)
+    assert problems
+    assert all("keywords.md: " in problem for problem in [*problems, str(caught.value)])
+    assert any(problem in str(caught.value) for problem in problems)
+
+
+def test_a_misspelt_override_is_warned_of(tmp_path, caplog):
+    """It replaces nothing; a name that is like no other, or an alias, is meant."""
+    text = (prompt_folder("en") / "answer.md").read_text(encoding="utf-8")
+    other = (prompt_folder("en") / "extract-with-ontologies.md").read_text(encoding="utf-8")
+    (tmp_path / "extract-people.md").write_text(text, encoding="utf-8")
+    (tmp_path / "ontology-extract.md").write_text(other, encoding="utf-8")
+    PromptManager.load("zh", tmp_path)
+    assert caplog.messages == []
+    (tmp_path / "anwser.md").write_text(text, encoding="utf-8")
+    assert "anwser" in PromptManager.load("zh", tmp_path).ids
+    (told,) = caplog.messages
+    assert "anwser.md: no packaged prompt of this name; near: answer" in told
+
+
+def test_check_set_goes_on_after_a_bad_file(tmp_path):
+    """Each bad file is reported; a good one and a README are not."""
+    write_prompt(tmp_path, "a", "response-type: nonsense")
+    write_prompt(tmp_path, "b", "revision: 2")
+    write_prompt(tmp_path, "c", "inputs: 3")
+    (tmp_path / "README.md").write_text("about", encoding="utf-8")
+
+    assert [problem.split(":")[0].split("/")[-1] for problem in check_set(tmp_path)] == [
+        "a.md",
+        "c.md",
+    ]
+    assert check_set(tmp_path / "nowhere")
+
+
+def test_windows_files_are_read_alike(tmp_path):
+    """A byte order mark and CRLF line ends change nothing."""
+    path = tmp_path / "keywords.md"
+    path.write_bytes(
+        b"\xef\xbb\xbf---\r\nresponse-type: json\r\n---\r\n# user\r\nA\r\nB {{ query }}\r\n"
+    )
+
+    manager = PromptManager.load("en", overrides=tmp_path)
+
+    assert manager.render("keywords", {"query": "?"})[0].content == "A\nB ?"
+
+
+def test_an_unknown_language_says_how_to_add_one(tmp_path):
+    """The error lists the packaged languages and the steps."""
+    for language in ("xx", "../up", "", tmp_path / "none"):
+        with pytest.raises(PromptError, match=r"en, zh.*copy the folder.*check FOLDER"):
+            PromptManager.load(language)
+
+
+def test_a_language_of_the_users_must_be_whole(tmp_path):
+    """A folder given as the language needs every prompt; the error lists what it lacks."""
+    write_prompt(tmp_path / "mine", "extract-topics", "response-type: jsonl")
+
+    with pytest.raises(PromptError, match=r"lacks .*keywords.*overrides"):
+        PromptManager.load(tmp_path / "mine")
+
+
+# ── rows ────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {
+            "fields": [
+                {"name": "城市", "type": "string", "primary": True},
+                {"name": "n", "type": "int"},
+            ]
+        },
+        {
+            "type": "array",
+            "items": {"properties": {"n": {"type": "integer"}}, "required": ["城市"]},
+        },
+        json.dumps(
+            {"fields": [{"name": "城市", "required": True}, {"name": "n", "type": "integer"}]}
+        ),
+    ],
+)
+def test_rows_are_held_to_the_tables_own_fields(table):
+    """Rows of `extract-rows` pass by the schema that came with the call."""
+    manager = PromptManager.load("zh")
+    answer = '{"城市":"北京","n":22}\n{"n":1}\n{"城市":"上海","n":"many"}\n{"城市":"广州"}'
+
+    rows = invoke(manager, "extract-rows", answer, text="…", schema=table)
+
+    assert rows == [{"城市": "北京", "n": 22}, {"城市": "广州"}]
+
+
+def test_a_table_may_be_a_list_or_a_mapping_of_fields():
+    """Names alone are texts; a type is taken by its usual names; unknown fields are refused."""
+    for table in (["name", "age"], {"name": "text", "age": "string"}):
+        schema = Schema(row_schema(table))
+        assert schema.error({"name": "Ada", "age": None}) is None
+        assert schema.error({"name": "Ada", "shoe": "7"}) is not None
+    for bad in ({}, [], [3], "no json", 7):
+        with pytest.raises(PromptError, match="schema"):
+            row_schema(bad)

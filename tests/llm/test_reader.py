@@ -1,0 +1,550 @@
+"""The reader, rule by rule: what becomes a record, what is refused and why."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lightrag_jsonl.llm import reader as jsonl
+from lightrag_jsonl.llm.reader import JsonlReader, parse_jsonl
+from lightrag_jsonl.llm.thinking import without_prompted_thinking
+from lightrag_jsonl.llm.schemas import Schema
+from lightrag_jsonl.core.types import Json, JsonlResult, Record
+
+DEFINITION: dict[str, Json] = {
+    "type": "object",
+    "properties": {"type": {"const": "definition"}, "entity": {"type": "string"}},
+    "required": ["type", "entity", "definition"],
+}
+RELATIONSHIP: dict[str, Json] = {
+    "type": "object",
+    "properties": {"type": {"const": "relationship"}},
+    "required": ["type", "subject", "predicate", "object", "object-entity"],
+}
+MIXED: dict[str, Json] = {"oneOf": [DEFINITION, RELATIONSHIP]}
+ANY: dict[str, Json] = {"type": "object"}
+
+
+def read(text: str, schema: dict[str, Json] | None = None) -> JsonlResult:
+    """Read the text whole and one character at a time; both must agree."""
+    whole = parse_jsonl(text, schema=schema)
+    reader = JsonlReader(schema)
+    streamed = [record for char in text for record in reader.feed(char)]
+    result = reader.close()
+    assert result == whole
+    assert list(result.records[: len(streamed)]) == streamed
+    return whole
+
+
+def reasons(result: JsonlResult) -> list[tuple[int, str]]:
+    """Line and reason of each rejection."""
+    return [(rejection.line, rejection.reason) for rejection in result.rejections]
+
+
+# ── the acceptance examples of the specification ────────────────────────────────
+
+
+def test_a_cut_line_is_lost_alone() -> None:
+    """Example 1: the whole line is kept, the half one is `truncated`."""
+    result = read('{"entity":"cat","definition":"x"}\n{"entity":"dog","defi')
+
+    assert result.records == ({"entity": "cat", "definition": "x"},)
+    assert reasons(result) == [(2, "truncated")] and result.truncated
+    assert result.rejections[0].text == '{"entity":"dog","defi'
+
+
+def test_a_fence_is_no_content() -> None:
+    """Example 2: a fence around the lines leaves no trace but in the line numbers."""
+    result = read('```jsonl\n{"a":1}\n{"a":2}\n```')
+
+    assert result == JsonlResult(({"a": 1}, {"a": 2}), (2, 3))
+
+
+@pytest.mark.parametrize("text", ['[\n{"a":1},\n{"a":2}\n]', '{"a":1}{"a":2}', '[{"a":1},{"a":2}]'])
+def test_arrays_and_neighbors_are_read_one_by_one(text: str) -> None:
+    """Example 3: an array over lines or on one, and two objects on a line."""
+    result = read(text)
+
+    assert result.records == ({"a": 1}, {"a": 2})
+    assert not result.rejections and not result.truncated
+
+
+def test_a_cut_array_keeps_what_was_whole() -> None:
+    """Example 3: what stood whole in an array that ends early is kept."""
+    result = read('[{"a":1},{"a":2},{"a":')
+
+    assert result.records == ({"a": 1}, {"a": 2})
+    assert reasons(result) == [(1, "truncated")] and result.truncated
+
+
+def test_an_object_over_lines_is_one_record() -> None:
+    """Example 4: the objects nested inside a pretty-printed one are no records."""
+    result = read('{\n "a": [\n {"x":1},\n {"x":2}\n ]\n}\n{"b":1}')
+
+    assert result == JsonlResult(({"a": [{"x": 1}, {"x": 2}]}, {"b": 1}), (1, 7))
+
+
+def test_a_byte_order_mark_and_carriage_returns_are_nothing() -> None:
+    """Example 5: BOM and CRLF are dropped, text beyond ASCII survives."""
+    result = read('\ufeff{"实体":"北京大学"}\r\n{"e":"🌍"}')
+
+    assert result == JsonlResult(({"实体": "北京大学"}, {"e": "🌍"}), (1, 2))
+    assert json.dumps(result.records, ensure_ascii=False).encode("utf-8")
+
+
+def test_scalars_are_not_objects() -> None:
+    """Example 5: a scalar, alone or in an array, is a rejection `not_object`."""
+    result = read('1\nnull\n[1]\n{"a":1}')
+
+    assert result.records == ({"a": 1},)
+    assert reasons(result) == [(1, "not_object"), (2, "not_object"), (3, "not_object")]
+
+
+def test_a_line_that_breaks_the_schema_does_not_stop_its_neighbors() -> None:
+    """Example 6: each line is judged alone, by the branch that its type names."""
+    edge: Record = {"type": "relationship", "subject": "a", "predicate": "b", "object": "c"}
+    good: Record = {"type": "definition", "entity": "cat", "definition": "x"}
+    lines = [good, edge, {**edge, "object-entity": True}, {"type": "entity"}]
+    result = read("\n".join(map(json.dumps, lines)), MIXED)
+
+    assert result.records == (lines[0], lines[2])
+    assert result.line_numbers == (1, 3)
+    assert reasons(result) == [(2, "schema"), (4, "schema")]
+    assert result.rejections[0].detail == "relationship: 'object-entity' is missing"
+    assert "'entity'" in result.rejections[1].detail
+    assert "definition, relationship" in result.rejections[1].detail
+    assert not result.truncated
+
+
+# ── marks, scaffolding and separators ───────────────────────────────────────────
+
+
+def test_blank_lines_count_but_say_nothing() -> None:
+    """Line numbers are those of the model's text."""
+    assert read('\n\n{"a":1}\n \t\n{"a":2}\n\n') == JsonlResult(({"a": 1}, {"a": 2}), (3, 5))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '```json {"a":1}\n```',
+        '{"a":1}```',
+        '{"a":1}``',
+        '~~~\n{"a":1}\n~~~',
+        '```{.json title="x"}\n{"a":1}\n```',
+        '````jsonl some info string\n{"a":1}\n````',
+        '```json [{"a":1}]```',
+        '```json {\n"a":1\n}```',
+        '- {"a":1}',
+        '* [{"a":1}]',
+        '12. {"a":1}',
+        '（３）{"a":1}',
+        '3、{"a":1}',
+        '• {"a":1},',
+        ' \u200b\x00\x1e{"a"\u200b:1}\ufeff',
+        '<think>{"a":0}</think>{"a":1}',
+        '<think>\n{"a":0}\nso\n</think>\n{"a":1}',
+        '<THINKING mode="x">{"a":0}\n</thinking> {"a":1}',
+        '</think>\n{"a":1}',
+        '[\n  {\n    "a": 1\n  },\n]',
+        '[\n[\n{"a":1}\n],\n,\n]',
+    ],
+)
+def test_what_surrounds_an_object_is_dropped(text: str) -> None:
+    """Fences, bullets, thoughts, array scaffolding and invisible characters are no output."""
+    result = read(text)
+
+    assert result.records == ({"a": 1},)
+    assert not result.rejections and not result.truncated
+
+
+def test_a_thought_that_never_ends_is_a_cut() -> None:
+    """What a model thinks aloud is never a record, even where the text ends in the thought."""
+    result = read('{"a":1}\n<think>maybe\n{"a":2}\n')
+
+    assert result.records == ({"a": 1},)
+    assert reasons(result) == [(2, "truncated")]
+
+
+def test_line_ends_of_other_systems_separate_objects_and_are_text_in_strings() -> None:
+    """CR and U+2028 between objects separate; inside a string they belong to it."""
+    result = read('{"a":"x\u2028y\u0085z"}\r{"b":1}\u2028{"c":1}\u2029{"d":"\r"}')
+
+    assert result.records == ({"a": "x\u2028y\u0085z"}, {"b": 1}, {"c": 1}, {"d": "\r"})
+    assert result.line_numbers == (1, 1, 1, 1) and not result.rejections
+
+
+def test_garbage_spoils_only_its_side_of_a_separator() -> None:
+    """A carriage return ends the part of a line that stray text makes malformed."""
+    result = read('{"a":1}\rso\r{"b":1} oops\r{"c":1}')
+
+    assert result.records == ({"a": 1}, {"c": 1})
+    assert reasons(result) == [(1, "not_json"), (1, "malformed")]
+
+
+def test_characters_that_join_others_stay_in_strings() -> None:
+    """Zero-width characters are dropped between tokens only: families stay families."""
+    family = "👨\u200d👩\u200d👧"
+
+    assert read(f'{{"a":"{family}"\u200b}},').records == ({"a": family},)
+    assert read('{"a":"x\x00y\x1ez"}').records == ({"a": "xyz"},)
+
+
+# ── objects over lines ──────────────────────────────────────────────────────────
+
+
+def test_a_raw_newline_in_a_string_is_text() -> None:
+    """An object whose string holds a line break is one record, on the line it began."""
+    result = read('{"a":1}\n{"b":"x\n\n{}\ny"}\n{"c":1}')
+
+    assert result.records == ({"a": 1}, {"b": "x\n\n{}\ny"}, {"c": 1})
+    assert result.line_numbers == (1, 2, 6)
+
+
+def test_nested_objects_of_a_broken_object_are_no_records() -> None:
+    """Where a pretty-printed object is broken, its parts do not become records."""
+    inner = '"list": [\n  {"x":1},\n  {"x":2}\n ]'
+    result = read(f'{{\n "a": oops,\n {inner}\n}}\n{{"b":1}}')
+
+    assert result.records == ({"b": 1},)
+    assert reasons(result) == [(1, "malformed")]
+
+
+def test_nested_objects_of_a_cut_object_are_no_records() -> None:
+    """An envelope that never closes yields nothing: what it meant is not known."""
+    result = read('{"items": [\n{"x":1},\n{"x":2},\n{"x":3}')
+
+    assert result.records == () and reasons(result) == [(1, "truncated")]
+
+
+def test_an_object_begun_in_prose_is_refused_whole() -> None:
+    """`Result: {` spoils its object, and what is nested inside is not read instead."""
+    result = read('Result: {\n"items": [\n{"x":1},\n{"x":2}\n]}\n{"b":1}')
+
+    assert result.records == ({"b": 1},) and reasons(result) == [(1, "malformed")]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        '{"entity":"dog","defi',
+        '{"entity":"dog","definition":"it is',
+        '{"entity":"dog",',
+        '{"entity":"dog"',
+        '{"entity":',
+        '{"entity":[',
+        '{"entity":["dog",',
+        '{"entity":tru',
+        "{",
+        '{"entity":"dog\\"}',
+    ],
+)
+def test_a_line_broken_in_between_costs_itself_alone(broken: str) -> None:
+    """The lines before and after a line that breaks off are kept."""
+    before, after, last = '{"a":1}', '{"b":"x"}', '{"c":[]}'
+    result = read("\n".join([before, broken, after, last]))
+
+    assert result.records == ({"a": 1}, {"b": "x"}, {"c": []})
+    assert result.line_numbers == (1, 3, 4)
+    assert reasons(result) == [(2, "malformed")]
+
+
+def test_a_fence_ends_an_object_that_broke_off() -> None:
+    """Two fenced answers one after the other do not run into each other."""
+    result = read('```json\n{"a":1}\n{"b": 2,,\n```\nMore:\n```json\n{"c":1}\n```')
+
+    assert result.records == ({"a": 1}, {"c": 1})
+    assert reasons(result) == [(3, "malformed"), (5, "not_json")]
+
+
+# ── what is refused ─────────────────────────────────────────────────────────────
+
+
+def test_prose_is_not_json() -> None:
+    """Words around the records are noted and cost nothing."""
+    result = read('Sure, 好的：\n{"a":1}\nThat is all.')
+
+    assert result.records == ({"a": 1},)
+    assert reasons(result) == [(1, "not_json"), (3, "not_json")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a":1} // note',
+        '{"a":1}}',
+        '{"a":1}#{}',
+        '{"a":1} "x"',
+        'Here: {"a":1}',
+        '{"a":NaN}',
+        '{"a":-Infinity}',
+        '{"a":1e999}',
+        '{"a":' + "9" * 5000 + "}",
+        '{"a":"\\x"}',
+        "{'a':1}",
+        '{"a":1,}',
+        "{a:1}",
+        '{"a":True}',
+        '{"a":/**/1}',
+        '{"a":01}',
+        '{"a" "b"}',
+        '{"a":1]',
+    ],
+)
+def test_what_a_strict_parser_refuses_is_malformed(text: str) -> None:
+    """Without a schema to judge a guess, a line that is no JSON gives no record."""
+    result = read(text + '\n{"b":1}')
+
+    assert result.records == ({"b": 1},)
+    assert reasons(result) == [(1, "malformed")]
+
+
+def test_a_broken_object_does_not_cost_its_neighbors_on_the_line() -> None:
+    """In an array on one line each object stands for itself."""
+    result = read('[{"a":1},{"b":oops},{"c":1}]')
+
+    assert result.records == ({"a": 1}, {"c": 1})
+    assert reasons(result) == [(1, "malformed")]
+
+
+def test_an_array_in_an_array_holds_no_records() -> None:
+    """A line's array yields its own objects, not those of arrays inside it."""
+    result = read('[[{"a":1}],{"b":1},"x"]')
+
+    assert result.records == ({"b": 1},)
+    assert reasons(result) == [(1, "array"), (1, "not_object")]
+
+
+def test_the_last_of_two_equal_keys_wins() -> None:
+    """As `json.loads` has it."""
+    assert read('{"a":1,"a":2}').records == ({"a": 2},)
+
+
+def test_lone_surrogates_are_replaced() -> None:
+    """Escaped or raw, in keys or values, at any depth: the records can be written as UTF-8."""
+    result = read('{"\\ud800":["\\uDC00",{"k\ud800":"\\ud83d\\ude00"}]}')
+
+    assert result.records == ({"\ufffd": ["\ufffd", {"k\ufffd": "😀"}]},)
+
+
+def test_rejections_come_in_the_order_of_lines() -> None:
+    """An array that never ends is noted on the line that opened it."""
+    result = read('[\n{"a":1},\noops\n')
+
+    assert reasons(result) == [(1, "truncated"), (3, "not_json")]
+
+
+def test_a_very_long_text_is_noted_in_part() -> None:
+    """A rejection is for people to read."""
+    assert len(read("{" + "x" * 9_000).rejections[0].text) < 3_000
+
+
+# ── repairs ─────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a":"the "big" cat","b":1}', {"a": 'the "big" cat', "b": 1}),
+        ('{"a":"a 5" pipe"}', {"a": 'a 5" pipe'}),
+        ('{"a":["他说"你好"了"]}', {"a": ['他说"你好"了']}),
+        ('{"a":"he said, "no" to it"}', {"a": 'he said, "no" to it'}),
+        ('{\n "a": "the "big" cat"\n}', {"a": 'the "big" cat'}),
+    ],
+)
+def test_inner_quotes_are_mended_in_an_object_that_closes(text: str, value: Record) -> None:
+    """The record is kept as it was said, with a note."""
+    result = read(text)
+
+    assert result.records == (value,) and reasons(result) == [(1, "repaired")]
+    assert result.rejections[0].text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"entity":"dog","defi{"entity":"bird","definition":"y"}',
+        '{"entity":"dog","definition":"it is {"entity":"bird","definition":"y"}',
+        '{"entity":"dog","definition":"a pet, "entity":"bird"}',
+        '{"source":"A,"target":"B"}',
+        '{"source":"A,"B","target":"C"}',
+        '{"source":"A" "target":"B"}',
+        '{"source":"A":"B"}',
+        '[{"a":"x},{"b":1}]',
+    ],
+)
+def test_a_half_record_is_never_completed(text: str) -> None:
+    """Two records run together, or a lost quote, are not made into a fact nobody stated."""
+    result = read(text)
+
+    assert result.records == () and not {"repaired"} & {reason for _, reason in reasons(result)}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{'a': 'x', 'b': None, 'c': [True, False,],}", {"a": "x", "b": None, "c": [True, False]}),
+        ("{'a': 'Scrooge's \"bah\"'}", {"a": 'Scrooge\'s "bah"'}),
+        ("{'a': 'it\\'s', 'b': \"it's\"}", {"a": "it's", "b": "it's"}),
+        ('{"a": 1,}', {"a": 1}),
+    ],
+)
+def test_habits_of_other_languages_are_mended_where_a_schema_judges(
+    text: str, value: Record
+) -> None:
+    """With a schema the guess is checked; a guess the schema refuses is no record."""
+    assert read(text, ANY).records == (value,)
+    assert reasons(read(text, ANY)) == [(1, "repaired")]
+    assert reasons(read(text, {"required": ["z"]})) == [(1, "schema")]
+    assert reasons(read(text)) == [(1, "malformed")]
+
+
+@pytest.mark.parametrize("text", ["{'a': 'x", "{'a': True, 'b': ", '{"a": "the "big" ca', "{'a'"])
+def test_an_object_that_does_not_close_is_not_mended(text: str) -> None:
+    """What breaks off is `truncated`, schema or not."""
+    result = read(text, ANY)
+
+    assert result.records == () and reasons(result) == [(1, "truncated")]
+
+
+# ── normalize, schemas, the reader as an object ─────────────────────────────────
+
+
+def test_normalize_runs_before_the_schema() -> None:
+    """One object can stand for several records, each judged alone, all on its line."""
+
+    def unfold(record: Record) -> list[Record]:
+        items = record.get("items", [record])
+        return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+    text = '\n{"items":[{"n":1},{"m":2},{"n":3}]}\n{"n":4}'
+    result = parse_jsonl(text, schema={"required": ["n"]}, normalize=unfold)
+
+    assert result.records == ({"n": 1}, {"n": 3}, {"n": 4})
+    assert result.line_numbers == (2, 2, 3)
+    assert reasons(result) == [(2, "schema")]
+
+
+def test_a_compiled_schema_and_its_source_do_the_same() -> None:
+    """`schema` may be either."""
+    text = '{"type":"definition"}'
+
+    assert parse_jsonl(text, schema=Schema(MIXED)) == parse_jsonl(text, schema=MIXED)
+
+
+def test_a_record_is_there_as_soon_as_its_line_is() -> None:
+    """`feed` returns what it completed; `close` returns all, twice the same."""
+    reader = JsonlReader()
+
+    assert reader.feed('{"a":1}') == []
+    assert reader.feed('\n{"a":2}\n{"a"') == [{"a": 1}, {"a": 2}]
+    assert reader.feed(":3}") == []
+    result = reader.close()
+    assert result.records == ({"a": 1}, {"a": 2}, {"a": 3})
+    assert reader.close() is result
+    with pytest.raises(ValueError, match="closed"):
+        reader.feed("{}")
+
+
+@pytest.mark.parametrize("answer", [None, b'{"a":1}', ["{}"]])
+def test_what_is_no_text_is_a_type_error(answer: object) -> None:
+    """A mistake of the program, and not of a model."""
+    with pytest.raises(TypeError, match="expected a text"):
+        parse_jsonl(answer)  # type: ignore[arg-type]
+
+
+def test_nothing_is_a_valid_answer() -> None:
+    """No text, no records, no rejections."""
+    assert read("") == JsonlResult()
+
+
+# ── hostile input ───────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("{" * 200_000, "truncated"),
+        ("{\n" * 20_000, "truncated"),
+        ("[" * 100_000, "too_deep"),
+        ("[\n" * 20_000, "truncated"),
+        ('{"a":' * 40_000, "too_deep"),
+        ('[{"":' * 40_000, "too_deep"),
+        ('{"a":\n' * 20_000, "too_deep"),
+        ('{"a":"\n' * 20_000, "truncated"),
+        ('"' * 200_000, "malformed"),
+        ('{"' + "\\" * 200_000, "truncated"),
+        ("}\n" * 20_000, "malformed"),
+        ("x\r" * 50_000, "not_json"),
+        ("{x}" * 20_000, "malformed"),
+        ('{"a":' * 5_000 + "1" + "}" * 5_000, "too_deep"),
+        ("9" * 5_000, "not_object"),
+        ('{"a":"' + '"x ' * 60_000, "truncated"),
+        (('{"k":[1,\n' + '{"x":1},\n' * 50) * 200, "too_deep"),
+        ("<think>" * 20_000, "truncated"),
+    ],
+)
+def test_hostile_text_gives_no_record_and_no_exception(text: str, last: str) -> None:
+    """Whatever its shape, the text is refused and the work stays in proportion to its length."""
+    result = parse_jsonl(text, schema=ANY)
+
+    assert result.records == ()
+    assert result.rejections[-1].reason == last
+
+
+def test_a_deep_object_closes_without_recursion() -> None:
+    """Nesting up to the limit is a record, beyond it `too_deep`; the next line is unharmed."""
+    deep, deeper = ['{"a":' * levels + "1" + "}" * levels for levels in (190, 210)]
+    result = read(f'{deep}\n{deeper}\n{{"b":1}}')
+
+    assert result.line_numbers == (1, 3)
+    assert reasons(result) == [(2, "too_deep")]
+
+
+def test_without_budget_lines_are_read_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once second looks are spent, whole lines still count and nothing else does."""
+    monkeypatch.setattr(jsonl, "_BUDGET", 0)
+    result = parse_jsonl('{"a":\n"x" "y"\n{"b":1}\n{"c":\n1}\nend\n{"d":1}')
+
+    assert result.records == ({"b": 1}, {"d": 1})
+    assert (result.rejections[0].reason, result.rejections[-1].reason) == ("multiline", "not_json")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        'So:\n{"a":0}\nno.\n</think>\n{"a":1}',
+        'So:\n{"a":0}\nthat is it.</think>{"a":1}',
+        '{"a":0}\n{"a":\n</thinking>\n{"a":1}',
+    ],
+)
+def test_a_thought_that_the_prompt_began_is_none_of_the_answer(answer: str) -> None:
+    """Templates of reasoning models write `<think>` themselves: only its end is in the answer."""
+    result = parse_jsonl(without_prompted_thinking(answer))
+    assert result.records == ({"a": 1},) and result.rejections == ()
+    assert result.line_numbers == (answer[: answer.rindex("{")].count("\n") + 1,)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"a":0}\n</think>\n',
+        '{"a":"</think>"}\n{"a":1}',
+        '<think>so</think>\n{"a":1}',
+        '{"a":1}\n<think>\nso\n</think>\n{"a":2}',
+    ],
+)
+def test_what_is_no_opening_thought_stays(answer: str) -> None:
+    """An end with nothing behind it, in a string, or of a thought that the answer began."""
+    assert without_prompted_thinking(answer) == answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ['{"a":1}，\n{"a":2}。', '[{"a":1}，{"a":2}]', '{"a":1}；{"a":2}。', '1、{"a":1}\n2、{"a":2}'],
+)
+def test_chinese_marks_between_objects_are_none_of_them(answer: str) -> None:
+    """They part whole objects as commas do."""
+    result = parse_jsonl(answer)
+    assert result.records == ({"a": 1}, {"a": 2}) and result.rejections == ()

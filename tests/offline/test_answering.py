@@ -1,0 +1,225 @@
+"""Promises of the extractive answerer."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import replace
+
+import pytest
+
+from lightrag_jsonl.core.text import CITATION_MARKER
+from lightrag_jsonl.core.types import Chunk, Context, Entity, Keywords, Language, Relation
+from lightrag_jsonl.providers.offline import ExtractiveAnswerer
+
+MARLEY = "Marley was dead. Old Marley was as dead as a door-nail [3]. The weather was foggy."
+SCROOGE = "Scrooge was the partner of Marley. He was a squeezing, covetous old sinner."
+FACTS = (Entity("Marley", "person", "Marley was the partner of Scrooge."),)
+LINKS = (Relation("Scrooge", "Marley", ("partner",), "They shared a counting-house."),)
+
+
+def context(*texts: str, facts: bool = True) -> Context:
+    chunks = tuple(Chunk(str(at), "d", at, 1, 0, len(text), text) for at, text in enumerate(texts))
+    return Context(chunks=chunks, entities=FACTS if facts else (), relations=LINKS if facts else ())
+
+
+def answer(question: str, given: Context, language: Language = "en") -> str:
+    return asyncio.run(ExtractiveAnswerer(language).answer(question, given))
+
+
+def test_sentences_carry_the_number_of_their_chunk() -> None:
+    """Chunks are numbered after the entities and the relations; the best sentence comes first."""
+    text = answer("Who was the partner of Marley?", context(MARLEY, SCROOGE))
+
+    assert text.startswith("Scrooge was the partner of Marley. [4]")
+    assert set(re.findall(r"\[(\d+)\]", text)) <= {"3", "4"}
+    assert "foggy" not in text
+
+
+def test_reference_marks_of_a_source_are_no_citations() -> None:
+    """A "[3]" in the text itself is not quoted, since it would point at another source."""
+    text = answer("How dead was old Marley?", context(MARLEY, facts=False))
+
+    assert "door-nail. [1]" in text and "[3]" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("Marley died [1-2]. He was old [1;2].", "Marley died."),
+        ("Marley【1】死于［１２］伦敦【3，4】。", "Marley死于伦敦。"),
+        ("Marley<sup>[<a>3</a>]</sup> was [[4]5] dead.", "Marley was [\u20605] dead."),
+        ("In `Marley[1]` or Marley[0] is 👻.", "In `Marley[\u20601]` or Marley[\u20600] is 👻."),
+        ("Marley依国发【2024】5号文。", "Marley依国发【\u20602024】5号文。"),
+        ("Marley: [1](https://example.org/a).", "Marley: [1](https://example.org/a)."),
+    ],
+)
+def test_no_bracket_of_a_source_reads_as_a_citation(text: str, quoted: str) -> None:
+    """Footnote marks go; code and years keep their look, but no number is looked up for them."""
+    said = answer("Marley", context(text, facts=False)).split("\n")[0]
+
+    assert said.startswith(f"{quoted} [1]")
+    assert {mark["numbers"] for mark in CITATION_MARKER.finditer(said)} == {"1"}
+
+
+def test_a_cut_quote_reads_as_no_citation_either() -> None:
+    """Where a link is cut off after its text, the text alone would be a mark."""
+    said = answer("Marley", context("Marley " + "x" * 388 + " [7](https://a.org) y", facts=False))
+
+    assert [mark["numbers"] for mark in CITATION_MARKER.finditer(said)] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("die", "died"),
+        ("died", "dies"),
+        ("live", "lived"),
+        ("living", "lives"),
+        ("marry", "married"),
+        ("marries", "marry"),
+        ("vote", "voted"),
+        ("try", "tried"),
+        ("change", "changing"),
+        ("visits", "visited"),
+    ],
+)
+def test_the_forms_of_an_english_verb_meet(asked: str, said: str) -> None:
+    """A question in one form is answered by a sentence in another."""
+    given = context(f"He slept. Then she {said}. It was cold.", facts=False)
+
+    assert answer(f"When did they {asked}?", given).startswith(f"Then she {said}. [1]")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"), [("noted", "not"), ("hated", "hat"), ("need", "nee"), ("care", "car")]
+)
+def test_words_that_only_look_alike_stay_apart(asked: str, said: str) -> None:
+    """Never is so much left out that another word remains."""
+    assert "[" not in answer(asked, context(f"There was {said}.", facts=False))
+
+
+@pytest.mark.parametrize(
+    ("question", "closing"),
+    [("Is Marley dead?", "no model wrote them."), ("Marley死了吗？他怎么样", "并非由模型撰写。")],
+)
+def test_the_last_line_says_that_no_model_wrote_it(question: str, closing: str) -> None:
+    """The note is in the language of the question, not of the index or the sources."""
+    assert answer(question, context(MARLEY)).split("\n")[-1].endswith(closing)
+
+
+def test_chinese_sentences_are_quoted_whole() -> None:
+    """Chinese sentences are cut at 。 and found by what they say."""
+    given = context("曹操大怒。刘备是汉室宗亲，字玄德。", "天下大势，分久必合。", facts=False)
+
+    assert answer("刘备的字是什么？", given, "zh").startswith("刘备是汉室宗亲，字玄德。 [1]")
+
+
+@pytest.mark.parametrize(
+    ("question", "keywords", "said"),
+    [
+        ("什么是镭？", Keywords((), ("镭",)), "他们发现了镭。 [2]"),
+        ("居里的镭呢？", Keywords(("镭",), ("居里",)), "他们发现了镭。 [2]"),
+        ("哪里产茶？", Keywords((), ("产茶",)), "茶产于云南。 [1]"),
+        ("镭", Keywords(), "他们发现了镭。 [2]"),
+    ],
+)
+def test_a_character_is_found_wherever_it_stands(
+    question: str, keywords: Keywords, said: str
+) -> None:
+    """A keyword of one character has no bigram, and two may stand apart or the other way round."""
+    given = replace(context("茶产于云南。", "他们发现了镭。", facts=False), keywords=keywords)
+
+    assert answer(question, given, "zh").startswith(said)
+    assert "[" not in answer(question, context("猫是一种动物。产量很大。"), "zh")
+
+
+@pytest.mark.parametrize(
+    ("question", "named", "said"),
+    [
+        ("And his?", "Scrooge", "Scrooge was the partner of Marley. [2]"),
+        ("他在哪里？", "刘备", "刘备在涿郡。 [3]"),
+    ],
+)
+def test_what_a_follow_up_points_at_is_told_by_the_keywords(
+    question: str, named: str, said: str
+) -> None:
+    """A name that only an earlier turn spelled out is a term of the question too."""
+    given = context(MARLEY, SCROOGE, "刘备在涿郡。关羽在解县。", facts=False)
+
+    assert "[" not in answer(question, given)
+    assert answer(question, replace(given, keywords=Keywords((), (named,)))).startswith(said)
+
+
+def test_without_chunks_facts_are_cited() -> None:
+    """Relations and entities speak where no chunk does, under their own numbers."""
+    text = answer("Who shared a counting-house with Scrooge?", context())
+
+    assert "They shared a counting-house. [2]" in text
+    assert "Marley was the partner of Scrooge. [1]" in text
+
+
+@pytest.mark.parametrize("question", ["quantum chromodynamics", "", "👻"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_nothing_relevant_is_said_so(question: str, language: Language) -> None:
+    """No sentence is quoted for the sake of quoting."""
+    for given in (Context(), context(MARLEY, SCROOGE)):
+        text = answer(question, given, language)
+        assert "[" not in text and text.strip() and "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("question", "named", "language"),
+    [
+        ("What is the capital of Peru?", ("Peru",), "en"),
+        ("Who was the partner in Heinkel HD 23?", ("Heinkel HD 23",), "en"),
+        ("谁写了红楼梦？", ("红楼梦",), "zh"),
+    ],
+)
+def test_a_question_about_what_no_source_names_is_not_answered_by_its_other_words(
+    question: str, named: tuple[str, ...], language: Language
+) -> None:
+    """A part of a name in passing is not the name; facts are heard before that is said."""
+    told = "He had a capital face. Marley was the partner of 23 others. 滕皇后亲自为他写了哀悼文。"
+    given = replace(context(told, SCROOGE), keywords=Keywords((), named))
+    known = replace(given, entities=(Entity(named[0], "", f"{named[0]} 首都是 Lima."),))
+
+    assert "[" not in answer(question, given, language)
+    assert answer(question, known, language).startswith(f"{named[0]} 首都是 Lima. [1]")
+
+
+def test_a_name_spelled_otherwise_is_answered_by_the_words_of_the_question() -> None:
+    """What rules take for the name may be another word: half of all words asked are as sure."""
+    given = replace(context("戚务生当年以迅疾的速度著称。"), keywords=Keywords((), ("特点",)))
+
+    assert answer("戚务生当年以什么著称？", given, "zh").startswith(
+        "戚务生当年以迅疾的速度著称。 [3]"
+    )
+
+
+def test_who_is_asked_is_no_word_to_look_for() -> None:
+    """是谁 and 谁是 join what is asked to words that say nothing; another name is no answer."""
+    given = context("貂蝉拜王允为父。未知此人是谁，且听下文分解。", facts=False)
+
+    assert "是谁" not in answer("貂蝉的父亲是谁？", given, "zh")
+
+
+@pytest.mark.parametrize("heading", ["# Marie Curie", "### Marie Curie", "Marie Curie"])
+def test_a_heading_is_not_quoted_but_counts_for_the_sentence_under_it(heading: str) -> None:
+    """It repeats what is asked, and says nothing of it; alone it is better than nothing."""
+    under = "She was born in Warsaw. She found radium. Marie Curie was a chemist in Paris."
+    given = replace(context(f"{heading}\n\n{under}", facts=False), documents={"d": "Marie Curie"})
+    alone = replace(context(heading, facts=False), documents={"d": "Marie Curie"})
+
+    said = answer("Who is Marie Curie?", given)
+    assert said.startswith("She was born in Warsaw. [1] Marie Curie was a chemist in Paris. [1]\n")
+    assert answer("Who is Marie Curie?", alone).startswith(f"{heading} [1]\n")
+
+
+def test_at_most_five_sentences_and_none_twice() -> None:
+    """Overlapping chunks do not repeat themselves in the answer."""
+    text = "".join(f"Marley owned house number {number}. " for number in range(20))
+    quoted = answer("What did Marley own?", context(text, text, facts=False)).split("\n")[0]
+
+    sentences = re.findall(r"Marley owned house number \d+", quoted)
+    assert 2 <= len(sentences) == len(set(sentences)) <= 5

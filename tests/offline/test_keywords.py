@@ -1,0 +1,95 @@
+"""Promises of the offline keyword extractor."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from lightrag_jsonl.core.types import Keywords, Language, Message
+from lightrag_jsonl.providers.offline import OfflineKeywords
+
+
+def keywords(question: str, *history: Message, language: Language = "en") -> Keywords:
+    return asyncio.run(OfflineKeywords(language).keywords(question, history))
+
+
+def test_names_are_low_level_and_themes_high_level() -> None:
+    """Names and noun phrases are details; the other telling words are themes."""
+    found = keywords("How does Scrooge change after the Ghost of Christmas Past appears?")
+
+    assert found.low_level == ("Scrooge", "Ghost of Christmas Past")
+    assert found.high_level == ("change", "appears")
+
+
+def test_chinese_questions_give_chinese_keywords() -> None:
+    """A question in Chinese is read as Chinese in an English index too."""
+    found = keywords("《战国无双3》是由哪两个公司合作开发的？")
+
+    assert found.low_level == ("战国无双3",)
+    assert "公司" in found.high_level
+    assert keywords("曹操和刘备的关系？", language="zh").low_level == ("曹操", "刘备")
+
+
+@pytest.mark.parametrize(
+    ("question", "low"),
+    [
+        ("什么是镭？", ("镭",)),
+        ("猫呢？", ("猫",)),
+        ("谁灭了秦？", ("秦",)),
+        ("煤是怎么形成的？", ("煤", "形成")),
+        ("镭和钋有什么不同？", ("镭", "钋")),
+        ("他为什么哭？", ("哭",)),
+        ("胸斑眶锯雀鲷的习性？", ("习性",)),
+        ("X是什么？", ()),
+    ],
+)
+def test_a_chinese_word_may_be_one_character(question: str, low: tuple[str, ...]) -> None:
+    """Nouns of one character are asked about as others are; no letter is, nor a piece of a name."""
+    assert keywords(question, language="zh") == Keywords((), low)
+
+
+def test_beside_a_name_a_noun_of_one_character_is_a_theme() -> None:
+    """Function words and characters of longer words are none."""
+    assert keywords("刘备的马在中国叫什么？", language="zh") == Keywords(("马",), ("刘备", "中国"))
+
+
+@pytest.mark.parametrize(
+    ("question", "low"),
+    [
+        ("3.14是什么？", "3.14"),
+        ("π≈3．1416吗？", "3．1416"),
+        ("What is 3.14?", "3.14"),
+        ("GB/T 19001-2016是什么？", "GB/T 19001-2016"),
+        ("GB/T1.1-2020是什么？", "GB/T1.1-2020"),
+        ("Windows/Linux是什么？", "Windows"),
+    ],
+)
+def test_a_number_is_not_cut(question: str, low: str) -> None:
+    """Decimals are asked for whole, and standards by all of their code."""
+    assert keywords(question, language="zh").low_level[0] == low
+
+
+@pytest.mark.parametrize("question", ["who is scrooge?", "谁是scrooge？", "Who is SCROOGE?"])
+def test_a_question_in_small_letters_still_names_something(question: str) -> None:
+    """Without a recognized name, what remains of the question is searched for."""
+    assert [name.casefold() for name in keywords(question).low_level] == ["scrooge"]
+
+
+def test_history_is_used_by_questions_that_lean_on_it() -> None:
+    """A pronoun takes the names of the user's last turn, and only of that."""
+    history = (
+        Message("user", "Who is Jacob Marley?"),
+        Message("user", "Tell me about Bob Cratchit."),
+        Message("assistant", "Bob works for Scrooge."),
+    )
+
+    assert keywords("Why does he weep?", *history).low_level == ("Bob Cratchit",)
+    assert keywords("他为什么哭？", *history).low_level == ("Bob Cratchit",)
+    assert "Bob Cratchit" not in keywords("Where is London?", *history).low_level
+
+
+@pytest.mark.parametrize("question", ["", "???", "👻", "\ud800", "what is it?", "是什么？"])
+def test_empty_questions_have_no_keywords(question: str) -> None:
+    """Nothing asked, nothing found, nothing raised."""
+    assert keywords(question) == Keywords()

@@ -1,0 +1,112 @@
+"""Record schemas as constraints, and answers wrapped in one object."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl.core.types import Json
+from lightrag_jsonl.providers.constraint import record_format, unwrap_records
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+records = st.lists(st.dictionaries(st.text(max_size=4), values, max_size=3), max_size=4)
+
+
+def wrapped_schema(schema: dict[str, Json], names: list[str] | None = None) -> dict[str, Any]:
+    """The schema of the whole answer."""
+    format: Any = record_format(schema, names)
+    whole: dict[str, Any] = format["json_schema"]["schema"]
+    return whole
+
+
+def is_allowed(schema: dict[str, Any], *found: Json) -> bool:
+    checker = jsonschema.Draft202012Validator(schema)
+    return bool(checker.is_valid({"records": list(found)}))
+
+
+@given(records, st.sampled_from([None, 1]), st.booleans())
+def test_unwrapping_gives_every_record_a_line(
+    found: list[dict[str, Json]], indent: int | None, raw: bool
+) -> None:
+    """Whatever its layout, the object's records come out unchanged, one a line."""
+    text = json.dumps({"records": found}, indent=indent, ensure_ascii=raw)
+
+    lines = [line for line in unwrap_records(text).split("\n") if line]
+
+    assert [json.loads(line) for line in lines] == found
+
+
+@given(records, st.sampled_from([None, 1]), st.data())
+def test_a_cut_object_keeps_the_whole_records(
+    found: list[dict[str, Json]], indent: int | None, data: st.DataObject
+) -> None:
+    """Cut anywhere: the records before the cut are whole lines, and at most one line is broken."""
+    text = json.dumps({"records": found}, indent=indent, ensure_ascii=False)
+    start = text.find("[") + 1
+    cut = text[: data.draw(st.integers(start, len(text)))]
+
+    lines = [line for line in unwrap_records(cut).split("\n") if line]
+
+    whole: list[Json] = []
+    for line in lines:
+        try:
+            whole.append(json.loads(line))
+        except ValueError:
+            break
+    assert whole == found[: len(whole)]
+    assert len(lines) - len(whole) <= 1
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a":1}\n{"b":2}', "", "{", '{"records": 3}', '[{"a":1}]', "no records"]
+)
+def test_other_text_is_left_alone(text: str) -> None:
+    """Only the wrapper is taken off."""
+    assert unwrap_records(text) == text
+
+
+def test_unwrapping_hostile_text_is_no_crash() -> None:
+    """Depth and endless numbers stay in the text for the reader to judge."""
+    for inside in ("[" * 100_000, '{"a":' + "9" * 5_000 + "}"):
+        assert unwrap_records('{"records":[' + inside) == inside
+
+
+def test_definitions_stay_where_references_look() -> None:
+    """A schema's $defs move to the top of the wrapper, and names beside them."""
+    text: Json = {"type": "string"}
+    kind: Json = {"type": "object", "properties": {"name": text}, "required": ["name"]}
+    schema = wrapped_schema({"$ref": "#/$defs/x", "$defs": {"x": kind}}, ["乔峰"])
+
+    assert is_allowed(schema, {"name": "乔峰"}) and not is_allowed(schema, {})
+
+
+def test_names_are_for_names_only() -> None:
+    """Entity fields are held to the list; descriptions, and an object that is no entity, are free."""
+
+    def thing(kind: str, *fields: str) -> Json:
+        properties: Json = {"type": {"const": kind}, **{key: {"type": "string"} for key in fields}}
+        return {"type": "object", "properties": properties, "required": ["type", *fields]}
+
+    claim = thing("claim", "subject", "object")
+    claim["properties"]["object-entity"] = {"type": "boolean"}  # type: ignore[index,call-overload]
+    schema: dict[str, Json] = {
+        "oneOf": [thing("entity", "name", "description"), thing("r", "source", "target"), claim]
+    }
+    limited = wrapped_schema(schema, ["乔峰", "a\nb", "乔峰"])
+
+    assert is_allowed(limited, {"type": "entity", "name": "a\nb", "description": "free"})
+    assert is_allowed(limited, {"type": "claim", "subject": "乔峰", "object": "free"})
+    assert not is_allowed(limited, {"type": "entity", "name": "阿朱", "description": "乔峰"})
+    assert not is_allowed(limited, {"type": "r", "source": "乔峰", "target": "阿朱"})
+    assert wrapped_schema(schema, []) == wrapped_schema(schema)

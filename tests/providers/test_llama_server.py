@@ -1,0 +1,145 @@
+"""The providers against a real llama.cpp server with a random model: nothing is played here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+import yaml
+
+from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl.core.types import Json, Message
+from lightrag_jsonl.providers import OpenAIEmbedder, OpenAILLM
+from tests.conftest import CHECKOUT
+
+QUESTION = [Message("user", "Name the heroes. 乔峰 🌍")]
+NAMES = ("乔峰", "Ebenezer Scrooge", 'Tim "Tiny" Cratchit', "C:\\temp", "line\nbreak", "🌍")
+
+# First bytes of needlessly long UTF-8, which llama.cpp's grammars take for the character meant.
+# A token of the tiny model is a byte; no real model writes these.
+OVERLONG = (0xC0, 0xC1, 0xE0, 0xF0, *range(0xF5, 0x100))
+
+
+def record(kind: str, **fields: Json) -> Json:
+    properties: Json = {"type": {"const": kind}, **fields}
+    return {"type": "object", "properties": properties, "required": ["type", *fields]}
+
+
+def schema(length: int) -> dict[str, Json]:
+    """The schema of records whose texts have at most so many characters."""
+    text: Json = {"type": "string", "maxLength": length}
+    kinds: Json = {"type": "array", "items": {"enum": ["kin", "friend"]}, "maxItems": 3}
+    strength: Json = {"type": "integer", "minimum": 1, "maximum": 10}
+    value: Json = {"type": ["string", "boolean", "null"], "maxLength": length}
+    return {
+        "oneOf": [
+            record("entity", name=text, size={"enum": ["大", "small"]}, description=text),
+            record("relationship", source=text, target=text, keywords=kinds, strength=strength),
+            record("attribute", entity=text, value=value),
+            record("done", entities={"type": "integer", "minimum": 0}),
+        ]
+    }
+
+
+def model(url: str, **options: Any) -> OpenAILLM:
+    """A model that holds to schemas, writes no broken UTF-8, and few empty lists."""
+    bias: Json = [[ord("]"), -3.0], *([byte, False] for byte in OVERLONG)]
+    body = {"logit_bias": bias, "temperature": 1.0}
+    return OpenAILLM("tiny", base_url=url, constrain="grounded", extra_body=body, **options)
+
+
+def record_schemas() -> list[dict[str, Json]]:
+    """The record schemas of the prompts that the package ships."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(CHECKOUT.glob("prompts_??/*.md"))]
+    settings = [yaml.safe_load(text.split("---")[1]) for text in texts]
+    return [
+        one["schema"] for one in settings if "schema" in one and one["response-type"] == "jsonl"
+    ]
+
+
+def test_chat_stops_at_the_limit_and_counts(tiny_llama: str) -> None:
+    """A cut answer finishes with "length" and its tokens are counted."""
+    answer = asyncio.run(OpenAILLM("tiny", base_url=tiny_llama).complete(QUESTION, max_tokens=12))
+
+    assert answer.text and answer.finish == "length"
+    assert answer.usage.output_tokens == 12 and answer.usage.input_tokens > 10
+    assert answer.usage.calls == 1
+
+
+async def test_a_stream_is_the_answer_in_pieces(tiny_llama: str) -> None:
+    """At temperature 0 the pieces, joined, are the whole answer; its tokens are counted."""
+    llm = OpenAILLM("tiny", base_url=tiny_llama, extra_body={"grammar": "root ::= [a-z]{30}"})
+    stream = llm.stream(QUESTION)
+    pieces = [piece async for piece in stream]
+    whole = await llm.complete(QUESTION)
+    assert len(pieces) > 1 and "".join(pieces) == whole.text and len(whole.text) == 30
+    assert stream.usage.output_tokens == whole.usage.output_tokens > 0
+
+
+@pytest.mark.parametrize("names", [None, NAMES])
+def test_every_record_of_a_random_model_is_valid(
+    tiny_llama: str, names: tuple[str, ...] | None
+) -> None:
+    """Held to the schema, noise comes out as records of it, a line each, their names from the list."""
+    llm = model(tiny_llama)
+    # Noise of bytes that are no UTF-8 becomes several characters.
+    checker = jsonschema.Draft202012Validator(schema(3 * 40))
+
+    async def ask() -> list[str]:
+        asked = (
+            llm.complete_records(QUESTION, schema=schema(40), names=names, max_tokens=400)
+            for _ in range(12)
+        )
+        answers = await asyncio.gather(*asked)
+        lines: list[str] = []
+        for answer in answers:
+            read = answer.text.split("\n")
+            lines += read[:-1] if answer.finish == "length" else read
+        return [line for line in lines if line]
+
+    found = [json.loads(line) for line in asyncio.run(ask())]
+
+    assert len(found) >= 1
+    for value in found:
+        checker.validate(value)
+        chosen = [value[key] for key in ("name", "source", "target", "entity") if key in value]
+        assert names is None or set(chosen) <= set(names)
+
+
+def test_the_schemas_of_all_prompts_are_understood(
+    tiny_llama: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """None is refused, with names and without."""
+    llm = model(tiny_llama)
+    schemas = record_schemas()
+
+    for one in schemas:
+        for names in (None, NAMES):
+            asyncio.run(llm.complete_records(QUESTION, schema=one, names=names, max_tokens=5))
+    assert len(schemas) >= 12 and not caplog.messages
+
+
+def test_embeddings_are_unit_rows(tiny_llama: str) -> None:
+    """A real server's vectors: the width asked for once, one row a text, equal texts alike."""
+    embedder = OpenAIEmbedder("tiny", base_url=tiny_llama, batch_size=2)
+    # All of six bytes: this server pools texts of different lengths in one batch inexactly.
+    vectors = asyncio.run(embedder.embed(["乔峰", "Marley", "乔峰", "阿朱"], kind="passage"))
+
+    assert vectors.shape == (4, embedder.dim) == (4, 64)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+    assert np.allclose(vectors[0], vectors[2], atol=1e-3)
+    assert not np.allclose(vectors[0], vectors[1], atol=1e-2)
+
+
+def test_a_prompt_beyond_the_context_is_explained(tiny_llama: str) -> None:
+    """llama.cpp's refusal of a prompt that is too long reaches the caller in words."""
+    with pytest.raises(LLMError, match="context") as caught:
+        asyncio.run(
+            OpenAILLM("tiny", base_url=tiny_llama).complete([Message("user", "a" * 40_000)])
+        )
+
+    assert not caught.value.transient

@@ -1,0 +1,245 @@
+"""The graph and the vectors in memory follow the database, whoever changes it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.storage.sqlite import transaction as transactions
+from lightrag_jsonl.storage.sqlite.database import SQLiteStore
+from lightrag_jsonl.storage.sqlite.snapshot import SQLiteSnapshot
+from lightrag_jsonl.storage.store import Transaction
+from lightrag_jsonl.testing import put_sample, sample_entities, stored_content
+
+Change = Callable[[Transaction], None]
+KINDS: tuple[Kind, ...] = ("entity", "relation", "chunk")
+
+
+# ── changes ─────────────────────────────────────────────────────────────────────
+
+
+def add_document(transaction: Transaction) -> None:
+    """Store one more document."""
+    put_sample(transaction, transaction.next_ids().documents)
+
+
+def delete_document(transaction: Transaction) -> None:
+    """Delete the first document."""
+    transaction.delete_documents([one.row for one in transaction.documents()[:1]])
+
+
+def delete_mentions(transaction: Transaction) -> None:
+    """Delete the mentions of the first chunk."""
+    transaction.delete_mentions([one.chunk for one in transaction.entity_mentions()[:1]])
+
+
+def move_mentions(transaction: Transaction) -> None:
+    """Give the first mention to a new entity, which has no vector."""
+    for mention in transaction.entity_mentions()[:1]:
+        row = transaction.next_ids().entities
+        transaction.put_entities([replace(sample_entities()[0], id=row, key=f"key {row}")])
+        transaction.put_mentions([replace(mention, entity=row)], [])
+
+
+def change_relation(transaction: Transaction) -> None:
+    """Give relations a greater weight."""
+    rows = transaction.relation_rows().values()
+    transaction.put_relations([replace(row, weight=row.weight + 5) for row in rows])
+
+
+def delete_graph(transaction: Transaction) -> None:
+    """Delete all mentions, and what was merged from them."""
+    transaction.delete_mentions([one.chunk for one in transaction.entity_mentions()])
+    transaction.delete_graph_rows("relation", transaction.relation_rows())
+    transaction.delete_graph_rows("entity", transaction.entity_rows())
+
+
+def change_vectors(transaction: Transaction) -> None:
+    """Give rows the vectors of other texts."""
+    vector = np.full(dimension(transaction), 0.5, np.float32)
+    for kind, rows in held(transaction).items():
+        transaction.put_vectors(kind, dict.fromkeys(rows[::2], (b"new", vector)))
+
+
+def embed_anew(transaction: Transaction) -> None:
+    """Replace all vectors by shorter or longer ones."""
+    vector = np.eye(1, 9 - dimension(transaction), dtype=np.float32)[0]
+    for kind, ids in held(transaction).items():
+        transaction.put_vectors(kind, dict.fromkeys(ids, (b"other", vector)))
+
+
+def dimension(transaction: Transaction) -> int:
+    """The length of the vectors that are held."""
+    return max(map(len, transaction.vectors("chunk", range(1, 99)).values()), default=4)
+
+
+def held(transaction: Transaction) -> dict[Kind, list[int]]:
+    """The rows of each kind that have a vector."""
+    return {kind: sorted(transaction.vector_digests(kind, range(1, 99))) for kind in KINDS}
+
+
+CHANGES: tuple[Change, ...] = (
+    add_document,
+    add_document,
+    delete_document,
+    delete_mentions,
+    move_mentions,
+    change_relation,
+    delete_graph,
+    change_vectors,
+    embed_anew,
+)
+
+
+# ── catching up ─────────────────────────────────────────────────────────────────
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(CHANGES), st.booleans()), max_size=8))
+def test_catching_up_is_loading_anew(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[Change, bool]]
+) -> None:
+    """After any changes, memory holds what a newly opened store loads; sometimes several at once."""
+    folder = tmp_path_factory.mktemp("catching-up")
+    writer, reader = SQLiteStore(folder), SQLiteStore(folder)
+    for change, look in changes:
+        with writer.transaction(durable=False) as transaction:
+            change(transaction)
+        if look:
+            stored_content(reader)
+    fresh = SQLiteStore(folder)
+    assert stored_content(reader) == stored_content(writer) == stored_content(fresh)
+    assert fresh.check() == []
+    for store in (writer, reader, fresh):
+        store.close()
+
+
+@pytest.mark.parametrize("name", ["COMMITS_KEPT", "TOUCHED_LIMIT"])
+def test_whoever_is_far_behind_loads_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Only the latest commits are remembered, and none that touched very many rows."""
+    monkeypatch.setattr(transactions, name, 2)
+    writer, reader = SQLiteStore(tmp_path), SQLiteStore(tmp_path)
+    stored_content(reader)
+    for change in (add_document, add_document, add_document, delete_document):
+        with writer.transaction() as transaction:
+            change(transaction)
+    assert stored_content(reader) == stored_content(SQLiteStore(tmp_path))
+
+
+def test_catching_up_reads_what_changed_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a change of one chunk's vector, one vector is read, and no row of the graph."""
+    store = SQLiteStore(tmp_path)
+    with store.transaction() as transaction:
+        for number in range(1, 9):
+            put_sample(transaction, number)
+    read: list[int] = []
+    for name in ("vector_rows", "graph_rows"):
+        original = getattr(SQLiteSnapshot, name)
+
+        def counting(*arguments: object, original: Callable[..., object] = original) -> object:
+            result = original(*arguments)
+            read.append(len(result[0]) if isinstance(result, tuple) else len(result.entities))  # type: ignore[attr-defined]
+            return result
+
+        monkeypatch.setattr(SQLiteSnapshot, name, counting)
+    stored_content(store)
+    assert sorted(read) == [1, 2, 2, 16]
+    read.clear()
+    stored_content(store)
+    assert read == []
+    with store.transaction() as transaction:
+        transaction.put_vectors("chunk", {3: (b"new", np.ones(4, np.float32))})
+    stored_content(store)
+    assert sorted(read) == [0, 0, 0, 1]
+
+
+def test_a_failed_load_is_made_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If reading fails midway, the next search loads everything anew."""
+    store = SQLiteStore(tmp_path)
+    stored_content(store)
+    with store.transaction() as transaction:
+        put_sample(transaction, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(SQLiteSnapshot, "dimension", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            stored_content(store)
+    assert stored_content(store) == stored_content(SQLiteStore(tmp_path))
+
+
+# ── threads ─────────────────────────────────────────────────────────────────────
+
+
+def test_searches_run_at_the_same_time(tmp_path: Path) -> None:
+    """Two searches meet inside their snapshots; a third one begins while they are there."""
+    store = SQLiteStore(tmp_path)
+    inside = threading.Barrier(2, timeout=30)
+
+    def search() -> int:
+        with store.snapshot() as snapshot:
+            inside.wait()
+            return snapshot.generation
+
+    with ThreadPoolExecutor(2) as pool:
+        searches = [pool.submit(search) for _ in range(2)]
+        assert [one.result() for one in searches] == [0, 0]
+
+
+def test_memory_is_of_the_readers_generation(tmp_path: Path) -> None:
+    """With searches and commits in many threads, each search sees one state, on the disk and in memory."""
+    store = SQLiteStore(tmp_path)
+    done = threading.Event()
+
+    def write() -> None:
+        for number in range(1, 31):
+            with store.transaction(durable=False) as transaction:
+                put_sample(transaction, number)
+                if number % 3 == 0:
+                    transaction.delete_documents([number - 1])
+        done.set()
+
+    def search() -> int:
+        searches = 0
+        while not done.is_set() or not searches:
+            with store.snapshot() as snapshot:
+                stored = sorted(snapshot.chunks(range(1, 99)))
+                mentions = {(one.entity, one.chunk) for one in snapshot.entity_mentions()}
+                assert snapshot.graph.chunks.tolist() == stored
+                columns = [column.tolist() for column in snapshot.graph.all_mentions]
+                assert set(zip(*columns, strict=True)) == mentions
+                ids, _ = snapshot.search_vectors("chunk", np.ones((1, 4), np.float32), 999)
+                assert sorted(ids.ravel().tolist()) == stored
+            searches += 1
+        return searches
+
+    with ThreadPoolExecutor(5) as pool:
+        searches = [pool.submit(search) for _ in range(4)]
+        pool.submit(write).result()
+        assert min(one.result() for one in searches) >= 1
+    assert stored_content(store) == stored_content(SQLiteStore(tmp_path))
+
+
+def test_closing_while_somebody_reads(tmp_path: Path) -> None:
+    """A reader ends what it began, and its connection is closed then; nobody begins anew."""
+    store = SQLiteStore(tmp_path)
+    with store.transaction() as transaction:
+        put_sample(transaction, 1)
+    with store.reader() as reader:
+        store.close()
+        assert reader.counts().chunks == 2
+        with pytest.raises(StorageError, match="was closed"):
+            store.is_empty()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["index.sqlite", "writer.lock"]

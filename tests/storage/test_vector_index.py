@@ -1,0 +1,124 @@
+"""VectorIndex finds exactly what a look at every vector finds, after any sequence of changes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorIndex
+
+DIM = 4
+ids_ = st.lists(st.integers(1, 30), unique=True, max_size=12)
+changes = st.lists(st.tuples(st.sampled_from(["update", "remove"]), ids_, st.integers(0, 5)))
+
+
+def vectors(count: int, *, seed: int = 0, dim: int = DIM) -> np.ndarray:
+    """Unit vectors; every third one equals an earlier one."""
+    rows = np.random.default_rng(seed).standard_normal((count, dim), dtype=np.float32)
+    rows[2::3] = rows[: len(rows[2::3])]
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def ids(*numbers: int) -> Ids:
+    """A column of ids."""
+    return np.array(numbers, np.int64)
+
+
+def filled(stored: dict[int, np.ndarray]) -> VectorIndex:
+    """An index of these vectors, made at once."""
+    index = VectorIndex(DIM)
+    index.update(ids(*stored), np.array(list(stored.values()), np.float32).reshape(-1, DIM))
+    return index
+
+
+def after(steps: list[tuple[str, list[int], int]]) -> tuple[VectorIndex, dict[int, np.ndarray]]:
+    """An index that went through changes, and the vectors that it should hold."""
+    index, stored = VectorIndex(DIM), {}
+    for kind, touched, seed in steps:
+        if kind == "update":
+            new = vectors(len(touched), seed=seed)
+            index.update(ids(*touched), new)
+            stored |= dict(zip(touched, new, strict=True))
+        else:
+            index.remove(ids(*touched))
+            stored = {id: row for id, row in stored.items() if id not in touched}
+    return index, stored
+
+
+def nearest(stored: dict[int, np.ndarray], query: np.ndarray, limit: int) -> list[int]:
+    """The ids of the nearest vectors by a look at each; equal vectors by id."""
+    return sorted(stored, key=lambda id: (-round(float(stored[id] @ query), 5), id))[:limit]
+
+
+@given(changes, ids_, st.integers(0, 12))
+def test_it_agrees_with_a_look_at_every_vector(
+    steps: list[tuple[str, list[int], int]], allowed: list[int], limit: int
+) -> None:
+    """Best first, ties by id, whatever was replaced, removed or added in its stead; and the same
+    among allowed ids.
+    """
+    index, stored = after(steps)
+    assert len(index) == len(stored)
+    queries = vectors(2, seed=99)
+    inside = {id: row for id, row in stored.items() if id in allowed}
+    for choice, among in ((None, stored), (ids(*sorted(allowed)), inside)):
+        found, scores = index.search(queries, limit, choice)
+        assert found.shape == scores.shape == (2, min(limit, len(among)))
+        assert found.tolist() == [nearest(among, query, limit) for query in queries]
+        for query, row, line in zip(queries, found.tolist(), scores, strict=True):
+            assert np.allclose(line, [stored[id] @ query for id in row], atol=1e-5)
+
+
+@given(changes)
+def test_the_way_to_its_content_does_not_matter(steps: list[tuple[str, list[int], int]]) -> None:
+    """An index that was changed many times gives the very scores of one that was filled at once."""
+    index, stored = after(steps)
+    fresh = filled(dict(sorted(stored.items())))
+    for one, other in zip(
+        index.search(vectors(3, seed=9), 50), fresh.search(vectors(3, seed=9), 50), strict=True
+    ):
+        assert one.tolist() == other.tolist()
+
+
+@given(changes, ids_)
+def test_scores_and_vectors_of_chosen_ids(
+    steps: list[tuple[str, list[int], int]], chosen: list[int]
+) -> None:
+    """A score or a vector for each id asked for; NaN and zeros for one that has none."""
+    index, stored = after(steps)
+    queries, asked = vectors(2, seed=98), ids(*chosen, 10**6)
+    scores, matrix = index.scores(queries, asked), index.matrix(asked)
+    assert scores.shape == (2, len(asked)) and matrix.shape == (len(asked), DIM)
+    for column, id in enumerate(asked.tolist()):
+        expected = stored.get(id, np.full(DIM, np.nan))
+        assert np.allclose(scores[:, column], queries @ expected, atol=1e-5, equal_nan=True)
+        assert matrix[column].tolist() == np.nan_to_num(expected).tolist()
+
+
+def test_queries_do_not_depend_on_their_company() -> None:
+    """A question gets the same scores, to the last bit, alone and among others."""
+    index, queries = VectorIndex(96), vectors(9, seed=5, dim=96)
+    index.update(np.arange(1, 3_001), vectors(3_000, dim=96))
+    together = index.search(queries, 40)
+    alone = [index.search(query[None], 40) for query in queries]
+    assert [row.tolist() for row in together[0]] == [one[0][0].tolist() for one in alone]
+    assert [row.tolist() for row in together[1]] == [one[1][0].tolist() for one in alone]
+    few = together[0][0][:5]
+    assert index.scores(queries[:1], few)[0].tolist() == together[1][0][:5].tolist()
+
+
+def test_threads_may_search_at_the_same_time() -> None:
+    """Many searches at once find what they find one after the other."""
+    index, queries = VectorIndex(96), vectors(40, seed=5, dim=96)
+    index.update(np.arange(1, 2_001), vectors(2_000, dim=96))
+    index.remove(np.arange(1, 2_001, 7))
+
+    def search(query: np.ndarray) -> list[list[float]]:
+        found: tuple[Ids, Floats] = index.search(query[None], 10)
+        return [found[0].tolist(), found[1].tolist()]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(search, queries)) == [search(query) for query in queries]

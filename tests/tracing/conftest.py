@@ -1,0 +1,83 @@
+"""The Marie Curie example of specification 2, section 8, built by hand: no database, no model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from lightrag_jsonl.retrieval.edge_selection import SelectedEdge, candidate_edges
+
+from lightrag_jsonl.core.types import Chunk, Context, Page, Relation
+from lightrag_jsonl.indexing.chunking import chunk_id
+from lightrag_jsonl.tracing.citations import resolve_citations
+from lightrag_jsonl.tracing.events import (
+    AnswerChunk,
+    Answered,
+    End,
+    Event,
+    Retrieval,
+    Selection,
+    Session,
+    Shown,
+)
+from lightrag_jsonl.tracing.source_lookup import SourceDocument, Sources
+from lightrag_jsonl.tracing.trace import Trace, assemble_trace
+
+NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
+QUESTION = "What did Marie Curie discover?"
+REASON = "Names the discovered element"
+LABEL = "Marie Curie — discovered → radium"
+
+Events = Callable[..., tuple[Event, ...]]
+
+
+def sources_of(*texts: str) -> Sources:
+    """A stored document `d1` with one chunk on each page."""
+    pages = {number: Page("d1", number, text) for number, text in enumerate(texts, 1)}
+    chunks = [
+        Chunk(chunk_id("d1", page, 0, text), "d1", page - 1, page, 0, len(text), text)
+        for page, text in enumerate(texts, 1)
+    ]
+    by_id = {chunk.id: chunk for chunk in chunks}
+    return Sources(by_id, {"d1": pages}, {"d1": SourceDocument("d1", title="d1.txt")})
+
+
+@pytest.fixture
+def sources() -> Sources:
+    """The two pages of the example."""
+    return sources_of("Marie Curie discovered radium.", "Marie Curie was born in Warsaw.")
+
+
+@pytest.fixture
+def events(sources: Sources) -> Events:
+    """The events of the example's query, with a fixed clock and id."""
+
+    def example(*, sources: Sources = sources, answer: str = "Radium [1].") -> tuple[Event, ...]:
+        first, second = sources.chunks
+        curie = "Marie Curie"
+        relations = (
+            Relation(curie, "radium", ("discovered",), "She found it.", chunk_ids=(first,)),
+            Relation(curie, "Warsaw", ("born in",), "Her birthplace.", chunk_ids=(second,)),
+        )
+        edges = candidate_edges(relations)
+        chosen = SelectedEdge(edges[0], reasoning=REASON)
+        shown = Shown(1, "relation", edges[0].id, LABEL, (first,), "She found it.")
+        cited = resolve_citations(answer, Context(relations=relations[:1]), sources.chunks)
+        return (
+            Session("0001", QUESTION, "hybrid", NOON),
+            Retrieval("0001", "hybrid", edges),
+            Selection("0001", "llm", (chosen,), shown=(shown,)),
+            AnswerChunk("0001", answer),
+            AnswerChunk("0001", "", end_of_stream=True),
+            Answered("0001", answer, *cited),
+            End("0001", NOON, sources=("d1.txt",)),
+        )
+
+    return example
+
+
+@pytest.fixture
+def trace(events: Events) -> Trace:
+    """The example's trace."""
+    return assemble_trace(events())

@@ -1,0 +1,171 @@
+"""Finding and resolving the `[n]` of an answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl.core.text import CITATION_MARKER
+from lightrag_jsonl.core.types import Chunk, Citation, Context, Relation
+from lightrag_jsonl.tracing.citations import cited_numbers, resolve_citations
+
+ENGLISH = (
+    "Marie Curie was born in Warsaw in 1867. 🧪 She discovered radium and polonium. "
+    "The Nobel Prize followed in 1903."
+)
+CHINESE = "居里夫人１８６７年生于华沙。她和丈夫一起发现了镭和钋。一九〇三年，她获得诺贝尔奖。"
+
+
+def chunk(text: str, *, start: int = 0, id: str = "c1") -> Chunk:
+    return Chunk(id, "d1", 0, 1, start, start + len(text), text)
+
+
+def cited(answer: str, *chunks: Chunk) -> tuple[Citation, ...]:
+    """The citations of an answer that was written from these chunks."""
+    return resolve_citations(answer, Context(chunks=chunks), {})[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "numbers"),
+    [
+        ("[1]", [(1,)]),
+        ("[ 12 ]", [(12,)]),
+        ("[1, 3]", [(1, 3)]),
+        ("[1，3、4;5；6]", [(1, 3, 4, 5, 6)]),
+        ("[1][2]", [(1,), (2,)]),
+        ("[2-4]", [(2, 3, 4)]),
+        ("[2–4, 9]", [(2, 3, 4, 9)]),
+        ("［１］", [(1,)]),
+        ("【1，２】", [(1, 2)]),
+        ("[1, 1]", [(1,)]),
+        ("[4-2]", [(4, 2)]),
+        ("[1-999999]", [(1, 999999)]),
+        ("", []),
+        ("[]", []),
+        ("[one]", []),
+        ("[1.5]", []),
+        ("[-1]", []),
+        ("[1](https://example.org)", []),
+        ("[" + "9" * 5000 + "]", []),
+        ("[^1]", []),
+    ],
+)
+def test_the_forms_of_a_marker(written: str, numbers: list[tuple[int, ...]]) -> None:
+    """Square, full-width and lenticular brackets; lists and ranges; nothing else."""
+    found = CITATION_MARKER.finditer(f"A sentence{written}.")
+    assert [cited_numbers(marker) for marker in found] == numbers
+
+
+def test_a_citation_is_narrowed_to_its_sentence() -> None:
+    """The span is the sentence of the chunk that the citing sentence rests on, exact in the page."""
+    page = "A heading.\n\n" + ENGLISH
+    context = Context(chunks=(chunk(ENGLISH, start=12),), documents={"d1": "Lives"})
+
+    (found,), _ = resolve_citations("It was Curie who discovered radium [1].", context, {})
+
+    assert found.text == page[found.start : found.end]
+    assert found.text.endswith("She discovered radium and polonium.")
+    assert (found.document, found.page, found.chunk_id) == ("Lives", 1, "c1")
+
+
+def test_chinese_sentences_too() -> None:
+    """The same for Chinese, with full-width brackets and digits."""
+    answer = "居里夫人发现了镭和钋［1］。她1867年生于华沙【1】。"
+
+    assert [found.text for found in cited(answer, chunk(CHINESE))] == [
+        "她和丈夫一起发现了镭和钋。",
+        "居里夫人１８６７年生于华沙。",
+    ]
+
+
+def test_the_best_paragraph_is_found() -> None:
+    """In a text of many paragraphs, among equal sentences the one with the rarer terms wins."""
+    text = "Radium glows.\n\nRadium shines.\n\nMarie likes radium.\n\nMarie likes gold."
+
+    assert [found.text for found in cited("Gold is what Marie likes [1].", chunk(text))] == [
+        "Marie likes gold."
+    ]
+
+
+def test_a_marker_after_the_full_stop_belongs_to_the_sentence_before() -> None:
+    """`A sentence. [1]` cites for that sentence, not for what comes next."""
+    answer = "She discovered radium. [1] The Nobel Prize came later. [1]"
+
+    first, second = cited(answer, chunk(ENGLISH))
+
+    assert "radium" in first.text
+    assert second.text == "The Nobel Prize followed in 1903."
+
+
+@pytest.mark.parametrize("answer", ["Bananas are yellow [1].", "He was in the zoo [1]."])
+def test_where_nothing_is_shared_the_whole_chunk_is_cited(answer: str) -> None:
+    """No sentence is pretended to be the source; function words are no evidence."""
+    assert [found.text for found in cited(answer, chunk(ENGLISH))] == [ENGLISH]
+
+
+def test_invented_numbers_are_reported_once() -> None:
+    """A number that was not shown is no citation, but is on record; the others are kept."""
+    context = Context(chunks=(chunk(ENGLISH),))
+
+    citations, invented = resolve_citations("Radium [1, 7]. Polonium [7][2-3].", context, {})
+
+    assert {found.number for found in citations} == {1}
+    assert invented == (7, 2, 3)
+
+
+def test_a_relation_cites_every_chunk_it_was_read_from() -> None:
+    """One citation a chunk, all under the relation's number; deleted chunks are left out."""
+    chunks = {
+        "c1": chunk("Curie discovered radium."),
+        "c2": chunk("Radium: discovered by Curie.", id="c2"),
+    }
+    fact = Relation("Curie", "radium", ("discovered",), "", chunk_ids=("c1", "gone", "c2"))
+
+    citations, _ = resolve_citations(
+        "Curie discovered radium [1].", Context(relations=(fact,)), chunks
+    )
+
+    assert [(found.number, found.chunk_id, found.kind, found.label) for found in citations] == [
+        (1, "c1", "relation", "Curie — discovered → radium"),
+        (1, "c2", "relation", "Curie — discovered → radium"),
+    ]
+
+
+def test_the_same_citation_is_listed_once() -> None:
+    """Citing one sentence twice, or five hundred times, does not repeat it."""
+    answer = "Radium was discovered [1]. She discovered radium " + "[1]" * 500 + "."
+
+    assert len(cited(answer, chunk(ENGLISH))) == 1
+
+
+def test_a_chunk_cut_to_the_budget_is_cited_within_what_was_shown() -> None:
+    """The same chunk, cut in the context and whole for a fact, is cited exactly in both."""
+    whole = chunk(ENGLISH)
+    cut = replace(whole, text=ENGLISH[:20], end=20)
+    fact = Relation("Curie", "prize", ("won",), "", chunk_ids=("c1",))
+    context = Context(relations=(fact,), chunks=(cut,))
+
+    citations, _ = resolve_citations("The Nobel Prize followed [1][2].", context, {"c1": whole})
+
+    assert [found.text for found in citations] == [
+        "The Nobel Prize followed in 1903.",
+        ENGLISH[:20],
+    ]
+
+
+texts = st.text("abc [1]. [2] 中文。ß İ １\n!ǅ", max_size=80)
+
+
+@given(answer=texts, first=texts.filter(bool), second=texts.filter(bool), at=st.integers(0, 50))
+def test_every_span_is_exact(answer: str, first: str, second: str, at: int) -> None:
+    """Whatever the texts, a citation is the slice of the page that it says it is."""
+    chunks = chunk(first, start=at), chunk(second, start=at, id="c2")
+
+    for found in cited(answer, *chunks):
+        own = chunks[found.number - 1]
+        assert own.id == found.chunk_id
+        assert own.start <= found.start < found.end <= own.end
+        assert own.text[found.start - at : found.end - at] == found.text

@@ -1,0 +1,498 @@
+"""The acceptance examples of specification 2, section 8, and every mode, through the real pipeline."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from lightrag_jsonl import Document, LightRAG, QueryParam
+from lightrag_jsonl.core.errors import EmbeddingError, LLMError, NotFoundError
+from lightrag_jsonl.core.options import MODES
+from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.types import Mode
+from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
+from lightrag_jsonl.tracing.events import AnswerChunk, Answered, End, Event, Selection
+from lightrag_jsonl.tracing.trace import Trace, assemble_trace
+
+from .curie import CHINESE, ENGLISH, Example, filled, opened, opened_async, step
+
+PLAIN: Mode = "hybrid"  # edges and no chunks of its own: the mode of the 18 quads
+ORDER = ["session", "keywords", "retrieval", "selection", "chunk", "answer", "end"]
+BROKEN = LLMError("the model is out")
+
+
+@pytest.fixture(params=[ENGLISH, CHINESE], ids=["en", "zh"])
+def example(request: pytest.FixtureRequest) -> Example:
+    """The example in each language."""
+    found: Example = request.param
+    return found
+
+
+def explained(rag: LightRAG, example: Example = ENGLISH, mode: Mode = PLAIN) -> str:
+    """The id of the trace of the example's question."""
+    return str(rag.query(example.question, mode=mode, explain=True).trace_id)
+
+
+def exported(folder: Path, example: Example, *, with_source: bool = False) -> str:
+    """A fresh index, the question, and its trace as N-Quads."""
+    with filled(folder, example) as rag:
+        return rag.traces.export(explained(rag, example), with_source=with_source)
+
+
+def comparable(trace: Trace) -> Trace:
+    """The trace without its id and what the first asking paid."""
+    return replace(trace, id="", usage=Usage())
+
+
+# ── the acceptance examples ─────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "local", "global", "mix", "walk"])
+def test_events_come_in_order(tmp_path: Path, example: Example, mode: Mode) -> None:
+    """Example 1: one edge chosen, three lines refused, and nothing else reaches the synthesis."""
+    model = example.model()
+    with filled(tmp_path, example, model) as rag:
+        events = list(rag.events(example.question, mode=mode))
+
+    assert list(dict.fromkeys(event.stage for event in events)) == ORDER
+    selection = next(event for event in events if isinstance(event, Selection))
+    assert [one.edge.labels for one in selection.selected] == [example.edge]
+    assert [one.edge.id for one in selection.selected] == [example.edge_id]
+    assert [one.reasoning for one in selection.selected] == [example.reason]
+    reasons = [refused.reason for refused in selection.rejections]
+    assert reasons == ["unknown_id", "duplicate_id", "truncated"]
+    assert not selection.fallback
+    candidate = dict(zip(("id", "s", "p", "o"), (example.edge_id, *example.edge), strict=True))
+    choosing = next(request for request in model.requests if step(request) == "selection")
+    assert json.dumps(candidate, ensure_ascii=False) in choosing.text
+    assert example.found[1] in model.requests[-1].text
+    assert example.born[1] not in model.requests[-1].text
+    if example is ENGLISH:
+        *_, last_piece, answered, end = events
+        assert isinstance(last_piece, AnswerChunk) and last_piece.end_of_stream
+        assert isinstance(answered, Answered) and answered.answer == ENGLISH.answer
+        assert answered.invented == (9,)
+        assert isinstance(end, End) and end.sources == ("d1.txt",)
+
+
+def test_eighteen_quads(tmp_path: Path, example: Example) -> None:
+    """Example 2: 18 quads that pyoxigraph loads, with two candidate edges on record; two indexes
+    with a fixed clock and fixed ids export the same bytes.
+    """
+    pyoxigraph = pytest.importorskip("pyoxigraph")
+    text = exported(tmp_path / "a", example)
+
+    lines = text.splitlines()
+    kinds = ("session", "prov:retrieval", "prov:selection", "prov:edge", "prov:answer")
+    counts = [sum(line.startswith(f"<urn:trustgraph:{kind}") for line in lines) for kind in kinds]
+    assert counts == [4, 4, 4, 2, 4] and len(lines) == 18
+    assert len(list(pyoxigraph.parse(text, pyoxigraph.RdfFormat.N_QUADS))) == 18
+    assert 'edgeCount> "2"^^<http://www.w3.org/2001/XMLSchema#integer> <urn:graph:ret' in text
+    assert json.dumps(example.reason, ensure_ascii=False) in text
+    assert text == exported(tmp_path / "b", example)
+
+
+def test_the_form_of_rdf_1_1(tmp_path: Path, example: Example) -> None:
+    """Example 3: 22 quads in JSON-LD, isomorphic to the 1.1 N-Quads."""
+    rdflib = pytest.importorskip("rdflib")
+    pytest.importorskip("pyoxigraph")
+    with filled(tmp_path, example) as rag:
+        id = explained(rag, example)
+        texts = {
+            "json-ld": rag.traces.export(id, format="jsonld", rdf="1.1"),
+            "nquads": rag.traces.export(id, rdf="1.1"),
+        }
+
+    from rdflib.compare import isomorphic
+
+    merged = []
+    for format, text in texts.items():
+        dataset, graph = rdflib.Dataset(), rdflib.Graph()
+        dataset.parse(data=text, format=format)
+        quads = list(dataset.quads())
+        assert len(quads) == 22
+        for subject, predicate, value, _ in quads:
+            graph.add((subject, predicate, value))
+        merged.append(graph)
+    assert isomorphic(*merged)
+
+
+CHAIN = """
+PREFIX tg: <https://trustgraph.ai/ns/>
+PREFIX prov: <http://www.w3.org/ns/prov#>
+SELECT DISTINCT ?answer ?fact ?chunk ?document WHERE {
+  GRAPH <urn:graph:retrieval> {
+    ?answer tg:document ?text ; prov:wasDerivedFrom/tg:selectedEdge/tg:edge ?fact .
+  }
+  GRAPH <urn:graph:source> {
+    ?subgraph tg:contains ?fact ; prov:wasDerivedFrom ?chunk .
+    ?chunk tg:charOffset ?offset ; prov:wasDerivedFrom+ ?document .
+    FILTER NOT EXISTS { ?document prov:wasDerivedFrom ?further }
+  }
+}
+"""
+
+
+def test_from_the_answer_to_the_document_in_sparql(tmp_path: Path, example: Example) -> None:
+    """Example 4: along the export with source, exactly one row."""
+    pyoxigraph = pytest.importorskip("pyoxigraph")
+    store = pyoxigraph.Store()
+    text = exported(tmp_path, example, with_source=True)
+    store.load(text.encode("utf-8"), pyoxigraph.RdfFormat.N_QUADS)
+
+    rows = list(store.query(CHAIN))
+
+    assert [row["document"].value for row in rows] == ["urn:document:d1"]
+
+
+def test_offsets_are_exact(tmp_path: Path) -> None:
+    """Example 5: page 1, 0, 30 and page 2, 0, 31; each chunk with the edge it states, and the
+    query that was shown one of them.
+    """
+    with filled(tmp_path, ENGLISH) as rag:
+        id = explained(rag)
+        found = rag.traces.document_provenance("d1")
+        with pytest.raises(NotFoundError):
+            rag.traces.document_provenance("d2")
+
+    spans = [(one.chunk.page, one.chunk.start, one.chunk.end) for one in found.chunks]
+    assert spans == [(1, 0, 30), (2, 0, 31)]
+    assert [[edge.id for edge in one.edges] for one in found.chunks] == [["66bd5bed"], ["9375e5f5"]]
+    assert [one.id for one in found.traces] == [id]
+
+
+def test_every_source_not_one(tmp_path: Path, example: Example) -> None:
+    """Example 6: the same sentence in two documents is two sources; deleted, they are reported."""
+    with filled(tmp_path, example) as rag:
+        again = example.records_of(0, *example.found)
+        rag.insert_records(example.document("d2", example.pages[0]), again)
+        id = explained(rag, example)
+        texts, counts = [rag.traces.export(id, with_source=True)], [counted(rag, example)]
+        for document in ("d1", "d2"):
+            rag.delete(document)
+            texts.append(rag.traces.export(id, with_source=True))
+            counts.append(counted(rag, example))
+        trace = rag.traces.get(id)
+        sources = rag.traces.sources(trace)
+        assert rag.traces.verify() == ()
+
+    assert counts == [(2, 2), (1, 1), (0, 0)]
+    assert [text.count("#wasDerivedFrom> <urn:document:") for text in texts] == [2, 1, 0]
+    assert "urn:document:" not in texts[-1] and "urn:graph:retrieval" in texts[-1]
+    assert {sources.where(id) for id in trace.selected[0].edge.chunk_ids} == {"source deleted"}
+
+
+def counted(rag: LightRAG, example: Example) -> tuple[int, int]:
+    """How many chunks and documents state the example's edge now."""
+    try:
+        found = rag.traces.edge_provenance(*example.edge)
+    except NotFoundError:
+        return 0, 0
+    return len(found.sources.chunks), len(found.sources.documents)
+
+
+def test_inserted_again_the_uris_are_the_same(tmp_path: Path) -> None:
+    """A document that comes back has the URIs it had, and the old trace finds its source again."""
+    with filled(tmp_path, ENGLISH) as rag:
+        id = explained(rag)
+        before = rag.traces.export(id, with_source=True)
+        rag.delete("d1")
+        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+
+        assert rag.traces.export(id, with_source=True) == before
+
+
+def test_an_edge_is_found_by_any_spelling(tmp_path: Path) -> None:
+    """With the queries that chose it; an error names what does not exist, and what does."""
+    with filled(tmp_path, ENGLISH) as rag:
+        id = explained(rag)
+        found = rag.traces.edge_provenance("RADIUM", "Discovered", "marie  curie")
+        assert found.edge.labels == ENGLISH.edge
+        assert [one.id for one in found.traces] == [id]
+        for wrong, named in [
+            (("Marie Curie", "found", "radium"), r"there is \(Marie Curie, discovered, radium\)"),
+            (("Marie Curie", "discovered", "gold"), "no such entity: gold"),
+            (("radium", "discovered", "Warsaw"), "no edge between radium and Warsaw"),
+        ]:
+            with pytest.raises(NotFoundError, match=named):
+                rag.traces.edge_provenance(*wrong)
+
+
+# ── every mode ──────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("selection", ["llm", "score", "all"])
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_leaves_a_sound_trace(tmp_path: Path, mode: Mode, selection: str) -> None:
+    """Whatever the mode and the way of choosing, the trace is whole, checked and exportable."""
+    pyoxigraph = pytest.importorskip("pyoxigraph")
+    param = QueryParam(mode=mode, selection=selection)  # type: ignore[arg-type]
+    with filled(tmp_path, ENGLISH) as rag:
+        id = str(rag.query(ENGLISH.question, param).trace_id)
+        trace = rag.traces.get(id)
+        text = rag.traces.export(id, with_source=True)
+        assert ENGLISH.question in rag.traces.page(id)
+        assert rag.traces.verify() == () == rag.traces.verify(id)
+
+    assert trace.status == "complete"
+    assert len(list(pyoxigraph.parse(text, pyoxigraph.RdfFormat.N_QUADS))) == text.count("\n")
+    assert ("edgeCount" in text) == (mode not in ("naive", "bypass"))
+    assert ("selectedChunk" in text) == (mode in ("naive", "mix", "walk"))
+    assert bool(trace.selected) == (mode not in ("naive", "bypass"))
+    assert {one.reasoning is not None for one in trace.selected} <= {selection == "llm"}
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "bypass"])
+def test_the_offline_parts_leave_sound_traces_too(tmp_path: Path, mode: Mode) -> None:
+    """With no model at all nothing is chosen by one, and no reason is invented; that nothing was
+    found is on record, too.
+    """
+    with LightRAG(tmp_path) as rag:
+        for text in ("", "Marie Curie discovered radium in Paris. Pierre Curie married her."):
+            if text:
+                rag.insert(text)
+            trace = rag.traces.get(explained(rag, mode=mode))
+            assert trace.status == "complete" and trace.method in ("score", None)
+            assert not [one for one in trace.selected if one.reasoning is not None]
+        assert rag.traces.verify() == ()
+
+
+NUMBERED = re.compile(r"^\[(\d+)\] ", re.MULTILINE)
+
+
+@pytest.mark.parametrize("explain", [True, False])
+@pytest.mark.parametrize("mode", ["naive", "local", "global", "hybrid", "mix", "walk"])
+def test_the_prompt_contains_exactly_what_the_trace_shows(
+    tmp_path: Path, example: Example, explain: bool, mode: Mode
+) -> None:
+    """The model received the items of the trace, all of them, and no other."""
+    model = example.model()
+    with filled(tmp_path, example, model) as rag:
+        param = QueryParam(mode=mode, max_total_tokens=2_000)
+        trace = rag.traces.get(str(rag.query(example.question, param, explain=explain).trace_id))
+        sources = rag.traces.sources(trace)
+    received = model.requests[-1].question
+
+    items = list(NUMBERED.finditer(received))
+    assert [int(found[1]) for found in items] == [item.number for item in trace.shown] != []
+    for found, item in zip(items, trace.shown, strict=True):
+        line, _, rest = received[found.end() :].partition("\n")
+        assert line.startswith(item.label)
+        if item.kind == "chunk":
+            chunk = sources.chunks[item.id]
+            passage = chunk.text[item.start - chunk.start : item.end - chunk.start]
+            assert rest.startswith(passage + "\n")
+        else:
+            assert line.endswith(item.text)
+    shown = [item.text or sources.chunks[item.id].text for item in trace.shown]
+    for text in (*example.pages, *(str(record["description"]) for record in example.records)):
+        assert (text in received) == any(text in one for one in shown)
+
+
+def test_a_passage_cut_to_the_budget_is_recorded_as_it_was_shown(tmp_path: Path) -> None:
+    """Where only the beginning of a chunk fits, the trace says which characters were shown."""
+    text = "Marie Curie discovered radium. " * 300
+    model = ScriptedLLM(lambda request: "Radium [1].")
+    with LightRAG(tmp_path, llm=model) as rag:
+        rag.insert_records(Document(text, id="d"), [])
+        param = QueryParam(mode="naive", max_total_tokens=200)
+        trace = rag.traces.get(str(rag.query("What is radium?", param).trace_id))
+        assert rag.traces.verify() == ()
+
+    (shown,) = trace.shown
+    assert 0 < shown.end - shown.start < 2_000
+    assert text[shown.start : shown.end] in model.requests[-1].text
+    assert text[shown.start : shown.end + 30] not in model.requests[-1].text
+
+
+# ── failures ────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("selection", "error"), [(BROKEN, "the model is out"), ("None of these help.", None)]
+)
+def test_a_selection_without_edges_falls_back_to_rank(
+    tmp_path: Path, selection: LLMError | str, error: str | None
+) -> None:
+    """The answer comes; that the model chose nothing, or could not choose, and why, is on record."""
+    with filled(tmp_path, ENGLISH, ENGLISH.model(selection=selection)) as rag:
+        trace = rag.traces.get(explained(rag))
+        text, page = rag.traces.export(trace.id), rag.traces.page(trace.id)
+        assert rag.traces.verify() == ()
+
+    assert trace.status == "complete" and trace.answer == ENGLISH.answer
+    assert trace.fallback and trace.selection_error == error
+    assert [one.reasoning for one in trace.selected] == [None, None]
+    assert 'fallback> "true"' in text and "reasoning" not in text and "score" in text
+    assert (error or "The model chose no edge") in page
+
+
+def test_a_failing_synthesis_ends_the_session_once(tmp_path: Path) -> None:
+    """The error is raised, heard by the listener as the last event, and on record."""
+    heard: list[Event] = []
+    with filled(tmp_path, ENGLISH, ENGLISH.model(answer=BROKEN)) as rag:
+        with pytest.raises(LLMError, match="the model is out"):
+            rag.query(ENGLISH.question, mode=PLAIN, explain=True, listener=heard.append)
+        streamed = list(rag.events(ENGLISH.question, mode=PLAIN))
+        traces = rag.traces.list()
+        text = rag.traces.export(traces[0].id)
+        assert rag.traces.verify() == ()
+
+    for events in (heard, streamed):
+        ends = [event for event in events if isinstance(event, End)]
+        assert [end.error for end in ends] == ["the model is out"] and events[-1] is ends[0]
+        assert events[-1].to_message()["error"] == "the model is out"
+    assert [one.status for one in traces] == ["failed", "failed"]
+    assert len(text.splitlines()) == 14  # all but the answer
+
+
+class FailingEmbedder(HashEmbedder):
+    """An embedder that stops working when it is told to."""
+
+    broken = False
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        if self.broken:
+            raise EmbeddingError("no vectors today")
+        return await super().embed(texts, kind=kind)
+
+
+@pytest.mark.parametrize("reuse", [None, 0.9])
+def test_a_failing_search_ends_the_session(tmp_path: Path, reuse: float | None) -> None:
+    """Wherever a query fails, it ends once: in the search, or in looking for an earlier answer."""
+    embedder, heard = FailingEmbedder(), list[Event]()
+    with LightRAG(tmp_path, llm=ENGLISH.model(), embedder=embedder) as rag:
+        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+        embedder.broken = True
+        with pytest.raises(EmbeddingError):
+            rag.query("Who?", QueryParam(similarity_reuse=reuse), listener=heard.append)
+        (trace,) = rag.traces.list()
+
+    assert trace.status == "failed"
+    assert [event.error for event in heard if isinstance(event, End)] == ["no vectors today"]
+
+
+def test_events_left_early_stop_the_query(tmp_path: Path) -> None:
+    """Who stops listening pays for no answer; the trace stays incomplete, and sound."""
+    model = ScriptedLLM(ENGLISH.script({}), seconds=5.0)
+    with filled(tmp_path, ENGLISH, model) as rag:
+        for event in rag.events(ENGLISH.question, mode=PLAIN):
+            if event.stage == "session":
+                break
+        (trace,) = rag.traces.list()
+        assert trace.status == "incomplete" and rag.traces.verify() == ()
+    assert not any(step(request) == "answer" for request in model.requests)
+
+
+def test_a_question_that_cannot_be_stored_leaves_a_trace_all_the_same(tmp_path: Path) -> None:
+    """Half an emoji, or any byte that was no UTF-8 on a command line."""
+    with LightRAG(tmp_path) as rag:
+        rag.insert(ENGLISH.document())
+        answer = rag.query("Who is Marie \ud800 Curie?")
+        assert rag.traces.get(str(answer.trace_id)).status == "complete"
+        assert rag.traces.verify() == ()
+
+
+async def test_twenty_queries_at_once_leave_twenty_whole_traces(tmp_path: Path) -> None:
+    """No event gets into the wrong trace, whoever else is asking."""
+
+    def script(request: Request) -> str:
+        if step(request) == "answer":
+            return f"Answer to {request.text.rsplit('Question: ', 1)[1]} [1]"
+        written = ENGLISH.script({})(request)
+        assert isinstance(written, str)
+        return written
+
+    heard: dict[str, list[Event]] = {}
+    async with opened_async(tmp_path, ENGLISH, ScriptedLLM(script, seconds=0.001)) as rag:
+        await rag.insert_records(ENGLISH.document(), ENGLISH.records)
+
+        async def ask(number: int) -> tuple[str, str]:
+            question, own = f"What did Marie Curie discover? ({number})", list[Event]()
+            heard[question] = own
+            mode = MODES[number % 6]
+            answer = await rag.query(question, mode=mode, explain=True, listener=own.append)
+            return question, answer.text
+
+        texts = dict(await asyncio.gather(*map(ask, range(20))))
+        traces = {one.question: await rag.traces.get(one.id) for one in await rag.traces.list()}
+        assert await rag.traces.verify() == ()
+
+    assert len(traces) == 20
+    for question, events in heard.items():
+        assert {event.trace_id for event in events} == {traces[question].id}
+        assert sum(isinstance(event, End) for event in events) == 1
+        assert assemble_trace(events) == traces[question]
+        assert traces[question].answer == texts[question] == f"Answer to {question} [1]"
+
+
+# ── answers that cost nothing ───────────────────────────────────────────────────
+
+
+def test_a_cached_answer_leaves_a_whole_trace(tmp_path: Path) -> None:
+    """The second time nothing is asked of the model, and the trace is as good as the first."""
+    model = ENGLISH.model()
+    with filled(tmp_path, ENGLISH, model) as rag:
+        first = rag.traces.get(explained(rag))
+        calls = len(model.requests)
+        second = rag.traces.get(explained(rag))
+
+    assert len(model.requests) == calls
+    assert comparable(first) == comparable(second) and first.id != second.id
+
+
+@pytest.mark.parametrize("way", ["query", "stream", "events"])
+def test_a_reused_answer_leaves_a_trace_that_says_so(tmp_path: Path, way: str) -> None:
+    """An answer of an earlier question is on record as such, whichever way a question is asked."""
+    param = QueryParam(mode=PLAIN, similarity_reuse=0.5)
+    model = ENGLISH.model()
+    with filled(tmp_path, ENGLISH, model) as rag:
+        rag.query(ENGLISH.question, param)
+        calls = len(model.requests)
+        asked = getattr(rag, way)("What did Marie Curie discover, then?", param, explain=False)
+        pieces = [] if way == "query" else list(asked)
+        trace = rag.traces.get(rag.traces.list(limit=1)[0].id)
+        page = rag.traces.page(trace.id)
+        assert rag.traces.verify() == ()
+
+    assert trace.reused and trace.answer == ENGLISH.answer and len(model.requests) == calls
+    assert way != "stream" or pieces == [ENGLISH.answer]
+    assert "written for an earlier, similar question" in page
+
+
+# ── what is stored ──────────────────────────────────────────────────────────────
+
+
+def test_traces_stay_sound_through_every_change(tmp_path: Path) -> None:
+    """Inserts, an update, deletions, a merge, retention: `verify` has nothing to report."""
+    with opened(tmp_path, ENGLISH) as rag:
+
+        def ask_and_check() -> None:
+            for mode in ("naive", "hybrid", "mix"):
+                rag.query(ENGLISH.question, mode=mode, explain=True)
+            assert rag.traces.verify() == ()
+
+        ask_and_check()
+        rag.insert_records(ENGLISH.document(), ENGLISH.records)
+        ask_and_check()
+        rag.insert_records(ENGLISH.document("d2"), ENGLISH.records)
+        ask_and_check()
+        shorter = f"An introduction. {ENGLISH.pages[0]}"
+        rag.insert_records(ENGLISH.document("d2", shorter), ENGLISH.records_of(0, *ENGLISH.found))
+        ask_and_check()
+        rag.entities.merge(["Marie Curie", "radium"], into="Marie Curie")
+        ask_and_check()
+        for document in ("d1", "d2"):
+            rag.delete(document)
+            ask_and_check()
+        assert len(rag.traces.list()) == 21
+        assert rag.traces.delete(keep=4) == 17
+        assert [one.id for one in rag.traces.list()] == ["0021", "0020", "0019", "0018"]

@@ -1,0 +1,105 @@
+"""RDF of a trace: the counts of specification 2, section 8, and hostile texts."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lightrag_jsonl.retrieval.edge_selection import Edge, SelectedEdge
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.tracing.export import export
+from lightrag_jsonl.tracing.prov import Bases
+from lightrag_jsonl.tracing.rdf import literal, serialize, triple_term, triples_of
+from lightrag_jsonl.tracing.trace import Trace
+
+
+@pytest.mark.parametrize("format", ["nquads", "turtle", "trig"])
+@pytest.mark.parametrize("rdf", ["1.2", "star", "1.1"])
+def test_every_form_is_written(trace: Trace, format: str, rdf: str) -> None:
+    """Each format writes each form of a triple term, the same on repetition."""
+    oxigraph = pytest.importorskip("pyoxigraph")
+    hostile = replace(trace, question='<<( a )>> « "\\\n 居里夫人 \U0001f9ea')
+
+    text = export(hostile, format=format, version=rdf)  # type: ignore[arg-type]
+
+    assert ("<<( <urn:entity" in text) == (rdf == "1.2")
+    assert ("<< <urn:entity" in text) == (rdf == "star")
+    assert text == export(hostile, format=format, version=rdf)  # type: ignore[arg-type]
+    if (format, rdf) == ("nquads", "star"):
+        return  # pyoxigraph reads the older notation in Turtle and TriG only
+    syntax = {"nquads": "nq", "turtle": "ttl", "trig": "trig"}[format]
+    read = oxigraph.RdfFormat.from_extension(syntax)
+    found = {getattr(item.object, "value", None) for item in oxigraph.parse(text, read)}
+    assert hostile.question in found
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"format": "xml"}, "must be one of"),
+        ({"version": "2.0"}, "must be one of"),
+        ({"format": "jsonld"}, r'rdf="1\.1"'),
+    ],
+)
+def test_impossible_forms_are_errors(trace: Trace, wrong: dict[str, str], message: str) -> None:
+    """A misspelled option lists the known ones; JSON-LD names the form that works."""
+    with pytest.raises(ConfigError, match=message):
+        export(trace, **wrong)  # type: ignore[arg-type]
+
+
+def test_without_pyoxigraph_the_error_names_the_extra(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """N-Quads needs nothing; the other formats say what to install."""
+    monkeypatch.setitem(sys.modules, "pyoxigraph", None)
+
+    assert export(trace)
+    with pytest.raises(ConfigError, match=r"pip install .pyoxigraph"):
+        export(trace, format="turtle")
+
+
+def test_a_choice_by_rank_has_a_score_and_no_reason(trace: Trace) -> None:
+    """`tg:reasoning` is written only where a model wrote it; a fallback is on record."""
+    by_rank = SelectedEdge(trace.candidates[0], score=0.25)
+
+    text = export(replace(trace, selected=(by_rank,), fallback=True))
+
+    assert "ns/reasoning" not in text
+    assert 'ns/score> "0.25"^^<http://www.w3.org/2001/XMLSchema#double>' in text
+    assert 'ns/fallback> "true"^^<http://www.w3.org/2001/XMLSchema#boolean>' in text
+
+
+def test_bases_are_configurable(trace: Trace) -> None:
+    """Entities and predicates can live under a namespace of one's own, given with its scheme."""
+    own = Bases("https://kb.example/e/", "https://kb.example/p/")
+
+    text = export(trace, bases=own)
+
+    assert "<https://kb.example/e/marie%20curie> <https://kb.example/p/discovered>" in text
+    with pytest.raises(ConfigError, match="scheme"):
+        Bases("kb/")
+
+
+any_text = st.text(st.characters(codec=None), max_size=20)
+
+
+@given(words=any_text, name=any_text)
+def test_any_text_can_be_written_and_read_back(words: str, name: str) -> None:
+    """Literals and IRIs made from any text parse, one line a quad."""
+    oxigraph = pytest.importorskip("pyoxigraph")
+    fact = Bases(entity=f"urn:x:{name}").triple(Edge("e", name, words, words))
+    graphs = {
+        "urn:g": triples_of("urn:a", ("tg:query", literal(words))),
+        "": triples_of("urn:a", ("tg:edge", triple_term(fact))),
+    }
+
+    text = serialize(graphs)
+
+    read = list(oxigraph.parse(text, oxigraph.RdfFormat.N_QUADS))
+    assert text.count("\n") == len(read) == 2
+    clean = "".join("\ufffd" if c == "\0" or "\ud800" <= c <= "\udfff" else c for c in words)
+    assert clean in {getattr(quad.object, "value", None) for quad in read}

@@ -1,0 +1,227 @@
+"""Recording a query: what is stored when, and that nothing of it costs the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from lightrag_jsonl.retrieval.edge_selection import EdgeSelection
+
+from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl.core.types import Answer, Chunk, Context, Entity, Keywords, Relation
+from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.storage.sqlite.database import SQLiteStore
+from lightrag_jsonl.tracing import trace_store
+from lightrag_jsonl.tracing.events import AnswerChunk, Event, Session
+from lightrag_jsonl.tracing.recorder import Listener, Recorder, replay
+from lightrag_jsonl.tracing.trace import Trace, assemble_trace
+
+from .conftest import NOON, QUESTION, REASON
+
+CHUNK = Chunk("c1", "d1", 0, 1, 0, 30, "Marie Curie discovered radium.")
+RELATION = Relation(
+    "Marie Curie", "radium", ("discovered",), "She\nfound it.", chunk_ids=("c1",), score=0.5
+)
+ENTITY = Entity("radium", "element", "A metal.", chunk_ids=("c1",))
+CONTEXT = Context(
+    QUESTION,
+    "mix",
+    (ENTITY,),
+    (RELATION,),
+    (CHUNK,),
+    keywords=Keywords(("discovery",)),
+    documents={"d1": "d1.txt"},
+)
+ANSWER = Answer("Radium [2].", context=CONTEXT, usage=Usage(calls=2))
+STAGES = ["session", "keywords", "retrieval", "selection", "chunk", "chunk", "answer", "end"]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SQLiteStore]:
+    opened = SQLiteStore(tmp_path)
+    yield opened
+    opened.close()
+
+
+def recorder(store: Any, listener: Listener | None = None, id: str = "0001") -> Recorder:
+    meter: Any = SimpleNamespace(spent=Usage(calls=1))
+    session = Session(id, QUESTION, "mix", NOON, 3)
+    return Recorder(store, session, meter, listener=listener, clock=lambda: NOON)
+
+
+async def answer_question(recorder: Recorder, reason: str | None = REASON) -> None:
+    """What the pipeline reports of one question, from its beginning to its answer."""
+    await recorder.begin()
+    await recorder.keywords_found(CONTEXT.keywords)
+    await recorder.retrieved((RELATION,), (CHUNK,))
+    await recorder.selected(EdgeSelection("llm", (RELATION,), (reason,)), CONTEXT)
+    await recorder.piece(ANSWER.text)
+    await recorder.answered(ANSWER)
+
+
+def stored(store: SQLiteStore, id: str = "0001") -> Trace:
+    with store.reader() as reader:
+        return trace_store.load(reader, id)
+
+
+async def test_a_query_is_stored_from_its_question_to_its_end(store: SQLiteStore) -> None:
+    """The trace holds what was found, chosen and shown, numbered as in the prompt, and the cost."""
+    recording = recorder(store)
+    await answer_question(recording)
+    trace = stored(store)
+
+    assert trace.status == "complete" and recording.stored_trace_id == "0001"
+    assert trace.stages == ("session", "keywords", "retrieval", "selection", "answer", "end")
+    assert (trace.generation, trace.keywords, trace.usage) == (3, CONTEXT.keywords, ANSWER.usage)
+    assert [(item.number, item.kind, item.label, item.text) for item in trace.shown] == [
+        (1, "entity", "radium", "A metal."),
+        (2, "relation", "Marie Curie — discovered → radium", "She found it."),
+        (3, "chunk", "d1.txt", ""),
+    ]
+    assert (trace.shown[2].start, trace.shown[2].end) == (0, 30)
+    assert trace.retrieved_chunks == trace.selected_chunks == ("c1",)
+    assert [(one.edge.id, one.reasoning, one.score) for one in trace.selected] == [
+        ("66bd5bed", REASON, None)
+    ]
+    assert trace.sources == ("d1.txt",)
+
+
+async def test_without_a_reason_the_score_is_recorded(store: SQLiteStore) -> None:
+    """No reason is invented for an edge that rank chose."""
+    await answer_question(recorder(store), reason=None)
+
+    assert [(one.reasoning, one.score) for one in stored(store).selected] == [(None, 0.5)]
+
+
+async def test_the_question_is_stored_before_anything_is_paid_for(store: SQLiteStore) -> None:
+    """A query that is killed, or cancelled, stays incomplete."""
+    recording = recorder(store)
+    await recording.begin()
+    await recording.keywords_found(CONTEXT.keywords)
+    await recording.failed(asyncio.CancelledError())
+
+    trace = stored(store)
+    assert (trace.status, trace.question) == ("incomplete", QUESTION)
+
+
+async def test_each_event_is_stored_before_the_listener_gets_it(store: SQLiteStore) -> None:
+    """A listener may be a coroutine; pieces of the answer are passed on and not stored."""
+    heard: list[Event] = []
+
+    async def listen(event: Event) -> None:
+        heard.append(event)
+        if not isinstance(event, AnswerChunk):
+            assert event.stage in stored(store).stages
+
+    await answer_question(recorder(store, listen))
+
+    assert [event.stage for event in heard] == STAGES
+    assert assemble_trace(heard) == stored(store)
+
+
+@pytest.mark.parametrize("stop", range(1, 9))
+async def test_a_failing_listener_changes_nothing(
+    store: SQLiteStore, stop: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It gets no further events, which is logged once; the trace is complete."""
+    heard: list[Event] = []
+
+    def listen(event: Event) -> None:
+        heard.append(event)
+        if len(heard) == stop:
+            raise ZeroDivisionError
+
+    await answer_question(recorder(store, listen))
+
+    assert len(heard) == stop and stored(store).status == "complete"
+    assert [record.message for record in caplog.records] == [
+        "a listener of trace 0001 failed and gets no more"
+    ]
+
+
+@pytest.mark.parametrize("listening", [True, False])
+async def test_what_cannot_be_stored_costs_no_answer(
+    store: SQLiteStore, listening: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The listener still gets every event; that the trace is not stored is logged once."""
+    heard: list[Event] = []
+    store.close()
+    recording = recorder(store, heard.append if listening else None)
+
+    await answer_question(recording)
+
+    assert recording.stored_trace_id is None
+    assert [event.stage for event in heard] == (STAGES if listening else [])
+    assert len(caplog.records) == 1 and "not stored" in caplog.text
+
+
+async def test_a_trace_that_loses_its_end_stays_incomplete(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events that were stored before the disk was full are kept."""
+
+    def full(*args: object, **kwargs: object) -> Any:
+        raise StorageError("the disk is full")
+
+    recording = recorder(store)
+    await recording.begin()
+    monkeypatch.setattr(store, "transaction", full)
+    await recording.answered(ANSWER)
+
+    assert stored(store).status == "incomplete"
+
+
+async def test_an_error_is_on_record_once(store: SQLiteStore) -> None:
+    """With its words and what was paid until then; a second report of it changes nothing."""
+    heard: list[Event] = []
+    recording = recorder(store, heard.append)
+    await recording.begin()
+    await recording.failed(ValueError())
+    await recording.failed(RuntimeError("again"))
+
+    trace = stored(store)
+    assert (trace.status, trace.error, trace.usage) == ("failed", "ValueError", Usage(calls=1))
+    assert [event.stage for event in heard] == ["session", "end"]
+
+
+async def test_a_query_deleted_while_it_runs_leaves_nothing(store: SQLiteStore) -> None:
+    """Its further events are not stored under an id that nobody lists."""
+    recording = recorder(store)
+    await recording.begin()
+    with store.transaction() as transaction:
+        assert transaction.delete_traces(keep=0) == 1
+    await recording.answered(ANSWER)
+
+    with store.reader() as reader:
+        assert reader.traces() == []
+
+
+async def test_a_reused_answer_has_a_trace_of_its_own(store: SQLiteStore) -> None:
+    """It is based on everything that the earlier answer was shown, and says that it is reused."""
+    recording = recorder(store)
+    await recording.begin()
+    await replay(ANSWER, recording)
+
+    trace = stored(store)
+    assert (trace.status, trace.reused, trace.method) == ("complete", True, "all")
+    assert trace.answer == ANSWER.text and len(trace.shown) == 3
+
+
+async def test_ids_may_be_shortened(store: SQLiteStore) -> None:
+    """To a beginning that only one trace has; a whole id always counts."""
+    for id in ("abc", "abcd", "b"):
+        await answer_question(recorder(store, id=id))
+
+    assert [stored(store, id).id for id in ("abc", "abcd", "b")] == ["abc", "abcd", "b"]
+    for wrong in ("ab", "c", ""):
+        with pytest.raises(KeyError, match="begins with"):
+            stored(store, wrong)
+    with store.reader() as reader:
+        assert [one.id for one in trace_store.summaries(reader)] == ["b", "abcd", "abc"]
+        (newest,) = trace_store.summaries(reader, 1)
+    assert datetime.fromtimestamp(newest.started_at, NOON.tzinfo) == NOON
