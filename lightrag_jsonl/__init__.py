@@ -59,8 +59,7 @@ from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.llm.prompt import Prompt
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.llm.reader import JsonlReader, parse_jsonl
-from lightrag_jsonl.rag import AsyncLightRAG
-from lightrag_jsonl.sync import LightRAG
+from lightrag_jsonl.rag import AsyncLightRAG, LightRAG
 
 if TYPE_CHECKING:
     from lightrag_jsonl.providers.functions import FunctionEmbedder, FunctionLLM
@@ -144,3 +143,7 @@ def __getattr__(name: str) -> object:
     if name in _PROVIDERS:
         return getattr(import_module("lightrag_jsonl.providers"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PROVIDERS})

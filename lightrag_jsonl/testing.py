@@ -645,7 +645,10 @@ class StoreContract:
         """Isolation: what one index holds, and its lock, do not concern another one."""
         one, other = self.filled(tmp_path / "one", 1), self.make(tmp_path / "other")
         with one.writer_lock(0), other.writer_lock(0), one.transaction() as transaction:
+            transaction.put_settings({"language": "en", "embedder": "hash"})
             transaction.put_settings({"language": "zh"})
+        with one.reader() as reader:
+            assert reader.settings()["language"] == "zh" and "embedder" in reader.settings()
         with other.reader() as reader:
             assert not reader.documents() and "language" not in reader.settings()
 
@@ -703,15 +706,6 @@ class StoreContract:
         with store.transaction() as transaction:
             assert transaction.delete_traces(keep=1) == 2
             assert transaction.traces() == traces[2:] and not transaction.trace_events("t0")
-
-    def test_settings_are_recorded(self, tmp_path: Path) -> None:
-        """A setting has the value that was recorded last."""
-        store = self.make(tmp_path)
-        for language in ("en", "zh"):
-            with store.transaction() as transaction:
-                transaction.put_settings({"language": language})
-        with store.reader() as reader:
-            assert reader.settings()["language"] == "zh"
 
     # ── upkeep ──
 

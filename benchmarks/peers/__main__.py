@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import platform
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -21,12 +20,11 @@ from typing import Any
 
 from benchmarks.datasets import data_folder
 from benchmarks.peers.environments import PEERS, InstallError, python_of
-from benchmarks.peers.material import write
+from benchmarks.peers.material import CHECKOUT, write
+from benchmarks.peers.worker import PARTS, run_part
 from benchmarks.tables import PEER_ROWS, peer_table, put
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 READMES = {"en": "README.md", "zh": "README.zh.md"}
-PARTS = ("build", "change", "ask")
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 PROJECTS = [peer.project for peer in PEERS]
 
@@ -87,33 +85,19 @@ def _measure(
     """The figures of all parts; if one fails, those of the parts before it, and the error."""
     figures: Figures = {}
     with tempfile.TemporaryDirectory() as scratch:
-        folder, out = Path(scratch) / "kb", Path(scratch) / "figures.json"
         for part in PARTS:
-            print(f"{name}: {part}, {corpus.stem}", file=sys.stderr, flush=True)
-            command = [str(python), "-m", "benchmarks.peers.worker", name, part]
-            command += ["--folder", str(folder), "--corpus", str(corpus), "--out", str(out)]
-            error = _run(command, environment, timeout)
-            if error:
-                return figures | {"error": f"{part}: {error}"}
-            figures |= json.loads(out.read_text(encoding="utf-8"))
+            figures |= run_part(
+                name,
+                part,
+                Path(scratch) / "kb",
+                corpus,
+                python=str(python),
+                environment=environment,
+                timeout=timeout,
+            )
+            if "error" in figures:
+                break
     return figures
-
-
-def _run(command: Sequence[str], environment: Mapping[str, str], timeout: float) -> str:
-    """Run a process; returns why it failed, or ""."""
-    try:
-        done = subprocess.run(
-            command,
-            cwd=CHECKOUT,
-            env=environment,
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"stopped after {timeout:.0f} s"
-    last = done.stderr.decode(errors="replace").strip().split("\n")[-1][-300:]
-    return (last or f"status {done.returncode}") if done.returncode else ""
 
 
 def _report(sizes: Mapping[str, Figures], environment: Mapping[str, str]) -> Figures:

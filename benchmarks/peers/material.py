@@ -17,8 +17,10 @@ import numpy.typing as npt
 
 from benchmarks.synthetic import Corpus
 
+CHECKOUT = Path(__file__).resolve().parents[2]
 DIM = 384
 QUESTIONS = 40
+EXTRA = 6  # documents of one piece that are added later; the first two are not measured
 THEME = "took part together"  # the high-level keyword of every question
 CUT = "\n<<cut here>>\n"  # between the pieces of a document; form feeds are removed by some
 WORDS, FADE = 12, 0.7  # the number of words embedded, and the weight of each relative to the last
@@ -104,10 +106,10 @@ class System(Protocol):
 
 
 def write(path: Path, chunks: int) -> None:
-    """Generate a corpus of `chunks` pieces, and three more small documents, and write them."""
-    corpus, extra = Corpus(chunks), Corpus(3, seed=11)
-    papers = {one.id: one.pages for one in corpus.documents()}
-    more = {f"extra-{one.id}": one.pages for one in extra.documents(chunks_per_document=1)}
+    """Generate a corpus of `chunks` pieces, and a few more small documents, and write them."""
+    corpus, extra = Corpus(chunks), Corpus(EXTRA, seed=11)
+    papers = dict(corpus.documents())
+    more = {f"extra-{id}": pages for id, pages in extra.documents(chunks_per_document=1)}
     answers = corpus.answers | extra.answers
     whole = {"papers": papers, "extra": more, "answers": answers}
     path.write_text(json.dumps(whole), encoding="utf-8")

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.peers.material import DIM, THEME, Asked, Material, Paper, Replies, WordVectors
-from benchmarks.synthetic import NOTHING
 from lightrag_jsonl import Completion, Document, LightRAG, Message, QueryParam, Usage
+
+NOTHING = '{"type":"done","entities":0,"relationships":0}'
 
 
 class Ours:
@@ -35,6 +36,11 @@ class Ours:
     def context(self, asked: Asked, mode: Any) -> int:
         param = QueryParam(mode=mode, ll_keywords=asked.names, hl_keywords=(THEME,))
         return len(self._rag.retrieve(asked.text, param).prompt)
+
+    def answer(self, asked: Asked) -> str:
+        """The answer to a question, in the mode mix."""
+        param = QueryParam(ll_keywords=asked.names, hl_keywords=(THEME,))
+        return self._rag.query(asked.text, param).text
 
     def counts(self) -> tuple[int, int]:
         status = self._rag.status()

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.peers.material import Material, System, read
-from benchmarks.usage import Usage, on_disk, peak_mb, spread
+from benchmarks.peers.material import CHECKOUT, Material, System, read
+from benchmarks.usage import Usage, on_disk, peak_mb, plain_loop_ms, spread
 
 ADAPTERS = {
     "ours": ("benchmarks.peers.ours", "Ours"),
@@ -37,15 +40,53 @@ def main() -> None:
     for name in ("folder", "corpus", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     given = parser.parse_args()
-    module, name = ADAPTERS[given.system]
     material = read(given.corpus)
-    figures = PARTS[given.part](getattr(import_module(module), name), given.folder, material)
+
+    def open_system(folder: Path, material: Material) -> System:
+        module, name = ADAPTERS[given.system]
+        system: System = getattr(import_module(module), name)(folder, material)
+        return system
+
+    figures = PARTS[given.part](open_system, given.folder, material)
     given.out.write_text(json.dumps(figures), encoding="utf-8")
+
+
+def run_part(
+    name: str,
+    part: str,
+    folder: Path,
+    corpus: Path,
+    *,
+    python: str = sys.executable,
+    environment: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+) -> Figures:
+    """Measure one part of one library in a process of its own; if it fails, there is an "error"."""
+    out = folder.with_suffix(".figures")
+    print(f"{name}: {part}, {corpus.stem}", file=sys.stderr, flush=True)
+    command = [python, "-m", "benchmarks.peers.worker", name, part, "--folder", str(folder)]
+    command += ["--corpus", str(corpus), "--out", str(out)]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=CHECKOUT,
+            env=environment,
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {"error": f"{part}: stopped after {timeout:.0f} s"}
+    if done.returncode:
+        last = done.stderr.decode(errors="replace").strip().split("\n")[-1][-300:]
+        return {"error": f"{part}: {last or f'status {done.returncode}'}"}
+    figures: Figures = json.loads(out.read_text(encoding="utf-8"))
+    return figures
 
 
 def build(open_system: Open, folder: Path, material: Material) -> Figures:
     """Index the corpus, after a small document that triggers late imports."""
-    system = open_system(folder, material)
+    system, loop_before = open_system(folder, material), plain_loop_ms()
     system.insert(material.extra[:1])
     clock, warm, before = material.clock, replace(material.clock), Usage()
     system.insert(material.papers)
@@ -57,6 +98,7 @@ def build(open_system: Open, folder: Path, material: Material) -> Figures:
     return {
         "cpu_ms_per_chunk": round(1000 * (used.cpu - fakes) / material.chunks, 3),
         "wall_ms_per_chunk": round(1000 * (used.wall - fakes) / material.chunks, 3),
+        "plain_loop_ms": [loop_before, plain_loop_ms()],
         "bytes_written": used.written,
         "bytes_on_disk": on_disk(folder),
         "model_calls": clock.calls - warm.calls,
@@ -68,30 +110,40 @@ def build(open_system: Open, folder: Path, material: Material) -> Figures:
 
 
 def change(open_system: Open, folder: Path, material: Material) -> Figures:
-    """Add two documents of one piece, and measure the second; then delete one of ten pieces."""
+    """Add documents of one piece, one by one; then delete one of ten pieces."""
     system = open_system(folder, material)
-    _, first, second = material.extra
-    system.insert([first])
-    figures = _used("one_more", lambda: system.insert([second]), material)
+    system.insert(material.extra[1:2])
+    added = [_used(partial(system.insert, [paper]), material) for paper in material.extra[2:]]
+    figures = {f"one_more_{name}": median(one[name] for one in added) for name in added[0]}
     if system.can_delete:
         target = material.papers[len(material.papers) // 2].id
-        figures |= _used("delete", lambda: system.delete(target), material)
+        gone = _used(partial(system.delete, target), material)
+        figures |= {f"delete_{name}": value for name, value in gone.items()}
     system.close()
     return figures
 
 
-def ask(open_system: Open, folder: Path, material: Material) -> Figures:
-    """Measure the first context in a fresh process, then every mode when warm."""
+def cold(open_system: Open, folder: Path, material: Material) -> Figures:
+    """Measure the first context in a fresh process."""
     began = time.perf_counter()
     system = open_system(folder, material)
-    full = system.modes[0]
-    first = system.context(material.questions[0], full)
-    cold = time.perf_counter() - began
-    modes = {mode: _mode(system, mode, material) for mode in system.modes}
+    first = system.context(material.questions[0], system.modes[0])
+    seconds = time.perf_counter() - began
     system.close()
     return {
-        "cold_first_context_s": round(cold, 3),
+        "cold_first_context_s": round(seconds, 3),
         "cold_context_chars": first,
+        "cold_peak_rss_mb": peak_mb(),
+    }
+
+
+def ask(open_system: Open, folder: Path, material: Material) -> Figures:
+    """Measure every mode when warm."""
+    system = open_system(folder, material)
+    modes = {mode: time_mode(system, mode, material) for mode in system.modes}
+    system.close()
+    full = system.modes[0]
+    return {
         "modes": modes,
         "full_mode": full,
         "full_mode_p50_ms": modes[full]["p50_ms"],
@@ -103,22 +155,23 @@ def ask(open_system: Open, folder: Path, material: Material) -> Figures:
 PARTS: dict[str, Callable[[Open, Path, Material], Figures]] = {
     "build": build,
     "change": change,
+    "cold": cold,
     "ask": ask,
 }
 
 
-def _used(label: str, work: Callable[[], None], material: Material) -> Figures:
+def _used(work: Callable[[], None], material: Material) -> dict[str, float]:
     fakes, before = material.clock.seconds, Usage()
     work()
     used, fakes = before.until_now(), material.clock.seconds - fakes
     return {
-        f"{label}_cpu_ms": round(1000 * (used.cpu - fakes), 1),
-        f"{label}_wall_ms": round(1000 * (used.wall - fakes), 1),
-        f"{label}_bytes_written": used.written,
+        "cpu_ms": round(1000 * (used.cpu - fakes), 1),
+        "wall_ms": round(1000 * (used.wall - fakes), 1),
+        "bytes_written": used.written,
     }
 
 
-def _mode(system: System, mode: str, material: Material) -> Figures:
+def time_mode(system: System, mode: str, material: Material) -> Figures:
     """Time all questions in one mode; the first two warm up, and their times are not counted."""
     times, sizes = [], []
     for asked in material.questions:

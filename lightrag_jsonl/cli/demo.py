@@ -14,7 +14,7 @@ from lightrag_jsonl.cli.samples import SampleQuestion, sample_documents, sample_
 from lightrag_jsonl.core.types import Answer, Language
 
 if TYPE_CHECKING:
-    from lightrag_jsonl.sync import LightRAG
+    from lightrag_jsonl.rag import LightRAG
 
 INTRODUCTION = """\
 Two small collections, indexed and queried without a model: language rules read the texts, and
@@ -38,7 +38,7 @@ def demo(working_dir: Path | None) -> Reply:
     One is English, one Chinese. Needs no key and no network: no model is asked. Takes a few
     seconds.
     """
-    from lightrag_jsonl.sync import LightRAG
+    from lightrag_jsonl.rag import LightRAG
 
     folder = working_dir or Path(tempfile.mkdtemp(prefix="lightrag-jsonl-demo-"))
     lines, plain = [INTRODUCTION], []

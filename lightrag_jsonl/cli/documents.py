@@ -1,6 +1,4 @@
-"""`insert`, `retry`, `resume`, `delete`, and what the index holds: `status`, `documents`,
-`rejections`.
-"""
+"""`insert`, `retry`, `resume`, `delete`; `status`, `documents` and `rejections`."""
 
 from __future__ import annotations
 
@@ -13,40 +11,22 @@ from typing import Any
 
 import click
 
-from lightrag_jsonl.cli.opening import (
-    given_options,
-    llm_name,
-    open_for_insert,
-    open_for_reading,
-    open_for_writing,
-    recorded,
-)
+from lightrag_jsonl import ConfigError, Document, InsertReport, NotFoundError
+from lightrag_jsonl.cli.group import INCOMPLETE, Reply, command
+from lightrag_jsonl.cli.opening import open_for_insert, open_index
 from lightrag_jsonl.cli.options import (
     Setup,
-    chunk_options,
-    folder,
     limit_options,
     models,
+    reading_options,
     visible,
-    with_options,
+    working_dir,
 )
-from lightrag_jsonl.cli.output import (
-    INCOMPLETE,
-    Reply,
-    counted,
-    emit_failures,
-    format_usage,
-    one_line,
-    progress_bar,
-    replying,
-    table,
-)
-from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.cli.output import counted, failure_notes, progress_bar, table
 from lightrag_jsonl.core.text import decoded
-from lightrag_jsonl.core.types import Document, ExtractionReport, InsertReport, Status
+from lightrag_jsonl.indexing.loading import load_documents
 
 STDIN = "-"
-LINE_COLUMNS = 60
 
 # ── which texts ─────────────────────────────────────────────────────────────────
 
@@ -86,8 +66,6 @@ def _matching(pattern: str) -> list[Path]:
 
 
 def _with_id(sources: Path | Document | list[Path | Document], id: str) -> Document:
-    from lightrag_jsonl.indexing.loading import load_documents
-
     loaded = list(load_documents(sources))
     if len(loaded) != 1 or not isinstance(loaded[0], Document):
         raise click.UsageError(f"--id names one document, but {len(loaded)} were given")
@@ -97,15 +75,14 @@ def _with_id(sources: Path | Document | list[Path | Document], id: str) -> Docum
 # ── changing the index ──────────────────────────────────────────────────────────
 
 
-@click.command()
-@click.argument("files", nargs=-1, required=True)
-@models
-@with_options(chunk_options, limit_options)
-@click.option(
-    "--id", "id", metavar="ID", callback=visible, help="The document's id (for one text)."
+@command(
+    click.argument("files", nargs=-1, required=True),
+    *models,
+    *reading_options,
+    *limit_options,
+    click.option("--id", callback=visible, help="The document's id (for one text)."),
 )
-@replying
-def insert(setup: Setup, files: tuple[str, ...], id: str | None, **given: Any) -> Reply:
+def insert(setup: Setup, files: tuple[str, ...], id: str | None, **options: Any) -> Reply:
     """Read texts into the index, which is created if there is none.
 
     FILES are files (.txt, .md, .jsonl), folders, quoted patterns, or - for stdin. A line of
@@ -123,50 +100,38 @@ def insert(setup: Setup, files: tuple[str, ...], id: str | None, **given: Any) -
     """
     sources = find_sources(files)
     documents = sources if id is None else _with_id(sources, id)
-    with open_for_insert(setup, given_options(given)) as rag, progress_bar() as progress:
-        report = rag.insert(documents, progress=progress)
-    return _reply(setup, report)
+    with open_for_insert(setup, options) as rag, progress_bar() as progress:
+        return _reply(setup, rag.insert(documents, progress=progress))
 
 
-@click.command()
-@models
-@with_options(limit_options)
-@replying
-def retry(setup: Setup, **given: Any) -> Reply:
+@command(*models, *limit_options)
+def retry(setup: Setup, **options: Any) -> Reply:
     """Read again the chunks that failed, and no others.
 
     Of a chunk that was read in part, only what is missing is asked for. Model and options are
     those of the last insert, unless others are given.
     """
-    with open_for_writing(setup, given_options(given)) as rag, progress_bar() as progress:
+    with open_index(setup, options) as rag, progress_bar() as progress:
         report = rag.retry(progress=progress)
-        waiting = rag.status().documents.get("pending", 0)
-    nothing = "nothing has failed"
-    if waiting:
-        nothing += f"; {counted(waiting, 'document')} pending: lightrag-jsonl resume -w "
-        nothing += str(setup.working_dir)
-    return _reply(setup, report, nothing=nothing, command="retry")
+        nothing = "nothing has failed"
+        if waiting := rag.status().documents.get("pending"):
+            documents = counted(waiting, "document")
+            nothing += f"; {documents} pending: lightrag-jsonl resume -w {setup.working_dir}"
+    return _reply(setup, report, nothing=nothing, go_on="retry")
 
 
-@click.command()
-@models
-@with_options(limit_options)
-@replying
-def resume(setup: Setup, **given: Any) -> Reply:
+@command(*models, *limit_options)
+def resume(setup: Setup, **options: Any) -> Reply:
     """Go on with the documents of an interrupted insert.
 
     Answers that a model has given already are kept and not asked for again. Model and options
     are those of that insert, unless others are given.
     """
-    with open_for_writing(setup, given_options(given)) as rag, progress_bar() as progress:
-        report = rag.resume(progress=progress)
-    return _reply(setup, report, nothing="nothing is pending")
+    with open_index(setup, options) as rag, progress_bar() as progress:
+        return _reply(setup, rag.resume(progress=progress), nothing="nothing is pending")
 
 
-@click.command()
-@click.argument("ids", nargs=-1, required=True)
-@models
-@replying
+@command(click.argument("ids", nargs=-1, required=True), *models)
 def delete(setup: Setup, ids: tuple[str, ...]) -> Reply:
     """Remove documents, as if they had never been inserted.
 
@@ -176,151 +141,71 @@ def delete(setup: Setup, ids: tuple[str, ...]) -> Reply:
     Example:
       lightrag-jsonl delete -w kb doc-1f3a5b7c9d0e2f46    (`documents` lists the ids)
     """
-    with open_for_writing(setup, {}) as rag:
-        try:
-            report = rag.delete(*ids)
-        except NotFoundError as error:
-            listing = f"lightrag-jsonl documents -w {setup.working_dir}"
-            raise NotFoundError(f"{error}; the ids are listed by: {listing}") from error
-    words = (
-        f"removed {counted(len(report.documents), 'document')} "
-        f"({counted(report.chunks, 'chunk')}), "
-        f"{counted(report.entities, 'entity', 'entities')} and "
-        f"{counted(report.relations, 'relation')} that nothing else mentions"
-    )
-    return Reply(report, words)
+    with open_index(setup, {}) as rag:
+        return Reply(rag.delete(*ids))
 
 
 def _reply(
-    setup: Setup,
-    report: InsertReport,
-    *,
-    nothing: str = "nothing was read",
-    command: str = "resume",
+    setup: Setup, report: InsertReport, *, nothing: str = "nothing was read", go_on: str = "resume"
 ) -> Reply:
     """The report of an insert in words; failures go to stderr."""
-    lines = []
-    if report.documents:
-        failed = f", {report.extraction.failed:,} failed" if report.extraction.failed else ""
-        lines.append(
-            f"{setup.working_dir}: read {counted(len(report.documents), 'document')} "
-            f"({counted(report.chunks, 'chunk')}{failed}); new or changed: "
-            f"{counted(report.entities, 'entity', 'entities')}, "
-            f"{counted(report.relations, 'relation')}"
-        )
-    elif not report.unchanged:
-        lines.append(f"{setup.working_dir}: {nothing}")
-    if report.unchanged:
-        lines.append(f"{counted(len(report.unchanged), 'document')} unchanged, not read again")
-    if report.usage.calls:
-        lines.append(format_usage(report.usage))
-    refused = {n: c for n, c in report.extraction.rejections.items() if n != "repaired"}
+    refused = {name: n for name, n in report.extraction.rejections.items() if name != "repaired"}
+    words = {
+        "documents read": len(report.documents),
+        "unchanged": len(report.unchanged),
+        "chunks": report.chunks,
+        "failed chunks": report.extraction.failed,
+        "entities (new or changed)": report.entities,
+        "relations (new or changed)": report.relations,
+        "refused lines": refused,
+        "usage": asdict(report.usage) if report.usage.calls else "",
+    }
+    if not (report.documents or report.unchanged):
+        words = {setup.working_dir: nothing}
+    notes = failure_notes(setup.working_dir, report.failures)
     if refused:
-        reasons = ", ".join(f"{name} {number:,}" for name, number in refused.items())
-        lines.append(f"refused: {reasons} (see: lightrag-jsonl rejections -w {setup.working_dir})")
+        notes.append(f"see: lightrag-jsonl rejections -w {setup.working_dir}")
     if report.stopped:
-        lines.append(
-            f"{report.stopped}; go on with: lightrag-jsonl {command} -w {setup.working_dir}"
+        notes.append(
+            f"{report.stopped}; go on with: lightrag-jsonl {go_on} -w {setup.working_dir}"
         )
-    emit_failures(setup.working_dir, report.failures)
-    return Reply(report, "\n".join(lines), INCOMPLETE if report.failures or report.stopped else 0)
+    status = INCOMPLETE if report.failures or report.stopped else 0
+    return Reply(report, {name: value for name, value in words.items() if value}, status, notes)
 
 
 # ── what the index holds ────────────────────────────────────────────────────────
 
 
-@click.command()
-@folder
-@replying
+@command(working_dir)
 def status(setup: Setup) -> Reply:
     """Show what the index holds and how reading went."""
-    with open_for_reading(setup) as rag:
-        found = replace(rag.status(), llm=llm_name(setup, recorded(setup.working_dir)))
-    return Reply(found, table(_status_rows(found)))
+    with open_index(setup) as rag:
+        return Reply(rag.status())
 
 
-@click.command()
-@folder
-@replying
+@command(working_dir)
 def documents(setup: Setup) -> Reply:
     """List the documents, with their ids and states.
 
     The states are: done; partial (some chunks failed, or were read in part) and failed (all
     chunks failed), both for `retry`; pending (an insert was interrupted), for `resume`.
     """
-    with open_for_reading(setup) as rag:
+    with open_index(setup) as rag:
         found = rag.documents()
-    rows = [
-        (
-            one.id,
-            one.state,
-            one.chunks,
-            len(one.failures),
-            one.characters,
-            one.title or "",
-            one.source or "",
-        )
-        for one in found
-    ]
-    header = ("id", "state", "chunks", "failed", "characters", "title", "source")
-    return Reply(found, table(rows, header))
+    return Reply(found, table(found, "id", "state", "chunks", "characters", "title", "source"))
 
 
-@click.command()
-@click.argument("ids", nargs=-1)
-@folder
-@replying
+@command(click.argument("ids", nargs=-1), working_dir)
 def rejections(setup: Setup, ids: tuple[str, ...]) -> Reply:
     """List the refused lines of a model's answers.
 
     Of all documents, or of those with IDS. Look at it before you pay for a large corpus: it
     shows what the model gets wrong.
     """
-    with open_for_reading(setup) as rag:
+    with open_index(setup) as rag:
         unknown = set(ids) - {document.id for document in rag.documents()}
         if unknown:
             raise NotFoundError(f"no such document: {', '.join(sorted(unknown))}")
         found = rag.rejections(*ids)
-    plain = [{"document_id": d, "chunk_id": c, **asdict(r)} for d, c, r in found]
-    rows = [
-        (d, c, r.line, r.reason, one_line(r.detail, LINE_COLUMNS), one_line(r.text, LINE_COLUMNS))
-        for d, c, r in found
-    ]
-    header = ("document", "chunk", "line", "reason", "detail", "text")
-    return Reply(plain, table(rows, header) if rows else "no line was refused")
-
-
-def _status_rows(status: Status) -> list[tuple[str, object]]:
-    states = ", ".join(f"{number:,} {state}" for state, number in status.documents.items())
-    return [
-        ("folder", status.working_dir),
-        ("documents", f"{sum(status.documents.values()):,}" + (f" ({states})" if states else "")),
-        ("chunks", f"{status.chunks:,}"),
-        ("entities", f"{status.entities:,}"),
-        ("relations", f"{status.relations:,}"),
-        ("language", status.language),
-        ("model", status.llm),
-        ("embedder", f"{status.embedder} ({status.dim} dimensions)"),
-        ("tokenizer", status.tokenizer),
-        ("size", f"{status.bytes_on_disk / 1e6:,.1f} MB, format {status.format}"),
-        *_extraction_rows(status.extraction),
-    ]
-
-
-def _extraction_rows(report: ExtractionReport) -> list[tuple[str, object]]:
-    """How extraction went; counts that are zero are left out."""
-    states = ("ok", "empty", "partial", "failed")
-    chunks = [f"{getattr(report, name):,} {name}" for name in states if getattr(report, name)]
-    rejected = ", ".join(f"{name} {number:,}" for name, number in report.rejections.items())
-    usage = report.usage
-    rows = (
-        ("chunks read", ", ".join(chunks)),
-        ("records", f"{report.records:,}"),
-        ("refused or repaired", rejected),
-        ("not in the text", report.ungrounded or ""),
-        ("cut off", report.truncated or ""),
-        ("resumed", report.resumed or ""),
-        ("gleaned", ", ".join(f"{number:,}" for number in report.gleaned)),
-        ("usage", format_usage(usage) if usage.calls else ""),
-    )
-    return [(name, value) for name, value in rows if value]
+    records = [{"document_id": d, "chunk_id": c, **asdict(line)} for d, c, line in found]
+    return Reply(records, table(records) or "no line was refused")

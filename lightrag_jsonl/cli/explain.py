@@ -21,7 +21,7 @@ from lightrag_jsonl.tracing.source_lookup import Sources, look_up_sources
 from lightrag_jsonl.tracing.trace import Trace
 
 if TYPE_CHECKING:
-    from lightrag_jsonl.sync import LightRAG
+    from lightrag_jsonl.rag import LightRAG
     from lightrag_jsonl.tracing.provenance import DocumentProvenance
     from lightrag_jsonl.tracing.rdf import Format, Version
 

@@ -2,59 +2,37 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
 
-from lightrag_jsonl.cli.options import as_json
 from lightrag_jsonl.core.types import Failure, Json
-from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 
-if TYPE_CHECKING:
-    from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
-
-GAP = "  "
-ALLOWED_CONTROLS = frozenset("\n\t")
-INCOMPLETE = 3  # the exit status if some texts could not be read
-SHOWN_FAILURES = 20
+CELL_COLUMNS = 60  # of a table's cells but the first ones, which are mostly ids
+SHOWN_REASONS = 20
 
 
-class Reply(NamedTuple):
-    """A command's result: a value for JSON, the same in words for people, and the exit status."""
-
-    value: object
-    words: object
-    status: int = 0
+class Exact(str):
+    """A text that is printed without a change, unlike texts for people."""
 
 
-def replying(command: Callable[..., Reply]) -> Callable[..., None]:
-    """Give a command the option --json, and print its reply as JSON or in words."""
-
-    @as_json
-    @functools.wraps(command)
-    def replied(*setup: object, as_json: bool, **given: Any) -> None:
-        reply = command(*setup, **given)
-        if as_json:
-            emit_json(reply.value)
-        else:
-            emit(reply.words)
-        if reply.status:
-            raise click.exceptions.Exit(reply.status)
-
-    return replied
+def emit(text: str, *, err: bool = False) -> None:
+    """Print a text that is not empty, for people: control characters could steer a terminal."""
+    if text:
+        shown = text.removesuffix("\n") if isinstance(text, Exact) else printable(text)
+        click.echo(shown, err=err)
 
 
-def emit_json(value: object, *, indent: int | None = 2) -> None:
-    """Print a JSON value to stdout; with `indent=None` on one line, as in JSONL."""
+def emit_json(value: object) -> None:
+    """Print a value as JSON."""
     ascii_only = "utf" not in (sys.stdout.encoding or "").lower()
-    click.echo(json.dumps(to_json(value), ensure_ascii=ascii_only, indent=indent))
+    click.echo(json.dumps(to_json(value), ensure_ascii=ascii_only, indent=2))
 
 
 def to_json(value: object) -> Json:
@@ -63,17 +41,83 @@ def to_json(value: object) -> Json:
     return plain
 
 
-def emit(text: object = "", *, err: bool = False) -> None:
-    """Print text for people, with control characters replaced, which could steer a terminal."""
-    click.echo(printable(str(text)), err=err)
+def json_lines(values: Iterable[object]) -> Exact:
+    """The values as JSON Lines."""
+    return Exact("".join(json.dumps(to_json(one), ensure_ascii=False) + "\n" for one in values))
 
 
 def printable(text: str) -> str:
     """The text with control characters, except line ends and tabs, replaced by U+FFFD."""
     return "".join(
-        "\ufffd" if unicodedata.category(char) == "Cc" and char not in ALLOWED_CONTROLS else char
+        "\ufffd" if unicodedata.category(char) == "Cc" and char not in "\n\t" else char
         for char in text.replace("\r\n", "\n")
     )
+
+
+# ── words ───────────────────────────────────────────────────────────────────────
+
+
+def in_words(value: object) -> str:
+    """A value for people: a text as it is, records as a table, an object with a field a line."""
+    if isinstance(value, str):
+        return value
+    plain = to_json(value)
+    if isinstance(plain, dict):
+        return _aligned([[name, text] for name, text in _fields(plain) if text])
+    return table(plain) if isinstance(plain, list) else _cell(plain)
+
+
+def table(records: Iterable[object], *columns: str) -> str:
+    """These columns of records (or all), aligned under their names; "" for no records."""
+    rows = [row for record in records if isinstance(row := to_json(record), dict)]
+    if not rows:
+        return ""
+    names = columns or tuple(rows[0])
+    numbers = {
+        at for at, name in enumerate(names) if all(isinstance(row[name], int | float) for row in rows)
+    }
+    cells = [
+        [one_line(_cell(row[name]), CELL_COLUMNS if at else None) for at, name in enumerate(names)]
+        for row in rows
+    ]
+    return _aligned([[name.replace("_", " ") for name in names], *cells], numbers)
+
+
+def _fields(record: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+    """The fields with their texts; those of nested objects on one line, or on lines of their own."""
+    for name, value in record.items():
+        if isinstance(value, dict):
+            yield name, _cell({n: v for n, v in value.items() if not isinstance(v, dict)})
+            yield from _fields({n: v for n, v in value.items() if isinstance(v, dict)})
+        else:
+            yield name.replace("_", " "), one_line(_cell(value))
+
+
+def _cell(value: Json) -> str:
+    """A value on one line; of an object only what is not zero or empty."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_cell(item)}" for name, item in value.items() if item)
+    if isinstance(value, list):
+        return ", ".join(map(_cell, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int) else value or ""
+
+
+def _aligned(rows: Sequence[Sequence[str]], to_the_right: Iterable[int] = ()) -> str:
+    """Rows in columns, whose widths are those on a terminal."""
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        spaces = [" " * (full - width(cell)) for cell, full in zip(row, widths, strict=True)]
+        padded = [
+            space + cell if at in to_the_right else cell + space
+            for at, (cell, space) in enumerate(zip(row, spaces, strict=True))
+        ]
+        lines.append("  ".join(padded).rstrip())
+    return "\n".join(lines)
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -81,61 +125,24 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def format_usage(usage: Usage) -> str:
-    """The cost of model calls, in one line."""
-    cached = f" ({usage.cached_tokens:,} of them cached)" if usage.cached_tokens else ""
-    return (
-        f"model: {counted(usage.calls, 'call')}, {usage.input_tokens:,} tokens in{cached}, "
-        f"{usage.output_tokens:,} out"
-    )
-
-
-def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> str:
-    """Rows in aligned columns, numbers to the right; widths are those on a terminal."""
-    lines = [
-        [f"{cell:,}" if isinstance(cell, int) else one_line(str(cell)) for cell in row]
-        for row in rows
-    ]
-    if header:
-        lines.insert(0, list(header))
-    if not lines:
-        return ""
-    widths = [max(map(width, column)) for column in zip(*lines, strict=True)]
-    right = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(widths))]
-    return "\n".join(
-        GAP.join(_pad(cell, widths[i], right[i]) for i, cell in enumerate(line)).rstrip()
-        for line in lines
-    )
-
-
-def _pad(text: str, columns: int, right: bool) -> str:
-    space = " " * max(0, columns - width(text))
-    return space + text if right else text + space
-
-
-def width(text: str) -> int:
-    """The columns a text takes on a terminal: two for a Chinese character, none for an accent."""
-    return sum(_columns(char) for char in text)
-
-
 def one_line(text: str, limit: int | None = None) -> str:
     """The text with white space collapsed, cut to at most `limit` columns on screen."""
     text = " ".join(text.split())
     if limit is None or width(text) <= limit:
         return text
-    kept, used = "", 1
-    for char in text:
-        used += _columns(char)
-        if used > limit:
-            break
-        kept += char
-    return kept + "…"
+    while width(text) >= limit:
+        text = text[: min(limit, len(text) - 1)]
+    return text + "…"
 
 
-def _columns(char: str) -> int:
-    if unicodedata.category(char) in ("Cf", "Me", "Mn"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+def width(text: str) -> int:
+    """The columns a text takes on a terminal: two for a Chinese character, none for an accent."""
+    return sum(
+        0 if unicodedata.category(char) in ("Cf", "Me", "Mn")
+        else 2 if unicodedata.east_asian_width(char) in "WF"
+        else 1
+        for char in text
+    )
 
 
 # ── progress and failures ───────────────────────────────────────────────────────
@@ -161,19 +168,18 @@ def progress_bar(unit: str = "chunks") -> Iterator[ProgressCallback | None]:
         yield show
 
 
-def emit_failures(working_dir: object, failures: Sequence[Failure]) -> None:
-    """Print failures to stderr, grouped by reason, and what can be done about them."""
-    if not failures:
-        return
-    emit(f"{counted(len(failures), 'failure')}:", err=True)
+def failure_notes(working_dir: object, failures: Sequence[Failure]) -> list[str]:
+    """Failures in words, grouped by reason, and what can be done about them."""
     by_reason: dict[str, list[Failure]] = {}
     for failure in failures:
         by_reason.setdefault(failure.reason, []).append(failure)
-    for reason, alike in list(by_reason.items())[:SHOWN_FAILURES]:
-        first = ", ".join(filter(None, (alike[0].document_id, alike[0].chunk_id)))
+    notes = [f"{counted(len(failures), 'failure')}:"] if failures else []
+    for reason, alike in list(by_reason.items())[:SHOWN_REASONS]:
+        first = " ".join(filter(None, (alike[0].document_id, alike[0].chunk_id)))
         others = f" (and {len(alike) - 1:,} more)" if alike[1:] else ""
-        emit(f"  {one_line(first)}{others}: {one_line(reason)}", err=True)
-    if len(by_reason) > SHOWN_FAILURES:
-        emit(f"  … and {len(by_reason) - SHOWN_FAILURES:,} more reasons (see --json)", err=True)
+        notes.append(f"  {one_line(first)}{others}: {one_line(reason)}")
+    if len(by_reason) > SHOWN_REASONS:
+        notes.append(f"  … and {len(by_reason) - SHOWN_REASONS:,} more reasons (see --json)")
     if any(failure.chunk_id for failure in failures):
-        emit(f"ask again for the chunks: lightrag-jsonl retry -w {working_dir}", err=True)
+        notes.append(f"ask again for the chunks: lightrag-jsonl retry -w {working_dir}")
+    return notes

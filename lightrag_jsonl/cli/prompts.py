@@ -175,7 +175,7 @@ def extract(
       lightrag-jsonl extract extract-topics notes.txt --llm gpt-4o-mini
       lightrag-jsonl extract extract-rows bill.txt --set schema=@table.json --llm gpt-4o-mini
     """
-    from lightrag_jsonl.sync import LightRAG
+    from lightrag_jsonl.rag import LightRAG
 
     model = make_llm(llm, base_url)
     if model is None:

@@ -5,48 +5,27 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from lightrag_jsonl import Answer, ConfigError, Context, LightRAG, QueryParam
+from lightrag_jsonl.cli.documents import read_stdin
 from lightrag_jsonl.cli.explain import event_printer
-from lightrag_jsonl.cli.opening import NO_MODEL, llm_name, open_for_questions, require_index
-from lightrag_jsonl.cli.options import (
-    FILE,
-    TARGET,
-    Setup,
-    as_json,
-    mode,
-    models,
-    number_option,
-    with_options,
-)
-from lightrag_jsonl.cli.output import (
-    Reply,
-    counted,
-    emit,
-    emit_json,
-    one_line,
-    printable,
-    replying,
-    table,
-)
-from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.options import MODES, QueryParam
-from lightrag_jsonl.core.types import Answer, Context, Json, Mode, format_position, unique_labels
+from lightrag_jsonl.cli.group import Reply, command
+from lightrag_jsonl.cli.opening import open_index
+from lightrag_jsonl.cli.options import COUNT, FILE, TARGET, Setup, mode, models, number_option
+from lightrag_jsonl.cli.output import counted, in_words, printable, table
+from lightrag_jsonl.core.options import MODES
+from lightrag_jsonl.core.types import Json, Mode
+from lightrag_jsonl.tools import evaluation
 
-if TYPE_CHECKING:
-    from lightrag_jsonl.sync import LightRAG
-
-DESCRIPTION_COLUMNS = 100
 CONDITION = re.compile(r"(?P<key>[^=<>!]+?)\s*(?P<sign>>=|<=|!=|=|>|<)\s*(?P<value>.*)", re.DOTALL)
 OPERATORS = {"=": "$in", "!=": "$nin", ">=": "$gte", "<=": "$lte", ">": "$gt", "<": "$lt"}
 PLAIN = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false")
 TEXT_FIELDS = frozenset({"id", "title", "source", "date"})
-COUNT = click.IntRange(min=0, max=1_000_000)
 GRAPH_MODES = tuple(one for one in MODES if one not in ("bypass", "naive"))
 
 
@@ -81,7 +60,9 @@ def _where(
     return where
 
 
-QUESTION_OPTIONS = (
+question_options = (
+    click.argument("question", nargs=-1),
+    *models,
     mode,
     number_option("--top-k", type=COUNT, help="Entities and relations to look up (default 40)."),
     number_option("--chunk-top-k", type=COUNT, help="Chunks to look up (default 20)."),
@@ -107,31 +88,24 @@ QUESTION_OPTIONS = (
 )
 
 
-@click.command()
-@click.argument("question", nargs=-1)
-@models
-@with_options(QUESTION_OPTIONS)
-@click.option("--response-type", metavar="TEXT", help='Its form, such as "One Paragraph".')
-@click.option("--user-prompt", metavar="TEXT", help="A further instruction for the answer.")
-@click.option(
-    "--stream/--no-stream",
-    default=None,
-    help="Print the answer as it is written (the default on a terminal).",
+@command(
+    *question_options,
+    click.option("--response-type", metavar="TEXT", help='Its form, such as "One Paragraph".'),
+    click.option("--user-prompt", metavar="TEXT", help="A further instruction for the answer."),
+    click.option(
+        "--stream/--no-stream",
+        default=None,
+        help="Print the answer as it is written (the default on a terminal).",
+    ),
+    click.option(
+        "--explain",
+        is_flag=True,
+        help="Have the model choose the facts and give reasons; print each step to stderr.",
+    ),
 )
-@click.option(
-    "--explain",
-    is_flag=True,
-    help="Have the model choose the facts and give reasons; print each step to stderr.",
-)
-@as_json
 def query(
-    setup: Setup,
-    question: tuple[str, ...],
-    stream: bool | None,
-    explain: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
+    setup: Setup, question: tuple[str, ...], stream: bool | None, explain: bool, **given: Any
+) -> Reply:
     """Answer a QUESTION, and show where the answer comes from.
 
     Without a QUESTION, or with -, it is read from stdin. The model is the one the index was
@@ -145,35 +119,31 @@ def query(
       lightrag-jsonl query -w kb --where source=minutes.txt --where 'date>=2024-01-01' "Who came?"
       echo "乔峰的身世是什么？" | lightrag-jsonl query -w kb
     """
-    model = llm_name(setup, require_index(setup.working_dir))
-    if given["mode"] == "bypass" and model == NO_MODEL:
-        raise click.UsageError("--mode bypass asks only a model: name one with --llm")
+    as_json = click.get_current_context().params["as_json"]
     if stream and as_json:
         raise click.UsageError("--json prints the complete answer: it cannot go with --stream")
     text, param = _question(question), _param(given)
-    with open_for_questions(setup) as rag:
-        listener = event_printer(rag._twin._store) if explain else None
+    with open_index(setup) as rag:
+        if param.mode == "bypass" and rag.status().llm == "none":
+            raise click.UsageError("--mode bypass asks only a model: name one with --llm")
+        listener = event_printer(rag) if explain else None
         if stream or (stream is None and sys.stdout.isatty() and not as_json):
             pieces = rag.stream(text, param, explain=explain, listener=listener)
             for piece in pieces:
                 click.echo(printable(piece), nl=False)
-                sys.stdout.flush()
             answer = pieces.answer
-            emit(str(answer).removeprefix(answer.text))
+            words = str(answer).removeprefix(answer.text) or "\n"
         else:
             answer = rag.query(text, param, explain=explain, listener=listener)
-            emit_json(answer) if as_json else emit(answer)
-        if not as_json:
-            _emit_warnings(answer)
-        _emit_reason_for_nothing(rag, answer.context, param)
+            words = str(answer)
+        notes = [*_answer_notes(answer), *_reasons_for_nothing(rag, answer.context, param)]
+    return Reply(answer, words, notes=notes)
 
 
-@click.command()
-@click.argument("question", nargs=-1)
-@models
-@with_options(QUESTION_OPTIONS)
-@click.option("--prompt", is_flag=True, help="Print the context as a model would read it.")
-@replying
+@command(
+    *question_options,
+    click.option("--prompt", is_flag=True, help="Print the context as a model would read it."),
+)
 def retrieve(setup: Setup, question: tuple[str, ...], prompt: bool, **given: Any) -> Reply:
     """Show what is found for a QUESTION, best first.
 
@@ -183,17 +153,15 @@ def retrieve(setup: Setup, question: tuple[str, ...], prompt: bool, **given: Any
       lightrag-jsonl retrieve -w kb --prompt "Who was Scrooge's partner?"
     """
     text, param = _question(question), _param(given)
-    with open_for_questions(setup) as rag:
-        context = rag.retrieve(text, param)
-        _emit_reason_for_nothing(rag, context, param)
-    return Reply(context, context.prompt if prompt else "\n".join(_context_lines(context)))
+    with open_index(setup) as rag:
+        found = rag.retrieve(text, param)
+        notes = _reasons_for_nothing(rag, found, param)
+    return Reply(found, found.prompt if prompt else _context_words(found), notes=notes)
 
 
 def _question(words: Sequence[str]) -> str:
     """The arguments as one text, or else stdin."""
     if not words or tuple(words) == ("-",):
-        from lightrag_jsonl.cli.documents import read_stdin
-
         if sys.stdin.isatty():
             raise click.UsageError("no question: give it as an argument, or through stdin")
         words = (read_stdin(),)
@@ -207,88 +175,84 @@ def _param(given: Mapping[str, Any]) -> QueryParam:
     return QueryParam(**{name: value for name, value in given.items() if value is not None})
 
 
-# ── for people ──────────────────────────────────────────────────────────────────
-
-
-def _emit_warnings(answer: Answer) -> None:
-    """Point out invented citations and a truncated answer, which cannot be seen in the text."""
+def _answer_notes(answer: Answer) -> list[str]:
+    """What is wrong with an answer and cannot be seen in its text."""
+    notes = []
     if answer.truncated:
-        emit("note: the answer is not complete: the model reached its token limit", err=True)
+        notes.append("note: the answer is not complete: the model reached its token limit")
     if answer.invented:
         numbers = ", ".join(f"[{number}]" for number in answer.invented)
-        emit(f"note: {numbers} in the answer: no such source was sent to the model", err=True)
+        notes.append(f"note: {numbers} in the answer: no such source was sent to the model")
+    return notes
 
 
-def _emit_reason_for_nothing(rag: LightRAG, context: Context, param: QueryParam) -> None:
-    """If nothing was found because nothing could be found, print why to stderr."""
+def _reasons_for_nothing(rag: LightRAG, context: Context, param: QueryParam) -> list[str]:
+    """Why nothing was found, if nothing could be found."""
     if not context.empty or param.mode == "bypass":
-        return
-    documents = rag.documents()
+        return []
+    dropped, documents = context.dropped, rag.documents()
     known = TEXT_FIELDS.union(*(document.metadata for document in documents))
-    unknown = [key for key in param.where if key not in known]
-    if any((context.dropped.entities, context.dropped.relations, context.dropped.chunks)):
-        emit(f"note: what was found exceeds {param.max_total_tokens:,} tokens", err=True)
-    elif not any(document.chunks for document in documents):
-        emit("note: no document of this index has been read yet", err=True)
-    elif unknown:
-        names = f"{', '.join(map(repr, unknown))}; --where can ask for {', '.join(sorted(known))}"
-        emit(f"note: no document has {names}", err=True)
-    elif param.where:
-        emit("note: only documents that match --where were searched", err=True)
+    unknown = ", ".join(repr(key) for key in param.where if key not in known)
+    if dropped.entities or dropped.relations or dropped.chunks:
+        return [f"note: what was found exceeds {param.max_total_tokens:,} tokens"]
+    if not any(document.chunks for document in documents):
+        return ["note: no document of this index has been read yet"]
+    if unknown:
+        names = ", ".join(sorted(known))
+        return [f"note: no document has {unknown}; --where can ask for {names}"]
+    return ["note: only documents that match --where were searched"] if param.where else []
 
 
-def _context_lines(context: Context) -> Iterator[str]:
-    entities = ((e.score, f"{e.name} ({e.type}): {e.description}") for e in context.entities)
-    relations = (
-        (r.score, f"{r.source} — {r.predicate} — {r.target} (weight {r.weight:g}): {r.description}")
-        for r in context.relations
-    )
-    labels = unique_labels(context.documents.items())
-    chunks = []
-    for chunk in context.chunks:
-        label = labels.get(chunk.document_id, chunk.document_id)
-        position = format_position(label, chunk.page, chunk.start, chunk.end, context.language)
-        chunks.append((chunk.score, f"[{position}] {chunk.text}"))
-    for title, items in (("entities", entities), ("relations", relations), ("chunks", chunks)):
-        for number, (score, text) in enumerate(items, 1):
-            if number == 1:
-                yield title
-            yield f"{number:4}  {score:6.3f}  {one_line(text, DESCRIPTION_COLUMNS)}"
-    dropped = context.dropped
-    if context.empty:
-        yield "nothing was found"
-    yield (
-        f"{context.tokens:,} tokens; over budget: {dropped.entities} entities, "
-        f"{dropped.relations} relations, {dropped.chunks} chunks"
-    )
+def _context_words(context: Context) -> str:
+    chunks = [
+        {
+            "score": chunk.score,
+            "document": context.documents.get(chunk.document_id, chunk.document_id),
+            "page": chunk.page,
+            "text": chunk.text,
+        }
+        for chunk in context.chunks
+    ]
+    tables = {
+        "entities": table(context.entities, "score", "name", "type", "description"),
+        "relations": table(
+            context.relations, "score", "source", "keywords", "target", "description"
+        ),
+        "chunks": table(chunks),
+    }
+    parts = [f"{name}\n{rows}\n" for name, rows in tables.items() if rows]
+    dropped = in_words(context.dropped) if context.dropped != type(context.dropped)() else "nothing"
+    tokens = f"{context.tokens:,} tokens; over budget: {dropped}"
+    return "\n".join([*(parts or ["nothing was found\n"]), tokens])
 
 
 # ── evaluation ──────────────────────────────────────────────────────────────────
 
 
-@click.command("eval")
-@click.argument("questions", type=FILE, required=False)
-@number_option(
-    "--generate", help="Make N questions from the graph, each over two chunks; without a model."
+@command(
+    click.argument("questions", type=FILE, required=False),
+    number_option(
+        "--generate", help="Make N questions from the graph, each over two chunks; without a model."
+    ),
+    click.option("--save", type=TARGET, metavar="FILE", help="Write the questions to a file."),
+    click.option(
+        "-m",
+        "--mode",
+        "modes",
+        multiple=True,
+        type=click.Choice(["naive", *GRAPH_MODES]),
+        help="A mode to try besides naive; may be repeated (default: all).",
+    ),
+    number_option(
+        "--budget",
+        default=4_000,
+        show_default=True,
+        help="How many tokens of the best chunks are searched for the answer.",
+    ),
+    click.option("--seed", type=COUNT, default=0, show_default=True, help="The random seed."),
+    *models,
+    name="eval",
 )
-@click.option("--save", type=TARGET, metavar="FILE", help="Write the questions to a file.")
-@click.option(
-    "-m",
-    "--mode",
-    "modes",
-    multiple=True,
-    type=click.Choice(["naive", *GRAPH_MODES]),
-    help="A mode to try besides naive; may be repeated (default: all).",
-)
-@number_option(
-    "--budget",
-    default=4_000,
-    show_default=True,
-    help="How many tokens of the best chunks are searched for the answer.",
-)
-@click.option("--seed", type=COUNT, default=0, show_default=True, help="The random seed.")
-@models
-@replying
 def evaluate(
     setup: Setup,
     questions: Path | None,
@@ -309,11 +273,9 @@ def evaluate(
       lightrag-jsonl eval questions.jsonl -w kb --mode mix --mode walk
       lightrag-jsonl eval --generate 100 -w kb --save generated.jsonl
     """
-    from lightrag_jsonl.tools import evaluation
-
     if (questions is None) == (generate is None):
         raise click.UsageError("give either a file of QUESTIONS or --generate N")
-    with open_for_questions(setup) as rag:
+    with open_index(setup) as rag:
         if questions is not None:
             asked = evaluation.read_questions(questions)
         else:
@@ -324,7 +286,9 @@ def evaluate(
             evaluation.evaluate, asked, modes=modes or GRAPH_MODES, budget=budget, seed=seed
         )
         health = rag.run(evaluation.graph_health)
-    lines = [f"{counted(len(asked), 'question')}; in percent, ± half of the 95% interval"]
-    lines += [table(evaluation.cells(rows), evaluation.HEADER)] if asked else []
-    lines += ["", table(list(asdict(health).items()))]
-    return Reply({"questions": len(asked), "rows": rows, "graph": health}, "\n".join(lines))
+    percent = [dict(zip(evaluation.HEADER, row, strict=True)) for row in evaluation.cells(rows)]
+    words = (
+        f"{counted(len(asked), 'question')}; in percent, ± half of the 95% interval\n"
+        f"{table(percent)}\n\n{in_words(health)}"
+    )
+    return Reply({"questions": len(asked), "rows": rows, "graph": health}, words)

@@ -48,7 +48,7 @@ from lightrag_jsonl.cli.output import (
 from lightrag_jsonl.core.types import Json
 
 if TYPE_CHECKING:
-    from lightrag_jsonl.sync import LightRAG
+    from lightrag_jsonl.rag import LightRAG
 
 BATCH_DISCOUNT = 0.5  # what providers charge for a batch, as a share of their price
 SHOWN = 20

@@ -29,7 +29,7 @@ def merged(reader: Reader, names: Iterable[str], into: str) -> Aliases:
     """
     display = clean_name(into)
     if not name_key(display):
-        raise ConfigError("say what they are to be called: the name they are merged into is empty")
+        raise ConfigError("the name that they are merged into is empty")
     keys, known = {name_key(name): name for name in names}, reader.aliases()
     found, target = reader.entity_ids(keys), name_key(display)
     if missing := [name for key, name in keys.items() if key not in found]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.errors import BudgetError, LLMError
 from lightrag_jsonl.core.text import digest
+from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.indexing import aliases
 from lightrag_jsonl.indexing.changes import (
+    GRAPH_KINDS,
     ExtractedDocument,
     GraphChange,
     GraphKey,
@@ -21,9 +23,8 @@ from lightrag_jsonl.indexing.changes import (
 from lightrag_jsonl.indexing.embedding import Texts
 from lightrag_jsonl.indexing.merging import (
     GraphMerger,
-    entity_text,
+    embedded_text,
     mention_rows,
-    relation_text,
     stored_at,
 )
 from lightrag_jsonl.indexing.summaries import Describer, DueSummary
@@ -124,13 +125,20 @@ class IndexWriter:
 
 def _texts(change: IndexChange, *, with_relations: bool) -> Texts:
     """The texts of the rows that need vectors."""
-    graph = change.graph
-    relations = graph.relations if with_relations else {}
-    return {
-        "entity": {id: entity_text(row) for id, row in graph.entities.items() if row.mentions},
-        "relation": {id: relation_text(row) for id, row in relations.items() if row.mentions},
-        "chunk": change.chunk_texts,
-    }
+    texts: dict[Kind, Mapping[int, str]] = {"chunk": change.chunk_texts}
+    for kind in GRAPH_KINDS if with_relations else GRAPH_KINDS[:1]:
+        texts[kind] = {id: embedded_text(row) for id, row in change.graph.rows(kind).items()}
+    return texts
+
+
+def all_texts(with_relations: bool, reader: Reader) -> Texts:
+    """The texts of all rows; those of relations also if they have vectors although they need none."""
+    graph = GraphChange(reader.entity_rows(), reader.relation_rows())
+    chunks = reader.document_chunks([document.id for document in reader.documents()])
+    texts = {row: chunk.text for row, chunk in chunks.items()}
+    has_vectors = bool(reader.vector_digests("relation", graph.relations))
+    change = IndexChange(graph, chunk_texts=texts)
+    return _texts(change, with_relations=with_relations or has_vectors)
 
 
 # ── plans ───────────────────────────────────────────────────────────────────────

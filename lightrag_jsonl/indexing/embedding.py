@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from hashlib import sha256
 from typing import TypeAlias
@@ -18,6 +18,8 @@ from lightrag_jsonl.storage.store import Reader, Store, Transaction, read, write
 
 Texts: TypeAlias = Mapping[Kind, Mapping[int, str]]  # by kind and row id
 Digests: TypeAlias = dict[int, tuple[bytes, str]]  # by row id, with the part that is embedded
+
+AT_ONCE = 512  # texts that are embedded, and vectors that are moved
 
 
 class PassageEmbedder:
@@ -53,12 +55,12 @@ class PassageEmbedder:
 
     def digests(self, texts: Mapping[int, str]) -> Digests:
         """For each text, the key of its vector and the part of it that the embedder reads."""
-        clipped = {row: self._clip(text) for row, text in texts.items()}
-        name = self._embedder.name
-        return {
-            row: (sha256(f"{name}\0{text}".encode()).digest()[:16], text)
-            for row, text in clipped.items()
-        }
+        digests = {}
+        for row, text in texts.items():
+            read = self._clip(text)
+            key = sha256(f"{self._embedder.name}\0{read}".encode()).digest()[:16]
+            digests[row] = key, read
+        return digests
 
     async def make(
         self, texts: Mapping[bytes, str], step: Callable[[int, int], None], *, keep: bool
@@ -86,6 +88,37 @@ class PassageEmbedder:
             vectors |= made
         return vectors
 
+    async def replace_all(
+        self, texts: Texts, settings: Mapping[str, str], step: Callable[[int, int], None]
+    ) -> int:
+        """Give every row a new vector, by an embedder that is new to the index, and record the
+        settings; the old vectors are used until all new ones are there. Returns how many texts.
+
+        New vectors are kept as they come, so an interrupted change goes on where it stopped.
+        """
+        digests = {kind: self.digests(rows) for kind, rows in texts.items()}
+        distinct = {key: text for rows in digests.values() for key, text in rows.values()}
+        items = list(distinct.items())
+        for start in range(0, len(items), AT_ONCE):
+            some = dict(items[start : start + AT_ONCE])
+            kept = await read(self._store, partial(_cached, some))
+            missing = {key: text for key, text in some.items() if key not in kept}
+            await self.make(missing, lambda done, known: None, keep=True)
+            step(start + len(some), len(items))
+
+        def switch(writer: Transaction) -> None:
+            for kind, rows in digests.items():
+                keys = [(row, key) for row, (key, _) in rows.items()]
+                for start in range(0, len(keys), AT_ONCE):
+                    some = keys[start : start + AT_ONCE]
+                    vectors = writer.cached_vectors({key for _, key in some})
+                    writer.put_vectors(kind, {row: (key, vectors[key]) for row, key in some})
+            writer.delete_cached_vectors(distinct)
+            writer.put_settings(settings)
+
+        await write(self._store, switch)
+        return len(items)
+
     def _compare(
         self, texts: Texts, change: IndexChange, reader: Reader
     ) -> tuple[list[tuple[Kind, int, bytes]], dict[bytes, str], dict[bytes, Vectors]]:
@@ -106,6 +139,10 @@ class PassageEmbedder:
         if self._remote:
             known |= reader.cached_vectors(by_digest)
         return wanted, {key: by_digest[key] for key in by_digest if key not in known}, known
+
+
+def _cached(digests: Collection[bytes], reader: Reader) -> Collection[bytes]:
+    return reader.cached_vectors(digests).keys()
 
 
 def _put_cached(vectors: Mapping[bytes, Vectors], writer: Transaction) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.options import ENTITY_TYPES, IndexOptions
@@ -18,9 +19,12 @@ from lightrag_jsonl.core.types import (
     known_language,
 )
 from lightrag_jsonl.indexing.changes import LANGUAGE_NAMES
-from lightrag_jsonl.indexing.mentions import ADAPTERS, MentionCollector, OntologyCheck
+from lightrag_jsonl.indexing.mentions import ADAPTERS, MentionCollector
 from lightrag_jsonl.llm.client import ModelClient, Records, UsageMeter
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
+
+if TYPE_CHECKING:
+    from lightrag_jsonl.indexing.ontology import Ontology
 
 NO = re.compile(r"^\W*(no\b|否|没有|無|无|不)", re.IGNORECASE)
 
@@ -37,7 +41,7 @@ class LLMExtractor:
         options: IndexOptions,
         *,
         language: str,
-        ontology: OntologyCheck | None = None,
+        ontology: Ontology | None = None,
         names_in: Callable[[str], Sequence[str]] | None = None,
     ) -> None:
         self._client = client

@@ -29,7 +29,7 @@ from lightrag_jsonl.indexing.extraction import LLMExtractor
 from lightrag_jsonl.indexing.progress import InsertState
 from lightrag_jsonl.indexing.rechunking import rechunk
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
-from lightrag_jsonl.storage.store import Reader, Transaction, read, write
+from lightrag_jsonl.storage.store import Reader, read, write
 
 AHEAD = 640  # chunks of documents that are being read and not committed yet
 GROUP = 16  # chunks that are committed together, at least
@@ -50,8 +50,9 @@ class Insert:
         self._store = parts.store
         self._writer = writer
         self._state = state
-        self._reading: deque[tuple[ExtractedDocument, Task[ExtractedDocument | None]]] = deque()
+        self._reading: deque[Task[ExtractedDocument | None]] = deque()
         self._group: list[ExtractedDocument] = []  # to be committed next
+        self._uncommitted: dict[str, int] = {}  # chunks of documents that were begun, by id
 
     async def insert(self, given: Iterable[PendingDocument], *, tolerant: bool) -> InsertReport:
         """Index documents; a single one that cannot be indexed raises, unless `tolerant`."""
@@ -59,7 +60,10 @@ class Insert:
         state = self._state
         if state.refused is not None and state.given == 1 and not tolerant:
             raise state.refused
-        return state.report()
+        report = state.report()
+        counts = len(report.documents), report.chunks, len(report.failures)
+        log.info("inserted %d documents, %d chunks; %d failures", *counts)
+        return report
 
     async def retry(self, stored: Iterable[StoredDocument]) -> InsertReport:
         """Ask again about the unfinished chunks of documents."""
@@ -74,34 +78,34 @@ class Insert:
     # ── in order ────────────────────────────────────────────────────────────────
 
     async def _commit_all(self, documents: AsyncIterator[ExtractedDocument]) -> None:
+        reading = self._reading
         try:
             with self._state.budget.attach_usage():
                 async for document in documents:
-                    self._state.chunks_known += len(document.chunks)
-                    begun = sum(len(one.chunks) for one, _ in self._reading)
-                    while self._reading and begun + len(document.chunks) > AHEAD:
-                        begun -= await self._take()
-                    task = asyncio.create_task(self._extracted(document))
-                    self._reading.append((document, task))
+                    chunks = len(document.chunks)
+                    self._state.chunks_known += chunks
+                    while reading and sum(self._uncommitted.values()) + chunks > AHEAD:
+                        await self._take()
+                    self._uncommitted[document.document.id] = chunks
+                    reading.append(asyncio.create_task(self._extracted(document)))
                 await self._take_all()
         except EmbeddingError as error:  # what is in flight is paid for: it comes to its end
             self._state.stop(str(error))
-            await asyncio.gather(*(task for _, task in self._reading), return_exceptions=True)
+            await asyncio.gather(*reading, return_exceptions=True)
             raise
         finally:
-            for _, task in self._reading:
+            for task in reading:
                 task.cancel()
-            await asyncio.gather(*(task for _, task in self._reading), return_exceptions=True)
+            await asyncio.gather(*reading, return_exceptions=True)
 
-    async def _take(self) -> int:
-        """Wait for the first of the documents that are being read; returns its number of chunks."""
-        document = await self._reading[0][1]
-        begun, _ = self._reading.popleft()
+    async def _take(self) -> None:
+        """Wait for the first of the documents that are being read; commit if there are enough."""
+        document = await self._reading[0]
+        self._reading.popleft()
         if document is not None:
             self._group.append(document)
-        if sum(len(one.chunks) for one in self._group) >= GROUP:
+        if sum([len(one.chunks) for one in self._group]) >= GROUP:
             await self._commit()
-        return len(begun.chunks)
 
     async def _take_all(self) -> None:
         while self._reading:
@@ -113,13 +117,15 @@ class Insert:
         if not self._group:
             return
         documents, state = tuple(self._group), self._state
-        self._group.clear()
         commit = partial(self._writer.commit, partial(plan_documents, documents, ()))
         try:
             change = await commit(meter=state.budget, deferred=state.deferred, step=state.step)
         except BudgetError as error:  # nothing left for summaries: the descriptions stand in
             state.stopped = str(error)
             change = await commit(step=state.step)
+        for one in documents:
+            del self._uncommitted[one.document.id]
+        self._group.clear()
         state.committed(documents, change)
 
     # ── one document ────────────────────────────────────────────────────────────
@@ -127,9 +133,8 @@ class Insert:
     async def _prepared(self, given: Iterable[PendingDocument]) -> AsyncIterator[ExtractedDocument]:
         """The documents that have chunks to read, or records to add."""
         for one in self.incoming(given):
-            ids = {document.document.id for document, _ in self._reading}
-            if one.id in ids or any(document.document.id == one.id for document in self._group):
-                await self._take_all()  # this one takes the place of an earlier version
+            if one.id in self._uncommitted:  # an earlier version, which this one replaces
+                await self._take_all()
             try:
                 prepared = await self._prepare(one)
             except ConfigError as error:
@@ -148,7 +153,7 @@ class Insert:
             except ConfigError as error:
                 self._state.refuse(one, error)
                 continue
-            if not any(page.text.strip() for page in document.pages):
+            if not [page for page in document.pages if page.text.strip()]:
                 self._state.failures.append(Failure(document.id, None, NO_TEXT))
                 continue
             content = document.document.content
@@ -162,7 +167,7 @@ class Insert:
         extractions: tuple[Extraction, ...] = ()
         old, chunks = await read(self._store, partial(cut, self._parts, document))
         if old is not None and not chunks:
-            await write(self._store, partial(_delete_pending, document.id), durable=False)
+            await write(self._store, lambda writer: writer.delete_pending([old.id]), durable=False)
             if old.state != "done" and pending.records is None:
                 return await self._unfinished(old)
             self._state.unchanged.append(old.id)
@@ -174,7 +179,7 @@ class Insert:
                 options = self._parts.options
                 sizes = options.chunk_tokens, options.chunk_overlap
                 pending = replace(pending, chunk_size=pending.chunk_size or sizes)
-        await write(self._store, partial(_put_pending, pending), durable=False)
+        await write(self._store, lambda writer: writer.put_pending(pending), durable=False)
         return ExtractedDocument(document.document, document.pages, chunks, extractions)
 
     async def _unfinished(self, stored: StoredDocument) -> ExtractedDocument:
@@ -187,7 +192,7 @@ class Insert:
         if document.extractions:
             return document
         found = await gather_all(map(self._extract, document.chunks))
-        whole = tuple(extraction for extraction in found if extraction is not None)
+        whole = tuple([extraction for extraction in found if extraction is not None])
         return replace(document, extractions=whole) if len(whole) == len(found) else None
 
     # ── one chunk ───────────────────────────────────────────────────────────────
@@ -258,11 +263,3 @@ def unfinished_chunks(document_id: str, reader: Reader) -> dict[int, Chunk]:
     """The chunks of a stored document that a retry asks about, by row id."""
     reports = reader.chunk_reports([document_id])
     return reader.chunks([report.row for report in reports if report.unfinished])
-
-
-def _put_pending(pending: PendingDocument, writer: Transaction) -> None:
-    writer.put_pending(pending)
-
-
-def _delete_pending(id: str, writer: Transaction) -> None:
-    writer.delete_pending([id])

@@ -6,8 +6,8 @@ import html
 import json
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import astuple, dataclass, field
+from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.text import clean_name, folded_text, has_cjk, name_key
 from lightrag_jsonl.core.types import (
@@ -22,17 +22,8 @@ from lightrag_jsonl.core.types import (
 )
 from lightrag_jsonl.llm.field_aliases import read_strength, split_keywords
 
-
-class OntologyCheck(Protocol):
-    """The classes and properties that records may use."""
-
-    def variables(self) -> Mapping[str, list[str]]:
-        """The variables of the prompt `extract-with-ontologies`."""
-        ...
-
-    def check(self, record: Record, types: Mapping[str, str]) -> str | None:
-        """What is wrong with a record, None if nothing; `types` are the classes so far, by name."""
-        ...
+if TYPE_CHECKING:
+    from lightrag_jsonl.indexing.ontology import Ontology
 
 
 @dataclass(slots=True)
@@ -43,7 +34,7 @@ class MentionCollector:
     """
 
     text: str
-    ontology: OntologyCheck | None = None
+    ontology: Ontology | None = None
     entities: dict[EntityMention, None] = field(default_factory=dict)
     relations: dict[RelationMention, None] = field(default_factory=dict)
     keywords: dict[str, None] = field(default_factory=dict)
@@ -163,13 +154,11 @@ class MentionCollector:
         return position
 
     def _entity_order(self, mention: EntityMention) -> tuple[object, ...]:
-        rest = (mention.name, mention.type, mention.description, mention.attributes)
-        return self._position(mention.name), *rest
+        return self._position(mention.name), *astuple(mention)
 
     def _relation_order(self, mention: RelationMention) -> tuple[object, ...]:
-        ends = (mention.source, mention.target)
-        rest = (mention.keywords, mention.description, mention.strength)
-        return max(map(self._position, ends)), *ends, *rest
+        last = max(self._position(mention.source), self._position(mention.target))
+        return last, *astuple(mention)
 
 
 TYPED_FIELDS = (("entity", "entity_type"), ("subject", "subject_type"), ("object", "object_type"))

@@ -185,14 +185,14 @@ def mention_rows(
 
     `position` orders the chunk among all others, whenever they are inserted.
     """
-    last = (1 << POSITION_BITS) - 1
+    first, last = position << POSITION_BITS, (1 << POSITION_BITS) - 1
     entities, relations = [], []
     for number, entity in enumerate(extraction.entities):
-        at = position << POSITION_BITS | min(number, last)
+        at = first + min(number, last)
         entities.append(EntityMentionRow(ids.entity_mentions, 0, chunk, at, entity))
         ids.entity_mentions += 1
     for number, relation in enumerate(extraction.relations):
-        at = position << POSITION_BITS | min(number, last)
+        at = first + min(number, last)
         relations.append(RelationMentionRow(ids.relation_mentions, None, chunk, at, relation, True))
         ids.relation_mentions += 1
     return entities, relations
@@ -241,16 +241,15 @@ def _drop_summary(row: GraphRow, removed: int) -> None:
         row.summary, row.summarized_to, row.summarized_mentions = None, 0, 0
 
 
-# ── texts for vectors ───────────────────────────────────────────────────────────
+# ── text for a vector ───────────────────────────────────────────────────────────
 
 
-def entity_text(row: EntityRow) -> str:
-    """The text embedded for an entity: its name and its description."""
-    return f"{row.name}\n{row.description}"
-
-
-def relation_text(row: RelationRow) -> str:
-    """The text embedded for a relation: `source — keywords — target: description`."""
+def embedded_text(row: GraphRow) -> str:
+    """The text embedded for an entity (name and description) or for a relation (`source — keywords —
+    target: description`).
+    """
+    if isinstance(row, EntityRow):
+        return f"{row.name}\n{row.description}"
     ends = [winner(row.low_names), winner(row.high_names)]
     source, target = reversed(ends) if row.reversed else ends
     return f"{source} — {', '.join(sorted(row.keywords))} — {target}: {row.description}"

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Itera
 from functools import partial
 
 from lightrag_jsonl.core.aio import in_thread
-from lightrag_jsonl.core.errors import NotFoundError, SettingsError
+from lightrag_jsonl.core.errors import ConfigError, NotFoundError, SettingsError
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Embedder, Extractor, Tokenizer
 from lightrag_jsonl.core.types import Chunk, DeleteReport, Failure, InsertReport
@@ -18,6 +18,7 @@ from lightrag_jsonl.indexing import aliases
 from lightrag_jsonl.indexing.changes import GRAPH_KINDS, IndexChange, IndexParts
 from lightrag_jsonl.indexing.commits import (
     IndexWriter,
+    all_texts,
     plan_documents,
     plan_rebuilding,
     plan_renaming,
@@ -27,7 +28,6 @@ from lightrag_jsonl.indexing.documents import incoming
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
 from lightrag_jsonl.indexing.inserting import Insert, cut, unfinished_chunks
 from lightrag_jsonl.indexing.progress import InsertState, Progress, ProgressCallback
-from lightrag_jsonl.indexing.reembedding import reembed
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.storage.rows import Aliases, PendingDocument, StoredDocument
@@ -189,7 +189,10 @@ class IndexPipeline:
         ]
 
     async def reembed(self, embedder: Embedder, *, progress: ProgressCallback | None = None) -> int:
-        """Move the index to another embedder; returns the number of texts."""
+        """Move the index to another embedder; returns the number of texts.
+
+        `ConfigError` if it has the name of the old one, but vectors of another length.
+        """
         new = PassageEmbedder(embedder, self._store, batch_size=self._options.embed_batch_size)
 
         def step(done: int, known: int) -> None:
@@ -198,10 +201,15 @@ class IndexPipeline:
 
         async with self._writing():
             await new.load()
-            recorded = {"embedder": embedder.name, "dim": str(embedder.dim)}
-            settings = {**self._parts.settings(), **recorded}
-            relations = self._options.relation_vectors
-            return await reembed(self._store, new, settings, relations=relations, progress=step)
+            old, name, dim = self._parts.settings(), embedder.name, str(embedder.dim)
+            if old["embedder"] == name and old["dim"] != dim:
+                raise ConfigError(
+                    f"the index has vectors of {old['dim']} dimensions by {name!r}; give the "
+                    f"embedder of {dim} another name"
+                )
+            settings = {**old, "embedder": name, "dim": dim}
+            texts = await read(self._store, partial(all_texts, self._options.relation_vectors))
+            return await new.replace_all(texts, settings, step)
 
     # ── the right to write ──────────────────────────────────────────────────────
 

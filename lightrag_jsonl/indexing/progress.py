@@ -153,13 +153,13 @@ class InsertState:
 
 def extraction_report(extraction: Extraction) -> ExtractionReport:
     """The report of one chunk."""
-    reasons = Counter(str(one.reason) for one in extraction.rejections)
+    reasons = Counter([str(one.reason) for one in extraction.rejections])
     return ExtractionReport(
         **{extraction.state: 1},
         records=extraction.records,
         rejections=dict(sorted(reasons.items())),
         repaired=reasons["repaired"],
-        ungrounded=sum(not mention.grounded for mention in extraction.entities),
+        ungrounded=sum([not mention.grounded for mention in extraction.entities]),
         truncated=extraction.truncated,
         resumed=extraction.resumed,
         gleaned=extraction.gleaned,

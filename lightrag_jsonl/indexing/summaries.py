@@ -62,16 +62,15 @@ class Describer:
         due = []
         limit = (self._options.summarize_fragments + 1) * READ_FOR_EACH
         for kind in GRAPH_KINDS:
-            rows = change.rows(kind)
-            added = {id: change.descriptions.get((kind, id), []) for id in rows}
-            after = {
-                id: row.summarized_to
-                for id, row in rows.items()
-                if row.mentions - row.summarized_mentions > len(added[id])
-            }
+            rows, after = change.rows(kind), {}
+            for id, row in rows.items():
+                added = change.descriptions.get((kind, id), ())
+                if row.mentions - row.summarized_mentions > len(added):
+                    after[id] = row.summarized_to
             stored = reader.descriptions(kind, after, without=change.without, limit=limit)
             for id, row in rows.items():
-                texts = _distinct(sorted([*stored.get(id, []), *added[id]])[:limit])
+                added = change.descriptions.get((kind, id), ())
+                texts = _distinct(sorted([*stored.get(id, ()), *added])[:limit])
                 self._set_description(row, texts)
                 if deferred is None or (kind, id) in deferred:
                     continue
@@ -153,7 +152,7 @@ def _due_summary(reader: Reader, change: GraphChange, kind: Kind, row: GraphRow)
 
 
 def _distinct(descriptions: Iterable[tuple[int, str]]) -> list[str]:
-    return list(dict.fromkeys(text for _, text in descriptions))
+    return list(dict.fromkeys([text for _, text in descriptions]))
 
 
 # ── groups of texts ─────────────────────────────────────────────────────────────

@@ -283,15 +283,10 @@ class ModelClient:
         an empty text is an `LLMError`.
         """
         messages = (*self.prompts.render(prompt, variables), *then)
-        request = _Request(
-            prompt,
-            messages,
-            max_tokens=max_tokens,
-            priority=priority,
-            skip_cache=skip_cache,
-            for_reader=for_reader,
+        options = priority, skip_cache, for_reader
+        return await self._reply(
+            _Request(prompt, messages, "text", max_tokens, None, None, *options), meter
         )
-        return await self._reply(request, meter)
 
     async def json(
         self,
@@ -337,10 +332,8 @@ class ModelClient:
         """
         messages = (*self.prompts.render(prompt, variables), *then)
         schema = self.prompts.schema(prompt, variables)
-        source = None if schema is None else schema.source
-        request = _Request(
-            prompt, messages, "jsonl", max_tokens, source, names, priority, skip_cache
-        )
+        limits = max_tokens, None if schema is None else schema.source, names
+        request = _Request(prompt, messages, "jsonl", *limits, priority, skip_cache)
         reply = await self._reply(request, meter)
         answer = without_prompted_thinking(reply.text)
         return Records(reply, parse_jsonl(answer, schema=schema, normalize=normalize))
@@ -465,8 +458,9 @@ class ModelClient:
         except LightRAGError:
             raise
         except Exception as error:  # the user's own code may raise anything
-            message = f"{self.llm.name} failed: {type(error).__name__}: {error}"
-            if _is_lost(error):
+            kind = type(error).__name__
+            message = f"{self.llm.name} failed: {kind}: {error}"
+            if "Timeout" in kind or isinstance(error, ConnectionResetError):  # the answer got lost
                 raise LLMError(message, cost=ONE_CALL) from error
             raise LLMError(message, transient=isinstance(error, OSError)) from error
 
@@ -494,17 +488,6 @@ async def _read_stream(source: AsyncIterator[str], sink: _Sink) -> Completion:
             await source.aclose()
     usage, finish = getattr(source, "usage", None), getattr(source, "finish", None)
     return Completion("".join(pieces), finish or "stop", usage or Usage())
-
-
-def _is_lost(error: Exception) -> bool:
-    """Whether somebody's own client reports that an answer did not come in time, or broke off.
-
-    What HTTP clients raise has a name in common at most: `ReadTimeout`, `APITimeoutError`, and so on.
-    """
-    names = [kind.__name__ for kind in type(error).__mro__]
-    unsent = names[0].startswith(("Connect", "Pool"))  # httpx and requests call them so
-    timeout = any("Timeout" in name for name in names) and not unsent
-    return timeout or isinstance(error, ConnectionResetError)
 
 
 async def _to_the_end(work: Coroutine[None, None, None]) -> None:

@@ -4,51 +4,39 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
 
 from lightrag_jsonl.core.types import Json, Record
 
 
-def _by_alias(names: Mapping[str, str]) -> dict[str, str]:
-    """Our name for each alias, from the aliases of each of our names."""
-    return {alias: name for name, aliases in names.items() for alias in aliases.split()}
+def _by_alias(table: str) -> dict[str, str]:
+    """Our name for each alias; each line of the table is "our name: its aliases"."""
+    rows = [line.split(": ") for line in table.strip().split("\n")]
+    return {alias: name for name, aliases in rows for alias in aliases.split()}
 
 
-_TYPES = _by_alias(
-    {
-        "entity": "entity node 实体",
-        "relationship": "relationship relation edge 关系",
-        "content_keywords": "content_keywords content-keywords keywords 内容关键词",
-        "done": "done 完成",
-    }
-)
-_KEYS = _by_alias(
-    {
-        "name": "entity_name entity id label 名称 实体名称 实体",
-        "entity_type": "category 实体类型 类型",
-        "description": "desc entity_description relationship_description 描述 实体描述 关系描述 说明",
-        "source": "source_entity src_id src from subject head"
-        " 源 源实体 源节点 起点 头实体 主语 主体",
-        "target": "target_entity tgt_id tgt to object tail"
-        " 目标 目标实体 目标节点 终点 尾实体 宾语 客体",
-        "keywords": "relationship_keywords high_level_keywords 关键词",
-        "strength": "relationship_strength weight score 强度 权重",
-    }
-)
-_LISTS = _by_alias(
-    {
-        "entity": "entities nodes 实体 实体列表 节点",
-        "relationship": "relationships relations edges 关系 关系列表 边",
-    }
-)
-_KEYWORD_LISTS = _by_alias(  # by the letters of a key alone
-    {
-        "high_level_keywords": "highlevelkeywords highlevel hlkeywords"
-        " 高级关键词 高层关键词 高层次关键词",
-        "low_level_keywords": "lowlevelkeywords lowlevel llkeywords"
-        " 低级关键词 低层关键词 低层次关键词 底层关键词",
-    }
-)
+_TYPES = _by_alias("""
+entity: entity node 实体
+relationship: relationship relation edge 关系
+content_keywords: content_keywords content-keywords keywords 内容关键词
+done: done 完成
+""")
+_KEYS = _by_alias("""
+name: entity_name entity id label 名称 实体名称 实体
+entity_type: category 实体类型 类型
+description: desc entity_description relationship_description 描述 实体描述 关系描述 说明
+source: source_entity src_id src from subject head 源 源实体 源节点 起点 头实体 主语 主体
+target: target_entity tgt_id tgt to object tail 目标 目标实体 目标节点 终点 尾实体 宾语 客体
+keywords: relationship_keywords high_level_keywords 关键词
+strength: relationship_strength weight score 强度 权重
+""")
+_LISTS = _by_alias("""
+entity: entities nodes 实体 实体列表 节点
+relationship: relationships relations edges 关系 关系列表 边
+""")
+_KEYWORD_LISTS = _by_alias("""
+high_level_keywords: highlevelkeywords highlevel hlkeywords 高级关键词 高层关键词 高层次关键词
+low_level_keywords: lowlevelkeywords lowlevel llkeywords 低级关键词 低层关键词 低层次关键词 底层关键词
+""")  # by the letters of a key alone
 _PREDICATES = (
     "predicate",
     "relation",

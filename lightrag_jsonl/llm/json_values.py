@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, NoReturn, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from lightrag_jsonl.core.errors import ResponseError
 from lightrag_jsonl.core.types import Json, Record
@@ -85,7 +86,7 @@ def read_json(
     """
     shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
     try:
-        value = _clean(_find_value(without_invisible(text.replace("\0", "")).strip()))
+        value: Json = _clean(_find_value(without_invisible(text.replace("\0", "")).strip()))
     except (ValueError, RecursionError) as error:
         raise ResponseError(f"the reply is not JSON ({error}): {shown}", text=text) from error
     if normalize is not None:
@@ -97,17 +98,14 @@ def read_json(
 
 
 def _find_value(text: str) -> Json:
-    """The whole text, or else the longest value in it."""
-    try:
-        return cast(Json, _DECODER.decode(text))
-    except (ValueError, RecursionError):
-        return _longest_value(without_leading_thinking(text))
+    """The whole text, or else the longest object or array in it.
 
-
-def _longest_value(text: str) -> Json:
-    """The longest object or array in the text. What comes before the end of thinking that the
-    prompt began does not count.
+    What comes before the end of thinking that the prompt began does not count, even if it is
+    broken. An end mark after an odd number of quotes may be inside an unclosed string.
     """
+    with contextlib.suppress(ValueError, RecursionError):
+        return cast(Json, _DECODER.decode(text))
+    text = without_leading_thinking(text)
     found: list[tuple[int, Json]] = []
     position = 0
     while (mark := _VALUE_OR_END.search(text, position)) is not None:
@@ -119,10 +117,10 @@ def _longest_value(text: str) -> Json:
             value, position = _value_at(text, start)
             found.append((position - start, value))
         except (ValueError, RecursionError):
-            position = _end_of_thinking(text, start)
-            if position < 0:
+            end = PROMPTED_END.search(text, start)
+            if end is None or text.count('"', start, end.start()) % 2:
                 raise
-            found.clear()
+            found, position = [], end.end()
     if not found:
         raise ValueError("no object and no array in it")
     return max(found, key=lambda item: item[0])[1]
@@ -131,22 +129,13 @@ def _longest_value(text: str) -> Json:
 def _value_at(text: str, start: int) -> tuple[Json, int]:
     """The value that begins at `start`, repaired if it is a closed object, and its end."""
     try:
-        return _DECODER.raw_decode(text, start)
+        return cast(tuple[Json, int], _DECODER.raw_decode(text, start))
     except ValueError:
         end = object_end(text, start)[0] if text[start] == "{" else -1
         record = repaired_object(text[start:end]) if end > 0 else None
         if record is None:
             raise
         return record, end
-
-
-def _end_of_thinking(text: str, start: int) -> int:
-    """The end of the thinking that contains a broken value at `start`; -1 if there is none.
-
-    An end mark after an odd number of quotes may be inside an unclosed string.
-    """
-    end = PROMPTED_END.search(text, start)
-    return -1 if end is None or text.count('"', start, end.start()) % 2 else end.end()
 
 
 def _depth(value: Json) -> int:
@@ -170,14 +159,11 @@ def _clean(value: Any) -> Any:
 
 
 def _finite(digits: str) -> float:
+    """A number that floats can hold; NaN and Infinity are no JSON."""
     number = float(digits)
-    if math.isinf(number):
-        raise ValueError(f"the number {digits[:20]} is too large")
+    if not math.isfinite(number):
+        raise ValueError(f"{digits[:20]} is no finite number")
     return number
 
 
-def _refuse(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no JSON")
-
-
-_DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse, parse_float=_finite)
+_DECODER = json.JSONDecoder(strict=False, parse_constant=_finite, parse_float=_finite)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, lru_cache
 from typing import Any
 
 import jinja2
@@ -40,7 +40,7 @@ class Prompt:
         inputs: Sequence[str] | None = None,
         schema_input: str = "",
         examples: str = "",
-        revision: str = "1",
+        revision: str | float = 1,
         aliases: Sequence[str] = (),
         origin: str = "prompt",
     ) -> None:
@@ -49,7 +49,7 @@ class Prompt:
         self.terms: dict[str, Json] = dict(terms or {})
         if self.examples:
             self.terms.setdefault("examples", "\n".join(self.examples))
-        self.schema_input, self.revision = schema_input, revision
+        self.schema_input, self.revision = schema_input, str(revision)
         self.aliases, self.origin = tuple(aliases), origin
         self._inputs = inputs
         try:
@@ -57,12 +57,12 @@ class Prompt:
         except PromptError as error:
             raise PromptError(f"{origin}: schema: {error}") from error
 
-    @cached_property
+    @property
     def variables(self) -> frozenset[str]:
         """The variables that the templates use, except the prompt's own examples."""
         used: set[str] = set()
         for source in (self.system, self.template):
-            self._compile(source)
+            _compile(source, self.origin)  # its error names the prompt
             used |= jinja2.meta.find_undeclared_variables(_environment().parse(source))
         return frozenset(used - ({"examples"} if self.examples else set()))
 
@@ -88,8 +88,8 @@ class Prompt:
     ) -> tuple[Message, ...]:
         """The messages to send; a variable overrides the prompt's term, which overrides `terms`."""
         values = {**(terms or {}), **self.terms, **variables}
-        system = self._rendered(self._system_template, values).strip() if self.system else ""
-        user = Message("user", self._rendered(self._user_template, values))
+        system = _render(self.system, values, self.origin).strip() if self.system else ""
+        user = Message("user", _render(self.template, values, self.origin))
         return (Message("system", system), user) if system else (user,)
 
     def check(self) -> None:
@@ -135,91 +135,80 @@ class Prompt:
                 if self.schema is not None and (fault := self.schema.error(value)):
                     yield f"examples: line {number}: {fault}"
 
-    # ── templates, compiled at first use ────────────────────────────────────────
 
-    @cached_property
-    def _system_template(self) -> jinja2.Template:
-        return self._compile(self.system)
-
-    @cached_property
-    def _user_template(self) -> jinja2.Template:
-        return self._compile(self.template)
-
-    def _compile(self, source: str) -> jinja2.Template:
-        try:
-            return _environment().from_string(source)
-        except (jinja2.TemplateError, RecursionError) as error:
-            line = getattr(error, "lineno", None)
-            where = f" (line {line} of the part)" if line else ""
-            raise PromptError(f"{self.origin}: not a template{where}: {error}") from error
-
-    def _rendered(self, template: jinja2.Template, values: Mapping[str, object]) -> str:
-        try:
-            return template.render(values)
-        except Exception as error:  # whatever the user's own template does
-            name, missing, _ = str(error).partition("' is undefined")
-            problem = f"cannot be rendered: {error}"
-            if isinstance(error, jinja2.UndefinedError) and missing:
-                given = ", ".join(sorted(values)) or "none"
-                problem = f"the variable {name[1:]!r} is missing (given: {given})"
-            raise PromptError(f"{self.origin}: {problem}") from error
+# ── settings, as files and configurations hold them ─────────────────────────────
 
 
-class _Settings(msgspec.Struct, rename="kebab"):
-    """What a prompt file or a configuration says about a prompt."""
+class _Settings(
+    msgspec.Struct,
+    rename={"template": "prompt", "response_type": "response-type", "schema_input": "schema-input"},
+):
+    """The arguments of `Prompt`."""
 
-    prompt: str
-    system: str = ""
+    template: str
     response_type: ResponseType = "text"
-    schema: dict[str, Any] | None = None
-    object_schema: dict[str, Any] | None = None
-    schema_input: str = ""
     terms: dict[str, Any] | None = None
+    schema: dict[str, Any] | None = None
+    system: str = ""
     inputs: list[str] | None = None
+    schema_input: str = ""
     examples: str = ""
     revision: str | int | float = 1
     aliases: list[str] = []
 
 
+_KEYS = (*_Settings.__struct_encode_fields__, "object-schema")
+
+
 def make_prompt(settings: Mapping[str, object], origin: str) -> Prompt:
     """A prompt from its settings; `PromptError` names `origin` and the key that is wrong."""
     settings = {key.replace("_", "-"): value for key, value in settings.items()}
-    known = _Settings.__struct_encode_fields__
     for key in settings:
-        if key not in known and (near := difflib.get_close_matches(key, known, 1, cutoff=0.75)):
+        if key not in _KEYS and (near := difflib.get_close_matches(key, _KEYS, 1, cutoff=0.75)):
             raise PromptError(f"{origin}: {key}: unknown key; did you mean {near[0]!r}?")
-    for key in ("schema", "object-schema"):
-        settings[key] = decoded(settings.get(key)) or None
+    schema, other = (decoded(settings.pop(key, None)) for key in ("schema", "object-schema"))
+    if schema and other and schema != other:
+        raise PromptError(f"{origin}: schema and object-schema differ; keep one of them")
     try:
-        given = msgspec.convert(settings, _Settings)
+        given = msgspec.convert({**settings, "schema": schema or other or None}, _Settings)
     except msgspec.ValidationError as error:
         raise PromptError(f"{origin}: {error}") from error
-    schema = given.schema or given.object_schema
-    if given.object_schema not in (None, schema):
-        raise PromptError(f"{origin}: schema and object-schema differ; keep one of them")
-    return Prompt(
-        given.prompt,
-        given.response_type,
-        given.terms,
-        schema,
-        system=given.system,
-        inputs=given.inputs,
-        schema_input=given.schema_input,
-        examples=given.examples,
-        revision=str(given.revision),
-        aliases=given.aliases,
-        origin=origin,
-    )
+    return Prompt(**msgspec.structs.asdict(given), origin=origin)
 
 
 def decoded(value: object) -> object:
     """The value of a JSON string; any other value, or text that is not JSON, unchanged."""
-    if not isinstance(value, str):
-        return value
     try:
-        return json.loads(value)
+        return json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         return value
+
+
+# ── templates ───────────────────────────────────────────────────────────────────
+
+
+def _render(source: str, values: Mapping[str, object], origin: str) -> str:
+    try:
+        return _compile(source, origin).render(values)
+    except PromptError:
+        raise
+    except Exception as error:  # whatever the user's own template does
+        name, missing, _ = str(error).partition("' is undefined")
+        problem = f"cannot be rendered: {error}"
+        if isinstance(error, jinja2.UndefinedError) and missing:
+            given = ", ".join(sorted(values)) or "none"
+            problem = f"the variable {name[1:]!r} is missing (given: {given})"
+        raise PromptError(f"{origin}: {problem}") from error
+
+
+@lru_cache(256)
+def _compile(source: str, origin: str) -> jinja2.Template:
+    try:
+        return _environment().from_string(source)
+    except (jinja2.TemplateError, RecursionError) as error:
+        line = getattr(error, "lineno", None)
+        where = f" (line {line} of the part)" if line else ""
+        raise PromptError(f"{origin}: not a template{where}: {error}") from error
 
 
 @cache
@@ -235,11 +224,11 @@ def _environment() -> jinja2.Environment:
 
 def _written(value: object) -> object:
     """How a value is written in a prompt."""
-    if value is None:
-        return ""
     if isinstance(value, list | tuple) and value and all(isinstance(v, Message) for v in value):
         return "\n".join(f"{turn.role}: {turn.content}" for turn in value)
-    return _json(value) if isinstance(value, Mapping | list | tuple) else value
+    if isinstance(value, Mapping | list | tuple):
+        return _json(value)
+    return "" if value is None else value
 
 
 def _joined(value: object, separator: str = ", ") -> object:

@@ -20,20 +20,14 @@ from collections.abc import Callable, Iterable, Mapping
 
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Json, JsonlResult, Record, Rejection, RejectionReason
-from lightrag_jsonl.llm.json_values import (
-    MAX_DEPTH,
-    ParsedObject,
-    parse_object,
-    repaired_object,
-    without_invisible,
-)
+from lightrag_jsonl.llm import json_values
+from lightrag_jsonl.llm.json_values import ParsedObject, parse_object
 from lightrag_jsonl.llm.repair import object_end
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.llm.thinking import PROMPTED_END, thinking_at
 
 Normalize = Callable[[Record], Iterable[Record]]
 
-_EFFORT = 4  # text is read again up to so many times its length; known answers need less than 3
 _MAX_TEXT = 2_000  # characters of a rejection
 _TRIM = 10_000  # characters that were read, and may be kept
 
@@ -44,7 +38,7 @@ _AFTER_FENCE = re.compile(r'[{\[](?=\s*(?:["{}\[\]]|\Z))')
 _CLOSING_FENCE = re.compile(rf"[`~]+{_SPACE}*(?=\n|\Z)")
 _BULLET = re.compile(r"(?:[-*+•·–—①-⑳]|[(（]?\d{1,6}[.)、:．）：]?)\s*(?=[{\[])")
 _SEPARATOR = re.compile("[\r\u2028\u2029\x85\n]|\\Z")
-_APART = re.compile("[,，、；。\\[\\]\r\u2028\u2029\x85]")  # ends what stands together on a line
+_APART = re.compile("[,，、；。\\[\\]\r\u2028\u2029\x85]")  # parts what stands on a line
 _GAP = re.compile(rf"(?:{_SPACE}|{_APART.pattern})*")
 _SCALAR = re.compile(
     r'(?:"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"|true|false|null|-?[0-9][0-9.eE+-]*)'
@@ -80,16 +74,13 @@ class JsonlReader:
         self._records: list[Record] = []
         self._line_numbers: list[int] = []
         self._rejections: list[Rejection] = []
-        self._pending: list[tuple[int, str, Record, bool]] = []  # arguments of `_accept`
         self._result: JsonlResult | None = None
-        self._tail: list[str] = []  # pieces of lines that were not looked at
-        self._tail_length = 0
+        self._tail: list[str] = []  # text that was not looked at
+        self._wait = 0  # characters that have to come before it is
         self._text, self._at = "", 0  # lines, and how far they were read
-        self._offset = 0  # characters before them
         self._line, self._counted = 1, 0  # the number of the line at a position
-        self._tried = self._read_again = 0  # characters that are read more than once
-        self._furthest = 0  # position of a fault
         self._in_line = self._ended = False
+        self._pending: list[tuple[int, str, Record, bool]] = []  # arguments of `_accept`
         self._part = self._part_line = 0  # where what stands together begins
         self._apart = True  # whether something new may begin
         self._arrays = self._array_line = 0  # how many are open, and where the first began
@@ -98,15 +89,20 @@ class JsonlReader:
         self._thinking_line, self._first = 0, True  # whether no content came yet
 
     def feed(self, piece: str) -> list[Record]:
-        """Take the next piece of text; returns the records that it completed."""
+        """Take the next piece of text; returns the records that it completed.
+
+        An object over several lines is looked at again whenever its text has doubled.
+        """
         if self._result is not None:
             raise ValueError("this reader is closed")
         if not isinstance(piece, str):
             raise TypeError(f"expected a text, got {type(piece).__name__}")
         before = len(self._records)
         end = piece.rfind("\n") + 1
-        if end:
-            self._read(piece[:end])
+        self._tail.append(piece[:end])
+        self._wait -= end
+        if end and self._wait <= 0:
+            self._read()
         self._tail.append(piece[end:])
         return self._records[before:]
 
@@ -114,7 +110,7 @@ class JsonlReader:
         """End the text: read what is left, and return the whole result."""
         if self._result is None:
             self._ended = True
-            self._read("")
+            self._read()
             self._begin_part(len(self._text))
             if self._thinking is not None:
                 line = self._thinking_line
@@ -127,24 +123,13 @@ class JsonlReader:
             self._result = JsonlResult(records, numbers, rejections, truncated)
         return self._result
 
-    def _read(self, lines: str) -> None:
-        """Read the text so far up to the end of `lines`, or to an object that is not closed there.
-
-        Such an object is tried again after each line until that has cost `_EFFORT`, then whenever
-        its text has doubled.
-        """
-        self._tail.append(lines)
-        self._tail_length += len(lines)
-        waiting = len(self._text) - self._at
-        total = self._offset + len(self._text) + self._tail_length
-        if self._tried > _EFFORT * total and self._tail_length < waiting and not self._ended:
-            return
+    def _read(self) -> None:
         text = sanitize("".join(self._tail).replace("\x00", "").replace("\x1e", ""))
-        self._text += without_invisible(text)
-        self._tail, self._tail_length = [], 0
+        self._text += json_values.without_invisible(text)
+        self._tail.clear()
         while self._at < len(self._text) and self._step():
             pass
-        self._tried += len(self._text) - self._at
+        self._wait = len(self._text) - self._at
 
     # ── lines and their items ───────────────────────────────────────────────────
 
@@ -153,15 +138,14 @@ class JsonlReader:
         if not self._in_line:
             self._begin_line()
             return True
-        text, gap = self._text, _GAP.match(self._text, self._at)
-        at = self._at = gap.end() if gap else self._at
-        if gap and _APART.search(gap[0]):
-            self._apart = True
+        text, at = self._text, _end_of(_GAP, self._text, self._at)
+        gap, self._at = text[self._at : at], at
+        line_ends = text[at : at + 1] in ("", "\n") or _CLOSING_FENCE.match(text, at) is not None
+        self._apart = self._apart or line_ends or _APART.search(gap) is not None
         if self._apart:
             self._begin_part(at)
-        self._count_arrays(gap[0] if gap else "")
-        if at == len(text) or text[at] == "\n" or _CLOSING_FENCE.match(text, at):
-            self._begin_part(at)
+        self._count_arrays(gap)
+        if line_ends:
             self._in_line, self._at = False, _line_end(text, at) + 1
         elif text[at] == "{":
             return self._read_object(at)
@@ -174,24 +158,11 @@ class JsonlReader:
 
     def _begin_line(self) -> None:
         """Find where a line's content begins, after thinking, the mark of a fence and a bullet."""
-        if self._at > _TRIM and self._at > len(self._text) // 20:  # let go of what was read
-            self._line_number(self._at)
-            self._offset += self._at
+        number = self._line_number(self._at)
+        if self._at > max(_TRIM, len(self._text) // 20):  # let go of what was read
             self._text, self._at, self._counted = self._text[self._at :], 0, 0
-        line, at = self._text[self._at : _line_end(self._text, self._at)], 0
-        while True:
-            if self._thinking is not None:
-                end = self._thinking.search(line, at)
-                if end is None:
-                    at = len(line)
-                    break
-                at, self._thinking = end.end(), None
-            at = _end_of(_BLANK, line, at)
-            begun = thinking_at(line, at, first=self._first)
-            if begun is None:
-                break
-            at, self._thinking = begun
-            self._thinking_line = self._line_number(self._at)
+        line = self._text[self._at : _line_end(self._text, self._at)]
+        at = self._skip_thinking(line, number)
         self._first = self._first and at == len(line)
         if _FENCE.match(line, at):
             content = _AFTER_FENCE.search(line, at)
@@ -199,6 +170,20 @@ class JsonlReader:
         self._at += _end_of(_BULLET, line, at)
         self._in_line = self._apart = True
         self._nested, self._outer = 0, self._arrays
+
+    def _skip_thinking(self, line: str, number: int) -> int:
+        at = 0
+        while True:
+            if self._thinking is not None:
+                end = self._thinking.search(line, at)
+                if end is None:
+                    return len(line)
+                at, self._thinking = end.end(), None
+            at = _end_of(_BLANK, line, at)
+            begun = thinking_at(line, at, first=self._first)
+            if begun is None:
+                return at
+            (at, self._thinking), self._thinking_line = begun, number
 
     def _begin_part(self, at: int) -> None:
         """Accept the pending objects, since nothing that they stand together with spoils them."""
@@ -235,39 +220,28 @@ class JsonlReader:
     # ── objects ─────────────────────────────────────────────────────────────────
 
     def _read_object(self, at: int) -> bool:
-        """Read the object that begins at `at`."""
-        if self._read_again > _EFFORT * self._furthest:  # then only if it is on one line
-            end = _line_end(self._text, at)
-            state, length, record = parse_object(self._text[at:end])
-            if state != "whole":
-                self._reject(self._line_number(at), self._text[at:end], "multiline", "not followed")
-                self._at = end
-                return True
-            return self._close_object(at, at + length, record)
         parsed = parse_object(self._text, at)
         if parsed.state == "whole":
-            return self._close_object(at, parsed.end, parsed.record)
+            return self._close_object(at, parsed.end, parsed)
         if parsed.state == "open":
             self._begin_part(at)
-            return self._unfinished(at, "truncated")
+            return self._leave_open(at, "truncated")
         return self._read_broken(at, at, parsed)
 
     def _read_broken(self, start: int, brace: int, parsed: ParsedObject) -> bool:
         """Find the end of a broken object; repair it, or refuse the text from `start` to there."""
         end, closed = self._broken_end(brace, parsed.end)
-        text = self._text[start : end if end >= 0 else None]
-        too_deep = parsed.state == "too deep"
-        if start == brace and (end < 0 or "\n" in text):
-            self._begin_part(start)
+        reason: RejectionReason = "too_deep" if parsed.state == "too deep" else "malformed"
         if end < 0:
-            return self._unfinished(start, "too_deep" if too_deep else "truncated")
-        self._read_again += max(0, parsed.end - _line_end(self._text, brace))
-        self._furthest = max(self._furthest, self._offset + parsed.end)
+            if start == brace:
+                self._begin_part(start)
+            return self._leave_open(start, "truncated" if reason == "malformed" else reason)
         if closed and start == brace:
-            return self._close_object(start, end, None, too_deep=too_deep)
-        reason: RejectionReason = "too_deep" if too_deep else "malformed"
+            return self._close_object(start, end, parsed)
+        if start == brace:
+            self._begin_part(start)
         detail = "the object is no JSON" if closed else "the object does not close"
-        self._reject(self._part_line, text, reason, detail)
+        self._reject(self._part_line, self._text[start:end], reason, detail)
         self._at, self._apart, self._in_line = end, True, closed
         return True
 
@@ -295,7 +269,7 @@ class JsonlReader:
             start += len(line) + 1
         return -1, False
 
-    def _unfinished(self, start: int, reason: RejectionReason) -> bool:
+    def _leave_open(self, start: int, reason: RejectionReason) -> bool:
         """Wait for the rest of an object, or refuse it if the text has ended."""
         if self._ended:
             detail = "the text ends inside this object"
@@ -303,24 +277,23 @@ class JsonlReader:
             self._at, self._arrays = len(self._text), 0
         return self._ended
 
-    def _close_object(
-        self, start: int, end: int, record: Record | None, *, too_deep: bool = False
-    ) -> bool:
+    def _close_object(self, start: int, end: int, parsed: ParsedObject) -> bool:
         """Decide about an object that is closed: it is a record, can be repaired, or is refused."""
-        text = self._text[start:end]
+        text, record = self._text[start:end], parsed.record
         if "\n" in text:
             self._begin_part(start)
-        line, repaired = self._line_number(start), record is None
-        if repaired and not too_deep:
-            record = repaired_object(text, dialect=self._schema is not None)
+        line = self._line_number(start)
+        if record is None:
+            record = json_values.repaired_object(text, dialect=self._schema is not None)
         if self._nested > 1:
             self._reject(line, text, "array", "inside an array inside an array")
-        elif too_deep:
-            self._reject(line, text, "too_deep", f"more than {MAX_DEPTH} levels")
+        elif parsed.state == "too deep":
+            detail = f"more than {json_values.MAX_DEPTH} levels"
+            self._reject(line, text, "too_deep", detail)
         elif record is None:
             self._reject(line, text, "malformed", "the object is no JSON")
         else:
-            self._pending.append((line, text, record, repaired))
+            self._pending.append((line, text, record, parsed.record is None))
         self._at, self._apart = end, "\n" in text
         return True
 

@@ -25,8 +25,8 @@ class CallScheduler:
         self.limit = limit
         self.in_use = 0
         self._questions: deque[asyncio.Future[None]] = deque()
-        self._questions_served = 0  # in a row
         self._others: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._row = 0  # questions that were served in a row
         self._order = itertools.count()
         self._chunks = itertools.count(FIRST_CHUNK)
 
@@ -62,12 +62,12 @@ class CallScheduler:
     def _pass_on(self) -> None:
         """Let the next call that still waits begin."""
         while self._questions or self._others:
-            question = self._questions and (
-                self._questions_served < QUESTIONS_IN_A_ROW or not self._others
-            )
-            turn = self._questions.popleft() if question else heapq.heappop(self._others)[2]
+            if self._questions and (self._row < QUESTIONS_IN_A_ROW or not self._others):
+                turn, row = self._questions.popleft(), self._row + 1
+            else:
+                turn, row = heapq.heappop(self._others)[2], 0
             if not turn.done():
-                self._questions_served = self._questions_served + 1 if question else 0
+                self._row = row
                 turn.set_result(None)
                 return
         self.in_use -= 1

@@ -6,7 +6,7 @@ import numpy as np
 
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.retrieval.fusion import fuse
-from lightrag_jsonl.retrieval.hits import Hits, SearchTask, Seeds, Subgraph, column
+from lightrag_jsonl.retrieval.hits import Hits, SearchTask, Seeds, Subgraph, column, distinct
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 NAMED_END = 0.25  # added to a relation's cosine if the question names an end of it
@@ -71,7 +71,7 @@ def _entities(task: SearchTask, seeds: Seeds, named: Ids, relations: Hits) -> Hi
     reached = Hits.of(ends[first], relations.scores[first // 2], "an end of a relation found")
     lists = [seeds.entities, reached]
     if task.query.vectors is not None:
-        ids = np.union1d(ends, seeds.entities.ids)
+        ids = distinct(ends, seeds.entities.ids)
         scores = task.snapshot.vector_scores("entity", task.query.vectors[:1], ids)[0]
         scores += CONNECTED * np.log1p(task.snapshot.graph.degrees(ids)) + np.isin(ids, named)
         known = ~np.isnan(scores)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from lightrag_jsonl.core.types import Chunk, Entity, Relation
-from lightrag_jsonl.retrieval.hits import FilterResult, column
+from lightrag_jsonl.retrieval.hits import FilterResult, column, distinct
 from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
 from lightrag_jsonl.storage.store import Snapshot
@@ -26,7 +26,7 @@ def find_filter(snapshot: Snapshot, where: Mapping[str, Any]) -> FilterResult | 
     if not where:
         return None
     chunks = snapshot.matching_chunks(parse_where(where))
-    entities = np.unique(snapshot.graph.entities_of(column(chunks))[1])
+    entities = distinct(snapshot.graph.entities_of(column(chunks))[1])
     relations = snapshot.mentioned_relations(chunks)
     return FilterResult(column(chunks), entities, column(sorted(relations)))
 
@@ -38,7 +38,7 @@ def filtered_facts(
     lets through, so that nothing of other documents is seen.
     """
     ends = snapshot.graph.ends(relations)
-    wanted = np.union1d(entities, ends).tolist()
+    wanted = distinct(entities, ends.ravel()).tolist()
     allowed = frozenset(filtered.chunk.tolist())
     by_entity = _grouped(snapshot.entity_mentions(entities=wanted), "entity", allowed)
     stated = snapshot.relation_mentions(relations=relations.tolist())

@@ -114,7 +114,7 @@ class Seeds:
     @property
     def chunks(self) -> Ids:
         """The chunks found by the question's text, ascending."""
-        return np.union1d(self.dense.ids, self.lexical.ids)
+        return distinct(self.dense.ids, self.lexical.ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +128,11 @@ class Subgraph:
 def column(rows: Iterable[int]) -> Ids:
     """Row ids as an array."""
     return np.fromiter(rows, np.int64)
+
+
+def distinct(*columns: Ids) -> Ids:
+    """The distinct row ids in some columns, ascending; many times as fast as `np.unique`."""
+    rows = np.sort(np.concatenate(columns))
+    new = np.ones(len(rows), np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=new[1:])
+    return rows[new]

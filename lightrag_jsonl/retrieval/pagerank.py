@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from lightrag_jsonl.retrieval.hits import Hits, SearchTask, Seeds, Subgraph, column
+from lightrag_jsonl.retrieval.hits import Hits, SearchTask, Seeds, Subgraph, column, distinct
 from lightrag_jsonl.storage.store import Snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
@@ -94,25 +94,26 @@ def neighbourhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGra
     of these if the mode searches chunks, else those that mention something found.
     """
     index = task.snapshot.graph
-    found = np.union1d(subgraph.entities.ids, index.ends(subgraph.relations.ids))
-    entities, chunks = found, seeds.chunks
+    found = distinct(subgraph.entities.ids, index.ends(subgraph.relations.ids).ravel())
+    mentioned, chunks = found, seeds.chunks
     if not task.mode.chunks:
-        which, mentioned = index.entities_of(chunks)
-        chunks = chunks[np.unique(which[np.isin(mentioned, found)])]
+        which, entities = index.entities_of(chunks)
+        chunks = chunks[distinct(which[np.isin(entities, found)])]
     for limit in CHUNK_LIMITS:
-        chunks = np.union1d(chunks, _chunks_around(task, entities, seeds, limit))
+        chunks = distinct(chunks, _chunks_around(task, distinct(mentioned), seeds, limit))
         which, mentioned = index.entities_of(chunks)
-        entities = np.union1d(found, mentioned)
-    rare = entities[index.degrees(entities) <= FREQUENT]
-    relations = np.union1d(index.relations_of(rare)[1], subgraph.relations.ids)
+    entities, nodes = np.unique(np.concatenate([mentioned, found]), return_inverse=True)
+    mentions = np.stack([nodes[: len(mentioned)], which], axis=1)
+    rare = found[index.degrees(found) <= FREQUENT]
+    relations = distinct(index.relations_of(rare)[1], subgraph.relations.ids)
     if task.filtered is not None:
         relations = relations[np.isin(relations, task.filtered.relation)]
     ends = index.ends(relations)
-    ends = ends[np.isin(ends, entities).all(axis=1)]
+    ends = entities.searchsorted(ends[np.isin(ends, entities).all(axis=1)])
     pairs, similarities = synonyms(task.snapshot, subgraph.entities.ids[:LEADING], found)
-    mentions = np.stack([entities.searchsorted(mentioned), which], axis=1)
-    others = entities.searchsorted(ends), entities.searchsorted(pairs)
-    return walk_graph(entities, chunks, mentions, *others, similarities)
+    return walk_graph(
+        entities, chunks, mentions, ends, entities.searchsorted(pairs), similarities
+    )
 
 
 def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) -> Ids:
@@ -126,7 +127,7 @@ def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) ->
         inside = np.isin(chunks, task.filtered.chunk)
         chunks, pull = chunks[inside], pull[inside]
     each, group = np.unique(chunks, return_inverse=True)
-    total: Floats = np.bincount(group, pull, len(each))
+    total: Floats = np.bincount(group, pull, len(each)).astype(np.float64)
     return Hits.ranked(each, total, limit).ids
 
 
@@ -194,7 +195,7 @@ def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
 
 def _relevance(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> tuple[Ids, Floats]:
     """The chunks of the graph that the question's text found, and how relevant they are."""
-    chunks = np.intersect1d(seeds.chunks, graph.chunks)
+    chunks = seeds.chunks[np.isin(seeds.chunks, graph.chunks)]
     dense: Floats = np.zeros(len(chunks))
     if task.query.vectors is not None:
         question = task.query.vectors[:1]
@@ -242,6 +243,8 @@ def last_steps(graph: WalkGraph, reset: Floats) -> Ids:
         through, least = costs.take(graph.senders) + step_costs, costs.copy()
         np.minimum.at(least, graph.receivers, through)
         best = (through == least[graph.receivers]) & (through < costs[graph.receivers])
+        if not best.any():
+            break
         last[graph.receivers[best]] = np.flatnonzero(best)
         costs = least
     return last

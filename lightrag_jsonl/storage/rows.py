@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Literal
 
 from lightrag_jsonl.core.types import (
@@ -67,13 +68,14 @@ class StoredChunk:
 
 def extraction_report(extraction: Extraction) -> ExtractionReport:
     """How the extraction of one chunk went."""
-    reasons = Counter(str(refused.reason) for refused in extraction.rejections)
+    reasons = Counter[str](map(attrgetter("reason"), extraction.rejections))
+    grounded = sum(map(attrgetter("grounded"), extraction.entities))
     return ExtractionReport(
         **{extraction.state: 1},
         records=extraction.records,
         rejections=dict(sorted(reasons.items())),
         repaired=reasons["repaired"],
-        ungrounded=sum([not mention.grounded for mention in extraction.entities]),
+        ungrounded=len(extraction.entities) - grounded,
         truncated=extraction.truncated,
         resumed=extraction.resumed,
         gleaned=extraction.gleaned,

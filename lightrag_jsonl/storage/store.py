@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial
+from operator import methodcaller
 from typing import Protocol, TypeVar
 
 from anyio import to_thread
@@ -466,20 +466,10 @@ class CompletionCache:
         self, key: bytes, completion: Completion, *, model: str, prompt: str, created_at: float
     ) -> None:
         """Cache an answer."""
-        job = partial(_put_completion, key, completion, model, prompt, created_at)
+        about = {"model": model, "prompt": prompt, "created_at": created_at}
+        job = methodcaller("put_completion", key, completion, **about)
         await write(self._store, job, durable=False)
 
     async def delete(self, keys: Collection[bytes]) -> None:
         """Forget answers."""
         await write(self._store, lambda transaction: transaction.delete_completions(keys))
-
-
-def _put_completion(
-    key: bytes,
-    completion: Completion,
-    model: str,
-    prompt: str,
-    created_at: float,
-    transaction: Transaction,
-) -> None:
-    transaction.put_completion(key, completion, model=model, prompt=prompt, created_at=created_at)

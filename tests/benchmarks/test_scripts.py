@@ -19,7 +19,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 PEOPLE = ("Marie Curie", "Pierre Curie", "Ada Lovelace", "Mary Shelley", "Emmy Noether")
 HERE = str(CHECKOUT)
 SURROUNDINGS = {"HTTPS_PROXY": "http://127.0.0.1:9"}  # no token ranks from the network
-FEW = ["--questions", "2", "--answers", "16"]
+FEW = ["--answers", "16"]
 SCRIPTS = {
     "index": ("index", ["--sizes", "10", "--cold", "1"], ["sizes"]),
     "query": ("query", ["--sizes", "10", *FEW], ["sizes"]),

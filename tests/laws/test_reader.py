@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl.llm.reader import JsonlReader, parse_jsonl
 from lightrag_jsonl.core.types import Json, Record
+from lightrag_jsonl.llm.reader import JsonlReader, parse_jsonl
 
 WORDS = st.sampled_from(
     [

@@ -175,7 +175,9 @@ async def test_a_rehearsal_stores_nothing() -> None:
 async def test_what_utf8_cannot_hold_reaches_no_model_and_no_cache() -> None:
     """Lone surrogates, as a cut emoji leaves them, end neither a question nor an answer."""
     client, llm = make_client(lambda request: "so \ud83c")
-    reply = await client.text("extract-graph", {"text": "\ud800."}, then=[Message("user", "\udfff")])
+    reply = await client.text(
+        "extract-graph", {"text": "\ud800."}, then=[Message("user", "\udfff")]
+    )
     await client.chat([Message("user", "\ud83d")])
     sent = [message.content for request in llm.requests for message in request.messages]
     assert sent[1].endswith("\ufffd.") and sent[2:] == ["\ufffd", "\ufffd"]

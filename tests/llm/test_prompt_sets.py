@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl.core.options import ENTITY_TYPES
-from lightrag_jsonl.llm.prompt_manager import PromptManager, check_set
-from lightrag_jsonl.llm.prompt_files import prompt_folder
 from lightrag_jsonl.core.types import Json
+from lightrag_jsonl.llm.prompt_files import prompt_folder
+from lightrag_jsonl.llm.prompt_manager import PromptManager, check_set
 
 LANGUAGES = ("en", "zh")
 IDS = {

@@ -12,13 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.errors import LightRAGError, LLMError, PromptError, ResponseError
-from lightrag_jsonl.llm.prompt import Prompt
-from lightrag_jsonl.llm.prompt_manager import PromptManager, check_set
-from lightrag_jsonl.llm.prompt_files import prompt_folder
-from lightrag_jsonl.llm.json_values import read_json
-from lightrag_jsonl.llm.schemas import row_schema
-from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.core.types import Completion, Json, Message, ResponseType
+from lightrag_jsonl.llm.json_values import read_json
+from lightrag_jsonl.llm.prompt import Prompt
+from lightrag_jsonl.llm.prompt_files import prompt_folder
+from lightrag_jsonl.llm.prompt_manager import PromptManager, check_set
+from lightrag_jsonl.llm.schemas import Schema, row_schema
 
 DEFINITION = {
     "type": "object",
@@ -193,13 +192,13 @@ def test_object_schema_is_another_name_of_schema():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"response-type": "jsnol"}, "response-type: 'jsnol'"),
+        ({"response-type": "jsnol"}, r"'jsnol' - at `\$\.response-type`"),
         ({"schema": {"type": "objekt"}}, "schema"),
-        ({"schema": "no json"}, "schema: must be an object"),
+        ({"schema": "no json"}, r"got `str` - at `\$\.schema`"),
         ({"prompt": "{{ open"}, "not a template"),
-        ({"prompt": None}, "prompt: must be a text"),
+        ({"prompt": None}, r"got `null` - at `\$\.prompt`"),
         ({"respones-type": "json"}, "did you mean 'response-type'"),
-        ({"terms": ["a"]}, "terms: must be a mapping"),
+        ({"terms": ["a"]}, r"got `array` - at `\$\.terms`"),
     ],
 )
 def test_a_bad_prompt_fails_at_load(settings, words):
@@ -396,7 +395,7 @@ def test_one_prompt_can_be_overridden(tmp_path):
         ("response-type: [", "# user\n", "front matter"),
         ("revision: 2024-13-45", "# user\n", "front matter: month"),
         ("revision: !!int ''", "# user\n", "front matter"),
-        ("prompt: x", "# user\n", "prompt: belongs under"),
+        ("prompt: x", "# user\n", "`prompt` and `system` are parts"),
     ],
 )
 def test_a_bad_override_fails_at_load_naming_its_file(tmp_path, front, body, words):
@@ -422,8 +421,8 @@ def test_a_misspelt_override_is_warned_of(tmp_path, caplog):
     assert caplog.messages == []
     (tmp_path / "anwser.md").write_text(text, encoding="utf-8")
     assert "anwser" in PromptManager.load("zh", tmp_path).ids
-    (told,) = caplog.messages
-    assert "anwser.md: no packaged prompt of this name; near: answer" in told
+    (warning,) = caplog.messages
+    assert "anwser.md replaces no packaged prompt; near: answer" in warning
 
 
 def test_check_set_goes_on_after_a_bad_file(tmp_path):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl.llm.reader import JsonlReader, parse_jsonl
 from lightrag_jsonl.core.types import Json, JsonlResult, Record
+from lightrag_jsonl.llm.reader import JsonlReader, parse_jsonl
 
 # `[{}` is no JSON, but it is an array cut after a whole object, and that object is kept
 # (specification 1, example 3). It is the one refused file with a record in it.

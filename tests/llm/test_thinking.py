@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl import Completion, Document, IndexOptions, LightRAG, QueryParam
 from lightrag_jsonl.core.errors import ResponseError
-from lightrag_jsonl.llm.reader import parse_jsonl
 from lightrag_jsonl.llm.json_values import read_json
+from lightrag_jsonl.llm.reader import parse_jsonl
 from lightrag_jsonl.llm.thinking import (
     ThinkingFilter,
     without_prompted_thinking,

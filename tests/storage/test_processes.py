@@ -93,6 +93,15 @@ def test_a_reader_keeps_up_with_another_process(tmp_path: Path) -> None:
     assert seen == sorted(seen)
 
 
+def test_processes_create_one_index(tmp_path: Path) -> None:
+    """Several processes may open a new folder at the same time."""
+    folder = tmp_path / "deep" / "kb"
+    with writer(folder, 1) as one, writer(folder, 0) as other, writer(folder, 0) as third:
+        assert [process.wait() for process in (one, other, third)] == [0, 0, 0]
+    with SQLiteStore(folder, create=False).reader() as reader:
+        assert reader.counts().chunks == 2
+
+
 def test_two_processes_write_in_turn(tmp_path: Path) -> None:
     """Transactions of two processes wait for each other, and none is lost."""
     store = SQLiteStore(tmp_path)

@@ -47,10 +47,7 @@ def chinese_sentences(text: str, *, question: bool = False) -> list[Sentence]:
     )
     phrases = without_overlap([*names, *_repeated_nouns(words, len(text))])
     content = [(word.start, word.text) for word in words if _is_content(word, question=question)]
-    return to_sentences(text, sentence_spans(text), phrases, content, _PRONOUN)
-
-
-_PRONOUN = re.compile("[他她它其该这那]|此人")
+    return to_sentences(text, sentence_spans(text), phrases, content)
 
 
 @cache

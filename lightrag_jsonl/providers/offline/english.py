@@ -27,7 +27,6 @@ _NAME = regex.compile(
     rf"(?:\s{{1,2}}(?:(?:of(?:\s+the)?|for|de|del|la|le|von|van|der|bin|&)\s+)?(?:{_CAPITALIZED}|\d{{1,4}}\b))*"
 )
 _WORD = regex.compile(r"(?<![\p{L}\p{N}'’-])\p{L}[\p{L}\p{N}'’-]*[\p{L}\p{N}]")
-_PRONOUN = regex.compile(r"(?:he|she|it|they|his|her|its|their|this|these)\b", regex.IGNORECASE)
 _BEFORE_WORD = regex.compile(r"[\s\"'“‘(\[*_#-]*")
 _PART = regex.compile(r"\S+")
 _IS_A = regex.compile(
@@ -48,7 +47,7 @@ def english_sentences(text: str) -> list[Sentence]:
         for at, word in words
         if at not in named and len(word) > 2 and word not in tables.STOP_WORDS
     ]
-    return to_sentences(text, spans, names, content, _PRONOUN)
+    return to_sentences(text, spans, names, content)
 
 
 # ── names ───────────────────────────────────────────────────────────────────────

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
@@ -28,6 +27,7 @@ _ENTITY_SENTENCES = 2  # sentences quoted as an entity's description
 _SENTENCE_PHRASES = 8  # the most phrases of one sentence that are related to each other
 _RELATIONS_PER_ENTITY = 3
 _DESCRIPTION = 320  # characters
+_STRONGEST = 10
 _KEYWORDS = 3
 _THEMES = 8
 
@@ -35,11 +35,10 @@ _THEMES = 8
 class OfflineExtractor:
     """Extractor that finds names and noun phrases, and relates those that share a sentence.
 
-    What it finds depends on the chunk's text alone. A relation's strength (1 to 10) is the
-    normalized pointwise mutual information of its ends over the chunk's sentences (Bouma, 2009),
-    discounted for rare pairs (Pantel and Ravichandran, 2004). Each chunk is read in the language it
-    is written in, English or Chinese, or in `language` if it has no letters; entity types are named
-    in `language`.
+    A sentence also names its topic: the first name of its paragraph. What is found depends on the
+    chunk's text alone. A relation's strength is the number of sentences that its ends share, at
+    most 10. Each chunk is read in the language it is written in, English or Chinese, or in
+    `language` if it has no letters; entity types are named in `language`.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -137,35 +136,29 @@ def _quote(text: str, sentence: Sentence) -> str:
 
 def _relations(
     text: str, sentences: Sequence[Sentence], names: Mapping[str, _Name]
-) -> Iterable[RelationMention]:
-    """The strongest pairs of names that share a sentence, in the order of the text.
+) -> Iterator[RelationMention]:
+    """The pairs of names that share the most sentences, in the order of the text.
 
     Pairs of proper names come before those with common nouns.
     """
-    members = [_main_names(sentence, names) for sentence in sentences]
-    alone = Counter(key for keys in members for key in keys)
-    shared: dict[tuple[str, str], list[int]] = {}
-    for number, keys in enumerate(members):
-        for pair in combinations(keys, 2):
-            shared.setdefault(pair if pair[::-1] not in shared else pair[::-1], []).append(number)
-    strengths = {
-        pair: _strength(len(found), alone[pair[0]], alone[pair[1]], len(sentences))
-        for pair, found in shared.items()
-    }
+    shared: dict[tuple[str, str], list[Sentence]] = {}
+    for sentence in sentences:
+        for pair in combinations(_main_names(sentence, names), 2):
+            shared.setdefault(pair if pair[::-1] not in shared else pair[::-1], []).append(sentence)
 
     def order(pair: tuple[str, str]) -> tuple[object, ...]:
         proper = names[pair[0]].proper + names[pair[1]].proper
-        return (-proper, -strengths[pair], shared[pair][0], pair)
+        return (-proper, -len(shared[pair]), shared[pair][0].start, pair)
 
     kept = sorted(shared, key=order)[: _RELATIONS_PER_ENTITY * len(names)]
-    for pair in sorted(kept, key=lambda pair: (shared[pair][0], pair)):
-        sentence = sentences[shared[pair][0]]
+    for pair in sorted(kept, key=lambda pair: (shared[pair][0].start, pair)):
+        sentence = shared[pair][0]
         yield RelationMention(
             source=names[pair[0]].spelling,
             target=names[pair[1]].spelling,
             keywords=_words_between(sentence, pair),
             description=_quote(text, sentence),
-            strength=strengths[pair],
+            strength=min(len(shared[pair]), _STRONGEST),
         )
 
 
@@ -178,15 +171,6 @@ def _main_names(sentence: Sentence, names: Mapping[str, _Name]) -> list[str]:
     best = sorted(keys, key=lambda key: (not names[key].proper, -names[key].spellings.total(), key))
     chosen = set(best[:_SENTENCE_PHRASES])
     return [key for key in keys if key in chosen]
-
-
-def _strength(both: int, left: int, right: int, sentences: int) -> float:
-    """Discounted normalized PMI over the sentences and an empty one, mapped to 1–10."""
-    total = sentences + 1
-    npmi = math.log(both * total / (left * right)) / -math.log(both / total)
-    fewer = min(left, right)
-    discount = both / (both + 1) * fewer / (fewer + 1)
-    return round(1 + 9 * max(0.0, npmi) * discount, 2)
 
 
 def _words_between(sentence: Sentence, pair: tuple[str, str]) -> tuple[str, ...]:

@@ -35,7 +35,8 @@ class Phrase:
 class Sentence:
     """One sentence: its span, its phrases in order, and its content words with their positions.
 
-    `topic` is the name that a pronoun at its beginning refers to, if there is one.
+    `topic` is the first name of its paragraph (or of one before that), if that comes earlier: most
+    sentences are about it, mostly by a pronoun.
     """
 
     start: int
@@ -76,23 +77,28 @@ def to_sentences(
     spans: Sequence[tuple[int, int]],
     phrases: Iterable[Phrase],
     words: Iterable[tuple[int, str]],
-    pronoun: re.Pattern[str],
 ) -> list[Sentence]:
     """The sentences of a text with their phrases and content words, both given in order."""
     starts = [start for start, _ in spans]
-    inside: list[list[Phrase]] = [[] for _ in spans]
+    named: list[list[Phrase]] = [[] for _ in spans]
     content: list[list[tuple[int, str]]] = [[] for _ in spans]
     for phrase in phrases:
-        inside[bisect_right(starts, phrase.start) - 1].append(phrase)
+        named[bisect_right(starts, phrase.start) - 1].append(phrase)
     for word in words:
         content[bisect_right(starts, word[0]) - 1].append(word)
-    sentences = []
+    sentences: list[Sentence] = []
     topic = ""
-    for (start, end), found, other in zip(spans, inside, content, strict=True):
-        about = topic if pronoun.match(text, start) else ""
-        topic = about or next((phrase.name for phrase in found if phrase.proper), topic)
-        sentences.append(Sentence(start, end, tuple(found), tuple(other), about))
+    before = 0
+    for (start, end), own, others in zip(spans, named, content, strict=True):
+        first = next((phrase.name for phrase in own if phrase.proper), "")
+        if first and _NEW_PARAGRAPH.search(text, before, start):
+            topic = ""
+        sentences.append(Sentence(start, end, tuple(own), tuple(others), topic))
+        topic, before = topic or first, end
     return sentences
+
+
+_NEW_PARAGRAPH = re.compile(r"\n\s*\n|\n\u3000")
 
 
 def without_overlap(phrases: Iterable[Phrase]) -> list[Phrase]:

@@ -26,8 +26,9 @@ class CacheReader(ConnectionReader):
         """The cached answer of the request with this key."""
         columns = "text, finish, input_tokens, output_tokens, cached_tokens, calls"
         query = f"SELECT {columns} FROM completions WHERE {FOUND}"
-        rows = self._rows(query, _number(key), key)
-        return next((Completion(row[0], row[1], Usage(*row[2:])) for row in rows), None)
+        for text, finish, *tokens in self._rows(query, _number(key), key):
+            return Completion(text, finish, Usage(*tokens))
+        return None
 
     def completion_stats(self) -> tuple[int, int]:
         """The number of cached answers, and their size in bytes."""
@@ -59,29 +60,29 @@ class CacheWriter(CacheReader, ConnectionWriter):
         """Cache a model's answer."""
         usage = completion.usage
         tokens = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.calls)
-        self.delete_completions([key])
-        row = self._connection.execute(
+        number = _number(key)
+        self.connection.execute(f"DELETE FROM completions WHERE {FOUND}", (number, key))
+        row = self.connection.execute(
             "INSERT INTO completions (key, model, prompt, text, finish, input_tokens, "
             "output_tokens, cached_tokens, calls, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (key, model, prompt, completion.text, completion.finish, *tokens, created_at),
         ).lastrowid
-        new_key = "INSERT OR REPLACE INTO recent_keys VALUES (?, ?)"
-        self._connection.execute(new_key, (_number(key), row))
+        self.connection.execute("INSERT OR REPLACE INTO recent_keys VALUES (?, ?)", (number, row))
         if row and row % RECENT == 0:
-            self._connection.execute(
+            self.connection.execute(
                 "INSERT OR REPLACE INTO completion_keys SELECT * FROM recent_keys ORDER BY number"
             )
-            self._connection.execute("DELETE FROM recent_keys")
+            self.connection.execute("DELETE FROM recent_keys")
 
     def delete_completions(self, keys: Collection[bytes] | None = None) -> int:
         """Delete answers, all (also those for reuse) or those with these keys; returns how many."""
         if keys is not None:  # what leads to them may stay: the key of what it finds is compared
             query = f"DELETE FROM completions WHERE {FOUND}"
             values = [(_number(key), key) for key in keys]
-            return self._connection.executemany(query, values).rowcount
+            return self.connection.executemany(query, values).rowcount
         for table in ("recent_keys", "completion_keys", "reusable_answers"):
-            self._connection.execute(f"DELETE FROM {table}")
-        return self._connection.execute("DELETE FROM completions").rowcount
+            self.connection.execute(f"DELETE FROM {table}")
+        return self.connection.execute("DELETE FROM completions").rowcount
 
     def put_reusable_answer(
         self,
@@ -96,18 +97,18 @@ class CacheWriter(CacheReader, ConnectionWriter):
         current = self.generation
         if generation not in (None, current):
             return
-        self._connection.execute("DELETE FROM reusable_answers WHERE generation < ?", (current,))
-        row = self._connection.execute(
+        self.connection.execute("DELETE FROM reusable_answers WHERE generation < ?", (current,))
+        row = self.connection.execute(
             "INSERT INTO reusable_answers (generation, signature, question, vector, answer) "
             "VALUES (?, ?, ?, ?, ?)",
             (current, signature, question, vector.astype(SINGLE).tobytes(), answer),
         ).lastrowid
         oldest = (row or 0) - ANSWERS_KEPT
-        self._connection.execute("DELETE FROM reusable_answers WHERE id <= ?", (oldest,))
+        self.connection.execute("DELETE FROM reusable_answers WHERE id <= ?", (oldest,))
 
     def put_settings(self, settings: Mapping[str, str]) -> None:
         """Record what the index was built with."""
-        self._connection.executemany(
+        self.connection.executemany(
             "INSERT INTO settings VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET "
             "value = excluded.value",
             settings.items(),

@@ -63,8 +63,23 @@ class SQLiteStore:
     @contextlib.contextmanager
     def reader(self) -> Iterator[SQLiteReader]:
         """A consistent view for reading."""
-        with self._reading() as connection:
-            yield SQLiteReader(connection)
+        self._check_open()
+        try:
+            try:
+                connection = self._free.pop()
+            except IndexError:
+                connection = self._connect(query_only=True)
+            try:
+                connection.execute("BEGIN")
+                yield SQLiteReader(connection)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                self._free.append(connection)
+                if self._closed or self.read_only:  # an open immutable file would never change
+                    self._close_free()
+        except sqlite3.Error as error:
+            raise storage_error(error, self._path) from error
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[SQLiteSnapshot]:
@@ -73,8 +88,8 @@ class SQLiteStore:
         Several threads may search at the same time.
         """
         while True:
-            with self._reading() as connection:
-                snapshot = SQLiteSnapshot(connection, self._memory)
+            with self.reader() as reader:
+                snapshot = SQLiteSnapshot(reader.connection, self._memory)
                 if self._memory.begin_search(snapshot):
                     try:
                         yield snapshot
@@ -85,17 +100,24 @@ class SQLiteStore:
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
         """Writes that become visible together, or not at all if the block raises."""
-        with self._writing() as connection:
-            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            connection.execute("BEGIN IMMEDIATE")
+        with self._write_lock:
+            self._check_writable()
             try:
-                transaction = SQLiteTransaction(connection)
-                yield transaction
-                transaction.record_commit()
-                connection.execute("COMMIT")
-            finally:
+                connection = self._writer = self._writer or self._connect()
                 if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                    raise StorageError(f"{self._path}: this transaction is inside another one")
+                connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    transaction = SQLiteTransaction(connection)
+                    yield transaction
+                    transaction.record_commit()
+                    connection.execute("COMMIT")
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+            except sqlite3.Error as error:
+                raise storage_error(error, self._path) from error
 
     @contextlib.contextmanager
     def writer_lock(self, timeout: float) -> Iterator[None]:
@@ -122,8 +144,8 @@ class SQLiteStore:
 
     def is_empty(self) -> bool:
         """Whether there is no chunk; quick."""
-        with self._reading() as connection:
-            return connection.execute("SELECT 1 FROM chunks LIMIT 1").fetchone() is None
+        with self.reader() as reader:
+            return not reader.connection.execute("SELECT 1 FROM chunks LIMIT 1").fetchall()
 
     def size(self) -> int:
         """The bytes that the index takes on the disk."""
@@ -133,18 +155,21 @@ class SQLiteStore:
     def check(self) -> list[str]:
         """What is wrong with the stored data, in words; empty if all is well."""
         try:
-            with self._reading() as connection:
-                return _problems(connection)
+            with self.reader() as reader:
+                return _problems(reader.connection)
         except CorruptError as error:
             return [str(error)]
 
     def vacuum(self) -> None:
         """Give unused space back."""
-        with self._writing() as connection:
-            connection.execute("PRAGMA temp_store = FILE")  # the copy may not fit into memory
-            connection.execute("VACUUM")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            connection.execute("PRAGMA temp_store = MEMORY")
+        self._check_writable()
+        try:
+            with self._write_lock, contextlib.closing(self._connect()) as connection:
+                connection.execute("PRAGMA temp_store = FILE")  # the copy may not fit into memory
+                connection.execute("VACUUM")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:
+            raise storage_error(error, self._path) from error
 
     def close(self) -> None:
         """Release everything; further calls raise `StorageError`."""
@@ -156,48 +181,6 @@ class SQLiteStore:
         self._close_free()
 
     # ── connections ─────────────────────────────────────────────────────────────
-
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection in a transaction for reading."""
-        self._check_open()
-        try:
-            try:
-                connection = self._free.pop()
-            except IndexError:
-                connection = self._connect(query_only=True)
-            try:
-                connection.execute("BEGIN")
-                yield connection
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                self._give_back(connection)
-        except sqlite3.Error as error:
-            raise storage_error(error, self._path) from error
-
-    def _give_back(self, connection: sqlite3.Connection) -> None:
-        """Keep a connection for the next reader, if it can still be used."""
-        if self.read_only:  # an immutable file is taken for unchanged for as long as it is open
-            connection.close()
-        else:
-            self._free.append(connection)
-        if self._closed:  # by another thread, meanwhile
-            self._close_free()
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """The connection for writing; for one thread at a time."""
-        self._check_writable()
-        with self._write_lock:
-            self._check_open()
-            try:
-                self._writer = self._writer or self._connect()
-                if self._writer.in_transaction:
-                    raise StorageError(f"{self._path}: this transaction is inside another one")
-                yield self._writer
-            except sqlite3.Error as error:
-                raise storage_error(error, self._path) from error
 
     def _connect(self, *, query_only: bool = False) -> sqlite3.Connection:
         address = self._path.as_uri()

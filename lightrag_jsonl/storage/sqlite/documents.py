@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from operator import attrgetter
 
 from msgspec.json import Decoder
 from msgspec.json import decode as parse
 
+from lightrag_jsonl.core.text import index_terms
 from lightrag_jsonl.core.types import Chunk, Document, ExtractionReport, Page, Rejection
 from lightrag_jsonl.storage.filters import Condition
 from lightrag_jsonl.storage.rows import (
@@ -24,23 +25,24 @@ from lightrag_jsonl.storage.sqlite.connection import (
     ConnectionReader,
     ConnectionWriter,
     Row,
-    json_list,
     json_text,
 )
 from lightrag_jsonl.storage.sqlite.filters import compile_condition
-from lightrag_jsonl.storage.sqlite.fulltext import add_texts, remove_texts
+from lightrag_jsonl.storage.sqlite.fulltext import ADD_TERMS, REMOVE_TERMS
 
 DOCUMENT = "id, name, title, source, date, metadata, content, state, characters, created_at"
 PAGES = """SELECT d.name, p.number, p.text FROM documents d JOIN pages p ON p.document = d.id
     WHERE d.name = ?"""
-CHUNK = "c.name, d.name, c.position, c.page, c.start, c.stop, c.text, c.tokens, c.created_at"
+CHUNK = """c.id, c.name, d.name, c.position, c.page, c.start, c.stop, c.text, c.tokens,
+    c.created_at"""
 CHUNKS = "FROM json_each(?) wanted JOIN chunks c ON {} JOIN documents d ON d.id = c.document"
-NEW_CHUNK = """
+PUT_CHUNK = """
 INSERT INTO chunks (id, name, document, position, page, start, stop, tokens, created_at, state,
     error, report, text)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET
     state = excluded.state, error = excluded.error, report = excluded.report"""
+PUT_REJECTION = "INSERT INTO rejections (chunk, line, text, reason, detail) VALUES (?, ?, ?, ?, ?)"
 STATE = """
 SELECT CASE WHEN NOT total(state = 'failed' OR error <> '') THEN 'done'
     WHEN total(state = 'failed') = count(*) THEN 'failed' ELSE 'partial' END
@@ -52,7 +54,7 @@ class DocumentReader(ConnectionReader):
 
     def documents(self, ids: Collection[str] | None = None) -> list[StoredDocument]:
         """The visible documents, all or those with these ids, in the order they were stored."""
-        return [_document(*row) for row in self._select(DOCUMENT, "documents", "name", ids)]
+        return list(map(_document, self._select(DOCUMENT, "documents", "name", ids)))
 
     def pages(self, document_id: str) -> tuple[Page, ...]:
         """A document's pages, in order; empty if there is no such document."""
@@ -65,18 +67,18 @@ class DocumentReader(ConnectionReader):
 
     def chunks(self, rows: Collection[int]) -> dict[int, Chunk]:
         """Chunks by row id."""
-        query = f"SELECT c.id, {CHUNK} {CHUNKS.format('c.id = wanted.value')}"
-        return {row[0]: _chunk(row[1:]) for row in self._rows(query, json_text(list(rows)))}
+        query = f"SELECT {CHUNK} {CHUNKS.format('c.id = wanted.value')}"
+        return dict(map(_chunk, self._rows(query, json_text(list(rows)))))
 
     def chunks_by_id(self, ids: Collection[str]) -> dict[str, Chunk]:
         """Chunks by their public ids."""
         query = f"SELECT {CHUNK} {CHUNKS.format('c.name = wanted.value')}"
-        return {row[0]: _chunk(row) for row in self._rows(query, json_text(list(ids)))}
+        chunks = map(_chunk, self._rows(query, json_text(list(ids))))
+        return {chunk.id: chunk for _, chunk in chunks}
 
     def document_chunks(self, document_ids: Collection[str]) -> dict[int, Chunk]:
         """The chunks of these documents by row id, in the order of the text."""
-        rows = self._chunk_rows(f"c.id, {CHUNK}", document_ids)
-        return {row[0]: _chunk(row[1:]) for row in rows}
+        return dict(map(_chunk, self._chunk_rows(CHUNK, document_ids)))
 
     def chunk_reports(self, document_ids: Collection[str] | None = None) -> list[ChunkReport]:
         """How the extraction of each chunk went, of all documents or those with these ids."""
@@ -125,7 +127,7 @@ class DocumentReader(ConnectionReader):
         return self._rows(
             f"SELECT {columns} FROM documents d JOIN chunks c ON c.document = d.id {join} {where} "
             f"ORDER BY d.id, c.position{', r.id' if join else ''}",
-            *(() if document_ids is None else (json_list(document_ids),)),
+            *(() if document_ids is None else (json_text(sorted(document_ids)),)),
         )
 
 
@@ -136,7 +138,7 @@ class DocumentWriter(DocumentReader, ConnectionWriter):
         """Store a waiting document, replacing an earlier version of it."""
         provided = json_text([pending.records, pending.chunks, pending.chunk_size])
         document = pending.document
-        self._connection.execute(
+        self.connection.execute(
             "INSERT INTO pending (name, document, provided, created_at) VALUES (?, ?, ?, ?) "
             "ON CONFLICT (name) DO UPDATE SET document = excluded.document, "
             "provided = excluded.provided, created_at = excluded.created_at",
@@ -151,67 +153,63 @@ class DocumentWriter(DocumentReader, ConnectionWriter):
         """Store a new document with its pages."""
         one = document
         named = (one.row, one.id, one.title, one.source, one.date, json_text(one.metadata))
-        self._connection.execute(
+        self.connection.execute(
             f"INSERT INTO documents ({DOCUMENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*named, one.content, one.state, one.characters, one.created_at),
         )
-        self._connection.executemany(
-            "INSERT INTO pages VALUES (?, ?, ?)",
-            [(document.row, page.number, page.text) for page in pages],
-        )
+        for page in pages:
+            row = (document.row, page.number, page.text)
+            self.connection.execute("INSERT INTO pages VALUES (?, ?, ?)", row)
         self.changed = True
 
     def set_document_state(self, rows: Collection[int]) -> None:
         """Set the state of documents by the states of their chunks."""
         query = f"UPDATE documents SET state = ({STATE}) WHERE id {AMONG}"
-        self._connection.execute(query, (json_list(rows),))
+        self.connection.execute(query, (json_text(sorted(rows)),))
         self.changed = self.changed or bool(rows)
 
     def delete_documents(self, rows: Collection[int]) -> None:
         """Delete documents with their pages, chunks, mentions, vectors and full-text rows."""
-        chunks = self._select("id, text", "chunks", "document", rows)
-        remove_texts(self._connection, chunks)
-        self._delete("documents", "id", rows)
-        self._touch("chunk", [row for row, _ in chunks])
+        for row, text in self._select("id, text", "chunks", "document", rows):
+            self.connection.execute(REMOVE_TERMS, (row, " ".join(index_terms(text))))
+            self.touched["chunk"].add(row)
+        self.changed = self._delete("documents", "id", rows) > 0 or self.changed
 
     def put_chunks(self, chunks: Sequence[StoredChunk]) -> None:
         """Store new chunks, or how known ones were read again, with their rejections and terms."""
-        ids = [stored.row for stored in chunks]
-        known = {row for (row,) in self._select("id", "chunks", "id", ids)}
-        self._delete("rejections", "chunk", known)
-        self._connection.executemany(NEW_CHUNK, map(_chunk_row, chunks))
-        self._connection.executemany(
-            "INSERT INTO rejections (chunk, line, text, reason, detail) VALUES (?, ?, ?, ?, ?)",
-            [
-                (stored.row, refused.line, refused.text, refused.reason, refused.detail)
-                for stored in chunks
-                for refused in stored.extraction.rejections
-            ],
-        )
-        new = [(stored.row, stored.chunk.text) for stored in chunks if stored.row not in known]
-        add_texts(self._connection, new)
-        self._touch("chunk", ids)
+        rows = list(map(attrgetter("row"), chunks))
+        known = set(self._select("id", "chunks", "id", rows))
+        self._delete("rejections", "chunk", rows)
+        self.connection.executemany(PUT_CHUNK, map(_chunk_row, chunks))
+        for stored in chunks:
+            if (stored.row,) not in known:
+                terms = " ".join(index_terms(stored.chunk.text))
+                self.connection.execute(ADD_TERMS, (stored.row, terms))
+            for one in stored.extraction.rejections:
+                row = (stored.row, one.line, one.text, one.reason, one.detail)
+                self.connection.execute(PUT_REJECTION, row)
+        self._touch("chunk", rows)
 
     def rebuild_terms(self) -> None:
         """Make the full text anew from the chunks."""
-        self._connection.execute("INSERT INTO chunk_terms (chunk_terms) VALUES ('delete-all')")
-        add_texts(self._connection, self._connection.execute("SELECT id, text FROM chunks"))
+        self.connection.execute("INSERT INTO chunk_terms (chunk_terms) VALUES ('delete-all')")
+        for row, text in self.connection.execute("SELECT id, text FROM chunks"):
+            self.connection.execute(ADD_TERMS, (row, " ".join(index_terms(text))))
 
 
 # ── values and columns ──────────────────────────────────────────────────────────
 
 
-def _document(
-    row: int, id: str, title: str, source: str, date: str, metadata: str, *rest: Any
-) -> StoredDocument:
-    return StoredDocument(row, id, title, source, date, parse(metadata), *rest)
+def _document(row: Row) -> StoredDocument:
+    id, name, title, source, date, metadata, *rest = row
+    return StoredDocument(id, name, title, source, date, parse(metadata), *rest)
 
 
-def _chunk(row: Row) -> Chunk:
-    """A chunk from the columns in `CHUNK`."""
-    id, document, index, page, start, end, text, tokens, created_at = row
+def _chunk(row: Row) -> tuple[int, Chunk]:
+    """A chunk and its row id, from the columns in `CHUNK`."""
+    id, name, document, index, page, start, end, text, tokens, created_at = row
     at = datetime.fromtimestamp(created_at, UTC)
-    return Chunk(id, document, index, page, start, end, text, tokens, at)
+    return id, Chunk(name, document, index, page, start, end, text, tokens, at)
 
 
 def _chunk_row(stored: StoredChunk) -> Row:

@@ -1,33 +1,17 @@
 """Full-text search in chunks: SQLite FTS5 with BM25 over the terms of `core.text`.
 
-The index holds terms but no texts. So a chunk is removed from it by the terms of its text.
+The index holds terms but no texts, so it can remove a chunk only when given all its terms.
 """
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
-from lightrag_jsonl.core.text import index_terms
-from lightrag_jsonl.storage.sqlite.connection import AMONG, ConnectionReader, json_list, json_text
+from lightrag_jsonl.storage.sqlite.connection import AMONG, ConnectionReader, json_text
 
 ANY_END = "*"  # after a term: all terms that begin with it
-
-
-def add_texts(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) -> None:
-    """Index the texts of new chunks, each as (row id, text)."""
-    connection.executemany(
-        "INSERT INTO chunk_terms (rowid, terms) VALUES (?, ?)",
-        ((row, " ".join(index_terms(text))) for row, text in texts),
-    )
-
-
-def remove_texts(connection: sqlite3.Connection, texts: Iterable[tuple[int, str]]) -> None:
-    """Remove chunks; the texts must be those they were added with."""
-    connection.executemany(
-        "INSERT INTO chunk_terms (chunk_terms, rowid, terms) VALUES ('delete', ?, ?)",
-        ((row, " ".join(index_terms(text))) for row, text in texts),
-    )
+ADD_TERMS = "INSERT INTO chunk_terms (rowid, terms) VALUES (?, ?)"
+REMOVE_TERMS = "INSERT INTO chunk_terms (chunk_terms, rowid, terms) VALUES ('delete', ?, ?)"
 
 
 class TermReader(ConnectionReader):
@@ -43,7 +27,7 @@ class TermReader(ConnectionReader):
         values: list[object] = [" OR ".join(map(_phrase, terms))]
         if allowed is not None:
             query += f" AND rowid {AMONG}"
-            values.append(json_list(allowed))
+            values.append(json_text(sorted(allowed)))
         rows = self._rows(f"{query} ORDER BY score, rowid LIMIT ?", *values, max(limit, 0))
         return [(row, -score) for row, score in rows]
 

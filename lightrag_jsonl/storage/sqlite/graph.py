@@ -25,7 +25,6 @@ from lightrag_jsonl.storage.sqlite.connection import (
     ConnectionReader,
     ConnectionWriter,
     Row,
-    json_list,
     json_text,
 )
 
@@ -38,7 +37,9 @@ RELATION_MENTION = (
 )
 FIRST_CHUNKS = """(SELECT json_group_array(chunk) FROM (SELECT chunk FROM {0}_mentions
     WHERE {0} = wanted.value ORDER BY position LIMIT ?))"""  # answered from an index alone
-NUMBERED = ("documents", "chunks", "entities", "relations", "entity_mentions", "relation_mentions")
+NEXT_IDS = ", ".join(
+    f"(SELECT coalesce(max(id), 0) + 1 FROM {one.name})" for one in fields(NextIds)
+)
 MILLION = 1e6
 
 
@@ -47,8 +48,7 @@ class GraphReader(ConnectionReader):
 
     def next_ids(self) -> NextIds:
         """The next free row ids, for the one writer."""
-        last = ", ".join([f"(SELECT coalesce(max(id), 0) + 1 FROM {name})" for name in NUMBERED])
-        return NextIds(*self._rows(f"SELECT {last}")[0])
+        return NextIds(*self._rows(f"SELECT {NEXT_IDS}")[0])
 
     def entity_mentions(
         self, *, chunks: Collection[int] | None = None, entities: Collection[int] | None = None
@@ -56,7 +56,7 @@ class GraphReader(ConnectionReader):
         """The mentions in these chunks, or of these entities, or all; by row id."""
         by = ("entity", entities) if chunks is None else ("chunk", chunks)
         rows = self._select(ENTITY_MENTION, "entity_mentions", *by)
-        return [_stored_entity_mention(row) for row in rows]
+        return list(map(_stored_entity_mention, rows))
 
     def relation_mentions(
         self, *, chunks: Collection[int] | None = None, relations: Collection[int] | None = None
@@ -64,7 +64,7 @@ class GraphReader(ConnectionReader):
         """The mentions in these chunks, or of these relations, or all; by row id."""
         by = ("relation", relations) if chunks is None else ("chunk", chunks)
         rows = self._select(RELATION_MENTION, "relation_mentions", *by)
-        return [_stored_relation_mention(row) for row in rows]
+        return list(map(_stored_relation_mention, rows))
 
     def mentioned_relations(self, chunks: Sequence[int]) -> list[int]:
         """Row ids of the relations that these chunks mention, each once, in the order of `chunks`."""
@@ -91,18 +91,21 @@ class GraphReader(ConnectionReader):
             "ORDER BY position LIMIT ?)) FROM json_each(?) wanted"
         )
         most = -1 if limit is None else limit
-        rows = self._rows(query, json_list(without), most, json_text(dict(after)))
-        return {
-            int(row): [(position, text) for position, text in parse(texts)] for row, texts in rows
-        }
+        found = {}
+        values = (json_text(sorted(without)), most, json_text(dict(after)))
+        for row, texts in self._rows(query, *values):
+            found[int(row)] = list(map(tuple, parse(texts)))
+        return found
 
     def entity_rows(
         self, *, ids: Collection[int] | None = None, keys: Collection[str] | None = None
     ) -> dict[int, EntityRow]:
         """Entities by row id: those with these row ids or name keys, or all."""
         by = ("key", keys) if ids is None else ("id", ids)
-        rows = self._select(ENTITY, "entities", *by)
-        return {row[0]: EntityRow(*row[:2], *map(parse, row[2:5]), *row[5:]) for row in rows}
+        found = {}
+        for row in self._select(ENTITY, "entities", *by):
+            found[row[0]] = EntityRow(*row[:2], *map(parse, row[2:5]), *row[5:])
+        return found
 
     def relation_rows(
         self,
@@ -117,7 +120,12 @@ class GraphReader(ConnectionReader):
             wanted = "SELECT value ->> 0, value ->> 1 FROM json_each(?)"
             query = f"SELECT {RELATION} FROM relations WHERE (low, high) IN ({wanted}) ORDER BY id"
             rows = self._rows(query, json_text(sorted(pairs)))
-        return {row[0]: _stored_relation(row) for row in rows}
+        found = {}
+        for row in rows:
+            one = RelationRow(*row[:3], *map(parse, row[3:6]), *row[6:])
+            one.reversed = bool(one.reversed)
+            found[one.id] = one
+        return found
 
     def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Entity]:
         """Entities for readers, each with the public ids of its first chunks; degree not set."""
@@ -126,12 +134,12 @@ class GraphReader(ConnectionReader):
             "e.created_at, e.attributes FROM json_each(?) wanted "
             "JOIN entities e ON e.id = wanted.value"
         )
-        found = self._rows(query, chunk_limit, json_text(list(rows)))
-        chunks = self._sources(found)
-        return {
-            row: Entity(name, kind, text, chunks[row], 0, _time(created_at), _attributes(votes))
-            for row, _, name, kind, text, created_at, votes in found
-        }
+        rows_found = self._rows(query, chunk_limit, json_text(list(rows)))
+        chunks, found = self._sources(rows_found), {}
+        for row, _, name, kind, text, created_at, votes in rows_found:
+            at = _time(created_at)
+            found[row] = Entity(name, kind, text, chunks[row], 0, at, _attributes(votes))
+        return found
 
     def relations(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Relation]:
         """Relations for readers, each with the public ids of its first chunks."""
@@ -142,15 +150,12 @@ class GraphReader(ConnectionReader):
             "JOIN entities source ON source.id = iif(r.reversed, r.high, r.low) "
             "JOIN entities target ON target.id = iif(r.reversed, r.low, r.high)"
         )
-        found = self._rows(query, chunk_limit, json_text(list(rows)))
-        chunks = self._sources(found)
-        found_relations = {}
-        for row, _, source, target, votes, text, weight, at in found:
-            keywords = tuple(sorted(parse(votes)))
-            found_relations[row] = Relation(
-                source, target, keywords, text, weight / MILLION, chunks[row], _time(at)
-            )
-        return found_relations
+        rows_found = self._rows(query, chunk_limit, json_text(list(rows)))
+        chunks, found = self._sources(rows_found), {}
+        for row, _, source, target, votes, text, weight, created_at in rows_found:
+            words, at = tuple(sorted(parse(votes))), _time(created_at)
+            found[row] = Relation(source, target, words, text, weight / MILLION, chunks[row], at)
+        return found
 
     def entity_ids(self, keys: Collection[str]) -> dict[str, int]:
         """Row ids of the entities with these name keys; merged names lead to their entity."""
@@ -160,22 +165,29 @@ class GraphReader(ConnectionReader):
             "SELECT led.wanted, e.id FROM led JOIN entities e USING (key) "
             "WHERE NOT EXISTS (SELECT 1 FROM aliases a WHERE a.key = led.key AND a.target <> a.key)"
         )
-        return dict(self._rows(query, json_list(keys)))
+        return dict(self._rows(query, json_text(sorted(keys))))
 
     def aliases(self) -> Aliases:
         """The merges of names."""
-        rows = self._rows("SELECT key, target, display FROM aliases ORDER BY key")
-        return Aliases(
-            {key: target for key, target, _ in rows if target != key},
-            {target: display for _, target, display in rows if display is not None},
-        )
+        links, displays = {}, {}
+        for key, target, display in self._rows("SELECT * FROM aliases ORDER BY key"):
+            if target != key:
+                links[key] = target
+            if display is not None:
+                displays[target] = display
+        return Aliases(links, displays)
 
     def _sources(self, rows: Sequence[Row]) -> dict[int, tuple[str, ...]]:
         """For each row (id, JSON list of chunks, …) the public ids of these chunks."""
-        chunks = {row[0]: dict.fromkeys(parse(row[1])) for row in rows}
-        wanted: set[int] = set().union(*chunks.values())
+        listed: dict[int, dict[int, None]] = {}
+        for row, chunks, *_ in rows:
+            listed[row] = dict.fromkeys(parse(chunks))
+        wanted: set[int] = set().union(*listed.values())
         names: dict[int, str] = dict(self._select("id, name", "chunks", "id", wanted))
-        return {row: tuple([names[chunk] for chunk in listed]) for row, listed in chunks.items()}
+        found = {}
+        for row, chunks in listed.items():
+            found[row] = tuple(map(names.__getitem__, chunks))
+        return found
 
 
 class GraphWriter(GraphReader, ConnectionWriter):
@@ -185,13 +197,13 @@ class GraphWriter(GraphReader, ConnectionWriter):
         self, entities: Sequence[EntityMentionRow], relations: Sequence[RelationMentionRow]
     ) -> None:
         """Store mentions, replacing those with the same row ids."""
-        self._connection.executemany(
+        self.connection.executemany(
             _upsert("entity_mentions", ENTITY_MENTION), map(_entity_mention, entities)
         )
-        self._connection.executemany(
+        self.connection.executemany(
             _upsert("relation_mentions", RELATION_MENTION), map(_relation_mention, relations)
         )
-        self._touch("chunk", [row.chunk for row in entities])
+        self._touch("chunk", map(attrgetter("chunk"), entities))
 
     def delete_mentions(self, chunks: Collection[int]) -> None:
         """Delete the mentions of chunks."""
@@ -201,13 +213,13 @@ class GraphWriter(GraphReader, ConnectionWriter):
 
     def put_entities(self, rows: Sequence[EntityRow]) -> None:
         """Store entities, replacing those with the same row ids."""
-        self._connection.executemany(_upsert("entities", ENTITY), map(_values, rows))
-        self._touch("entity", [row.id for row in rows])
+        self.connection.executemany(_upsert("entities", ENTITY), map(_values, rows))
+        self._touch("entity", map(attrgetter("id"), rows))
 
     def put_relations(self, rows: Sequence[RelationRow]) -> None:
         """Store relations, replacing those with the same row ids."""
-        self._connection.executemany(_upsert("relations", RELATION), map(_values, rows))
-        self._touch("relation", [row.id for row in rows])
+        self.connection.executemany(_upsert("relations", RELATION), map(_values, rows))
+        self._touch("relation", map(attrgetter("id"), rows))
 
     def delete_graph_rows(self, kind: Kind, rows: Collection[int]) -> None:
         """Delete entities or relations, with their vectors."""
@@ -218,8 +230,8 @@ class GraphWriter(GraphReader, ConnectionWriter):
         """Store these merges of names and no others."""
         alone = aliases.displays.keys() - set(aliases.links.values())
         leads = [*aliases.links.items(), *((key, key) for key in sorted(alone))]
-        self._connection.execute("DELETE FROM aliases")
-        self._connection.executemany(
+        self.connection.execute("DELETE FROM aliases")
+        self.connection.executemany(
             "INSERT INTO aliases VALUES (?, ?, ?)",
             [(key, target, aliases.displays.get(target)) for key, target in leads],
         )
@@ -256,12 +268,6 @@ def _stored_relation_mention(row: Row) -> RelationMentionRow:
     return RelationMentionRow(id, relation, chunk, position, mention, bool(forward))
 
 
-def _stored_relation(row: Row) -> RelationRow:
-    found = RelationRow(*row[:3], *map(parse, row[3:6]), *row[6:])
-    found.reversed = bool(found.reversed)
-    return found
-
-
 def _entity_mention(row: EntityMentionRow) -> Row:
     one = row.mention
     attributes = json_text(one.attributes) if one.attributes else None
@@ -275,10 +281,13 @@ def _relation_mention(row: RelationMentionRow) -> Row:
     return (row.id, row.relation, row.chunk, row.position, *texts, row.forward)
 
 
-def _values(row: EntityRow | RelationRow) -> Row:
-    """The columns of a merged row; votes are objects."""
-    columns = ENTITY_VALUES(row) if isinstance(row, EntityRow) else RELATION_VALUES(row)
-    return tuple([json_text(value) if isinstance(value, dict) else value for value in columns])
+def _values(row: EntityRow | RelationRow) -> list[object]:
+    """The columns of a merged row; its votes, three columns after the keys, are objects."""
+    is_entity = isinstance(row, EntityRow)
+    values = list(ENTITY_VALUES(row) if is_entity else RELATION_VALUES(row))
+    votes = slice(2, 5) if is_entity else slice(3, 6)
+    values[votes] = map(json_text, values[votes])
+    return values
 
 
 def _pairs(text: str | None) -> tuple[tuple[str, str], ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex, GraphRows
-from lightrag_jsonl.storage.sqlite.connection import AMONG, TABLES, json_list
+from lightrag_jsonl.storage.sqlite.connection import AMONG, TABLES, json_text
 from lightrag_jsonl.storage.sqlite.fulltext import TermReader
 from lightrag_jsonl.storage.sqlite.transaction import SQLiteReader
 from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorIndex
@@ -35,7 +35,8 @@ class Memory:
         """Catch up with the generation of a snapshot; False if that is in the past already."""
         wanted = snapshot.generation
         with self._free:
-            self._free.wait_for(lambda: self._generation >= wanted or not self._searches)
+            while self._generation < wanted and self._searches:
+                self._free.wait()
             if self._generation < wanted:
                 self._catch_up(snapshot, wanted)
             if self._generation > wanted:
@@ -118,11 +119,9 @@ class SQLiteSnapshot(SQLiteReader, TermReader):
 
     def _columns(self, columns: str, table: str, column: str, among: Collection[int] | None) -> Ids:
         """Columns of integers, of all rows or those whose `column` is among some values."""
-        query = f"SELECT {columns} FROM {table}"
-        if among is None:
-            rows = self._connection.execute(query)
-        else:
-            rows = self._connection.execute(f"{query} WHERE {column} {AMONG}", (json_list(among),))
+        where = "" if among is None else f"WHERE {column} {AMONG}"
+        values = () if among is None else (json_text(sorted(among)),)
+        rows = self.connection.execute(f"SELECT {columns} FROM {table} {where}", values)
         return np.fromiter(rows, np.dtype((np.int64, columns.count(",") + 1)))
 
 

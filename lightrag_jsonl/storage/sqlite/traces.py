@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import repeat, starmap
 
 from lightrag_jsonl.storage.rows import TraceRow
 from lightrag_jsonl.storage.sqlite.connection import ConnectionReader, ConnectionWriter
@@ -18,7 +19,7 @@ class TraceReader(ConnectionReader):
             "WHERE substr(name, 1, length(?1)) = ?1 ORDER BY id DESC LIMIT ?2"
         )
         most = -1 if limit is None else limit
-        return [TraceRow(*row) for row in self._rows(query, prefix, most)]
+        return list(starmap(TraceRow, self._rows(query, prefix, most)))
 
     def trace_events(self, trace_id: str) -> list[str]:
         """The events of one query, each as JSON, in order."""
@@ -34,7 +35,7 @@ class TraceReader(ConnectionReader):
             "SELECT t.name, e.event FROM traces t JOIN trace_events e ON e.trace = t.id "
             "WHERE e.event ->> '$.stage' = ? ORDER BY t.id DESC, e.id"
         )
-        yield from self._connection.execute(query, (stage,))
+        yield from self.connection.execute(query, (stage,))
 
 
 class TraceWriter(TraceReader, ConnectionWriter):
@@ -42,7 +43,7 @@ class TraceWriter(TraceReader, ConnectionWriter):
 
     def put_trace(self, trace: TraceRow) -> None:
         """Store a query, or its new status."""
-        self._connection.execute(
+        self.connection.execute(
             "INSERT INTO traces (name, status, mode, question, started_at) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT (name) DO UPDATE SET status = excluded.status",
             (trace.id, trace.status, trace.mode, trace.question, trace.started_at),
@@ -50,13 +51,13 @@ class TraceWriter(TraceReader, ConnectionWriter):
 
     def add_trace_events(self, trace_id: str, events: Sequence[str]) -> None:
         """Append events to a query; ignored if the query was deleted meanwhile."""
-        self._connection.executemany(
+        self.connection.executemany(
             "INSERT INTO trace_events (trace, event) SELECT id, ? FROM traces WHERE name = ?",
-            [(event, trace_id) for event in events],
+            zip(events, repeat(trace_id)),
         )
 
     def delete_traces(self, *, keep: int) -> int:
         """Delete all but the newest `keep` queries; returns how many."""
         newest_old = "SELECT id FROM traces ORDER BY id DESC LIMIT 1 OFFSET ?"
         query = f"DELETE FROM traces WHERE id <= ({newest_old})"
-        return self._connection.execute(query, (max(keep, 0),)).rowcount
+        return self.connection.execute(query, (max(keep, 0),)).rowcount

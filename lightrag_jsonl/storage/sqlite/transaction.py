@@ -37,12 +37,10 @@ class SQLiteTransaction(DocumentWriter, GraphWriter, VectorWriter, CacheWriter, 
 
     def record_commit(self) -> None:
         """Note what was touched, if documents, graph or vectors were changed."""
-        if not self.changed:
+        touched = list(map(sorted, self.touched.values()))
+        if not any(touched) and not self.changed:
             return
-        touched = [sorted(self.touched[kind]) for kind in TABLES]
         text = json_text(touched) if sum(map(len, touched)) <= TOUCHED_LIMIT else None
-        row = self._connection.execute(
-            "INSERT INTO commits (touched) VALUES (?)", (text,)
-        ).lastrowid
+        row = self.connection.execute("INSERT INTO commits (touched) VALUES (?)", (text,)).lastrowid
         oldest = (row or 0) - COMMITS_KEPT
-        self._connection.execute("DELETE FROM commits WHERE generation <= ?", (oldest,))
+        self.connection.execute("DELETE FROM commits WHERE generation <= ?", (oldest,))

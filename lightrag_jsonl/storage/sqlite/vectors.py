@@ -12,7 +12,7 @@ from lightrag_jsonl.storage.sqlite.connection import (
     AMONG,
     ConnectionReader,
     ConnectionWriter,
-    json_list,
+    json_text,
 )
 from lightrag_jsonl.storage.vector_index import Ids
 
@@ -29,8 +29,10 @@ class VectorReader(ConnectionReader):
 
     def vectors(self, kind: Kind, rows: Collection[int]) -> dict[int, Vectors]:
         """Stored vectors by row id: float32 of shape (dim,), rounded to float16."""
-        found = self._select("id, data", f"{kind}_vectors", "id", rows)
-        return {row: _unpacked(data) for row, data in found}
+        found = {}
+        for row, data in self._select("id, data", f"{kind}_vectors", "id", rows):
+            found[row] = _unpacked(data)
+        return found
 
     def cached_vectors(self, digests: Collection[bytes]) -> dict[bytes, Vectors]:
         """Vectors that were paid for and not used yet, by the digest of their text."""
@@ -57,8 +59,8 @@ class VectorReader(ConnectionReader):
         values: list[object] = [2 * dim]
         if rows is not None:
             query += f" AND id {AMONG}"
-            values.append(json_list(rows))
-        cursor = self._connection.execute(query + " ORDER BY id", values)
+            values.append(json_text(sorted(rows)))
+        cursor = self.connection.execute(query + " ORDER BY id", values)
         ids, parts = [], [np.empty((0, dim), np.float32)]
         while some := cursor.fetchmany(READ_AT_ONCE):
             ids += [row[0] for row in some]
@@ -71,30 +73,27 @@ class VectorWriter(VectorReader, ConnectionWriter):
 
     def put_vectors(self, kind: Kind, vectors: Mapping[int, tuple[bytes, Vectors]]) -> None:
         """Store vectors by row id, each with the digest of its text, in place of earlier ones."""
-        self._connection.executemany(
+        query = (
             f"INSERT INTO {kind}_vectors VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
-            "digest = excluded.digest, data = excluded.data",
-            [(row, digest, _packed(vector)) for row, (digest, vector) in sorted(vectors.items())],
+            "digest = excluded.digest, data = excluded.data"
         )
+        for row in sorted(vectors):
+            digest, vector = vectors[row]
+            self.connection.execute(query, (row, digest, vector.astype(HALF).tobytes()))
         self._touch(kind, vectors)
 
     def put_cached_vectors(self, vectors: Mapping[bytes, Vectors]) -> None:
         """Keep vectors that were paid for until they are used."""
-        self._connection.executemany(
-            "INSERT INTO cached_vectors (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING",
-            [(digest, _packed(vector)) for digest, vector in vectors.items()],
-        )
+        query = "INSERT INTO cached_vectors (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING"
+        for digest, vector in vectors.items():
+            self.connection.execute(query, (digest, vector.astype(HALF).tobytes()))
 
     def delete_cached_vectors(self, digests: Collection[bytes] | None = None) -> int:
         """Delete kept vectors, all or those of these digests; returns how many."""
         if digests is None:
-            return self._connection.execute("DELETE FROM cached_vectors").rowcount
+            return self.connection.execute("DELETE FROM cached_vectors").rowcount
         query = "DELETE FROM cached_vectors WHERE digest = ?"
-        return self._connection.executemany(query, [(digest,) for digest in digests]).rowcount
-
-
-def _packed(vector: Vectors) -> bytes:
-    return vector.astype(HALF).tobytes()
+        return self.connection.executemany(query, zip(digests, strict=True)).rowcount
 
 
 def _unpacked(data: bytes) -> Vectors:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 import uuid
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from functools import update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from lightrag_jsonl import namespaces
 from lightrag_jsonl.core.errors import StorageError
-from lightrag_jsonl.core.options import IndexOptions, QueryParam, Turn
+from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import (
     LLM,
     Answerer,
@@ -24,12 +23,11 @@ from lightrag_jsonl.core.protocols import (
     Reranker,
     Tokenizer,
 )
-from lightrag_jsonl.core.types import Answer, Mode
+from lightrag_jsonl.core.types import Answer
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.llm.prompt_manager import PromptManager
-from lightrag_jsonl.rag import AsyncAnswerStream, AsyncLightRAG
-from lightrag_jsonl.tracing.events import Event
-from lightrag_jsonl.tracing.recorder import Listener
+from lightrag_jsonl.rag import namespaces
+from lightrag_jsonl.rag.asynchronous import AsyncAnswerStream, AsyncLightRAG
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -187,6 +185,28 @@ class AnswerStream:
         return self._stream.usage
 
 
+def _iterating(
+    method: Callable[Concatenate[AsyncLightRAG, P], AsyncGenerator[Item]],
+) -> Callable[Concatenate[Any, P], Generator[Item]]:
+    """An async iterator's method without await."""
+
+    def iterate(self: _Blocking, *args: P.args, **more: P.kwargs) -> Generator[Item]:
+        return self._loop.iterate(method(self._twin, *args, **more))
+
+    return cast("Callable[Concatenate[Any, P], Generator[Item]]", update_wrapper(iterate, method))
+
+
+def _streaming(
+    method: Callable[Concatenate[AsyncLightRAG, P], AsyncAnswerStream],
+) -> Callable[Concatenate[Any, P], AnswerStream]:
+    """`stream` without await."""
+
+    def stream(self: _Blocking, *args: P.args, **more: P.kwargs) -> AnswerStream:
+        return AnswerStream(method(self._twin, *args, **more), self._loop)
+
+    return cast("Callable[Concatenate[Any, P], AnswerStream]", update_wrapper(stream, method))
+
+
 class LightRAG(_Blocking):
     """A knowledge graph over texts, kept in one folder, and answers from it; safe from any thread.
 
@@ -212,21 +232,8 @@ class LightRAG(_Blocking):
         clock: Callable[[], float] = time.time,
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
     ) -> None:
-        self._twin: AsyncLightRAG = AsyncLightRAG(
-            working_dir,
-            llm=llm,
-            embedder=embedder,
-            tokenizer=tokenizer,
-            reranker=reranker,
-            language=language,
-            options=options,
-            prompts=prompts,
-            extractor=extractor,
-            keyword_extractor=keyword_extractor,
-            answerer=answerer,
-            clock=clock,
-            new_id=new_id,
-        )
+        given = {name: value for name, value in locals().items() if name != "self"}
+        self._twin: AsyncLightRAG = AsyncLightRAG(**given)
         self.working_dir = self._twin.working_dir
         self._loop = _Loop(self.working_dir)
         self.entities = Entities(self._twin.entities, self._loop)
@@ -249,35 +256,8 @@ class LightRAG(_Blocking):
     retrieve = blocking(AsyncLightRAG.retrieve)
     extract = blocking(AsyncLightRAG.extract)
 
-    def stream(
-        self,
-        question: str,
-        param: QueryParam | None = None,
-        *,
-        mode: Mode | None = None,
-        history: Sequence[Turn] = (),
-        explain: bool = False,
-        listener: Listener | None = None,
-    ) -> AnswerStream:
-        """The answer in pieces; after the last one, `.answer` holds it complete."""
-        stream = self._twin.stream(
-            question, param, mode=mode, history=history, explain=explain, listener=listener
-        )
-        return AnswerStream(stream, self._loop)
-
-    def events(
-        self,
-        question: str,
-        param: QueryParam | None = None,
-        *,
-        mode: Mode | None = None,
-        history: Sequence[Turn] = (),
-        explain: bool = True,
-    ) -> Generator[Event]:
-        """The events of a query as they happen, each stored before it is yielded."""
-        return self._loop.iterate(
-            self._twin.events(question, param, mode=mode, history=history, explain=explain)
-        )
+    stream = _streaming(AsyncLightRAG.stream)
+    events = _iterating(AsyncLightRAG.events)
 
     def run(
         self,

@@ -58,7 +58,7 @@ from lightrag_jsonl.indexing.pipeline import IndexPipeline
 from lightrag_jsonl.indexing.progress import ProgressCallback
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.prompt_manager import PromptManager
-from lightrag_jsonl.namespaces import Admin, Entities, Traces, network
+from lightrag_jsonl.rag.namespaces import Admin, Entities, Traces, network
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.pipeline import AnswerStream, QueryPipeline
 from lightrag_jsonl.storage.rows import PendingDocument
@@ -84,7 +84,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Model, embedder and the like of one index; the offline ones for those that are missing."""
+    """Model, embedder and the like of one index; the offline ones in place of a missing model."""
 
     llm: LLM | None
     embedder: Embedder
@@ -133,8 +133,23 @@ class AsyncLightRAG:
         self._prompts = (
             prompts if isinstance(prompts, PromptManager) else PromptManager.load(language, prompts)
         )
-        given = (llm, embedder, tokenizer, reranker, extractor, keyword_extractor, answerer)
-        parts = _completed(*given, language=language)
+        from lightrag_jsonl.providers import offline
+        from lightrag_jsonl.providers.functions import as_embedder, as_llm
+
+        if llm is None:
+            rules = known_language(language)
+            extractor = extractor or offline.OfflineExtractor(rules)
+            keyword_extractor = keyword_extractor or offline.OfflineKeywords(rules)
+            answerer = answerer or offline.ExtractiveAnswerer(rules)
+        parts = Parts(
+            None if llm is None else as_llm(llm),
+            offline.HashEmbedder() if embedder is None else as_embedder(embedder),
+            tokenizer,
+            reranker,
+            extractor,
+            keyword_extractor,
+            answerer,
+        )
         self._network: tuple[int, nx.Graph] | None = None
         self._store: Store = SQLiteStore(self.working_dir)
         try:
@@ -560,37 +575,6 @@ def checked_texts(given: Iterable[str]) -> list[str]:
         if not isinstance(text, str):
             raise TypeError(f"expected texts, one after another, got {type(text).__name__}")
     return [sanitize(text) for text in listed]
-
-
-def _completed(
-    llm: LLM | Callable[..., object] | None,
-    embedder: Embedder | Callable[..., object] | None,
-    tokenizer: Tokenizer | None,
-    reranker: Reranker | None,
-    extractor: Extractor | None,
-    keyword_extractor: KeywordExtractor | None,
-    answerer: Answerer | None,
-    *,
-    language: str,
-) -> Parts:
-    """The caller's parts, plain functions wrapped, with offline parts for those that are missing."""
-    from lightrag_jsonl.providers import offline
-    from lightrag_jsonl.providers.functions import as_embedder, as_llm
-
-    if llm is None:
-        rules = known_language(language)
-        extractor = extractor or offline.OfflineExtractor(rules)
-        keyword_extractor = keyword_extractor or offline.OfflineKeywords(rules)
-        answerer = answerer or offline.ExtractiveAnswerer(rules)
-    return Parts(
-        None if llm is None else as_llm(llm),
-        offline.HashEmbedder() if embedder is None else as_embedder(embedder),
-        tokenizer,
-        reranker,
-        extractor,
-        keyword_extractor,
-        answerer,
-    )
 
 
 def _names_in(llm: LLM | None, language: str) -> Callable[[str], Sequence[str]] | None:

@@ -31,7 +31,7 @@ from lightrag_jsonl.tracing.trace import Trace
 if TYPE_CHECKING:
     import networkx as nx
 
-    from lightrag_jsonl.rag import AsyncLightRAG
+    from lightrag_jsonl.rag.asynchronous import AsyncLightRAG
 
 
 class Entities:

@@ -1,0 +1,150 @@
+"""The command group `main`: errors in one line, exit statuses, and how commands are added to it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import click
+
+from lightrag_jsonl import LightRAGError, __version__
+from lightrag_jsonl.cli.options import SETUP_OPTIONS, Option, Setup
+from lightrag_jsonl.cli.output import emit, emit_json, in_words, one_line
+
+FAILED, INCOMPLETE, INTERRUPTED = 1, 3, 130
+OUTPUT_CLOSED = 141  # the shell's status for a program ended by SIGPIPE
+ORDER = (  # of the commands in the overview: as a newcomer needs them
+    "demo insert query retrieve explain status documents rejections retry resume delete estimate "
+    "batch import export entities eval parse extract prompts cache vacuum reembed rebuild doctor"
+).split()
+EPILOG = """\b
+Examples:
+  lightrag-jsonl demo
+  lightrag-jsonl insert -w kb books/ 'notes/*.md'
+  lightrag-jsonl query -w kb "Who was Scrooge's partner?"
+  lightrag-jsonl insert -w kb --llm gpt-4o-mini report.txt
+  lightrag-jsonl status -w kb --json
+
+\b
+Exit status: 0 done; 1 an error; 2 wrong usage of the command line; 3 some of
+the texts could not be read (the others were); 130 interrupted; 141 the output
+was closed. Keys come from the environment (OPENAI_API_KEY), never from an
+option. If neither an option nor the index names a model, an embedder and the
+like, they come from LIGHTRAG_JSONL_LLM, LIGHTRAG_JSONL_BASE_URL and so on, from
+./lightrag-jsonl.toml or from ~/.config/lightrag-jsonl/config.toml.
+"""
+
+
+class Reply(NamedTuple):
+    """A command's result: its value for JSON; how people see it, if not by its fields; the exit
+    status; and notes for stderr.
+    """
+
+    value: object
+    words: object = None
+    status: int = 0
+    notes: Sequence[str] = ()
+
+
+class _Main(click.Group):
+    """A group whose commands report the package's own errors in one line."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return ORDER
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except BrokenPipeError:
+            with contextlib.suppress(OSError):  # nothing is left to be written at the end
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise click.exceptions.Exit(OUTPUT_CLOSED) from None
+        except (LightRAGError, OSError, KeyboardInterrupt) as error:
+            if context.params.get("debug"):
+                raise
+            emit(_in_words(error), err=True)
+            status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else FAILED
+            raise click.exceptions.Exit(status) from None
+
+
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return (
+            "interrupted; finished documents and the model's answers are kept, "
+            "go on with: lightrag-jsonl resume"
+        )
+    if isinstance(error, LightRAGError):
+        paid = f"\nusage: {in_words(error.usage)}" if error.usage.calls else ""
+        return f"error: {one_line(str(error))}{paid}"
+    return f"error: {error}"
+
+
+@click.group(
+    cls=_Main,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option("--debug", is_flag=True, help="Show the log, and the traceback of an error.")
+@click.version_option(__version__, prog_name="lightrag-jsonl", message="%(prog)s %(version)s")
+@click.pass_context
+def main(context: click.Context, debug: bool) -> None:
+    """Turn texts into a knowledge graph, and answer questions with their sources.
+
+    Without --llm nothing leaves this machine: language rules read the texts and
+    answers are put together from cited sentences. With --llm a model does both.
+    """
+    context.with_resource(_log(debug))
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextlib.contextmanager
+def _log(debug: bool) -> Iterator[None]:
+    """Log this package's warnings to stderr, with --debug everything; other packages stay quiet."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+    logger = logging.getLogger("lightrag_jsonl")
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG if debug else logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
+
+
+def command(
+    *options: Option, name: str | None = None, group: click.Group = main
+) -> Callable[[Callable[..., Reply]], click.Command]:
+    """Make a function a command with these options and --json, which prints the reply.
+
+    The options for folder and models reach the function as a `Setup`, its first argument.
+    """
+
+    def decorate(function: Callable[..., Reply]) -> click.Command:
+        @functools.wraps(function)
+        def run(as_json: bool, **given: Any) -> None:
+            setup = {name: given.pop(name) for name in SETUP_OPTIONS if name in given}
+            reply = function(Setup(**setup), **given) if setup else function(**given)
+            if as_json:
+                emit_json(reply.value)
+            else:
+                emit(in_words(reply.value if reply.words is None else reply.words))
+            for note in reply.notes:
+                emit(note, err=True)
+            if reply.status:
+                raise click.exceptions.Exit(reply.status)
+
+        json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+        for option in reversed([*options, json_option]):
+            run = option(run)
+        return group.command(name)(run)
+
+    return decorate

@@ -1,0 +1,6 @@
+"""An index as its users see it: `AsyncLightRAG`, and `LightRAG` without await."""
+
+from lightrag_jsonl.rag.asynchronous import AsyncLightRAG
+from lightrag_jsonl.rag.blocking import LightRAG
+
+__all__ = ["AsyncLightRAG", "LightRAG"]

@@ -1,0 +1,300 @@
+"""Answers in pieces: whoever reads slowly, leaves or forgets them keeps nobody waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import AsyncLightRAG, Document, IndexOptions, LightRAG, QueryParam
+from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl.core.types import Message
+from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.tracing.events import End
+
+ONE_CALL = IndexOptions(max_concurrent_calls=1)
+NAIVE = QueryParam(mode="naive")
+WORDS = ("She ", "discovered ", "radium ", "[1].")
+span: ContextVar[str] = ContextVar("span", default="")
+
+
+class Pieces(ScriptedLLM):
+    """Writes what the next of its scripts holds, until that raises something."""
+
+    def __init__(self, *scripts: Sequence[object]) -> None:
+        super().__init__([])
+        self.scripts = list(scripts)
+
+    async def stream(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None
+    ) -> AsyncIterator[str]:
+        for piece in self.scripts.pop(0):
+            if isinstance(piece, BaseException):
+                raise piece
+            yield piece  # type: ignore[misc]
+
+
+class Writer(ScriptedLLM):
+    """Writes the same answer each time, and notes where it was begun and ended."""
+
+    def __init__(self, *, stops: bool = False) -> None:
+        super().__init__(lambda request: "".join(WORDS))
+        self.stops = stops  # after the first word
+        self.begun: list[object] = []
+        self.ended: list[object] = []
+        self.left = threading.Event()
+
+    async def stream(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None
+    ) -> AsyncIterator[str]:
+        self.begun.append(asyncio.current_task())
+        token = span.set("writing")
+        try:
+            async with asyncio.timeout(100):
+                for word in WORDS:
+                    await asyncio.sleep(0)
+                    yield word
+                    if self.stops:
+                        await asyncio.Event().wait()
+        finally:
+            span.reset(token)
+            self.ended.append(asyncio.current_task())
+            self.left.set()
+
+
+def index(folder: Path, llm: ScriptedLLM) -> AsyncLightRAG:
+    return AsyncLightRAG(folder, llm=llm, options=ONE_CALL)
+
+
+@contextmanager
+def plain_index(folder: Path, llm: ScriptedLLM) -> Iterator[LightRAG]:
+    with LightRAG(folder, llm=llm, options=ONE_CALL) as rag:
+        rag.insert_records(TEXT, [])
+        yield rag
+
+
+TEXT = Document("Marie Curie discovered radium in Paris.", id="d1")
+
+
+async def test_a_reader_who_pauses_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """The model is done with its answer, and free for the next, long before that is read."""
+    async with index(tmp_path, Writer()) as rag:
+        await rag.insert_records(TEXT, [])
+        idle = [rag.stream(f"Who? ({number})", NAIVE) for number in range(3)]
+        assert [await anext(stream) for stream in idle] == ["She "] * 3
+        assert (await rag.query("Who?", NAIVE)).text == "".join(WORDS)
+        for stream in idle:
+            assert [piece async for piece in stream] == list(WORDS[1:])
+
+
+def test_who_reads_may_ask_meanwhile(tmp_path: Path) -> None:
+    """Between two pieces, without await, and with one call at a time."""
+    with plain_index(tmp_path, Writer()) as rag:
+        for _ in rag.stream("Who?", NAIVE):
+            assert rag.query("Who else?", NAIVE).text == "".join(WORDS)
+
+
+def test_a_model_writes_in_one_task(tmp_path: Path) -> None:
+    """So it may hold what belongs to a task: a context variable, a timeout."""
+    llm = Writer()
+    with plain_index(tmp_path, llm) as rag:
+        assert list(rag.stream("Who?", NAIVE)) == list(WORDS)
+    assert llm.begun == llm.ended and len(llm.begun) == 1
+
+
+async def test_leaving_stops_the_model(tmp_path: Path) -> None:
+    """In the task that it runs in; `aclose` comes back when that is done."""
+    llm = Writer(stops=True)
+    async with index(tmp_path, llm) as rag:
+        await rag.insert_records(TEXT, [])
+        stream = rag.stream("Who?", NAIVE)
+        await anext(stream)
+        await stream.aclose()
+        assert llm.begun == llm.ended and len(llm.ended) == 1
+        events = rag.events("Who else?", NAIVE)
+        while (await anext(events)).stage != "chunk":
+            pass
+        await events.aclose()
+        assert llm.begun == llm.ended and len(llm.ended) == 2
+        assert rag._client.scheduler.in_use == 0
+
+
+def test_breaking_off_stops_the_model(tmp_path: Path) -> None:
+    """It is not left to write and to be paid for."""
+    llm = Writer(stops=True)
+    with plain_index(tmp_path, llm) as rag:
+        for _ in rag.stream("Who?", NAIVE):
+            break
+        assert llm.left.wait(60)
+        assert llm.begun == llm.ended
+
+
+def test_closing_stops_the_model(tmp_path: Path) -> None:
+    """As a web server does (PEP 3333), while the stream is still held; no further piece comes."""
+    llm = Writer(stops=True)
+    with plain_index(tmp_path, llm) as rag:
+        stream = rag.stream("Who?", NAIVE)
+        assert next(stream) == "She "
+        stream.close()
+        assert llm.left.wait(60)
+        assert list(stream) == []
+        llm.left.clear()
+        events = rag.events("Who else?", NAIVE)
+        while next(events).stage != "chunk":
+            pass
+        events.close()
+        assert llm.left.wait(60)
+        rag.stream("Who?", NAIVE).close()
+
+
+class Page:
+    """What shows an answer, and holds itself."""
+
+    def __init__(self, rag: LightRAG) -> None:
+        self.pieces, self.itself = rag.stream("Who?", NAIVE), self
+
+
+def test_a_forgotten_stream_stops_the_model(tmp_path: Path) -> None:
+    """Whatever thread finds it as garbage."""
+
+    llm = Writer(stops=True)
+    with plain_index(tmp_path, llm) as rag:
+        next(Page(rag).pieces)
+        gc.collect()
+        assert llm.left.wait(60)
+        assert llm.begun == llm.ended
+
+
+async def test_who_leaves_at_the_last_piece_does_not_pay_again(tmp_path: Path) -> None:
+    """What the model has written to its end is kept, read or not."""
+    llm = Writer()
+    async with index(tmp_path, llm) as rag:
+        await rag.insert_records(TEXT, [])
+        async for piece in rag.stream("Who?", NAIVE):
+            if piece == WORDS[-1]:
+                break
+        assert (await rag.query("Who?", NAIVE)).usage.calls == 0
+    assert len(llm.begun) == 1 and llm.requests == []
+
+
+async def test_who_leaves_before_the_answer_is_kept_does_not_pay_again(tmp_path: Path) -> None:
+    """Somebody else writes into the folder just then: the next question waits for what is paid."""
+    llm = Writer()
+    async with index(tmp_path, llm) as rag:
+        await rag.insert_records(TEXT, [])
+        with contextlib.closing(
+            sqlite3.connect(tmp_path / "index.sqlite", isolation_level=None)
+        ) as other:
+            async for piece in rag.stream("Who?", NAIVE):
+                if piece == WORDS[0]:
+                    other.execute("BEGIN IMMEDIATE")
+                if piece == WORDS[-1]:
+                    break
+            again = asyncio.create_task(rag.query("Who?", NAIVE))
+            await asyncio.wait([again], timeout=0.3)
+            other.execute("ROLLBACK")
+        assert (await again).usage.calls == 0
+    assert len(llm.begun) == 1 and llm.requests == []
+
+
+async def test_equal_questions_at_once_are_paid_for_once(tmp_path: Path) -> None:
+    """Who comes later has the answer whole, whichever way it is asked for."""
+    llm = Writer()
+    async with index(tmp_path, llm) as rag:
+        await rag.insert_records(TEXT, [])
+
+        async def read() -> str:
+            return "".join([piece async for piece in rag.stream("Who?", NAIVE)])
+
+        asked = rag.query("Who?", NAIVE)
+        first, second, answer = await asyncio.gather(read(), read(), asked)
+        assert first == second == answer.text == "".join(WORDS)
+        assert len(llm.begun) + len(llm.requests) == 1
+
+
+def test_what_a_stream_cost_is_told_and_kept(tmp_path: Path) -> None:
+    """By the iterator of a model that knows it; others count as a call."""
+
+    class Priced(Pieces):
+        def stream(
+            self, messages: Sequence[Message], *, max_tokens: int | None = None
+        ) -> AsyncIterator[str]:
+            return Billed(super().stream(messages))
+
+    class Billed:
+        usage = Usage()
+
+        def __init__(self, pieces: AsyncIterator[str]) -> None:
+            self._pieces = pieces
+
+        def __aiter__(self) -> AsyncIterator[str]:
+            return self
+
+        async def __anext__(self) -> str:
+            try:
+                return await anext(self._pieces)
+            finally:
+                self.usage = Usage(9, self.usage.output_tokens + 1)
+
+    for llm, cost in ((Priced(["a", "b"]), Usage(9, 3, calls=1)), (Pieces(["a"]), Usage(calls=1))):
+        with plain_index(tmp_path / type(llm).__name__, llm) as rag:
+            stream = rag.stream("Who?", NAIVE)
+            list(stream)
+            assert stream.answer.usage == cost
+
+
+# ── what a model may do wrong ───────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (ValueError("boom"), "ValueError: boom"),
+        (ConnectionResetError("reset"), "ConnectionResetError: reset"),
+        (7, "a piece of its answer is int, not text"),
+        (LLMError("busy", transient=True), "busy"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+async def test_whatever_a_model_does_is_told_as_its_error(
+    tmp_path: Path, fault: object, told: str
+) -> None:
+    """After the pieces before it, once, by an `End` among the events, and on record."""
+    async with index(tmp_path, Pieces(["She ", fault], ["She ", fault])) as rag:
+        await rag.insert_records(TEXT, [])
+        heard: list[str] = []
+        with pytest.raises(LLMError, match=told):
+            async for piece in rag.stream("Who?", NAIVE):
+                heard.append(piece)
+        assert heard == ["She "]
+        *_, end = [event async for event in rag.events("Who?", NAIVE)]
+        assert isinstance(end, End) and told in (end.error or "")
+        assert [trace.status for trace in await rag.traces.list()] == ["failed", "failed"]
+
+
+def test_pieces_without_text_are_passed_over(tmp_path: Path) -> None:
+    """Many clients end with one that is None."""
+    with plain_index(tmp_path, Pieces([None, "中文 ", "", "１🙂", None])) as rag:
+        stream = rag.stream("Who?", NAIVE)
+        assert list(stream) == ["中文 ", "１🙂"]
+        assert stream.answer.text == "中文 １🙂"
+
+
+def test_a_passing_error_is_tried_again_before_the_first_piece(tmp_path: Path) -> None:
+    """Later, who reads would be told the beginning twice."""
+    busy = LLMError("busy", transient=True, retry_after=0.001)
+    llm = Pieces([busy], [None, busy], ["She."], ["It ", busy], ["He."])
+    with plain_index(tmp_path, llm) as rag:
+        assert list(rag.stream("Who?", NAIVE)) == ["She."]
+        with pytest.raises(LLMError, match="busy"):
+            list(rag.stream("What?", NAIVE))
+        assert llm.scripts == [["He."]]
