@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import csv
 import gzip
@@ -69,10 +68,10 @@ class Dataset:
         return any(passage.triples for passage in self.passages)
 
 
-def data_folder(given: str | Path | None = None) -> Path:
-    """`given`, or LIGHTRAG_JSONL_DATA, or the shared folder beside the checkout."""
+def data_folder() -> Path:
+    """LIGHTRAG_JSONL_DATA, or the shared folder beside the checkout."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    return Path(given or os.environ.get("LIGHTRAG_JSONL_DATA") or beside)
+    return Path(os.environ.get("LIGHTRAG_JSONL_DATA") or beside)
 
 
 def load(folder: str | Path) -> Dataset:
@@ -84,11 +83,6 @@ def load(folder: str | Path) -> Dataset:
     if not path.is_dir():
         raise SystemExit(f"{path}: no such folder; set LIGHTRAG_JSONL_DATA or give --data")
     return _LOADERS[path.name](path)
-
-
-def data_argument(parser: argparse.ArgumentParser, *default: str) -> None:
-    """Add the option `--data`: folders or names of data sets."""
-    parser.add_argument("--data", nargs="+", default=list(default), metavar="DIR")
 
 
 # ── a loader for each set ───────────────────────────────────────────────────────

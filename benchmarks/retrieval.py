@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks import hipporag_reference as reference
 from benchmarks.corpora import make_embedder, opened
-from benchmarks.datasets import Dataset, data_argument, load
+from benchmarks.datasets import Dataset, load
 from benchmarks.tables import line, put, retrieval_table
 from lightrag_jsonl import Chunk, LightRAG, QueryParam
 from lightrag_jsonl.tools.evaluation import (
@@ -38,6 +38,7 @@ from lightrag_jsonl.tools.evaluation import (
 
 DEFAULT_EMBEDDER = {"en": "minilm", "zh": "hash"}  # all-MiniLM-L6-v2 knows no Chinese
 BUDGET = 1_000  # tokens of the best chunks that are searched for the answer; passages are short
+DATA = ("musique-a", "hotpotqa-train")
 MODES = ("local", "global", "hybrid", "mix", "walk")
 
 Retriever = Callable[[EvalQuestion], Sequence[Chunk]]
@@ -46,7 +47,7 @@ Retriever = Callable[[EvalQuestion], Sequence[Chunk]]
 def main() -> None:
     """Measure each data set and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    data_argument(parser, "musique-a", "hotpotqa-train")
+    parser.add_argument("--data", nargs="+", default=DATA, metavar="DIR")
     parser.add_argument("--embedder", choices=("minilm", "hash"), help="default by language")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the indexes there")
     parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)

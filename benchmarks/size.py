@@ -82,15 +82,16 @@ def rooms(package: Path) -> dict[str, Path]:
 
 
 def room_imports(package: Path) -> dict[str, set[str]]:
-    """For each room the other rooms that it imports when it runs."""
+    """For each room the other rooms that it imports when it runs; imports are written absolute."""
     names = rooms(package)
     imports: dict[str, set[str]] = {name: set() for name in names}
     for room, path in names.items():
         for file in _python_files(path):
-            parts = file.relative_to(package.parent).with_suffix("").parts
             tree = ast.parse(file.read_text(encoding="utf-8"))
-            for module in _imported(tree, package.name, parts[:-1]):
-                imports[room].update({module} & names.keys() - {room})
+            for module in _imported_modules(tree):
+                top, _, rest = module.partition(".")
+                if top == package.name:
+                    imports[room].update({rest.partition(".")[0]} & names.keys() - {room})
     return imports
 
 
@@ -103,28 +104,16 @@ def longest_chain(imports: Mapping[str, Collection[str]]) -> list[str]:
     return [" and ".join(sorted(circles.nodes[step]["members"])) for step in path]
 
 
-def _imported(tree: ast.AST, package: str, parents: tuple[str, ...]) -> Iterator[str]:
-    """The rooms that a module imports, without those under `if TYPE_CHECKING`."""
-    for node in _running_nodes(tree):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = ".".join(parents[: len(parents) - node.level + 1]) if node.level else ""
-            start = ".".join(filter(None, [base, node.module]))
-            names = [f"{start}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        for name in names:
-            if name.startswith(f"{package}."):
-                yield name.split(".")[1]
-
-
-def _running_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but the bodies of `if TYPE_CHECKING`."""
-    yield tree
-    skip = isinstance(tree, ast.If) and "TYPE_CHECKING" in ast.unparse(tree.test)
-    for child in tree.orelse if skip else ast.iter_child_nodes(tree):  # type: ignore[attr-defined]
-        yield from _running_nodes(child)
+def _imported_modules(node: ast.AST) -> Iterator[str]:
+    """The modules (or names in them) that code imports; none under `if TYPE_CHECKING`."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _imported_modules(child)
 
 
 def _lines(path: Path) -> int:

@@ -161,25 +161,18 @@ def _chunk(chunk: Any) -> tuple[Any, ...]:
 
 
 def _graph(snapshot: Snapshot, times: bool) -> tuple[dict[str, Any], dict[tuple[str, str], Any]]:
-    entities, relations = snapshot.entity_rows(), snapshot.relation_rows()
-    found = snapshot.entities(list(entities), chunk_limit=10**6)
-    edges = snapshot.relations(list(relations), chunk_limit=10**6)
-    return (
-        {
-            row.key: (
-                (one.name, one.type, one.description, sorted(one.chunk_ids), one.attributes)
-                + (row.mentions, row.summary, one.created_at if times else None)
-            )
-            for row, one in ((entities[id], one) for id, one in found.items())
-        },
-        {
-            (one.source, one.target): (
-                (one.keywords, one.description, one.weight, sorted(one.chunk_ids))
-                + (row.mentions, row.summary, one.created_at if times else None)
-            )
-            for row, one in ((relations[id], one) for id, one in edges.items())
-        },
-    )
+    rows, edges = snapshot.entity_rows(), snapshot.relation_rows()
+    entities, relations = {}, {}
+    for id, one in snapshot.entities(list(rows), chunk_limit=10**6).items():
+        merged = one.name, one.type, one.description, sorted(one.chunk_ids), one.attributes
+        created_at = one.created_at if times else None
+        entities[rows[id].key] = *merged, rows[id].mentions, rows[id].summary, created_at
+    for id, edge in snapshot.relations(list(edges), chunk_limit=10**6).items():
+        shown = edge.keywords, edge.description, edge.weight, sorted(edge.chunk_ids)
+        created_at = edge.created_at if times else None
+        ends = edge.source, edge.target
+        relations[ends] = *shown, edges[id].mentions, edges[id].summary, created_at
+    return entities, relations
 
 
 def _vectors(snapshot: Snapshot) -> Iterator[tuple[Any, bytes]]:

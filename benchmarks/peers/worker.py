@@ -40,14 +40,8 @@ def main() -> None:
     for name in ("folder", "corpus", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     given = parser.parse_args()
-    material = read(given.corpus)
-
-    def open_system(folder: Path, material: Material) -> System:
-        module, name = ADAPTERS[given.system]
-        system: System = getattr(import_module(module), name)(folder, material)
-        return system
-
-    figures = PARTS[given.part](open_system, given.folder, material)
+    opener = partial(_open, given.system)
+    figures = PARTS[given.part](opener, given.folder, read(given.corpus))
     given.out.write_text(json.dumps(figures), encoding="utf-8")
 
 
@@ -158,6 +152,13 @@ PARTS: dict[str, Callable[[Open, Path, Material], Figures]] = {
     "cold": cold,
     "ask": ask,
 }
+
+
+def _open(name: str, folder: Path, material: Material) -> System:
+    """An index of a library, which is imported now."""
+    module, attribute = ADAPTERS[name]
+    system: System = getattr(import_module(module), attribute)(folder, material)
+    return system
 
 
 def _used(work: Callable[[], None], material: Material) -> dict[str, float]:

@@ -13,39 +13,35 @@ import click
 
 from lightrag_jsonl import ConfigError, Document, InsertReport, NotFoundError
 from lightrag_jsonl.cli.group import INCOMPLETE, Reply, command
-from lightrag_jsonl.cli.opening import open_for_insert, open_index
+from lightrag_jsonl.cli.opening import open_index
 from lightrag_jsonl.cli.options import (
     Setup,
     limit_options,
     models,
+    option,
     reading_options,
-    visible,
     working_dir,
 )
-from lightrag_jsonl.cli.output import counted, failure_notes, progress_bar, table
+from lightrag_jsonl.cli.output import failure_notes, progress_bar, table
 from lightrag_jsonl.core.text import decoded
-from lightrag_jsonl.indexing.loading import load_documents
-
-STDIN = "-"
-
-# ── which texts ─────────────────────────────────────────────────────────────────
+from lightrag_jsonl.indexing.loading import Given, load_documents
 
 
-def find_sources(arguments: Sequence[str]) -> Path | Document | list[Path | Document]:
+def find_sources(arguments: Sequence[str]) -> Given | list[Given]:
     """Files, folders, patterns and - for stdin, in order.
 
     A single source is returned as such, not in a list: then an error in it ends the command.
     """
-    found: list[Path | Document] = []
+    found: list[Given] = []
     for argument in dict.fromkeys(arguments):
         if not argument.strip():  # for example from an unset shell variable
             raise click.UsageError("the name of a file is empty")
-        if argument == STDIN:
+        if argument == "-":
             found.append(Document(read_stdin(), title="stdin"))
-        elif glob.has_magic(argument) and not Path(argument).exists():
-            found += _matching(argument)
         else:
-            found.append(Path(argument))
+            is_pattern = glob.has_magic(argument) and not Path(argument).exists()
+            paths = sorted(glob.iglob(argument, recursive=True)) if is_pattern else []  # noqa: PTH207
+            found += [Path(one) for one in paths if Path(one).is_file()] or [Path(argument)]
     first = found[0]
     if len(found) == 1 and isinstance(first, Path) and not first.exists():
         raise ConfigError(f"no such file: {first}")  # before an index is created
@@ -57,30 +53,12 @@ def read_stdin() -> str:
     return decoded(sys.stdin.buffer.read(), "stdin")
 
 
-def _matching(pattern: str) -> list[Path]:
-    paths = sorted(map(Path, glob.iglob(pattern, recursive=True)))  # noqa: PTH207 (may be absolute)
-    files = [path for path in paths if not path.is_dir()]
-    if not files:
-        raise ConfigError(f"no file matches {pattern}")
-    return files
-
-
-def _with_id(sources: Path | Document | list[Path | Document], id: str) -> Document:
-    loaded = list(load_documents(sources))
-    if len(loaded) != 1 or not isinstance(loaded[0], Document):
-        raise click.UsageError(f"--id names one document, but {len(loaded)} were given")
-    return replace(loaded[0], id=id)
-
-
-# ── changing the index ──────────────────────────────────────────────────────────
-
-
 @command(
     click.argument("files", nargs=-1, required=True),
     *models,
     *reading_options,
     *limit_options,
-    click.option("--id", callback=visible, help="The document's id (for one text)."),
+    option("--id", "The document's id (for one text)."),
 )
 def insert(setup: Setup, files: tuple[str, ...], id: str | None, **options: Any) -> Reply:
     """Read texts into the index, which is created if there is none.
@@ -99,9 +77,13 @@ def insert(setup: Setup, files: tuple[str, ...], id: str | None, **options: Any)
       lightrag-jsonl insert -w kb --llm gpt-4o-mini --embedder st:BAAI/bge-m3 book.txt
     """
     sources = find_sources(files)
-    documents = sources if id is None else _with_id(sources, id)
-    with open_for_insert(setup, options) as rag, progress_bar() as progress:
-        return _reply(setup, rag.insert(documents, progress=progress))
+    if id is not None:
+        loaded = list(load_documents(sources))
+        if len(loaded) != 1 or not isinstance(loaded[0], Document):
+            raise click.UsageError(f"--id names one document, but {len(loaded)} were given")
+        sources = replace(loaded[0], id=id)
+    with open_index(setup, options, create=True) as rag, progress_bar() as progress:
+        return _reply(setup, rag.insert(sources, progress=progress), "nothing was read")
 
 
 @command(*models, *limit_options)
@@ -112,12 +94,10 @@ def retry(setup: Setup, **options: Any) -> Reply:
     those of the last insert, unless others are given.
     """
     with open_index(setup, options) as rag, progress_bar() as progress:
-        report = rag.retry(progress=progress)
-        nothing = "nothing has failed"
-        if waiting := rag.status().documents.get("pending"):
-            documents = counted(waiting, "document")
-            nothing += f"; {documents} pending: lightrag-jsonl resume -w {setup.working_dir}"
-    return _reply(setup, report, nothing=nothing, go_on="retry")
+        reply = _reply(setup, rag.retry(progress=progress), "nothing has failed", go_on="retry")
+        pending = rag.status().documents.get("pending", 0)
+    note = f"{pending} pending: lightrag-jsonl resume -w {setup.working_dir}"
+    return reply._replace(notes=[*reply.notes, *([note] if pending else [])])
 
 
 @command(*models, *limit_options)
@@ -128,52 +108,29 @@ def resume(setup: Setup, **options: Any) -> Reply:
     are those of that insert, unless others are given.
     """
     with open_index(setup, options) as rag, progress_bar() as progress:
-        return _reply(setup, rag.resume(progress=progress), nothing="nothing is pending")
+        return _reply(setup, rag.resume(progress=progress), "nothing is pending")
 
 
 @command(click.argument("ids", nargs=-1, required=True), *models)
 def delete(setup: Setup, ids: tuple[str, ...]) -> Reply:
-    """Remove documents, as if they had never been inserted.
+    """Remove documents, as if they had never been inserted. No model is asked.
 
-    No model is asked. If one of the IDS is unknown, nothing is removed.
-
-    \b
-    Example:
-      lightrag-jsonl delete -w kb doc-1f3a5b7c9d0e2f46    (`documents` lists the ids)
+    If one of the IDS is unknown, nothing is removed; `documents` lists them.
     """
     with open_index(setup, {}) as rag:
         return Reply(rag.delete(*ids))
 
 
-def _reply(
-    setup: Setup, report: InsertReport, *, nothing: str = "nothing was read", go_on: str = "resume"
-) -> Reply:
-    """The report of an insert in words; failures go to stderr."""
-    refused = {name: n for name, n in report.extraction.rejections.items() if name != "repaired"}
-    words = {
-        "documents read": len(report.documents),
-        "unchanged": len(report.unchanged),
-        "chunks": report.chunks,
-        "failed chunks": report.extraction.failed,
-        "entities (new or changed)": report.entities,
-        "relations (new or changed)": report.relations,
-        "refused lines": refused,
-        "usage": asdict(report.usage) if report.usage.calls else "",
-    }
-    if not (report.documents or report.unchanged):
-        words = {setup.working_dir: nothing}
+def _reply(setup: Setup, report: InsertReport, nothing: str, go_on: str = "resume") -> Reply:
+    """The report of an insert; failures, and what to do about them, go to stderr."""
     notes = failure_notes(setup.working_dir, report.failures)
-    if refused:
-        notes.append(f"see: lightrag-jsonl rejections -w {setup.working_dir}")
+    if report.extraction.rejections:
+        notes.append(f"refused lines: lightrag-jsonl rejections -w {setup.working_dir}")
     if report.stopped:
-        notes.append(
-            f"{report.stopped}; go on with: lightrag-jsonl {go_on} -w {setup.working_dir}"
-        )
-    status = INCOMPLETE if report.failures or report.stopped else 0
-    return Reply(report, {name: value for name, value in words.items() if value}, status, notes)
-
-
-# ── what the index holds ────────────────────────────────────────────────────────
+        command = f"lightrag-jsonl {go_on} -w {setup.working_dir}"
+        notes.append(f"{report.stopped}; go on with: {command}")
+    words = None if report.documents or report.unchanged else nothing
+    return Reply(report, words, INCOMPLETE if report.failures or report.stopped else 0, notes)
 
 
 @command(working_dir)

@@ -1,4 +1,4 @@
-"""The command group `main`: errors in one line, exit statuses, and how commands are added to it."""
+"""The command group `main`, its errors and exit statuses, and how commands are added to it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,26 @@ import functools
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import click
 
 from lightrag_jsonl import LightRAGError, __version__
-from lightrag_jsonl.cli.options import SETUP_OPTIONS, Option, Setup
+from lightrag_jsonl.cli.opening import open_index
+from lightrag_jsonl.cli.options import (
+    INDEXING_OPTIONS,
+    SETUP_OPTIONS,
+    Option,
+    Setup,
+    models,
+    working_dir,
+)
 from lightrag_jsonl.cli.output import emit, emit_json, in_words, one_line
 
 FAILED, INCOMPLETE, INTERRUPTED = 1, 3, 130
 OUTPUT_CLOSED = 141  # the shell's status for a program ended by SIGPIPE
-ORDER = (  # of the commands in the overview: as a newcomer needs them
-    "demo insert query retrieve explain status documents rejections retry resume delete estimate "
-    "batch import export entities eval parse extract prompts cache vacuum reembed rebuild doctor"
-).split()
+GO_ON = "finished documents and the model's answers are kept, go on with: lightrag-jsonl resume"
 EPILOG = """\b
 Examples:
   lightrag-jsonl demo
@@ -41,8 +46,8 @@ like, they come from LIGHTRAG_JSONL_LLM, LIGHTRAG_JSONL_BASE_URL and so on, from
 
 
 class Reply(NamedTuple):
-    """A command's result: its value for JSON; how people see it, if not by its fields; the exit
-    status; and notes for stderr.
+    """What a command prints: a value as JSON, or else words (without any, the value's fields), and
+    notes on stderr; then its exit status.
     """
 
     value: object
@@ -54,9 +59,6 @@ class Reply(NamedTuple):
 class _Main(click.Group):
     """A group whose commands report the package's own errors in one line."""
 
-    def list_commands(self, context: click.Context) -> list[str]:
-        return ORDER
-
     def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
@@ -67,21 +69,12 @@ class _Main(click.Group):
         except (LightRAGError, OSError, KeyboardInterrupt) as error:
             if context.params.get("debug"):
                 raise
-            emit(_in_words(error), err=True)
-            status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else FAILED
-            raise click.exceptions.Exit(status) from None
-
-
-def _in_words(error: BaseException) -> str:
-    if isinstance(error, KeyboardInterrupt):
-        return (
-            "interrupted; finished documents and the model's answers are kept, "
-            "go on with: lightrag-jsonl resume"
-        )
-    if isinstance(error, LightRAGError):
-        paid = f"\nusage: {in_words(error.usage)}" if error.usage.calls else ""
-        return f"error: {one_line(str(error))}{paid}"
-    return f"error: {error}"
+            interrupted = isinstance(error, KeyboardInterrupt)
+            words = f"interrupted; {GO_ON}" if interrupted else f"error: {one_line(str(error))}"
+            if isinstance(error, LightRAGError) and error.usage.calls:
+                words += f"\nusage: {one_line(in_words(error.usage))}"
+            emit(words, err=True)
+            raise click.exceptions.Exit(INTERRUPTED if interrupted else FAILED) from None
 
 
 @click.group(
@@ -91,39 +84,23 @@ def _in_words(error: BaseException) -> str:
 )
 @click.option("--debug", is_flag=True, help="Show the log, and the traceback of an error.")
 @click.version_option(__version__, prog_name="lightrag-jsonl", message="%(prog)s %(version)s")
-@click.pass_context
-def main(context: click.Context, debug: bool) -> None:
+def main(debug: bool) -> None:
     """Turn texts into a knowledge graph, and answer questions with their sources.
 
     Without --llm nothing leaves this machine: language rules read the texts and
     answers are put together from cited sentences. With --llm a model does both.
     """
-    context.with_resource(_log(debug))
+    logging.basicConfig(format="%(levelname)s: %(message)s")
+    logging.getLogger("lightrag_jsonl").setLevel(logging.DEBUG if debug else logging.WARNING)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
-@contextlib.contextmanager
-def _log(debug: bool) -> Iterator[None]:
-    """Log this package's warnings to stderr, with --debug everything; other packages stay quiet."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
-    logger = logging.getLogger("lightrag_jsonl")
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG if debug else logging.WARNING)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-        logger.removeHandler(handler)
-
-
 def command(
     *options: Option, name: str | None = None, group: click.Group = main
 ) -> Callable[[Callable[..., Reply]], click.Command]:
-    """Make a function a command with these options and --json, which prints the reply.
+    """Make a function a command with these options and --json.
 
     The options for folder and models reach the function as a `Setup`, its first argument.
     """
@@ -143,8 +120,27 @@ def command(
                 raise click.exceptions.Exit(reply.status)
 
         json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+        decorated: Any = run
         for option in reversed([*options, json_option]):
-            run = option(run)
-        return group.command(name)(run)
+            decorated = option(decorated)
+        return group.command(name)(decorated)  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def index_command(
+    *options: Option, name: str | None = None, group: click.Group = main
+) -> Callable[[Callable[..., Reply]], click.Command]:
+    """Like `command`, for a function of an existing index, which gets it opened."""
+
+    def decorate(function: Callable[..., Reply]) -> click.Command:
+        @functools.wraps(function)
+        def run(setup: Setup, **given: Any) -> Reply:
+            indexing = {name: given.pop(name) for name in INDEXING_OPTIONS if name in given}
+            with open_index(setup, indexing or None) as rag:
+                return function(rag, **given)
+
+        wanted = options if models[1] in options else (working_dir, *options)
+        return command(*wanted, name=name, group=group)(run)
 
     return decorate

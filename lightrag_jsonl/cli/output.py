@@ -15,18 +15,18 @@ from lightrag_jsonl.core.types import Failure, Json
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 
 CELL_COLUMNS = 60  # of a table's cells but the first ones, which are mostly ids
+LISTED = 3  # items of a list that are shown in a field
 SHOWN_REASONS = 20
 
 
-class Exact(str):
-    """A text that is printed without a change, unlike texts for people."""
-
-
-def emit(text: str, *, err: bool = False) -> None:
-    """Print a text that is not empty, for people: control characters could steer a terminal."""
-    if text:
-        shown = text.removesuffix("\n") if isinstance(text, Exact) else printable(text)
-        click.echo(shown, err=err)
+def emit(words: str | bytes, *, err: bool = False) -> None:
+    """Print words for people, without control characters, which could steer a terminal; bytes as
+    they are.
+    """
+    if isinstance(words, bytes):
+        click.echo(words, nl=False, err=err)
+    elif words:
+        click.echo(printable(words), err=err)
 
 
 def emit_json(value: object) -> None:
@@ -41,9 +41,10 @@ def to_json(value: object) -> Json:
     return plain
 
 
-def json_lines(values: Iterable[object]) -> Exact:
+def json_lines(values: Iterable[object]) -> bytes:
     """The values as JSON Lines."""
-    return Exact("".join(json.dumps(to_json(one), ensure_ascii=False) + "\n" for one in values))
+    lines = (json.dumps(to_json(value), ensure_ascii=False) + "\n" for value in values)
+    return "".join(lines).encode()
 
 
 def printable(text: str) -> str:
@@ -57,9 +58,9 @@ def printable(text: str) -> str:
 # ── words ───────────────────────────────────────────────────────────────────────
 
 
-def in_words(value: object) -> str:
+def in_words(value: object) -> str | bytes:
     """A value for people: a text as it is, records as a table, an object with a field a line."""
-    if isinstance(value, str):
+    if isinstance(value, str | bytes):
         return value
     plain = to_json(value)
     if isinstance(plain, dict):
@@ -70,9 +71,7 @@ def in_words(value: object) -> str:
 def table(records: Iterable[object], *columns: str) -> str:
     """These columns of records (or all), aligned under their names; "" for no records."""
     rows = [row for record in records if isinstance(row := to_json(record), dict)]
-    if not rows:
-        return ""
-    names = columns or tuple(rows[0])
+    names = columns or tuple(rows[0] if rows else ())
     numbers = {
         at for at, name in enumerate(names) if all(isinstance(row[name], int | float) for row in rows)
     }
@@ -80,11 +79,11 @@ def table(records: Iterable[object], *columns: str) -> str:
         [one_line(_cell(row[name]), CELL_COLUMNS if at else None) for at, name in enumerate(names)]
         for row in rows
     ]
-    return _aligned([[name.replace("_", " ") for name in names], *cells], numbers)
+    return _aligned([[name.replace("_", " ") for name in names], *cells], numbers) if rows else ""
 
 
 def _fields(record: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-    """The fields with their texts; those of nested objects on one line, or on lines of their own."""
+    """The fields with their texts; long lists as their lengths, nested objects on own lines."""
     for name, value in record.items():
         if isinstance(value, dict):
             yield name, _cell({n: v for n, v in value.items() if not isinstance(v, dict)})
@@ -94,11 +93,11 @@ def _fields(record: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
 
 
 def _cell(value: Json) -> str:
-    """A value on one line; of an object only what is not zero or empty."""
+    """A value on one line; of an object only what is not zero or empty, of a long list its length."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {_cell(item)}" for name, item in value.items() if item)
     if isinstance(value, list):
-        return ", ".join(map(_cell, value))
+        return ", ".join(map(_cell, value)) if len(value) <= LISTED else f"{len(value):,}"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -111,18 +110,12 @@ def _aligned(rows: Sequence[Sequence[str]], to_the_right: Iterable[int] = ()) ->
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
-        spaces = [" " * (full - width(cell)) for cell, full in zip(row, widths, strict=True)]
-        padded = [
-            space + cell if at in to_the_right else cell + space
-            for at, (cell, space) in enumerate(zip(row, spaces, strict=True))
-        ]
-        lines.append("  ".join(padded).rstrip())
+        cells = []
+        for at, cell in enumerate(row):
+            space = " " * (widths[at] - width(cell))
+            cells.append(space + cell if at in to_the_right else cell + space)
+        lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: "1 chunk", "1,204 chunks"."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def one_line(text: str, limit: int | None = None) -> str:
@@ -137,12 +130,8 @@ def one_line(text: str, limit: int | None = None) -> str:
 
 def width(text: str) -> int:
     """The columns a text takes on a terminal: two for a Chinese character, none for an accent."""
-    return sum(
-        0 if unicodedata.category(char) in ("Cf", "Me", "Mn")
-        else 2 if unicodedata.east_asian_width(char) in "WF"
-        else 1
-        for char in text
-    )
+    shown = [char for char in text if unicodedata.category(char) not in ("Cf", "Me", "Mn")]
+    return len(shown) + sum(unicodedata.east_asian_width(char) in "WF" for char in shown)
 
 
 # ── progress and failures ───────────────────────────────────────────────────────
@@ -173,13 +162,11 @@ def failure_notes(working_dir: object, failures: Sequence[Failure]) -> list[str]
     by_reason: dict[str, list[Failure]] = {}
     for failure in failures:
         by_reason.setdefault(failure.reason, []).append(failure)
-    notes = [f"{counted(len(failures), 'failure')}:"] if failures else []
+    notes = []
     for reason, alike in list(by_reason.items())[:SHOWN_REASONS]:
         first = " ".join(filter(None, (alike[0].document_id, alike[0].chunk_id)))
         others = f" (and {len(alike) - 1:,} more)" if alike[1:] else ""
-        notes.append(f"  {one_line(first)}{others}: {one_line(reason)}")
-    if len(by_reason) > SHOWN_REASONS:
-        notes.append(f"  … and {len(by_reason) - SHOWN_REASONS:,} more reasons (see --json)")
+        notes.append(f"failed: {one_line(first)}{others}: {one_line(reason)}")
     if any(failure.chunk_id for failure in failures):
         notes.append(f"ask again for the chunks: lightrag-jsonl retry -w {working_dir}")
     return notes

@@ -6,18 +6,19 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from lightrag_jsonl import Answer, ConfigError, Context, LightRAG, QueryParam
+from lightrag_jsonl import Answer, Context, Dropped, LightRAG, QueryParam
 from lightrag_jsonl.cli.documents import read_stdin
 from lightrag_jsonl.cli.explain import event_printer
 from lightrag_jsonl.cli.group import Reply, command
 from lightrag_jsonl.cli.opening import open_index
-from lightrag_jsonl.cli.options import COUNT, FILE, TARGET, Setup, mode, models, number_option
-from lightrag_jsonl.cli.output import counted, in_words, printable, table
+from lightrag_jsonl.cli.options import COUNT, FILE, NUMBER, TARGET, Setup, mode, models, option
+from lightrag_jsonl.cli.output import Exact, counted, in_words, printable, table
 from lightrag_jsonl.core.options import MODES
 from lightrag_jsonl.core.types import Json, Mode
 from lightrag_jsonl.tools import evaluation
@@ -27,20 +28,6 @@ OPERATORS = {"=": "$in", "!=": "$nin", ">=": "$gte", "<=": "$lte", ">": "$gt", "
 PLAIN = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?|true|false")
 TEXT_FIELDS = frozenset({"id", "title", "source", "date"})
 GRAPH_MODES = tuple(one for one in MODES if one not in ("bypass", "naive"))
-
-
-def _history(
-    context: click.Context, option: click.Parameter, value: Path | None
-) -> Sequence[Mapping[str, str]]:
-    if value is None:
-        return ()
-    try:
-        turns = json.loads(value.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{value} is not JSON: {error}") from error
-    if not isinstance(turns, list):
-        raise ConfigError(f'{value} must hold a list of {{"role": …, "content": …}}')
-    return turns
 
 
 def _where(
@@ -64,43 +51,33 @@ question_options = (
     click.argument("question", nargs=-1),
     *models,
     mode,
-    number_option("--top-k", type=COUNT, help="Entities and relations to look up (default 40)."),
-    number_option("--chunk-top-k", type=COUNT, help="Chunks to look up (default 20)."),
-    number_option(
-        "--max-tokens", "max_total_tokens", help="Maximum context tokens (default 30000)."
-    ),
-    click.option(
+    option("--top-k", "Entities and relations to look up (default 40).", COUNT),
+    option("--chunk-top-k", "Chunks to look up (default 20).", COUNT),
+    option("--max-tokens max_total_tokens", "Maximum context tokens (default 30000).", NUMBER),
+    option(
         "--where",
+        "Only documents with this id, title, source, date or other metadata; may be repeated. "
+        "Also KEY>=VALUE, <=, >, < and !=; KEY=… twice means either, KEY!=… twice neither.",
+        metavar="KEY=VALUE",
         multiple=True,
         callback=_where,
-        metavar="KEY=VALUE",
-        help="Only documents with this id, title, source, date or other metadata; may be repeated. "
-        "Also KEY>=VALUE, <=, >, < and !=; KEY=… twice means either, KEY!=… twice neither.",
-    ),
-    click.option(
-        "--history",
-        "conversation_history",
-        type=FILE,
-        callback=_history,
-        metavar="FILE",
-        help='The conversation so far: JSON, a list of {"role", "content"}.',
     ),
 )
 
 
 @command(
     *question_options,
-    click.option("--response-type", metavar="TEXT", help='Its form, such as "One Paragraph".'),
-    click.option("--user-prompt", metavar="TEXT", help="A further instruction for the answer."),
-    click.option(
+    option("--response-type", 'The form of the answer, such as "One Paragraph".'),
+    option("--user-prompt", "A further instruction for the answer."),
+    option(
         "--stream/--no-stream",
+        "Print the answer as it is written (the default on a terminal).",
         default=None,
-        help="Print the answer as it is written (the default on a terminal).",
     ),
-    click.option(
+    option(
         "--explain",
+        "Have the model choose the facts and give reasons; print each step to stderr.",
         is_flag=True,
-        help="Have the model choose the facts and give reasons; print each step to stderr.",
     ),
 )
 def query(
@@ -124,15 +101,13 @@ def query(
         raise click.UsageError("--json prints the complete answer: it cannot go with --stream")
     text, param = _question(question), _param(given)
     with open_index(setup) as rag:
-        if param.mode == "bypass" and rag.status().llm == "none":
-            raise click.UsageError("--mode bypass asks only a model: name one with --llm")
         listener = event_printer(rag) if explain else None
         if stream or (stream is None and sys.stdout.isatty() and not as_json):
             pieces = rag.stream(text, param, explain=explain, listener=listener)
             for piece in pieces:
                 click.echo(printable(piece), nl=False)
             answer = pieces.answer
-            words = str(answer).removeprefix(answer.text) or "\n"
+            words = str(answer).removeprefix(answer.text) or Exact("\n")
         else:
             answer = rag.query(text, param, explain=explain, listener=listener)
             words = str(answer)
@@ -142,16 +117,10 @@ def query(
 
 @command(
     *question_options,
-    click.option("--prompt", is_flag=True, help="Print the context as a model would read it."),
+    option("--prompt", "Print the context as a model would read it.", is_flag=True),
 )
 def retrieve(setup: Setup, question: tuple[str, ...], prompt: bool, **given: Any) -> Reply:
-    """Show what is found for a QUESTION, best first.
-
-    \b
-    Examples:
-      lightrag-jsonl retrieve -w kb --mode local --top-k 10 "Scrooge and Marley"
-      lightrag-jsonl retrieve -w kb --prompt "Who was Scrooge's partner?"
-    """
+    """Show what is found for a QUESTION, best first."""
     text, param = _question(question), _param(given)
     with open_index(setup) as rag:
         found = rag.retrieve(text, param)
@@ -161,14 +130,10 @@ def retrieve(setup: Setup, question: tuple[str, ...], prompt: bool, **given: Any
 
 def _question(words: Sequence[str]) -> str:
     """The arguments as one text, or else stdin."""
-    if not words or tuple(words) == ("-",):
-        if sys.stdin.isatty():
-            raise click.UsageError("no question: give it as an argument, or through stdin")
-        words = (read_stdin(),)
-    text = " ".join(words).strip()
-    if not text:
+    text = " ".join(words) if words and tuple(words) != ("-",) else read_stdin()
+    if not text.strip():
         raise click.UsageError("the question is empty")
-    return text
+    return text.strip()
 
 
 def _param(given: Mapping[str, Any]) -> QueryParam:
@@ -188,68 +153,42 @@ def _answer_notes(answer: Answer) -> list[str]:
 
 def _reasons_for_nothing(rag: LightRAG, context: Context, param: QueryParam) -> list[str]:
     """Why nothing was found, if nothing could be found."""
-    if not context.empty or param.mode == "bypass":
+    if not context.empty:
         return []
-    dropped, documents = context.dropped, rag.documents()
-    known = TEXT_FIELDS.union(*(document.metadata for document in documents))
-    unknown = ", ".join(repr(key) for key in param.where if key not in known)
-    if dropped.entities or dropped.relations or dropped.chunks:
+    if context.dropped != Dropped():
         return [f"note: what was found exceeds {param.max_total_tokens:,} tokens"]
-    if not any(document.chunks for document in documents):
-        return ["note: no document of this index has been read yet"]
-    if unknown:
+    known = TEXT_FIELDS.union(*(document.metadata for document in rag.documents()))
+    if unknown := ", ".join(sorted(param.where.keys() - known)):
         names = ", ".join(sorted(known))
         return [f"note: no document has {unknown}; --where can ask for {names}"]
     return ["note: only documents that match --where were searched"] if param.where else []
 
 
 def _context_words(context: Context) -> str:
-    chunks = [
-        {
-            "score": chunk.score,
-            "document": context.documents.get(chunk.document_id, chunk.document_id),
-            "page": chunk.page,
-            "text": chunk.text,
-        }
-        for chunk in context.chunks
-    ]
+    names = context.documents
+    chunks = [{**asdict(c), "document": names.get(c.document_id)} for c in context.chunks]
     tables = {
         "entities": table(context.entities, "score", "name", "type", "description"),
-        "relations": table(
-            context.relations, "score", "source", "keywords", "target", "description"
-        ),
-        "chunks": table(chunks),
+        "relations": table(context.relations, "score", "source", "keywords", "target"),
+        "chunks": table(chunks, "score", "document", "page", "text"),
     }
-    parts = [f"{name}\n{rows}\n" for name, rows in tables.items() if rows]
-    dropped = in_words(context.dropped) if context.dropped != type(context.dropped)() else "nothing"
-    tokens = f"{context.tokens:,} tokens; over budget: {dropped}"
-    return "\n".join([*(parts or ["nothing was found\n"]), tokens])
-
-
-# ── evaluation ──────────────────────────────────────────────────────────────────
+    found = [f"{name}\n{rows}\n" for name, rows in tables.items() if rows]
+    size = in_words({"tokens": context.tokens, "over budget": asdict(context.dropped)})
+    return "\n".join([*(found or ["nothing was found"]), size])
 
 
 @command(
     click.argument("questions", type=FILE, required=False),
-    number_option(
-        "--generate", help="Make N questions from the graph, each over two chunks; without a model."
-    ),
-    click.option("--save", type=TARGET, metavar="FILE", help="Write the questions to a file."),
-    click.option(
-        "-m",
-        "--mode",
-        "modes",
+    option("--generate", "Make N questions from the graph, each over two chunks.", NUMBER),
+    option("--save", "Write the questions to a file.", TARGET),
+    option(
+        "-m --mode modes",
+        "A mode to try besides naive; may be repeated (default: all).",
+        click.Choice(["naive", *GRAPH_MODES]),
         multiple=True,
-        type=click.Choice(["naive", *GRAPH_MODES]),
-        help="A mode to try besides naive; may be repeated (default: all).",
     ),
-    number_option(
-        "--budget",
-        default=4_000,
-        show_default=True,
-        help="How many tokens of the best chunks are searched for the answer.",
-    ),
-    click.option("--seed", type=COUNT, default=0, show_default=True, help="The random seed."),
+    option("--budget", "Tokens that are searched for the answer (4000).", NUMBER, default=4_000),
+    option("--seed", "The random seed.", COUNT, default=0),
     *models,
     name="eval",
 )
@@ -282,13 +221,10 @@ def evaluate(
             asked = rag.run(evaluation.generate_questions, generate or 0, seed=seed)
         if save is not None:
             evaluation.write_questions(save, asked)
-        rows = rag.run(
-            evaluation.evaluate, asked, modes=modes or GRAPH_MODES, budget=budget, seed=seed
-        )
+        wanted = modes or GRAPH_MODES
+        rows = rag.run(evaluation.evaluate, asked, modes=wanted, budget=budget, seed=seed)
         health = rag.run(evaluation.graph_health)
     percent = [dict(zip(evaluation.HEADER, row, strict=True)) for row in evaluation.cells(rows)]
-    words = (
-        f"{counted(len(asked), 'question')}; in percent, ± half of the 95% interval\n"
-        f"{table(percent)}\n\n{in_words(health)}"
-    )
+    title = f"{counted(len(asked), 'question')}; in percent, ± half of the 95% interval"
+    words = f"{title}\n{table(percent)}\n\n{in_words(health)}"
     return Reply({"questions": len(asked), "rows": rows, "graph": health}, words)

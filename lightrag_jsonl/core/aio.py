@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
-from anyio import CancelScope, to_thread
+from anyio import CancelScope
 
 Result = TypeVar("Result")
 
@@ -30,7 +30,7 @@ async def in_thread(call: Callable[..., Result], *args: object) -> Result:
 
     A thread cannot be stopped: a cancellation takes effect when the call has ended.
     """
-    task = asyncio.ensure_future(to_thread.run_sync(call, *args))
+    task = asyncio.get_running_loop().run_in_executor(None, call, *args)
     with CancelScope(shield=True):
         try:
             return await asyncio.shield(task)

@@ -28,7 +28,6 @@ class LLM(Protocol):
     @property
     def name(self) -> str:
         """A name that no other model has."""
-        ...
 
     async def complete(
         self,
@@ -38,7 +37,6 @@ class LLM(Protocol):
         max_tokens: int | None = None,
     ) -> Completion:
         """Answer the conversation; raise `LLMError` if that fails."""
-        ...
 
 
 @runtime_checkable
@@ -54,7 +52,6 @@ class StreamingLLM(LLM, Protocol):
         The iterator may have two attributes, read at its end: `usage` (a `Usage`, the cost of the
         answer) and `finish` (as in `Completion`).
         """
-        ...
 
 
 @runtime_checkable
@@ -72,7 +69,6 @@ class ConstrainedLLM(LLM, Protocol):
         """Like `complete` for JSONL, but every line obeys `schema`; given `names`, entity names are
         among them.
         """
-        ...
 
 
 class Embedder(Protocol):
@@ -91,16 +87,13 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """A name that no other embedder has; an index stays with the embedder it was built with."""
-        ...
 
     @property
     def dim(self) -> int:
         """The length of its vectors."""
-        ...
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         """One row for each text, in order; raise `EmbeddingError` if that fails."""
-        ...
 
 
 class Tokenizer(Protocol):
@@ -121,15 +114,12 @@ class Tokenizer(Protocol):
     @property
     def name(self) -> str:
         """A name that no other tokenizer has; an index stays with the tokenizer it was built with."""
-        ...
 
     def count(self, text: str) -> int:
         """How many tokens a text has."""
-        ...
 
     def truncate(self, text: str, limit: int) -> str:
         """The longest prefix of the text, or nearly, that has at most `limit` tokens."""
-        ...
 
 
 class Reranker(Protocol):
@@ -137,7 +127,6 @@ class Reranker(Protocol):
 
     async def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """A finite number for each text, in the order of the texts."""
-        ...
 
 
 class Extractor(Protocol):
@@ -146,11 +135,9 @@ class Extractor(Protocol):
     @property
     def name(self) -> str:
         """A name that no other extractor has."""
-        ...
 
     async def extract(self, chunk: Chunk) -> Extraction:
         """What the chunk says; both ends of every relation are among the entities."""
-        ...
 
 
 class KeywordExtractor(Protocol):
@@ -158,7 +145,6 @@ class KeywordExtractor(Protocol):
 
     async def keywords(self, question: str, history: Sequence[Message] = ()) -> Keywords:
         """Its themes and the things it names; `history` holds the earlier turns, oldest first."""
-        ...
 
 
 class Answerer(Protocol):
@@ -168,4 +154,3 @@ class Answerer(Protocol):
         """The text; `[n]` numbers the context's entities, then its relations, then its chunks, from
         1.
         """
-        ...

@@ -6,7 +6,8 @@ import html
 import json
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.text import clean_name, folded_text, has_cjk, name_key
@@ -154,13 +155,15 @@ class MentionCollector:
         return position
 
     def _entity_order(self, mention: EntityMention) -> tuple[object, ...]:
-        return self._position(mention.name), *astuple(mention)
+        return self._position(mention.name), *ENTITY_FIELDS(mention)
 
     def _relation_order(self, mention: RelationMention) -> tuple[object, ...]:
         last = max(self._position(mention.source), self._position(mention.target))
-        return last, *astuple(mention)
+        return last, *RELATION_FIELDS(mention)
 
 
+ENTITY_FIELDS = attrgetter(*EntityMention.__slots__)
+RELATION_FIELDS = attrgetter(*RelationMention.__slots__)
 TYPED_FIELDS = (("entity", "entity_type"), ("subject", "subject_type"), ("object", "object_type"))
 
 

@@ -165,17 +165,15 @@ class ReplyStream:
         return self._replies[0]
 
 
-class _Sink:
+class _Sink(asyncio.Queue[str | None]):
     """Takes the pieces of an answer; once it `began`, a failed call cannot be repeated unnoticed."""
 
-    def __init__(self) -> None:
-        self.queue: asyncio.Queue[str | None] = asyncio.Queue()
-        self.began = False
+    began = False
 
     def send(self, piece: str) -> None:
-        self.began = self.began or bool(piece)
         if piece:
-            self.queue.put_nowait(piece)
+            self.began = True
+            self.put_nowait(piece)
 
 
 async def _pieces(
@@ -184,9 +182,9 @@ async def _pieces(
     """What a call in a task of its own sends; its error comes after that."""
     sink = _Sink()
     task = asyncio.ensure_future(call(sink))
-    task.add_done_callback(lambda _: sink.queue.put_nowait(None))
+    task.add_done_callback(lambda _: sink.put_nowait(None))
     try:
-        while (piece := await sink.queue.get()) is not None:
+        while (piece := await sink.get()) is not None:
             yield piece
         replies.append(await task)
     finally:

@@ -1,4 +1,4 @@
-"""Converts records in the shapes that models drift into (other names for types, keys, lists) to ours."""
+"""Converts records in the shapes that models fall into (other names for types, keys, lists) to ours."""
 
 from __future__ import annotations
 

@@ -58,10 +58,15 @@ class Prompt:
             raise PromptError(f"{origin}: schema: {error}") from error
 
     @property
+    def text(self) -> tuple[str, str]:
+        """The sources of the system template and the user template."""
+        return self.system, self.template
+
+    @property
     def variables(self) -> frozenset[str]:
         """The variables that the templates use, except the prompt's own examples."""
         used: set[str] = set()
-        for source in (self.system, self.template):
+        for source in self.text:
             _compile(source, self.origin)  # its error names the prompt
             used |= jinja2.meta.find_undeclared_variables(_environment().parse(source))
         return frozenset(used - ({"examples"} if self.examples else set()))
@@ -100,10 +105,9 @@ class Prompt:
     def problems(self) -> list[str]:
         """What is wrong: with templates, declared and used variables, or example lines."""
         try:
-            found = [*self._input_problems(), *self._example_problems()]
+            return [f"{self.origin}: {problem}" for problem in self._problems()]
         except PromptError as error:
             return [str(error)]
-        return [f"{self.origin}: {problem}" for problem in found]
 
     def check_against(self, base: Prompt) -> None:
         """Check that a replacement answers in the same form and uses only variables that callers give."""
@@ -118,22 +122,20 @@ class Prompt:
                 f"this prompt is given {', '.join(sorted(given)) or 'no variables'}"
             )
 
-    def _input_problems(self) -> Iterator[str]:
+    def _problems(self) -> Iterator[str]:
         used = self.variables | ({self.schema_input} - {""})
         inputs = used if self._inputs is None else set(self._inputs)
         yield from (f"inputs: {name!r} is declared but not used" for name in sorted(inputs - used))
         missing = sorted(used - inputs - set(self.terms))
         yield from (f"inputs: {name!r} is used but not declared" for name in missing)
-
-    def _example_problems(self) -> Iterator[str]:
         for number, line in enumerate(self.examples, start=1):
             try:
                 value = json.loads(line)
+                fault = self.schema.error(value) if self.schema else None
             except (ValueError, RecursionError) as error:
-                yield f"examples: line {number} is not JSON: {error}"
-            else:
-                if self.schema is not None and (fault := self.schema.error(value)):
-                    yield f"examples: line {number}: {fault}"
+                fault = f"not JSON: {error}"
+            if fault:
+                yield f"examples: line {number}: {fault}"
 
 
 # ── settings, as files and configurations hold them ─────────────────────────────

@@ -21,7 +21,7 @@ _PARENTS = (_PACKAGE, _PACKAGE.parent)  # of prompt folders, in a wheel and in a
 
 def packaged_folder(language: str | Path) -> Path | None:
     """The folder of a packaged language ("en", "zh"); None for any other."""
-    if not isinstance(language, str) or not re.fullmatch(r"[A-Za-z]{2,3}([-_]\w+)?", language):
+    if not re.fullmatch(r"[A-Za-z]{2,3}([-_]\w+)?", str(language)):
         return None
     folders = (parent / f"prompts_{language}" for parent in _PARENTS)
     return next((folder for folder in folders if folder.is_dir()), None)
@@ -30,16 +30,17 @@ def packaged_folder(language: str | Path) -> Path | None:
 def prompt_folder(language: str | Path) -> Path:
     """The folder of a language: a packaged one by its code, any other by its path."""
     folder = packaged_folder(language)
-    if folder is not None:
-        return folder
-    if str(language) and Path(language).is_dir():
-        return Path(language)
-    found = {path.name[8:] for parent in _PARENTS for path in parent.glob("prompts_??")}
-    raise PromptError(
-        f"no prompts for the language {str(language)!r}; there are: {', '.join(sorted(found))}. "
-        "To add one, copy the folder prompts_en, translate its files, run "
-        "`lightrag-jsonl prompts check FOLDER`, and give the folder's path as the language"
-    )
+    if folder is None and str(language) and Path(language).is_dir():
+        folder = Path(language)
+    if folder is None:
+        found = {path.name[8:] for parent in _PARENTS for path in parent.glob("prompts_??")}
+        raise PromptError(
+            f"no prompts for the language {str(language)!r}; there are: "
+            f"{', '.join(sorted(found))}. To add one, copy the folder prompts_en, translate its "
+            "files, run `lightrag-jsonl prompts check FOLDER`, and give the folder's path as the "
+            "language"
+        )
+    return folder
 
 
 def prompt_paths(folder: Path) -> tuple[Path, ...]:
@@ -57,7 +58,7 @@ def folder_prompts(folder: Path) -> dict[str, Prompt]:
 
 def read_prompt(path: Path) -> Prompt:
     """The prompt of one file, not yet checked; `PromptError` if the file has another form."""
-    origin = f"{path.parent.name}/{path.name}"
+    origin = str(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -55,24 +55,19 @@ class PromptManager:
         A user's folder is checked completely: `PromptError` names the file and the key. A file in
         `overrides` whose name is similar to a prompt's causes a warning.
         """
-        manager = cls()
-        prompts = folder_prompts(prompt_folder(language))
-        if packaged_folder(language) is not None:
-            manager._add(prompts)
-        else:
-            english = cls.load("en")
-            manager._add(prompts, bases=english)
-            if missing := sorted({*english.ids} - {*manager.ids}):
-                raise PromptError(
-                    f"{language}: lacks {', '.join(missing)}; a language needs every prompt (to "
-                    "replace some prompts of a packaged language, give the folder as overrides)"
-                )
+        manager, packaged = cls(), packaged_folder(language) is not None
+        english = None if packaged else cls.load("en")
+        manager._add(folder_prompts(prompt_folder(language)), bases=english)
+        if english and (missing := sorted({*english.ids} - {*manager.ids})):
+            raise PromptError(
+                f"{language}: lacks {', '.join(missing)}; a language needs every prompt (to "
+                "replace some prompts of a packaged language, give the folder as overrides)"
+            )
         if overrides is not None:
             own = folder_prompts(Path(overrides))
             for id in own:
-                if manager._find(id) is None and (near := manager._near(id)):
-                    message = "%s: %s.md replaces no packaged prompt; near: %s"
-                    log.warning(message, overrides, id, near[0])
+                if manager._find(id) is None and manager._near(id):
+                    log.warning("%s: %s", overrides, manager._remark(id))
             manager._add(own, bases=manager)
         return manager
 
@@ -82,10 +77,7 @@ class PromptManager:
         Values may be objects or JSON strings. Everything is checked before anything is added;
         `PromptError` names `source` and the key.
         """
-        system = config.get("system", "")
-        plain = decoded(system)  # in TrustGraph's files it is a JSON string
-        system = plain if isinstance(plain, str) else system
-        prompts = {}
+        system, prompts = decoded(config.get("system", "")), {}
         for id, key in _config_keys(config, source).items():
             origin = f"{source}: {key}"
             if key not in config:
@@ -104,7 +96,7 @@ class PromptManager:
     @property
     def text(self) -> str:
         """The text of all prompts: equal for two sets with the same content."""
-        texts = {id: [one.system, one.template, one.terms] for id, one in self._prompts.items()}
+        texts = {id: [*prompt.text, prompt.terms] for id, prompt in self._prompts.items()}
         return json.dumps([self._terms, texts], sort_keys=True, default=str)
 
     def prompt(self, id: str) -> Prompt:
@@ -190,11 +182,17 @@ class PromptManager:
     def _near(self, id: str, count: int = 1, cutoff: float = MISSPELT) -> list[str]:
         return difflib.get_close_matches(id, [*self.ids, *sorted(self._aliases)], count, cutoff)
 
+    def _remark(self, id: str) -> str:
+        near = "".join(f"; near: {name}" for name in self._near(id))
+        return f"{id}.md replaces no packaged prompt{near}"
 
-def check_set(folder: str | Path) -> list[str]:
-    """What is wrong with the prompt files of a folder, each problem with its file and key."""
+
+def check_set(language: str | Path) -> list[str]:
+    """What is wrong with the prompt files of a language or a folder, each problem with its file
+    and key.
+    """
     try:
-        paths = prompt_paths(Path(folder))
+        paths = prompt_paths(prompt_folder(language))
     except PromptError as error:
         return [str(error)]
     packaged, problems = PromptManager.load("en"), list[str]()
@@ -207,6 +205,13 @@ def check_set(folder: str | Path) -> list[str]:
         except PromptError as error:
             problems.append(str(error))
     return list(dict.fromkeys(problems))
+
+
+def unused_prompts(language: str | Path) -> list[str]:
+    """Remarks on the prompt files of a language or a folder that replace no packaged prompt."""
+    packaged = PromptManager.load("en")
+    ids = [path.stem for path in prompt_paths(prompt_folder(language))]
+    return [packaged._remark(id) for id in ids if packaged._find(id) is None]
 
 
 def _config_keys(config: Mapping[str, object], source: str) -> dict[str, str]:

@@ -125,8 +125,12 @@ class JsonlReader:
 
     def _read(self) -> None:
         text = sanitize("".join(self._tail).replace("\x00", "").replace("\x1e", ""))
-        self._text += json_values.without_invisible(text)
-        self._tail.clear()
+        text, self._tail = json_values.without_invisible(text), []
+        if self._in_line:
+            self._text += text
+        else:
+            self._line_number(self._at)
+            self._text, self._at, self._counted = text, 0, 0
         while self._at < len(self._text) and self._step():
             pass
         self._wait = len(self._text) - self._at
@@ -136,7 +140,8 @@ class JsonlReader:
     def _step(self) -> bool:
         """Read the beginning of a line, or an item of one; False if more text must come first."""
         if not self._in_line:
-            self._begin_line()
+            if not self._read_line():
+                self._begin_line()
             return True
         text, at = self._text, _end_of(_GAP, self._text, self._at)
         gap, self._at = text[self._at : at], at
@@ -154,6 +159,18 @@ class JsonlReader:
             self._at, self._apart = scalar.end(), False
         else:
             return self._refuse_part(at)
+        return True
+
+    def _read_line(self) -> bool:
+        """Read a line that is an object and nothing else: the usual case, made fast."""
+        text, at = self._text, self._at
+        if text[at] != "{" or self._thinking is not None:
+            return False
+        parsed = parse_object(text, at)
+        if parsed.record is None or text[parsed.end : parsed.end + 1] not in ("", "\n"):
+            return False
+        self._accept(self._line_number(at), text[at : parsed.end], parsed.record, False)
+        self._at, self._first = parsed.end + 1, False
         return True
 
     def _begin_line(self) -> None:

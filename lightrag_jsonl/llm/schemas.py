@@ -16,13 +16,9 @@ _MAX_FAULTS = 3  # named in one message
 _MAX_LENGTH = 200  # characters of one fault
 _REQUIRED = " is a required property"
 _TYPES = {
-    name: type_
-    for type_, names in {
-        "integer": ("int", "integer", "long"),
-        "number": ("float", "double", "decimal", "number"),
-        "boolean": ("bool", "boolean"),
-    }.items()
-    for name in names
+    **dict.fromkeys(("int", "integer", "long"), "integer"),
+    **dict.fromkeys(("float", "double", "decimal", "number"), "number"),
+    **dict.fromkeys(("bool", "boolean"), "boolean"),
 }
 _SCHEMA_WORDS = {"$schema", "$ref", "properties", "oneOf", "anyOf", "allOf"}
 _REQUIRED_WORDS = ("required", "primary", "primary_key", "primary-key")
@@ -70,51 +66,42 @@ def row_schema(table: object) -> dict[str, Json]:
             table = json.loads(table)
         except (ValueError, RecursionError) as error:
             raise PromptError(f"schema: neither a JSON Schema nor a table: {error}") from error
-    if isinstance(table, Mapping):
-        if _SCHEMA_WORDS & set(table) or table.get("type") in ("object", "array"):
-            rows = table.get("items") if table.get("type") == "array" else table
-            return dict(rows) if isinstance(rows, Mapping) else {"type": "object"}
-        table = table.get("fields", table)
-    fields = _table_fields(table)
+    if isinstance(table, Mapping) and (
+        _SCHEMA_WORDS & set(table) or table.get("type") in ("object", "array")
+    ):
+        rows = table.get("items") if table.get("type") == "array" else table
+        return dict(rows) if isinstance(rows, Mapping) else {"type": "object"}
+    fields = _table_fields(table.get("fields", table) if isinstance(table, Mapping) else table)
+    required = [
+        n for n, field in fields.items() if any(field.get(w) is True for w in _REQUIRED_WORDS)
+    ]
     return {
         "type": "object",
-        "properties": {name: _field_schema(field) for name, field in fields.items()},
-        "required": [name for name, field in fields.items() if _is_required(field)],
+        "properties": {n: _field_schema(field, n in required) for n, field in fields.items()},
+        "required": [*required],
         "additionalProperties": False,
     }
 
 
-def _table_fields(table: object) -> dict[str, Mapping[str, Any]]:
+def _table_fields(fields: object) -> dict[str, Mapping[str, Any]]:
     """Each field's settings by its name."""
-    if isinstance(table, Mapping):
-        named: dict[object, Any] = {str(name): field for name, field in table.items()}
-    elif isinstance(table, list | tuple):
-        named = {_field_name(field): field for field in table}
+    named: list[tuple[Any, Any]]
+    if isinstance(fields, Mapping):
+        named = [(str(name), field) for name, field in fields.items()]
+    elif isinstance(fields, list | tuple):
+        named = [(f.get("name") if isinstance(f, Mapping) else f, f) for f in fields]
     else:
         raise PromptError("schema: the fields must be a list or a mapping")
-    if not named or None in named:
+    if not named or not all(isinstance(name, str) for name, _ in named):
         raise PromptError("schema: a table needs at least one field, and each field a name")
-    return {
-        str(name): field if isinstance(field, Mapping) else {"type": field}
-        for name, field in named.items()
-    }
+    return {name: field if isinstance(field, Mapping) else {"type": field} for name, field in named}
 
 
-def _field_name(field: object) -> object:
-    name = field.get("name") if isinstance(field, Mapping) else field
-    return name if isinstance(name, str) else None
-
-
-def _is_required(field: Mapping[str, Any]) -> bool:
-    return any(field.get(word) is True for word in _REQUIRED_WORDS)
-
-
-def _field_schema(field: Mapping[str, Any]) -> Json:
-    """A field's type, or null if the field may be missing."""
-    null = [] if _is_required(field) else [None]
+def _field_schema(field: Mapping[str, Any], required: bool) -> Json:
+    null = [] if required else [None]
     if isinstance(field.get("enum"), list | tuple) and field["enum"]:
         return {"enum": [*field["enum"], *null]}
-    name = _TYPES.get(str(field.get("type", "string")).casefold(), "string")
+    name = _TYPES.get(str(field.get("type")).casefold(), "string")
     return {"type": [name, "null"] if null else name}
 
 
@@ -134,8 +121,7 @@ def _fault(error: Any) -> str:
     if branches := getattr(error.kind, "context", None):
         message = _branch_fault(branches) or message
     elif message.endswith(_REQUIRED):
-        name = message.removesuffix(_REQUIRED).strip('"')
-        message = f"'{name}' is missing"
+        message = message.removesuffix(_REQUIRED).replace('"', "'") + " is missing"
     where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return f"{where.removeprefix('.')}: {_short(message)}" if where else _short(message)
 
@@ -146,8 +132,7 @@ def _branch_fault(branches: Sequence[Any]) -> str:
     named = [errors for errors, other in zip(branches, others, strict=True) if other is None]
     excluded = list(filter(None, others))
     if not excluded:  # what do all branches miss?
-        common = set.intersection(*({_fault(error) for error in errors} for errors in branches))
-        return "; ".join(sorted(common))
+        return "; ".join(sorted(set.intersection(*(set(map(_fault, one)) for one in branches))))
     value, field = excluded[0].instance, excluded[0].instance_path[0]
     if named:
         return f"{_label(value)}: {_faults(named[0])}" if len(named) == 1 else ""
@@ -158,11 +143,8 @@ def _branch_fault(branches: Sequence[Any]) -> str:
 def _constant(error: Any) -> str:
     """The one value that a field must have, if the error is about that; else ""."""
     options = getattr(error.kind, "options", None) or [getattr(error.kind, "expected_value", None)]
-    return (
-        _label(options[0])
-        if len(options) == 1 and options[0] and len(error.instance_path) == 1
-        else ""
-    )
+    is_constant = len(options) == 1 and options[0] and len(error.instance_path) == 1
+    return _label(options[0]) if is_constant else ""
 
 
 def _label(value: Json) -> str:

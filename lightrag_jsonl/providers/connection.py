@@ -7,14 +7,13 @@ import ipaddress
 import json
 import os
 import re
-import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from lightrag_jsonl.core.errors import FREE, ConfigError, LightRAGError, LLMError
+from lightrag_jsonl.core.errors import FREE, ConfigError, LLMError
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.core.usage import Usage
 
@@ -38,27 +37,22 @@ class Failure:
     cost: Usage = FREE
 
 
-_NO_JSON = Failure("it answered with no JSON; check the base URL (it usually ends in /v1)")
-_REPORTED = Failure("the server reported an error", transient=True)
-_TOO_SLOW = Failure("no answer in time; raise the timeout or ask for less", cost=ONE_CALL)
-_BROKEN_OFF = Failure("the connection broke before the answer was there", cost=ONE_CALL)
-_NO_SECURITY = Failure("no secure connection; SSL_CERT_FILE can name your own certificates")
 _NO_CONNECTION = Failure(
     "no connection; is the server running, is the base URL right (and HTTP_PROXY, if it is set)?",
     transient=True,
 )
-_NO_KEY_SENT = Failure(
-    "no key was sent, as to any server of your own; set OPENAI_BASE_URL to its address, and it "
-    "gets OPENAI_API_KEY",
-    permanent=True,
-)
-_NO_CREDIT = Failure("the account has no credit left", permanent=True)
+_BROKEN_OFF = Failure("the connection broke before the answer was there", cost=ONE_CALL)
+_TOO_SLOW = Failure("no answer in time; raise the timeout or ask for less", cost=ONE_CALL)
 _TOO_LONG = Failure("the request is too long; use smaller chunks or batches")
-_BY_STATUS: Mapping[int, Failure] = {  # HTTP statuses, and their hundreds
-    3: Failure("check the base URL, from which it leads elsewhere", permanent=True),
-    4: Failure("the server refused the request"),
-    5: Failure("the server failed, even after retries; try later", transient=True),
-    401: Failure("check the key (OPENAI_API_KEY, or api_key= in Python)", permanent=True),
+_NO_CREDIT = Failure("the account has no credit left", permanent=True)
+_FAILURES: Mapping[object, Failure] = {  # by code, status and its hundreds, exception's name
+    "insufficient_quota": _NO_CREDIT,
+    "context_length_exceeded": _TOO_LONG,
+    401: Failure(
+        "check the key (api_key= in Python, or OPENAI_API_KEY; a server in your own network gets "
+        "that only if OPENAI_BASE_URL names it)",
+        permanent=True,
+    ),
     402: _NO_CREDIT,
     403: Failure("this key may not use this model"),  # gateways refuse single texts with it, too
     404: Failure("check the model's name, and the base URL (it ends in /v1)", permanent=True),
@@ -67,19 +61,25 @@ _BY_STATUS: Mapping[int, Failure] = {  # HTTP statuses, and their hundreds
     413: _TOO_LONG,
     429: Failure("too many requests; lower max_concurrent_calls or try later", transient=True),
     504: _TOO_SLOW,
+    3: Failure("check the base URL, from which it leads elsewhere", permanent=True),
+    4: Failure("the server refused the request"),
+    5: Failure("the server failed, even after retries; try later", transient=True),
+    "ConnectTimeout": _NO_CONNECTION,
+    "ReadError": _BROKEN_OFF,
+    "RemoteProtocolError": _BROKEN_OFF,
+    "APITimeoutError": _TOO_SLOW,
+    "APIConnectionError": _NO_CONNECTION,
+    "OpenAIError": Failure("the server reported an error", transient=True),
+    "ValueError": Failure("it answered with no JSON; check the base URL (it usually ends in /v1)"),
 }
-_BY_CODE: Mapping[str | None, Failure] = {
-    "insufficient_quota": _NO_CREDIT,
-    "billing_hard_limit_reached": _NO_CREDIT,
-    "context_length_exceeded": _TOO_LONG,
-}
+_URL = re.compile(r"https?://(?:[^/\s\[\]:]+|\[[\da-fA-F:]+\])(?::\d{1,5})?(?:/\S*)?")
 _KEY_LIKE = re.compile(r"\b(?:(?:sk|Bearer)[-_ ]|key[-_])[\w*.\-]{6,}", re.IGNORECASE)
 
 
 class RequestError(LLMError):
     """A request failed; `status` and `detail` are the server's own, if it answered at all."""
 
-    status: int | None = None
+    status = 0
     detail = ""
 
 
@@ -100,12 +100,7 @@ class Connection:
     _made: tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI] | None = None
 
     def __post_init__(self) -> None:
-        try:
-            parts = urlsplit(self.base_url or OPENAI_URL)
-            is_valid = bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            is_valid = False
-        if not is_valid:
+        if self.base_url is not None and not _URL.fullmatch(self.base_url):
             raise ConfigError(f"{self.base_url!r} is no URL such as http://localhost:8000/v1")
 
     @property
@@ -126,10 +121,10 @@ class Connection:
             return self.given
         loop, made = asyncio.get_running_loop(), self._made
         if made is None or made[0] is not loop:
-            made = self._made = loop, self._make_client()
+            made = self._made = loop, self._new_client()
         return made[1]
 
-    def _make_client(self) -> openai.AsyncOpenAI:
+    def _new_client(self) -> openai.AsyncOpenAI:
         import openai
 
         try:
@@ -148,66 +143,39 @@ class Connection:
 
     @contextmanager
     def failures(self) -> Iterator[None]:
-        """Turn whatever a request raises into a `RequestError`."""
+        """Turn what a request raises into a `RequestError` that says what to do, without a key."""
         import openai
 
         try:
             yield
-        except LightRAGError:
-            raise
         except openai.APIStatusError as error:
-            repeats_key = error.status_code in (401, 403)  # some servers repeat the key they got
-            raise self._refused(error) from (None if repeats_key else error)
+            raise self._explained(error) from None  # some servers repeat the key that they got
         except (openai.OpenAIError, ValueError) as error:
-            raise self._failed(error) from error
+            raise self._explained(error) from error
 
-    def error(self, failure: Failure, detail: str = "") -> RequestError:
-        """An error that names the host and contains no key."""
-        words = f"{self.host}: {failure.advice}" + (f" ({detail})" if detail else "")
-        client = self.given or (self._made and self._made[1])
-        for key in (self.api_key, client and client.api_key, os.environ.get("OPENAI_API_KEY")):
-            if isinstance(key, str) and key not in ("", NO_KEY):
-                words = words.replace(key, "***")
-        return RequestError(
-            _KEY_LIKE.sub("***", words),
-            transient=failure.transient,
-            permanent=failure.permanent,
-            cost=failure.cost,
+    def _explained(self, error: Exception) -> RequestError:
+        response = getattr(error, "response", None)
+        status = 0 if response is None else response.status_code
+        wait = "" if response is None else response.headers.get("retry-after", "")
+        kinds = [type(error.__cause__).__name__, *(kind.__name__ for kind in type(error).__mro__)]
+        code, body = getattr(error, "code", None), getattr(error, "body", None)
+        known = next(
+            _FAILURES[key] for key in (code, status, status // 100, *kinds) if key in _FAILURES
         )
-
-    def _refused(self, error: openai.APIStatusError) -> RequestError:
-        """The error for an answer with another status than 200."""
-        status, wait = error.status_code, error.response.headers.get("retry-after", "")
-        by_code = _BY_CODE.get(error.code) or _BY_CODE.get(error.type)
-        failure = by_code or _BY_STATUS.get(status) or _BY_STATUS[status // 100]
-        if status == 401 and error.request.headers.get("authorization") == f"Bearer {NO_KEY}":
-            failure = _NO_KEY_SENT
-        detail = message_of(error.body) or message_of(error.response.text)
-        refusal = self.error(failure, f"HTTP {status}: {detail}".rstrip(": "))
-        refusal.status, refusal.detail = status, detail
-        refusal.retry_after = float(wait) if re.fullmatch(r"\d+(\.\d+)?", wait) else None
-        return refusal
-
-    def _failed(self, error: Exception) -> RequestError:
-        """The error for an answer that did not come, or not whole."""
-        import openai
-
-        causes: list[BaseException] = [error]
-        while cause := causes[-1].__cause__ or causes[-1].__context__:
-            causes.append(cause)
-        names = {type(cause).__name__ for cause in causes}
-        detail = next((str(cause) for cause in reversed(causes) if str(cause)), "")
-        if any(isinstance(cause, ssl.SSLError) for cause in causes):
-            return self.error(_NO_SECURITY, detail)
-        if isinstance(error, openai.APITimeoutError) and "ConnectTimeout" not in names:
-            return self.error(_TOO_SLOW)
-        if names & {"ReadError", "RemoteProtocolError"}:  # of httpx
-            return self.error(_BROKEN_OFF, detail)
-        if isinstance(error, openai.APIConnectionError):
-            return self.error(_NO_CONNECTION, detail)
-        if isinstance(error, openai.APIError):
-            return self.error(_REPORTED, message_of(error.body) or error.message)
-        return self.error(_NO_JSON, message_of(getattr(error, "doc", detail)))
+        texts = body, getattr(response, "text", ""), getattr(error, "doc", ""), error.__cause__
+        detail = next(filter(None, map(message_of, texts)), "")
+        words = f"{self.host}: {known.advice} ({f'HTTP {status}: ' if status else ''}{detail})"
+        for key in filter(None, (self.api_key, os.environ.get("OPENAI_API_KEY"))):
+            words = words.replace(key, "***")
+        failed = RequestError(
+            _KEY_LIKE.sub("***", words),
+            transient=known.transient,
+            permanent=known.permanent,
+            retry_after=float(wait) if re.fullmatch(r"\d+(\.\d+)?", wait) else None,
+            cost=known.cost,
+        )
+        failed.status, failed.detail = status, detail
+        return failed
 
 
 def json_object(content: bytes) -> dict[str, Json]:
@@ -222,12 +190,8 @@ def message_of(body: object) -> str:
     """The message in an error's body, wherever the server put it, in a few words."""
     while isinstance(body, Mapping):
         body = next((body[key] for key in ("message", "error", "detail") if body.get(key)), "")
-    if not isinstance(body, str):
-        body = json.dumps(body, ensure_ascii=False, default=str) if body else ""
-    words = " ".join(body.split())
-    if words.startswith("<"):
-        return "an HTML page"
-    return words if len(words) <= LONGEST_DETAIL else f"{words[:LONGEST_DETAIL]}…"
+    words = " ".join(str(body or "").split())
+    return "an HTML page" if words.startswith("<") else words[:LONGEST_DETAIL]
 
 
 def _gets_no_key(url: str) -> bool:

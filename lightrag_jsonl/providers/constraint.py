@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from contextlib import suppress
+from typing import Any, Final
 
 from lightrag_jsonl.core.types import Json
 
 NAME_FIELDS: Final = frozenset({"name", "source", "target", "entity", "subject", "object"})
 # (`object` is free beside an `object-entity`, which may say that it is no entity.)
-_DEFINITIONS = ("$defs", "definitions")
 _WRAPPER = re.compile(r'\s*(?:```\w*\s*)?\{\s*"records"\s*:\s*\[')
 _BETWEEN = re.compile(r"[\s,]*")
 _END = re.compile(r"\s*(?:\]\s*(?:\}\s*`*\s*)?)?\Z")
@@ -28,35 +28,32 @@ def record_format(schema: Mapping[str, Json], names: Sequence[str] | None = None
 
     Definitions are moved to the top, where references lead to.
     """
-    shared: dict[str, Json] = {key: schema[key] for key in _DEFINITIONS if key in schema}
-    record: Json = {key: part for key, part in schema.items() if key not in shared}
+    record: dict[str, Any] = dict(schema)
+    definitions = record.pop("$defs", {})
     if names:
         record = _limit_names(record)
-        definitions = shared.get("$defs")
-        known = definitions if isinstance(definitions, dict) else {}
-        shared["$defs"] = {**known, "entity-name": {"enum": list(dict.fromkeys(names))}}
+        definitions = {**definitions, "entity-name": {"enum": list(dict.fromkeys(names))}}
     wrapped: Json = {
         "type": "object",
         "properties": {"records": {"type": "array", "items": record}},
         "required": ["records"],
         "additionalProperties": False,
-        **shared,
+        "$defs": definitions,
     }
     return {"type": "json_schema", "json_schema": {"name": "records", "schema": wrapped}}
 
 
-def _limit_names(schema: Json) -> Json:
+def _limit_names(schema: Any) -> Any:
     """A schema whose fields that name entities refer to the list of names."""
     if isinstance(schema, list):
         return [_limit_names(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     limited = {key: _limit_names(part) for key, part in schema.items()}
-    fields = limited.get("properties")
-    if isinstance(fields, dict):
-        for name in NAME_FIELDS & fields.keys():
-            if name != "object" or "object-entity" not in fields:
-                fields[name] = {"$ref": "#/$defs/entity-name"}
+    fields = limited.get("properties", {})
+    for name in NAME_FIELDS & fields.keys():
+        if name != "object" or "object-entity" not in fields:
+            fields[name] = {"$ref": "#/$defs/entity-name"}
     return limited
 
 
@@ -69,16 +66,13 @@ def unwrap_records(text: str) -> str:
     if head is None:
         return text
     lines, position = [], head.end()
-    while position < len(text):
-        gap = _BETWEEN.match(text, position)
-        position = gap.end() if gap else position
-        try:
+    with suppress(ValueError, RecursionError):
+        while gap := _BETWEEN.match(text, position):
+            position = gap.end()
             _, end = _DECODER.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            break
-        lines.append(text[position:end].replace("\r", " ").replace("\n", " "))
-        position = end
+            lines.append(text[position:end])
+            position = end
     rest = text[position:]
-    if rest and not _END.fullmatch(rest):
-        lines.append(rest.replace("\r", " ").replace("\n", " "))
-    return "\n".join(lines)
+    if not _END.fullmatch(rest):
+        lines.append(rest)
+    return "\n".join(re.sub(r"[\r\n]", " ", line) for line in lines)

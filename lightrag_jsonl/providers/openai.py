@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -14,7 +14,6 @@ from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.providers.connection import (
     ONE_CALL,
     Connection,
-    Failure,
     RequestError,
     json_object,
     message_of,
@@ -26,16 +25,14 @@ if TYPE_CHECKING:
 
 JsonObject: TypeAlias = dict[str, Json]
 Finish: TypeAlias = Literal["stop", "length"]
-Create: TypeAlias = Callable[[JsonObject, bool], Awaitable[Any]]
 
 log = logging.getLogger(__name__)
 
-_REFUSABLE = (  # fields that a server may refuse, each with a word that occurs in its refusal
-    ("max_tokens", "max_completion_tokens"),
-    ("temperature", "temperature"),
-    ("stream_options", "stream_options"),
-)
-_MOST_TOKENS = 10**9  # of one call; sums of these still fit into a database's integers
+_REFUSABLE = {  # fields that a server may refuse, each with a word that occurs in its refusal
+    "max_tokens": "max_completion_tokens",
+    "temperature": "temperature",
+    "stream_options": "stream_options",
+}
 
 
 class OpenAILLM:
@@ -70,13 +67,12 @@ class OpenAILLM:
         if constrain not in ("auto", "off", "grounded"):
             raise ConfigError(f"constrain must be 'auto', 'off' or 'grounded', not {constrain!r}")
         self.model = model
-        self.constrain = constrain
         self.name = name or model
+        self._constrain = constrain
         self._temperature = temperature
         self._extra_body = dict(extra_body or {})
         self._connection = Connection(base_url, api_key, timeout, max_retries, client)
         self._refused: frozenset[str] = frozenset()  # fields that this model has refused
-        self._takes_constraint = constrain != "off"
 
     async def complete(
         self,
@@ -90,8 +86,7 @@ class OpenAILLM:
 
     def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> ChatStream:
         """The answer piece by piece; a connection that breaks off raises `LLMError`."""
-        body = self.request_body(messages, max_tokens=max_tokens)
-        return ChatStream(self._create, self._connection, body)
+        return ChatStream(self, self.request_body(messages, max_tokens=max_tokens))
 
     async def complete_records(
         self,
@@ -105,19 +100,17 @@ class OpenAILLM:
         do that. `names` is used only with `constrain="grounded"`.
         """
         body = self.request_body(messages, max_tokens=max_tokens)
-        if not self._takes_constraint:
+        if self._constrain == "off":
             return await self._complete(body)
-        allowed = names if self.constrain == "grounded" else None
+        format = record_format(schema, names if self._constrain == "grounded" else None)
         try:
-            answer = await self._complete(
-                body | {"response_format": record_format(schema, allowed)}
-            )
+            answer = await self._complete({**body, "response_format": format})
         except RequestError as error:
             if error.status not in (400, 422):
                 raise
             answer = await self._complete(body)
             log.warning("%s takes no constraint (%s): asking without", self.name, error)
-            self._takes_constraint = False
+            self._constrain = "off"
         return replace(answer, text=unwrap_records(answer.text))
 
     def request_body(
@@ -132,49 +125,38 @@ class OpenAILLM:
             body["temperature"] = self._temperature
         if max_tokens is not None:
             body["max_tokens"] = max_tokens
-        return self._accepted(body | self._extra_body)
+        return body | self._extra_body
 
     async def _complete(self, body: JsonObject) -> Completion:
+        response = await self._create(body)
         with self._connection.failures():
-            answer = json_object((await self._create(body)).content)
-        try:
-            return read_completion(answer)
-        except LLMError as error:
-            failure = Failure(str(error), transient=error.transient, cost=error.cost)
-            raise self._connection.error(failure) from error
+            answer = json_object(response.content)
+        return read_completion(answer)
 
-    async def _create(self, body: JsonObject, stream: bool = False) -> Any:
+    async def _create(self, body: JsonObject, *, stream: bool = False) -> Any:
         """The SDK's raw response or stream of a request, sent again without a field that is refused.
 
         Reasoning models want `max_completion_tokens` instead of `max_tokens`, and no temperature;
         some servers cannot report what a stream costs.
         """
-        sent = self._accepted(body)
+        sent = {key: value for key, value in body.items() if key not in self._refused}
+        if "max_tokens" in self._refused and "max_tokens" in body:
+            sent["max_completion_tokens"] = body["max_tokens"]
+        extra = {key: sent[key] for key in sent if key not in ("model", "messages")}
+        chat: Any = self._connection.client().chat.completions
         try:
             with self._connection.failures():
-                chat = self._connection.client().chat
-                completions: Any = (
-                    chat.completions if stream else chat.completions.with_raw_response
-                )
-                extra = {key: sent[key] for key in sent if key not in ("model", "messages")}
-                return await completions.create(
+                return await (chat if stream else chat.with_raw_response).create(
                     model=self.model, messages=sent["messages"], stream=stream, extra_body=extra
                 )
         except RequestError as error:
-            words = error.detail.lower() if error.status in (400, 422) else ""
-            refused = {field for field, sign in _REFUSABLE if sign in words and field in sent}
+            detail = error.detail.lower() if error.status in (400, 422) else ""
+            refused = {field for field in sent if _REFUSABLE.get(field, "\n") in detail}
             if not refused:
                 raise
             log.debug("%s refuses %s", self.name, refused)
             self._refused |= refused
-        return await self._create(body, stream)
-
-    def _accepted(self, body: JsonObject) -> JsonObject:
-        """The request without the fields this model has refused."""
-        sent = {key: value for key, value in body.items() if key not in self._refused}
-        if "max_tokens" in self._refused and "max_tokens" in body:
-            sent["max_completion_tokens"] = body["max_tokens"]
-        return sent
+        return await self._create(body, stream=stream)
 
 
 class ChatStream:
@@ -182,11 +164,10 @@ class ChatStream:
     `finish` says how the answer ended.
     """
 
-    def __init__(self, create: Create, connection: Connection, body: JsonObject) -> None:
+    def __init__(self, llm: OpenAILLM, body: JsonObject) -> None:
         self.usage = ONE_CALL
         self.finish: Finish = "stop"
-        self._connection = connection
-        self._pieces = self._read(create, body)
+        self._pieces = self._read(llm, {"stream_options": {"include_usage": True}, **body})
 
     def __aiter__(self) -> ChatStream:
         return self
@@ -198,74 +179,53 @@ class ChatStream:
         """Stop early, and free the connection."""
         await self._pieces.aclose()
 
-    async def _read(self, create: Create, body: JsonObject) -> AsyncGenerator[str, None]:
-        characters, reason = 0, None
-        async with await create(
-            {"stream_options": {"include_usage": True}, **body}, True
-        ) as chunks:
+    async def _read(self, llm: OpenAILLM, body: JsonObject) -> AsyncGenerator[str, None]:
+        reason = None
+        async with await llm._create(body, stream=True) as chunks:
             try:
-                with self._connection.failures():
+                with llm._connection.failures():
                     async for chunk in chunks:
-                        choice = chunk.choices[0] if chunk.choices else None
-                        piece = _text(getattr(getattr(choice, "delta", None), "content", None))
-                        characters += len(piece or "")
-                        if piece:
-                            yield sanitize(piece)
-                        reason = reason or getattr(choice, "finish_reason", None)
+                        for choice in chunk.choices[:1]:
+                            if choice.delta and choice.delta.content:
+                                yield sanitize(choice.delta.content)
+                            reason = reason or choice.finish_reason
                         if chunk.usage:
                             self.usage = _usage(chunk.usage.to_dict(warnings=False))
             except RequestError as error:
                 if reason is None:  # otherwise only the connection ended badly
-                    broken = f"{error} (the answer broke off after {characters} characters)"
-                    raise RequestError(broken, cost=self.usage) from error
+                    error.cost = self.usage
+                    raise
         if reason is None:
-            ended = Failure("the stream ended before the answer", cost=self.usage)
-            raise self._connection.error(ended, f"after {characters} characters")
+            raise LLMError(f"{llm.name}: the answer broke off", cost=self.usage)
         self.finish = _finish(reason)
 
 
-def read_completion(answer: Mapping[str, Json]) -> Completion:
+def read_completion(answer: Mapping[str, Any]) -> Completion:
     """The completion in a response of `/chat/completions`; `LLMError` if there is none."""
-    if answer.get("error"):
-        raise LLMError(f"the server reported an error: {message_of(answer)}", transient=True)
-    choices, cost = answer.get("choices"), _usage(answer.get("usage"))
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    if not isinstance(choice, dict):
-        raise LLMError("the answer has no choices", transient=True, cost=cost)
-    message, reason = choice.get("message"), choice.get("finish_reason")
-    message = message if isinstance(message, dict) else {}
-    content, finish = _text(message.get("content")), _finish(reason)
-    if content is None and finish != "length":
+    cost = _usage(answer.get("usage"))
+    choice = next(iter(answer.get("choices") or ()), None)
+    if choice is None:
+        why = message_of(answer) or "there are no choices"
+        raise LLMError(f"the server gave no answer: {why}", transient=True, cost=cost)
+    message, reason = choice.get("message") or {}, choice.get("finish_reason")
+    content = message.get("content")
+    if content is None and _finish(reason) != "length":
         why = message.get("refusal") or f"finish reason {reason!r}"
         raise LLMError(f"the model gave no text ({why})", cost=cost)
-    return Completion(sanitize(content or ""), finish, cost)
+    return Completion(sanitize(content or ""), _finish(reason), cost)
 
 
 def _finish(reason: object) -> Finish:
     return "length" if reason in ("length", "max_tokens", "model_length") else "stop"
 
 
-def _text(content: object) -> str | None:
-    """A message's text: a string, or (some servers) a list of parts."""
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return "".join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else None
-
-
-def _usage(counts: Json) -> Usage:
+def _usage(counts: Any) -> Usage:
     """Tokens as the server counted them; DeepSeek has a field of its own for cached ones."""
-    counts = counts if isinstance(counts, dict) else {}
-    details = counts.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    counts = counts or {}
+    details = counts.get("prompt_tokens_details") or {}
     return Usage(
-        input_tokens=_count(counts.get("prompt_tokens")),
-        output_tokens=_count(counts.get("completion_tokens")),
-        cached_tokens=_count(cached or counts.get("prompt_cache_hit_tokens")),
+        input_tokens=counts.get("prompt_tokens") or 0,
+        output_tokens=counts.get("completion_tokens") or 0,
+        cached_tokens=details.get("cached_tokens") or counts.get("prompt_cache_hit_tokens") or 0,
         calls=1,
     )
-
-
-def _count(number: Json) -> int:
-    """A server's count; 0 if it is not one, since the answer is worth having all the same."""
-    return number if isinstance(number, int) and 0 <= number <= _MOST_TOKENS else 0

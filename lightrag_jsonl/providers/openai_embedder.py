@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import sanitize
@@ -27,7 +26,6 @@ DIMS: Mapping[str, int] = {
     "text-embedding-ada-002": 1536,
 }
 OPENAI_MAX_TOKENS = 8191  # the longest text that the models in DIMS read
-CONCURRENT_BATCHES = 4
 
 
 class OpenAIEmbedder:
@@ -36,7 +34,6 @@ class OpenAIEmbedder:
     - `dim`: known for OpenAI's own models; a smaller one asks text-embedding-3-* for shorter
       vectors. For other models give it, or reading `.dim` sends one request and waits.
     - `query_prefix`, `passage_prefix`: put before every text.
-    - `batch_size`: texts in a request; several requests are sent at a time.
     - `max_tokens`: the longest text the model reads. `client`: as for `OpenAILLM`; then give `dim`.
 
     Raises `EmbeddingError`, or `ConfigError` if there is no key.
@@ -51,7 +48,6 @@ class OpenAIEmbedder:
         dim: int | None = None,
         api_key: str | None = None,
         base_url: str | None = None,
-        batch_size: int = 64,
         query_prefix: str = "",
         passage_prefix: str = "",
         max_tokens: int | None = None,
@@ -61,17 +57,15 @@ class OpenAIEmbedder:
         name: str | None = None,
         client: openai.AsyncOpenAI | None = None,
     ) -> None:
-        if batch_size < 1 or (dim is not None and dim < 1):
-            raise ConfigError("batch_size and dim must be at least 1")
         known = DIMS.get(model)
         self.model = model
         self.max_tokens = max_tokens or (OPENAI_MAX_TOKENS if known else None)
         self.name = name or (f"{model} + {passage_prefix!r}" if passage_prefix else model)
         self._dim = dim or known
-        self._batch_size = batch_size
         self._prefixes = {"query": query_prefix, "passage": passage_prefix}
-        shorter: dict[str, Json] = {"dimensions": dim} if known and dim and dim != known else {}
-        self._extra_body = {**shorter, **(extra_body or {})}
+        self._extra_body = dict(extra_body or {})
+        if known and self._dim != known:
+            self._extra_body.setdefault("dimensions", dim)
         self._connection = Connection(base_url, api_key, timeout, max_retries, client)
 
     @property
@@ -81,7 +75,7 @@ class OpenAIEmbedder:
             if self._connection.given is not None:
                 raise ConfigError(f"the length of {self.model}'s vectors is not known: give dim=")
             with ThreadPoolExecutor(1) as thread:  # an event loop may run in this one
-                vectors = thread.submit(asyncio.run, self._embed(["dim"])).result()
+                vectors = thread.submit(asyncio.run, self.embed(["dim"], kind="query")).result()
             self._dim = vectors.shape[1]
         return self._dim
 
@@ -89,54 +83,34 @@ class OpenAIEmbedder:
         """float32 of shape (len(texts), dim), rows of unit length, in the order of `texts`."""
         if not texts:
             return np.zeros((0, self._dim or 0), dtype=np.float32)
-        prefixed = [self._prefixes[kind] + sanitize(text) for text in texts]
-        size = self._batch_size
-        batches = [prefixed[start : start + size] for start in range(0, len(prefixed), size)]
-        gate = asyncio.Semaphore(CONCURRENT_BATCHES)
-
-        async def embed_batch(batch: list[str]) -> Vectors:
-            async with gate:
-                return await self._embed(batch)
-
-        return np.concatenate(await gather_all(embed_batch(batch) for batch in batches))
+        inputs = [self._prefixes[kind] + sanitize(text) or " " for text in texts]  # never empty
+        embeddings: Any = self._connection.client().embeddings.with_raw_response
+        try:
+            with self._connection.failures():
+                response = await embeddings.create(
+                    model=self.model,
+                    input=inputs,
+                    encoding_format="float",
+                    extra_body=self._extra_body,
+                )
+                items: Any = json_object(response.content).get("data")
+        except RequestError as error:
+            raise EmbeddingError(str(error)) from error.__cause__
+        host = self._connection.host
+        try:
+            rows = {item.get("index", n): item["embedding"] for n, item in enumerate(items)}
+            ordered = [rows[index] for index in range(len(items))]
+        except (TypeError, AttributeError, LookupError) as error:
+            raise EmbeddingError(f"{host}: the answer is no list of vectors") from error
+        return normalize_vectors(ordered, count=len(texts), dim=self._dim, source=host)
 
     def clip(self, text: str) -> str:
         """The part of a passage that the model reads: at most `max_tokens`, whole characters."""
         if self.max_tokens is None:
             return text
-        limit = self.max_tokens - len(self._prefixes["passage"].encode("utf-8", "replace"))
-        if len(text.encode("utf-8", "replace")) <= limit:  # a token is at least one byte
+        limit = self.max_tokens - len(self._prefixes["passage"].encode())
+        if len(text) * 4 <= limit:  # a token is at least one byte, a character at most four
             return text
         tokenizer = default_tokenizer()
         margin = 1.0 - float(getattr(tokenizer, "error", 0.0))
         return tokenizer.truncate(text, max(1, int(limit * margin)))
-
-    async def _embed(self, batch: list[str]) -> Vectors:
-        try:
-            with self._connection.failures():
-                embeddings: Any = self._connection.client().embeddings.with_raw_response
-                response = await embeddings.create(
-                    model=self.model,
-                    input=[text or " " for text in batch],  # OpenAI refuses an empty text
-                    encoding_format="float",
-                    extra_body=self._extra_body,
-                )
-                items = json_object(response.content).get("data")
-        except RequestError as error:
-            raise EmbeddingError(str(error)) from error.__cause__
-        return self._vectors(items if isinstance(items, list) else [], len(batch))
-
-    def _vectors(self, items: list[Json], count: int) -> Vectors:
-        """The vectors of an answer in the order of their indices, which some servers leave out."""
-        host = self._connection.host
-        rows = {
-            item.get("index", position): item.get("embedding")
-            for position, item in enumerate(items)
-            if isinstance(item, dict)
-        }
-        if len(items) != count or rows.keys() != set(range(count)):
-            raise EmbeddingError(
-                f"{host}: {count} texts gave {len(items)} vectors, or wrong indices"
-            )
-        ordered = [rows[index] for index in range(count)]
-        return normalize_vectors(ordered, count=count, dim=self._dim, source=host)

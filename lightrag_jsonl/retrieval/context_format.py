@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lightrag_jsonl.core.types import Chunk, Entity, Language, Relation
 
 LABEL_LENGTH = 200  # characters; longer titles are cut
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """The fixed words of a context in one language."""
 
     entities: str
@@ -29,8 +28,7 @@ WORDS: Mapping[Language, Words] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ContextFormatter:
+class ContextFormatter(NamedTuple):
     """Writes items, without their numbers, and whole contexts in one language.
 
     `documents` maps document ids to what readers know them by.
@@ -53,47 +51,43 @@ class ContextFormatter:
         ends = f"{source} — {_line(relation.predicate)} → {target}"
         return f"{ends} ({self.words.separator.join(facts)}){_described(relation.description)}"
 
-    def chunk(self, chunk: Chunk) -> str:
-        """A passage under its heading."""
-        return f"{self._heading(chunk)}:\n{chunk.text}"
-
     def frame(self, chunk: Chunk) -> str:
         """The text around a chunk's own: its heading, and its entry among the sources."""
         return f"[99] {self._heading(chunk)}:\n- {self._title(chunk.document_id)}: [99]"
 
     def headings(self) -> str:
         """The headings of all sections."""
-        words = self.words
-        return f"{words.entities}:\n\n{words.relations}:\n\n{words.passages}:\n\n{words.sources}:"
+        return ":\n\n".join(self.words[:4]) + ":"
 
     def prompt(
-        self, entities: Sequence[Entity], relations: Sequence[Relation], chunks: Sequence[Chunk]
+        self, entities: Sequence[str], relations: Sequence[str], chunks: Sequence[Chunk]
     ) -> str:
-        """The whole text; a section without items has no heading."""
+        """The whole text, given the lines of entities and relations; a section without items has no
+        heading.
+        """
         first_chunk = len(entities) + len(relations) + 1
-        sections = (
-            (self.words.entities, map(self.entity, entities), 1),
-            (self.words.relations, map(self.relation, relations), len(entities) + 1),
-            (self.words.passages, map(self.chunk, chunks), first_chunk),
-        )
-        parts = []
-        for heading, texts, first in sections:
-            lines = [f"[{number}] {text}" for number, text in enumerate(texts, first)]
-            if lines:
-                parts.append("\n".join([f"{heading}:", *lines]))
+        passages = [f"{self._heading(chunk)}:\n{chunk.text}" for chunk in chunks]
         numbers: dict[str, str] = {}
         for number, chunk in enumerate(chunks, first_chunk):
             numbers[chunk.document_id] = f"{numbers.get(chunk.document_id, '')}[{number}]"
-        if numbers:
-            lines = [f"- {self._title(document)}: {cited}" for document, cited in numbers.items()]
-            parts.append("\n".join([f"{self.words.sources}:", *lines]))
-        return "\n\n".join(parts)
+        sections = (
+            _numbered(entities, 1),
+            _numbered(relations, len(entities) + 1),
+            _numbered(passages, first_chunk),
+            [f"- {self._title(id)}: {cited}" for id, cited in numbers.items()],
+        )
+        headed = zip(self.words[:4], sections, strict=True)
+        return "\n\n".join(["\n".join([f"{head}:", *lines]) for head, lines in headed if lines])
 
     def _heading(self, chunk: Chunk) -> str:
         return self._title(chunk.document_id) + self.words.page.format(chunk.page)
 
     def _title(self, document: str) -> str:
         return _line(self.documents.get(document, document))[:LABEL_LENGTH]
+
+
+def _numbered(texts: Sequence[str], first: int) -> list[str]:
+    return [f"[{number}] {text}" for number, text in enumerate(texts, first)]
 
 
 def _line(text: str) -> str:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import TypeAlias
 
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.options import Selection
@@ -18,6 +19,8 @@ from lightrag_jsonl.core.types import Json, JsonlResult, Rejection, RejectionRea
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 
 ID_LENGTH = 8
+
+Labels: TypeAlias = tuple[str, str, str]  # subject, predicate and object
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +37,7 @@ class Edge:
     score: float = 0.0
 
     @property
-    def labels(self) -> tuple[str, str, str]:
+    def labels(self) -> Labels:
         """Subject, predicate and object."""
         return self.source, self.predicate, self.target
 
@@ -63,24 +66,18 @@ class EdgeSelection:
     fallback: bool = False
     error: str | None = None
 
-    def shown(self, relations: Sequence[Relation]) -> EdgeSelection:
-        """The part of the selection that is among these relations, which fitted into the budget."""
-        if len(relations) == len(self.relations):
-            return self
-        ends = {(relation.source, relation.target) for relation in relations}
+    @classmethod
+    def by_rank(cls, method: Selection, relations: Sequence[Relation]) -> EdgeSelection:
+        """All of these relations, without reasons."""
+        return cls(method, tuple(relations), (None,) * len(relations))
+
+    def only(self, shown: Sequence[Relation]) -> EdgeSelection:
+        """The part of the selection that was shown to the model, since it fitted into the budget."""
+        ends = {(relation.source, relation.target) for relation in shown}
         pairs = zip(self.relations, self.reasons, strict=True)
         kept = [(one, why) for one, why in pairs if (one.source, one.target) in ends]
-        return replace(
-            self, relations=tuple(one for one, _ in kept), reasons=tuple(why for _, why in kept)
-        )
-
-
-def select_by_rank(
-    method: Selection, relations: Sequence[Relation], count: int | None
-) -> EdgeSelection:
-    """The first `count` relations, or all."""
-    kept = tuple(relations[:count])
-    return EdgeSelection(method, kept, (None,) * len(kept))
+        relations, reasons = zip(*kept, strict=True) if kept else ((), ())
+        return replace(self, relations=relations, reasons=reasons)
 
 
 async def select_by_model(
@@ -100,11 +97,11 @@ async def select_by_model(
     edges = candidate_edges(relations)
     lines = [
         json.dumps(
-            dict(zip(("id", "s", "p", "o"), (edge.id, *edge.labels), strict=True)), ensure_ascii=False
+            {"id": one.id, "s": one.source, "p": one.predicate, "o": one.target}, ensure_ascii=False
         )
-        for edge in edges
+        for one in edges
     ]
-    by_rank = replace(select_by_rank("llm", relations, count), fallback=True)
+    by_rank = replace(EdgeSelection.by_rank("llm", relations[:count]), fallback=True)
     try:
         variables = {"query": question, "edges": lines}
         records = await client.jsonl("kg-edge-selection", variables, meter=meter)
@@ -116,30 +113,25 @@ async def select_by_model(
         log.info("the model chose none of %d edges: rank decides", len(edges))
         return replace(by_rank, rejections=rejections)
     by_labels = {labels(relation): relation for relation in reversed(relations)}
-    return EdgeSelection(
-        "llm",
-        tuple(by_labels[item.edge.labels] for item in chosen),
-        tuple(item.reasoning for item in chosen),
-        rejections,
-    )
+    picked = tuple(by_labels[item.edge.labels] for item in chosen)
+    return EdgeSelection("llm", picked, tuple(item.reasoning for item in chosen), rejections)
 
 
 # ── ids ─────────────────────────────────────────────────────────────────────────
 
 
-def labels(relation: Relation) -> tuple[str, str, str]:
+def labels(relation: Relation) -> Labels:
     """Subject, predicate and object of a relation."""
     return relation.source, relation.predicate, relation.target
 
 
-def candidate_edges(relations: Iterable[Relation]) -> tuple[Edge, ...]:
+def candidate_edges(relations: Sequence[Relation]) -> tuple[Edge, ...]:
     """The relations as edges in the order given, without repetitions, each with a unique id."""
-    distinct: dict[tuple[str, str, str], Relation] = {}
-    for relation in relations:
-        distinct.setdefault(labels(relation), relation)
+    distinct = {labels(relation): relation for relation in reversed(relations)}
+    triples = list(dict.fromkeys(map(labels, relations)))
     return tuple(
-        Edge(id, *triple, chunk_ids=relation.chunk_ids, score=relation.score)
-        for id, (triple, relation) in zip(edge_ids(list(distinct)), distinct.items(), strict=True)
+        Edge(id, *triple, distinct[triple].chunk_ids, distinct[triple].score)
+        for id, triple in zip(edge_ids(triples), triples, strict=True)
     )
 
 
@@ -149,20 +141,19 @@ def edge_id(source: str, predicate: str, target: str, *, length: int = ID_LENGTH
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
 
 
-def edge_ids(triples: Sequence[tuple[str, str, str]]) -> tuple[str, ...]:
-    """An id for each triple: eight digits, more only if different triples collide."""
-    groups: dict[str, list[int]] = defaultdict(list)
-    for number, triple in enumerate(triples):
-        groups[edge_id(*triple)].append(number)
-    ids: dict[int, str] = {}
-    for group in groups.values():
-        digits = [edge_id(*triples[number], length=64) for number in group]
-        digits = [f"{full}{digits[:at].count(full)}" for at, full in enumerate(digits)]
-        length = ID_LENGTH
-        while len({full[:length] for full in digits}) < len(group):
-            length += 1
-        ids |= {number: full[:length] for number, full in zip(group, digits, strict=True)}
-    return tuple(ids[number] for number in range(len(triples)))
+def edge_ids(triples: Sequence[Labels]) -> tuple[str, ...]:
+    """An id for each of some distinct triples: eight digits, more only if different ones collide."""
+    seen: Counter[str] = Counter()
+    whole: list[str] = []
+    for triple in triples:
+        digits = edge_id(*triple, length=64)
+        whole.append(f"{digits}{seen[digits]}")  # the labels "a|b" and "c" join like "a" and "b|c"
+        seen[digits] += 1
+    lengths = dict.fromkeys(whole, ID_LENGTH)
+    while len(lengths) > len(short := Counter(digits[: lengths[digits]] for digits in whole)):
+        for digits in whole:
+            lengths[digits] += short[digits[: lengths[digits]]] > 1
+    return tuple(digits[: lengths[digits]] for digits in whole)
 
 
 def resolve_selection(

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.retrieval.fusion import fuse
-from lightrag_jsonl.retrieval.hits import Hits, SearchTask, Seeds, Subgraph, column, distinct
+from lightrag_jsonl.retrieval.hits import Hits, SearchTask, Seeds, Subgraph, among, distinct
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 NAMED_END = 0.25  # added to a relation's cosine if the question names an end of it
 BOTH_ENDS = 1.0  # added further if it names both: the edge asked about comes first
 OFTEN_MENTIONED = 0.1  # factor of the logarithm of a relation's weight, added to its cosine
 CONNECTED = 0.1  # factor of the logarithm of an entity's degree, added to its cosine
-KEYWORD_SHARE = np.float32(0.5)  # weight of the nearest keyword beside the question's 1
+KEYWORD_SHARE = 0.5  # weight of the nearest keyword beside the question's 1
 
 
 def expand(task: SearchTask, seeds: Seeds, limit: int) -> Subgraph:
     """The relations of the seed entities, fused with those hit directly, and the entities they join."""
-    named = column(sorted(seeds.named))
+    named = seeds.named_rows
     which, around = task.snapshot.graph.relations_of(seeds.entities.ids)
-    is_named = np.isin(seeds.entities.ids, named)
+    is_named = among(seeds.entities.ids, named)
     ids, group = np.unique(around, return_inverse=True)
-    named_ends: Floats = np.bincount(group, is_named[which], len(ids))  # in the question
+    named_ends = np.bincount(group, is_named[which], len(ids)).astype(np.float64)
     if task.filtered is not None:
-        inside = np.isin(ids, task.filtered.relation)
+        inside = among(ids, task.filtered.relation)
         ids, named_ends = ids[inside], named_ends[inside]
     direct = seeds.relations
     if task.param.ranking == "relevance":
@@ -45,9 +44,9 @@ def _relevance(task: SearchTask, ids: Ids, named_ends: Floats) -> Floats:
     scores = NAMED_END * np.minimum(named_ends, 1) + BOTH_ENDS * (named_ends > 1)
     scores += OFTEN_MENTIONED * np.log1p(task.snapshot.graph.weights(ids))
     if task.query.vectors is not None:
-        wanted: Vectors = task.query.vectors[:1]
-        if len(keywords := task.query.vectors[1:]):
-            wanted = (wanted + KEYWORD_SHARE * keywords) / (1 + KEYWORD_SHARE)
+        wanted, keywords = task.query.vectors[:1], task.query.vectors[1:]
+        if len(keywords):
+            wanted = ((wanted + KEYWORD_SHARE * keywords) / (1 + KEYWORD_SHARE)).astype(np.float32)
         cosines = task.snapshot.vector_scores("relation", wanted, ids)
         scores += np.nan_to_num(cosines).max(axis=0)
     return scores
@@ -73,7 +72,7 @@ def _entities(task: SearchTask, seeds: Seeds, named: Ids, relations: Hits) -> Hi
     if task.query.vectors is not None:
         ids = distinct(ends, seeds.entities.ids)
         scores = task.snapshot.vector_scores("entity", task.query.vectors[:1], ids)[0]
-        scores += CONNECTED * np.log1p(task.snapshot.graph.degrees(ids)) + np.isin(ids, named)
+        scores += CONNECTED * np.log1p(task.snapshot.graph.degrees(ids)) + among(ids, named)
         known = ~np.isnan(scores)
         lists.append(Hits.ranked(ids[known], scores[known]))
     return _first(named, fuse(lists, task.param.fusion))
@@ -81,6 +80,6 @@ def _entities(task: SearchTask, seeds: Seeds, named: Ids, relations: Hits) -> Hi
 
 def _first(asked: Ids, hits: Hits) -> Hits:
     """The hits, with those in `asked` moved to the front."""
-    raised = np.isin(hits.ids, asked)
+    raised = among(hits.ids, np.sort(asked))
     higher = Hits(hits.ids, hits.scores + BOTH_ENDS * raised, hits.why)
     return higher[np.argsort(~raised, kind="stable")]

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any, TypeVar
 
 import numpy as np
 
 from lightrag_jsonl.core.types import Chunk, Entity, Relation
-from lightrag_jsonl.retrieval.hits import FilterResult, column, distinct
+from lightrag_jsonl.retrieval.hits import FilterResult, among, column, distinct
 from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
 from lightrag_jsonl.storage.store import Snapshot
 from lightrag_jsonl.storage.vector_index import Ids
 
-Row = TypeVar("Row", EntityMentionRow, RelationMentionRow)
-
 SOURCES = 20  # mentions that an entity or a relation is described by
+
+Row = TypeVar("Row", EntityMentionRow, RelationMentionRow)
 
 
 def find_filter(snapshot: Snapshot, where: Mapping[str, Any]) -> FilterResult | None:
@@ -43,10 +42,9 @@ def filtered_facts(
     by_entity = _grouped(snapshot.entity_mentions(entities=wanted), "entity", allowed)
     stated = snapshot.relation_mentions(relations=relations.tolist())
     by_relation = _grouped(stated, "relation", allowed)
-    chunks = snapshot.chunks(
-        {row.chunk for rows in by_entity.values() for row in rows}
-        | {row.chunk for rows in by_relation.values() for row in rows}
-    )
+    read = {row.chunk for rows in by_entity.values() for row in rows}
+    read |= {row.chunk for rows in by_relation.values() for row in rows}
+    chunks = snapshot.chunks(read)
     merged = {id: _entity(rows, chunks) for id, rows in by_entity.items()}
     pairs = dict(zip(relations.tolist(), ends.tolist(), strict=True))
     return merged, {
@@ -58,7 +56,7 @@ def filtered_facts(
 def filtered_degrees(snapshot: Snapshot, entities: Ids, filtered: FilterResult) -> Ids:
     """How many relations of each entity the filter lets through."""
     which, relations = snapshot.graph.relations_of(entities)
-    inside = which[np.isin(relations, filtered.relation)]
+    inside = which[among(relations, filtered.relation)]
     return np.bincount(inside, minlength=len(entities))
 
 
@@ -72,13 +70,13 @@ def _grouped(rows: Iterable[Row], owner: str, allowed: Collection[int]) -> dict[
 
 
 def _entity(rows: Sequence[EntityMentionRow], chunks: Mapping[int, Chunk]) -> Entity:
-    mentions = [row.mention for row in rows]
+    mentions, sources = [row.mention for row in rows], [chunks[row.chunk] for row in rows]
     return Entity(
-        name=_most_frequent(mention.name for mention in mentions),
-        type=_most_frequent(mention.type for mention in mentions),
-        description=_joined(mention.description for mention in mentions),
-        chunk_ids=tuple(dict.fromkeys(chunks[row.chunk].id for row in rows)),
-        created_at=_earliest(chunks[row.chunk] for row in rows),
+        name=_most_frequent([mention.name for mention in mentions]),
+        type=_most_frequent([mention.type for mention in mentions]),
+        description=_joined([mention.description for mention in mentions]),
+        chunk_ids=tuple(dict.fromkeys([chunk.id for chunk in sources])),
+        created_at=min([one.created_at for one in sources if one.created_at], default=None),
         attributes=tuple(sorted({pair for mention in mentions for pair in mention.attributes})),
     )
 
@@ -86,27 +84,23 @@ def _entity(rows: Sequence[EntityMentionRow], chunks: Mapping[int, Chunk]) -> En
 def _relation(
     rows: Sequence[RelationMentionRow], ends: Sequence[str], chunks: Mapping[int, Chunk]
 ) -> Relation:
-    mentions = [row.mention for row in rows]
-    forward = 2 * sum(row.forward for row in rows) >= len(rows)
+    mentions, sources = [row.mention for row in rows], [chunks[row.chunk] for row in rows]
+    backward = 2 * sum([row.forward for row in rows]) < len(rows)
     return Relation(
-        source=ends[0 if forward else 1],
-        target=ends[1 if forward else 0],
+        source=ends[backward],
+        target=ends[not backward],
         keywords=tuple(sorted({word for mention in mentions for word in mention.keywords})),
-        description=_joined(mention.description for mention in mentions),
-        weight=sum(mention.strength for mention in mentions),
-        chunk_ids=tuple(dict.fromkeys(chunks[row.chunk].id for row in rows)),
-        created_at=_earliest(chunks[row.chunk] for row in rows),
+        description=_joined([mention.description for mention in mentions]),
+        weight=sum([mention.strength for mention in mentions]),
+        chunk_ids=tuple(dict.fromkeys([chunk.id for chunk in sources])),
+        created_at=min([one.created_at for one in sources if one.created_at], default=None),
     )
 
 
-def _most_frequent(values: Iterable[str]) -> str:
+def _most_frequent(values: Sequence[str]) -> str:
     votes = Counter(values)
     return min(votes, key=lambda value: (-votes[value], value))
 
 
 def _joined(descriptions: Iterable[str]) -> str:
-    return "\n".join(dict.fromkeys(filter(None, descriptions)))
-
-
-def _earliest(chunks: Iterable[Chunk]) -> datetime | None:
-    return min((chunk.created_at for chunk in chunks if chunk.created_at), default=None)
+    return "\n".join(dict.fromkeys([text for text in descriptions if text]))

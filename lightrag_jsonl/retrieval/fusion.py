@@ -30,10 +30,11 @@ def fuse(
     scores: Floats
     if how == "rrf":
         shares = np.repeat(weights or [1.0] * len(lists), [len(hits) for hits in lists])
-        scores = np.bincount(which, shares / (RANK_OFFSET + 1.0 + ranks), len(ids))
+        shares = shares / (RANK_OFFSET + 1.0 + ranks)
+        scores = np.bincount(which, shares, len(ids)).astype(np.float64)
     else:
         first = np.unique(which[np.argsort(ranks, kind="stable")], return_index=True)[1]
-        scores = 1.0 / (1.0 + np.argsort(np.argsort(first)))
+        scores = 1.0 / (1.0 + np.argsort(np.argsort(first)).astype(np.float64))
     best = np.lexsort((ids, -scores))[:limit]
     position = np.full(len(ids), -1)  # -1 for rows that are not among the best
     position[best] = np.arange(len(best))

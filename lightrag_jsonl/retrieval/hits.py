@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -60,8 +60,7 @@ class Hits:
 NO_HITS: Final = Hits.of()
 
 
-@dataclass(frozen=True, slots=True)
-class SearchQuery:
+class SearchQuery(NamedTuple):
     """What is searched for: the question, texts for entities (`low`) and for relations (`high`).
 
     `vectors` has a row for each of them, in this order; None without an embedder. `lexical` says
@@ -75,8 +74,7 @@ class SearchQuery:
     lexical: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class FilterResult:
+class FilterResult(NamedTuple):
     """The rows that a filter lets through, ascending."""
 
     chunk: Ids
@@ -84,9 +82,8 @@ class FilterResult:
     relation: Ids
 
 
-@dataclass(frozen=True, slots=True)
-class SearchTask:
-    """One search: where, for what, and how. `filtered` is None without a filter."""
+class SearchTask(NamedTuple):
+    """One search: where, for what, and how; `filtered` is None without a filter."""
 
     snapshot: Snapshot
     query: SearchQuery
@@ -112,17 +109,24 @@ class Seeds:
     asked: Hits = NO_HITS
 
     @property
+    def named_rows(self) -> Ids:
+        """The entities that the question names, ascending."""
+        return column(sorted(self.named))
+
+    @property
     def chunks(self) -> Ids:
         """The chunks found by the question's text, ascending."""
         return distinct(self.dense.ids, self.lexical.ids)
 
 
-@dataclass(frozen=True, slots=True)
-class Subgraph:
+class Subgraph(NamedTuple):
     """The entities and relations that the seeds lead to, best first."""
 
     entities: Hits = NO_HITS
     relations: Hits = NO_HITS
+
+
+# ── columns of row ids ──────────────────────────────────────────────────────────
 
 
 def column(rows: Iterable[int]) -> Ids:
@@ -136,3 +140,11 @@ def distinct(*columns: Ids) -> Ids:
     new = np.ones(len(rows), np.bool_)
     np.not_equal(rows[1:], rows[:-1], out=new[1:])
     return rows[new]
+
+
+def among(rows: Ids, column: Ids) -> npt.NDArray[np.bool_]:
+    """Whether each row id is in an ascending column."""
+    if not len(column):
+        return np.zeros(rows.shape, np.bool_)
+    found = np.minimum(column.searchsorted(rows), len(column) - 1)
+    return np.asarray(column[found] == rows)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
+from lightrag_jsonl.core import user_code
 from lightrag_jsonl.core.errors import ResponseError
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import KeywordExtractor
 from lightrag_jsonl.core.text import name_key, sanitize
 from lightrag_jsonl.core.types import Json, Keywords, Message
-from lightrag_jsonl.core import user_code
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.field_aliases import normalize_keywords
 
@@ -47,19 +47,15 @@ async def find_keywords(
         return Keywords()
     fields = value if isinstance(value, dict) else {}
     return Keywords(
-        *(_tidy(_texts(fields.get(f"{level}_level_keywords"))) for level in ("high", "low"))
+        _tidy(fields.get("high_level_keywords")), _tidy(fields.get("low_level_keywords"))
     )
 
 
-def _tidy(texts: Iterable[str]) -> tuple[str, ...]:
+def _tidy(texts: Iterable[str] | Json) -> tuple[str, ...]:
     """Keywords without blank ones and repetitions, in order, at most `KEYWORD_LIMIT`."""
     kept: dict[str, str] = {}
-    for text in texts:
-        plain = " ".join(sanitize(text).split())[:KEYWORD_LENGTH]
+    for text in texts if isinstance(texts, list | tuple) else ():
+        plain = " ".join(sanitize(text).split())[:KEYWORD_LENGTH] if isinstance(text, str) else ""
         if plain:
             kept.setdefault(name_key(plain) or plain, plain)
     return tuple(kept.values())[:KEYWORD_LIMIT]
-
-
-def _texts(value: Json) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

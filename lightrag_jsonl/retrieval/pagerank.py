@@ -14,11 +14,11 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from lightrag_jsonl.retrieval.hits import Hits, SearchTask, Seeds, Subgraph, column, distinct
+from lightrag_jsonl.retrieval.hits import Hits, SearchTask, Seeds, Subgraph, among, column, distinct
 from lightrag_jsonl.storage.store import Snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
-CHUNK_LIMITS: Final = (300, 600)  # chunks reached by each of the two hops
+CHUNK_LIMITS: Final = (200, 400)  # chunks reached by each of the two hops
 FREQUENT: Final = 200  # mentions or relations; entities with more of them lead no further
 DAMPING: Final = 0.7  # the probability of following an edge; else the walker starts again
 TOLERANCE: Final = 1e-3
@@ -28,7 +28,6 @@ SYNONYMS: Final = 5  # each entity gets edges to at most so many synonyms
 LEADING: Final = 40  # synonyms are looked for of so many found entities
 NEAR_CHUNKS: Final = 100  # at most so many chunks are starts
 SHARPNESS: Final = 4
-LONGEST_PATH: Final = 6  # edges
 
 # How lexical relevance counts, where dense relevance has 1; and the weight of all near chunks,
 # where all other starts have 1: with vectors, and where vectors only count words or are missing.
@@ -98,7 +97,7 @@ def neighbourhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGra
     mentioned, chunks = found, seeds.chunks
     if not task.mode.chunks:
         which, entities = index.entities_of(chunks)
-        chunks = chunks[distinct(which[np.isin(entities, found)])]
+        chunks = chunks[distinct(which[among(entities, found)])]
     for limit in CHUNK_LIMITS:
         chunks = distinct(chunks, _chunks_around(task, distinct(mentioned), seeds, limit))
         which, mentioned = index.entities_of(chunks)
@@ -107,13 +106,11 @@ def neighbourhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGra
     rare = found[index.degrees(found) <= FREQUENT]
     relations = distinct(index.relations_of(rare)[1], subgraph.relations.ids)
     if task.filtered is not None:
-        relations = relations[np.isin(relations, task.filtered.relation)]
+        relations = relations[among(relations, task.filtered.relation)]
     ends = index.ends(relations)
-    ends = entities.searchsorted(ends[np.isin(ends, entities).all(axis=1)])
+    ends = entities.searchsorted(ends[among(ends, entities).all(axis=1)])
     pairs, similarities = synonyms(task.snapshot, subgraph.entities.ids[:LEADING], found)
-    return walk_graph(
-        entities, chunks, mentions, ends, entities.searchsorted(pairs), similarities
-    )
+    return walk_graph(entities, chunks, mentions, ends, entities.searchsorted(pairs), similarities)
 
 
 def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) -> Ids:
@@ -122,9 +119,9 @@ def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) ->
     leading = (counts > 0) & (counts <= FREQUENT)
     entities, counts = entities[leading], counts[leading]
     which, chunks = task.snapshot.graph.chunks_of(entities)
-    pull = (1 / counts + np.isin(entities, column(seeds.named)))[which]
+    pull = (1 / counts + among(entities, seeds.named_rows))[which]
     if task.filtered is not None:
-        inside = np.isin(chunks, task.filtered.chunk)
+        inside = among(chunks, task.filtered.chunk)
         chunks, pull = chunks[inside], pull[inside]
     each, group = np.unique(chunks, return_inverse=True)
     total: Floats = np.bincount(group, pull, len(each)).astype(np.float64)
@@ -195,11 +192,12 @@ def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
 
 def _relevance(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> tuple[Ids, Floats]:
     """The chunks of the graph that the question's text found, and how relevant they are."""
-    chunks = seeds.chunks[np.isin(seeds.chunks, graph.chunks)]
+    chunks = seeds.chunks[among(seeds.chunks, graph.chunks)]
     dense: Floats = np.zeros(len(chunks))
     if task.query.vectors is not None:
         question = task.query.vectors[:1]
-        dense = np.nan_to_num(task.snapshot.vector_scores("chunk", question, chunks)[0])
+        dense = task.snapshot.vector_scores("chunk", question, chunks)[0]
+        dense[np.isnan(dense)] = 0.0
     words = dict(zip(seeds.lexical.ids.tolist(), seeds.lexical.scores.tolist(), strict=True))
     lexical = np.array([words.get(chunk, 0.0) for chunk in chunks.tolist()])
     most = lexical.max(initial=0.0) or 1.0
@@ -213,7 +211,7 @@ def walk(graph: WalkGraph, reset: Floats, *, tolerance: float = TOLERANCE) -> Fl
     here, change = reset, np.inf
     while change >= tolerance and reset.any():
         sent = graph.chances * here.take(graph.senders)
-        after = DAMPING * np.bincount(graph.receivers, sent, len(here))
+        after = np.bincount(graph.receivers, sent * DAMPING, len(here)).astype(np.float64)
         after += reset * (1 - after.sum())
         here, change = after, float(np.abs(after - here).sum())
     return here
@@ -239,15 +237,14 @@ def last_steps(graph: WalkGraph, reset: Floats) -> Ids:
     with np.errstate(divide="ignore"):
         costs = -np.log(reset)
     last, step_costs = np.full(len(reset), -1), -np.log(DAMPING * graph.chances)
-    for _ in range(LONGEST_PATH):
+    while True:
         through, least = costs.take(graph.senders) + step_costs, costs.copy()
         np.minimum.at(least, graph.receivers, through)
         best = (through == least[graph.receivers]) & (through < costs[graph.receivers])
         if not best.any():
-            break
+            return last
         last[graph.receivers[best]] = np.flatnonzero(best)
         costs = least
-    return last
 
 
 def path_to(graph: WalkGraph, last: Ids, node: int) -> Path:

@@ -15,34 +15,19 @@ from anyio import to_thread
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.protocols import (
-    Answerer,
-    Embedder,
-    KeywordExtractor,
-    Reranker,
-    Tokenizer,
-)
+from lightrag_jsonl.core.protocols import Answerer, Embedder, KeywordExtractor, Reranker, Tokenizer
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Answer, Chunk, Citation, Context, Keywords, Relation
 from lightrag_jsonl.core.user_code import embed_texts, rerank_scores, write_answer
 from lightrag_jsonl.llm.client import ModelClient, Reply, UsageMeter
-from lightrag_jsonl.retrieval.answering import (
-    answer_variables,
-    chat_messages,
-    nothing_found,
-    recent_turns,
-)
-from lightrag_jsonl.retrieval.context import build_context
-from lightrag_jsonl.retrieval.edge_selection import (
-    EdgeSelection,
-    select_by_model,
-    select_by_rank,
-)
+from lightrag_jsonl.retrieval import answering
+from lightrag_jsonl.retrieval.context import fit_context
+from lightrag_jsonl.retrieval.edge_selection import EdgeSelection, select_by_model
 from lightrag_jsonl.retrieval.fusion import fuse
 from lightrag_jsonl.retrieval.hits import Hits, SearchQuery, SearchTask
 from lightrag_jsonl.retrieval.keywords import find_keywords
 from lightrag_jsonl.retrieval.modes import MODES, search_texts
-from lightrag_jsonl.retrieval.search import RetrievalResult, search, with_sources
+from lightrag_jsonl.retrieval.search import Direct, search, with_sources
 from lightrag_jsonl.storage.store import Store, read
 
 QUESTION_SHARE = 0.25  # of the total budget for the question; a longer one is cut
@@ -50,7 +35,7 @@ SEARCH_TOKENS = 500  # the part of a question used for search; embedders read ab
 RERANKED = 2  # times `chunk_top_k`: the number of chunks a reranker chooses from
 LONGEST_TOKEN = 64  # characters; used to cut a huge question before counting its tokens
 
-Cite: TypeAlias = Callable[[str, Context], Awaitable[tuple[tuple[Citation, ...], tuple[int, ...]]]]
+Cited: TypeAlias = tuple[tuple[Citation, ...], tuple[int, ...]]
 
 log = logging.getLogger(__name__)
 
@@ -60,27 +45,21 @@ class QueryObserver(Protocol):
 
     async def keywords_found(self, keywords: Keywords) -> None:
         """The question's keywords."""
-        ...
 
     async def retrieved(self, relations: Sequence[Relation], chunks: Sequence[Chunk]) -> None:
         """Everything that was found, best first."""
-        ...
 
     async def selected(self, selection: EdgeSelection, context: Context) -> None:
         """What was chosen, and the context that the model reads."""
-        ...
 
     async def piece(self, text: str) -> None:
         """A piece of the answer."""
-        ...
 
     async def answered(self, answer: Answer, *, reused: bool = False) -> None:
         """The whole answer."""
-        ...
 
     async def failed(self, error: BaseException) -> None:
         """The question could not be answered."""
-        ...
 
 
 class QueryPipeline:
@@ -101,7 +80,7 @@ class QueryPipeline:
         keyword_extractor: KeywordExtractor | None,
         answerer: Answerer | None,
         language: str,
-        cite: Cite,
+        cite: Callable[[str, Context], Awaitable[Cited]],
     ) -> None:
         self._store = store
         self._client = client
@@ -169,10 +148,8 @@ class QueryPipeline:
                         await observer.piece(piece)
                     yield piece
             citations, invented = await self._cite(text, context)
-            cut_off = any(reply.cut_off for reply in replies)
-            answer = Answer(
-                text, citations, context, usage=meter.spent, invented=invented, truncated=cut_off
-            )
+            answer = Answer(text, citations, context, usage=meter.spent, invented=invented)
+            answer = replace(answer, truncated=any(reply.cut_off for reply in replies))
             if observer is not None:
                 await observer.answered(answer)
         except BaseException as error:
@@ -193,18 +170,18 @@ class QueryPipeline:
         """The answer as it is written; the model's reply is appended to `replies`."""
         mode, client = MODES[context.mode], self._client
         if mode.searches and context.empty:
-            yield nothing_found(client.prompts, param)
+            yield answering.nothing_found(client.prompts, param)
             return
         if mode.searches and self._answerer is not None:
             yield await write_answer(self._answerer, context.question, context)
             return
         if mode.searches:
             terms = client.prompts.terms(mode.prompt)
-            variables = answer_variables(context, param, self._tokenizer, terms)
+            variables = answering.answer_variables(context, param, self._tokenizer, terms)
             ask = partial(client.text, mode.prompt, variables, meter=meter, for_reader=True)
             stream = partial(client.stream, mode.prompt, variables, meter)
         else:
-            messages = chat_messages(context.question, param, self._tokenizer)
+            messages = answering.chat_messages(context.question, param, self._tokenizer)
             ask = partial(client.chat, messages, meter)
             stream = partial(client.stream_chat, messages, meter)
         if whole:
@@ -222,32 +199,27 @@ class QueryPipeline:
         self, question: str, param: QueryParam, observer: QueryObserver | None, meter: UsageMeter
     ) -> Context:
         """What a model would be shown; calls to the model on the way are counted by `meter`."""
-        question = self._checked(question, param)
-        keywords, found = Keywords(), RetrievalResult()
-        mode = MODES[param.mode]
+        context = Context(self._checked(question, param), param.mode, language=self._language)
+        mode, direct = MODES[param.mode], Direct()
         if mode.searches and not self._store.is_empty():
             if mode.graph:
-                keywords = await self._keywords(question, param, meter)
+                context = replace(context, keywords=await self._keywords(context, param, meter))
                 if observer is not None:
-                    await observer.keywords_found(keywords)
-            query = await self._query(question, *search_texts(mode, keywords, question))
-            found = await to_thread.run_sync(self._search, query, param)
+                    await observer.keywords_found(context.keywords)
+            query = await self._query(context)
+            context, direct = await to_thread.run_sync(self._search, query, param, context)
         if observer is not None:
-            await observer.retrieved(found.relations, found.chunks)
-        found = await self._reranked(question, found, param)
-        selection, found = await self._selected(question, found, param, meter)
-        build = partial(
-            build_context,
-            question,
-            replace(found, relations=selection.relations),
-            keywords=keywords,
-            param=param,
-            tokenizer=self._tokenizer,
-            language=self._language,
-        )
-        context = await to_thread.run_sync(build)
+            await observer.retrieved(context.relations, context.chunks)
+        if self._reranks(param) and context.chunks:
+            context = await self._reranked(context, direct, param)
+        selection = await self._selection(context, param, meter)
+        if selection.method == "llm" and selection.relations and not selection.fallback:
+            chosen = (context, direct, selection.relations, param.chunk_top_k)
+            context = await read(self._store, lambda reader: with_sources(reader, *chosen))
+        context = replace(context, relations=selection.relations)
+        context = await to_thread.run_sync(fit_context, context, param, self._tokenizer)
         if observer is not None:
-            await observer.selected(selection.shown(context.relations), context)
+            await observer.selected(selection.only(context.relations), context)
         return context
 
     def _checked(self, question: str, param: QueryParam) -> str:
@@ -256,81 +228,79 @@ class QueryPipeline:
         if not question:
             raise ConfigError("the question is empty: ask something")
         limit = max(int(param.max_total_tokens * QUESTION_SHARE), 1)
-        return _cut(question, limit, self._tokenizer) or question[:1]
+        return self._cut(question, limit) or question[:1]
 
-    async def _keywords(self, question: str, param: QueryParam, meter: UsageMeter) -> Keywords:
+    def _cut(self, text: str, limit: int = SEARCH_TOKENS) -> str:
+        """At most `limit` tokens of a text; a short text is not counted."""
+        if len(text) <= limit // 4:  # a character never has more than four tokens
+            return text
+        return self._tokenizer.truncate(text[: limit * LONGEST_TOKEN], limit)
+
+    async def _keywords(self, context: Context, param: QueryParam, meter: UsageMeter) -> Keywords:
+        history = answering.recent_turns(param, self._tokenizer)
         return await find_keywords(
-            question,
+            context.question,
             param,
-            recent_turns(param, self._tokenizer),
+            history,
             client=self._client,
             extractor=self._keyword_extractor,
             meter=meter,
         )
 
-    async def _query(
-        self, question: str, low: tuple[str, ...], high: tuple[str, ...]
-    ) -> SearchQuery:
+    async def _query(self, context: Context) -> SearchQuery:
         """The texts to search with and their vectors, all embedded in one call."""
-        question = _cut(question, SEARCH_TOKENS, self._tokenizer)
+        mode, question = MODES[context.mode], context.question
+        low, high = search_texts(mode, context.keywords, question)
+        wanted = [self._cut(text) for text in (question, *low, *high)]
         if self._embedder is None:
-            return SearchQuery(question, low, high)
-        wanted = [question, *(_cut(text, SEARCH_TOKENS, self._tokenizer) for text in (*low, *high))]
+            return SearchQuery(wanted[0], low, high)
         texts = list(dict.fromkeys(wanted))
         vectors = await embed_texts(self._embedder, texts, "query")
-        rows = vectors[[texts.index(text) for text in wanted]]
         lexical = bool(getattr(self._embedder, "lexical", False))
-        return SearchQuery(question, low, high, rows, lexical)
+        rows = vectors[[texts.index(text) for text in wanted]]
+        return SearchQuery(wanted[0], low, high, rows, lexical)
 
-    def _search(self, query: SearchQuery, param: QueryParam) -> RetrievalResult:
+    def _search(
+        self, query: SearchQuery, param: QueryParam, context: Context
+    ) -> tuple[Context, Direct]:
         limit = param.chunk_top_k * (RERANKED if self._reranks(param) else 1)
         with self._store.snapshot() as snapshot:
-            return search(SearchTask(snapshot, query, MODES[param.mode], param, limit))
+            task = SearchTask(snapshot, query, MODES[param.mode], param, limit)
+            return search(task, context)
 
     def _reranks(self, param: QueryParam) -> bool:
         return self._reranker is not None and param.enable_rerank
 
-    async def _reranked(
-        self, question: str, found: RetrievalResult, param: QueryParam
-    ) -> RetrievalResult:
-        """The best `chunk_top_k` chunks, ranked by the reranker if there is one.
+    async def _reranked(self, found: Context, direct: Direct, param: QueryParam) -> Context:
+        """The best `chunk_top_k` chunks, as the reranker ranks them.
 
         It judges the chunks that the question's text found, or all if there are none. It compares
         with the question alone, and would drop passages that lead to the answer without resembling
         the question; so in modes that search the graph its order is fused with the one before.
         """
-        chunks = found.chunks
-        if self._reranker is None or not self._reranks(param) or not chunks:
-            return found
-        direct = found.direct or {chunk.id for chunk in chunks}
-        judged = np.array([n for n, chunk in enumerate(chunks) if chunk.id in direct])
-        texts = [chunks[number].text for number in judged]
-        scores = await rerank_scores(self._reranker, question, texts)
-        lists = [Hits.ranked(judged, np.nan_to_num(scores, nan=-np.inf))]
+        assert self._reranker is not None
+        judged = [n for n, chunk in enumerate(found.chunks) if not direct or chunk.id in direct]
+        texts = [found.chunks[number].text for number in judged]
+        scores = await rerank_scores(self._reranker, found.question, texts)
+        lists = [Hits.ranked(np.array(judged), np.nan_to_num(scores, nan=-np.inf))]
         if MODES[param.mode].graph:
-            lists.append(Hits.of(range(len(chunks)), np.zeros(len(chunks))))
+            lists.append(Hits.of(range(len(found.chunks)), np.zeros(len(found.chunks))))
         best = fuse(lists, param.fusion, limit=param.chunk_top_k)
-        ranked = tuple(replace(chunks[number], score=score) for number, score, _ in best.rows())
-        return replace(found, chunks=ranked)
+        ranked = [replace(found.chunks[number], score=score) for number, score, _ in best.rows()]
+        return replace(found, chunks=tuple(ranked))
 
-    async def _selected(
-        self, question: str, found: RetrievalResult, param: QueryParam, meter: UsageMeter
-    ) -> tuple[EdgeSelection, RetrievalResult]:
-        """The relations to answer from, and what was found; if a model chose them, only what goes
-        with these.
-        """
-        if param.selection != "llm" or not self._client.has_model:
-            method, count = ("all", None) if param.selection == "all" else ("score", param.top_k)
-            return select_by_rank(method, found.relations, count), found
-        selection = await select_by_model(
-            question, found.relations, client=self._client, count=param.top_k, meter=meter
-        )
-        if selection.fallback or not selection.relations:
-            return selection, found
-        job = partial(
-            with_sources, result=found, relations=selection.relations, limit=param.chunk_top_k
-        )
-        return selection, await read(self._store, job)
+    async def _selection(
+        self, found: Context, param: QueryParam, meter: UsageMeter
+    ) -> EdgeSelection:
+        """The relations to answer from."""
+        if param.selection == "llm" and self._client.has_model:
+            question, relations, count = found.question, found.relations, param.top_k
+            return await select_by_model(
+                question, relations, client=self._client, count=count, meter=meter
+            )
+        if param.selection == "all":
+            return EdgeSelection.by_rank("all", found.relations)
+        return EdgeSelection.by_rank("score", found.relations[: param.top_k])
 
 
 class AnswerStream:
@@ -361,10 +331,3 @@ class AnswerStream:
         if self._answer is None:
             raise ValueError("the answer is whole once all of its pieces were read")
         return self._answer
-
-
-def _cut(text: str, limit: int, tokenizer: Tokenizer) -> str:
-    """At most `limit` tokens of a text; a short text is not counted."""
-    if len(text) <= limit // 4:  # a character never has more than four tokens
-        return text
-    return tokenizer.truncate(text[: limit * LONGEST_TOKEN], limit)

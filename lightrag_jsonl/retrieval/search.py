@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
-import numpy as np
-
-from lightrag_jsonl.core.types import Chunk, Entity, Relation
+from lightrag_jsonl.core.types import Chunk, Context, Entity, Relation
 from lightrag_jsonl.retrieval.expansion import expand
 from lightrag_jsonl.retrieval.filtering import filtered_degrees, filtered_facts, find_filter
 from lightrag_jsonl.retrieval.fusion import fuse
-from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, SearchTask, Subgraph, column
+from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, SearchTask, Subgraph, among, column
 from lightrag_jsonl.retrieval.pagerank import walk_around
 from lightrag_jsonl.retrieval.seeds import find_seeds
 from lightrag_jsonl.storage.store import Reader
@@ -21,35 +20,23 @@ AROUND = 2  # times `top_k`: the entities and relations that the walk starts aro
 EDGES_TO_CHOOSE_FROM = 3  # times `top_k`: the relations for a later selection
 WORD_COUNTS = 0.1  # weight of vectors that only count words, where BM25 has 1
 
-
-@dataclass(frozen=True, slots=True)
-class RetrievalResult:
-    """What was found, best first.
-
-    `direct` holds the ids of chunks found by the question's text, if the mode searches those.
-    `documents` maps document ids to what readers know them by.
-    """
-
-    entities: tuple[Entity, ...] = ()
-    relations: tuple[Relation, ...] = ()
-    chunks: tuple[Chunk, ...] = ()
-    direct: frozenset[str] = frozenset()
-    documents: Mapping[str, str] = field(default_factory=dict)
+Direct: TypeAlias = frozenset[str]  # ids of chunks found by the question's text
 
 
-def search(task: SearchTask) -> RetrievalResult:
-    """Search what the mode says.
+def search(task: SearchTask, context: Context) -> tuple[Context, Direct]:
+    """The context with everything that the mode finds, best first, and without a prompt; and which
+    chunks the question's text found, if the mode searches those.
 
     Unless relations are selected by score, more of them than `top_k` are found, to choose from.
     """
     mode, param = task.mode, task.param
-    task = replace(task, filtered=find_filter(task.snapshot, param.where))
+    task = task._replace(filtered=find_filter(task.snapshot, param.where))
     seeds = find_seeds(task)
     if not mode.graph:
         weights = [WORD_COUNTS if task.query.lexical else 1.0, 1.0]
         lists = [seeds.dense, seeds.lexical]
         chunks = fuse(lists, param.fusion, weights=weights, limit=task.chunk_limit)
-        return _result(task, Subgraph(), chunks, chunks.ids)
+        return _loaded(task, context, Subgraph(), chunks, seeds.chunks)
     choose = param.selection != "score"
     limit = (EDGES_TO_CHOOSE_FROM if choose else AROUND) * param.top_k
     subgraph = expand(task, seeds, limit)
@@ -58,12 +45,13 @@ def search(task: SearchTask) -> RetrievalResult:
         entities if len(entities) else subgraph.entities[: param.top_k],
         subgraph.relations if choose else subgraph.relations[: param.top_k],
     )
-    return _result(task, shown, chunks, seeds.chunks if mode.chunks else NO_HITS.ids)
+    by_text = seeds.chunks if mode.chunks else NO_HITS.ids
+    return _loaded(task, context, shown, chunks, by_text)
 
 
 def with_sources(
-    reader: Reader, result: RetrievalResult, relations: Sequence[Relation], limit: int
-) -> RetrievalResult:
+    reader: Reader, found: Context, direct: Direct, relations: Sequence[Relation], limit: int
+) -> Context:
     """What goes with the relations that a model chose (specification 2, section 1).
 
     These are their chunks that were found, the chunks found by text that state none of the
@@ -71,18 +59,20 @@ def with_sources(
     Entities are left out, since their descriptions may say what was not chosen.
     """
     chosen = dict.fromkeys([id for relation in relations for id in relation.chunk_ids])
-    judged = {id for relation in result.relations for id in relation.chunk_ids}
-    wanted = chosen.keys() | (result.direct - judged)
-    kept = [chunk for chunk in result.chunks if chunk.id in wanted]
+    judged = {id for relation in found.relations for id in relation.chunk_ids}
+    wanted = chosen.keys() | (direct - judged)
+    kept = [chunk for chunk in found.chunks if chunk.id in wanted]
     others = reader.chunks_by_id(chosen.keys() - {chunk.id for chunk in kept})
     chunks = (*kept, *(others[id] for id in chosen if id in others))[:limit]
-    return RetrievalResult((), tuple(relations), chunks, result.direct, _labels(reader, chunks))
+    return replace(found, entities=(), chunks=chunks, documents=_labels(reader, chunks))
 
 
 # ── rows to values ──────────────────────────────────────────────────────────────
 
 
-def _result(task: SearchTask, shown: Subgraph, hits: Hits, by_text: Ids) -> RetrievalResult:
+def _loaded(
+    task: SearchTask, context: Context, shown: Subgraph, hits: Hits, by_text: Ids
+) -> tuple[Context, Direct]:
     """What was found as plain values, with scores and reasons; these are valid after the snapshot."""
     entities, relations = _facts(task, shown.entities.ids, shown.relations.ids)
     if task.filtered is None:
@@ -91,15 +81,19 @@ def _result(task: SearchTask, shown: Subgraph, hits: Hits, by_text: Ids) -> Retr
         degrees = filtered_degrees(task.snapshot, shown.entities.ids, task.filtered)
     ranked = zip(shown.entities.rows(), degrees.tolist(), strict=True)
     stored = task.snapshot.chunks(hits.ids.tolist())
-    chunks = tuple([replace(stored[row], score=score, why=why) for row, score, why in hits.rows()])
-    found_by_text = np.isin(hits.ids, by_text).tolist()
-    return RetrievalResult(
-        tuple([replace(entities[r], degree=d, score=s, why=why) for (r, s, why), d in ranked]),
-        tuple([replace(relations[r], score=s, why=why) for r, s, why in shown.relations.rows()]),
-        chunks,
-        frozenset([one.id for one, found in zip(chunks, found_by_text, strict=True) if found]),
-        _labels(task.snapshot, chunks),
+    direct = [stored[row].id for row in hits.ids[among(hits.ids, by_text)].tolist()]
+    context = replace(
+        context,
+        entities=tuple(
+            [replace(entities[r], degree=d, score=s, why=why) for (r, s, why), d in ranked]
+        ),
+        relations=tuple(
+            [replace(relations[r], score=s, why=why) for r, s, why in shown.relations.rows()]
+        ),
+        chunks=tuple([replace(stored[r], score=s, why=why) for r, s, why in hits.rows()]),
+        documents=_labels(task.snapshot, stored.values()),
     )
+    return context, frozenset(direct)
 
 
 def _facts(
@@ -113,7 +107,11 @@ def _facts(
 
 
 def _names(task: SearchTask, rows: Collection[int]) -> dict[int, str]:
-    entities, _ = _facts(task, column(sorted(rows)), NO_HITS.ids)
+    """The names of entities, under a filter as what it lets through spells them."""
+    if task.filtered is None:
+        entities = task.snapshot.entities(rows, chunk_limit=0)
+    else:
+        entities, _ = _facts(task, column(sorted(rows)), NO_HITS.ids)
     return {row: entity.name for row, entity in entities.items()}
 
 

@@ -35,10 +35,10 @@ def find_seeds(task: SearchTask) -> Seeds:
     entities, named = _entity_hits(task)
     if query.vectors is None:  # then the graph is entered through passages
         passages = words.ids[: PASSAGES if task.mode.graph else 0]
-        relations = task.snapshot.mentioned_relations(passages.tolist())
+        stated = _in_passages(task, task.snapshot.mentioned_relations(passages.tolist()))
         if not len(entities):
             entities = _in_passages(task, task.snapshot.graph.entities_of(passages)[1].tolist())
-        return Seeds(entities, named, _in_passages(task, relations), NO_HITS, words)
+        return Seeds(entities, named, stated, NO_HITS, words)
     question = query.vectors[:1]
     (dense,) = _nearest(task, "chunk", question, limit, ["near the question"])
     if not (task.mode.relations or query.high):  # `high` may stand in for low-level keywords

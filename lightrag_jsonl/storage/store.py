@@ -8,12 +8,11 @@ its own writes; either all of them become visible or none. All calls block: call
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from operator import methodcaller
 from typing import Protocol, TypeVar
-
-from anyio import to_thread
 
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.protocols import Vectors
@@ -433,7 +432,7 @@ async def read(store: Store, job: Callable[[Reader], Result]) -> Result:
         with store.reader() as reader:
             return job(reader)
 
-    return await to_thread.run_sync(run)
+    return await asyncio.get_running_loop().run_in_executor(None, run)
 
 
 async def write(
@@ -456,6 +455,9 @@ class CompletionCache:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._lock = asyncio.Lock()
+        self._waiting: list[Callable[[Transaction], None]] = []
+        self._next: asyncio.Task[None] | None = None  # stores what is waiting
 
     async def get(self, key: bytes) -> Completion | None:
         """The cached answer of the request with this key."""
@@ -465,10 +467,17 @@ class CompletionCache:
     async def put(
         self, key: bytes, completion: Completion, *, model: str, prompt: str, created_at: float
     ) -> None:
-        """Cache an answer."""
+        """Cache an answer; answers that come while others are being stored share a transaction."""
         about = {"model": model, "prompt": prompt, "created_at": created_at}
-        job = methodcaller("put_completion", key, completion, **about)
-        await write(self._store, job, durable=False)
+        self._waiting.append(methodcaller("put_completion", key, completion, **about))
+        if self._next is None:
+            self._next = asyncio.create_task(self._put_waiting())
+        await asyncio.shield(self._next)
+
+    async def _put_waiting(self) -> None:
+        async with self._lock:
+            jobs, self._waiting, self._next = self._waiting, [], None
+            await write(self._store, lambda one: [job(one) for job in jobs], durable=False)
 
     async def delete(self, keys: Collection[bytes]) -> None:
         """Forget answers."""

@@ -25,11 +25,11 @@ SCRIPTS = {
     "query": ("query", ["--sizes", "10", *FEW], ["sizes"]),
     "compare": (
         "compare",
-        [HERE, "--sizes", "10", "--rounds", "1", "--scripts", "query", *FEW],
+        [HERE, "--sizes", "10", "--rounds", "1", "--cold", "0", *FEW],
         ["figures"],
     ),
     "corpus": ("corpus", ["--questions", "4"], ["entities", "bytes_on_disk", "mix", "walk"]),
-    "jsonl": ("jsonl", ["--lines", "40"], ["cuts", "speed"]),
+    "jsonl": ("jsonl", ["--lines", "400"], ["kept", "read_s"]),
     "scheduling": ("scheduling", ["--seconds", "0.01"], ["cases"]),
     "retrieval": (
         "retrieval",
@@ -144,7 +144,7 @@ def test_layers_are_counted_from_the_imports(tmp_path: Path) -> None:
     (package / "__init__.py").touch()
     (package / "a.py").write_text("from p import b\nimport os\n", encoding="utf-8")
     (package / "b.py").write_text("def f():\n    from p.c import g\n", encoding="utf-8")
-    (package / "c.py").write_text("from . import d\n", encoding="utf-8")
+    (package / "c.py").write_text("from p import d\n", encoding="utf-8")
     (package / "d.py").write_text(
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import p.e\nimport p.c\n",
         encoding="utf-8",

@@ -22,7 +22,9 @@ from tests.kit import entity, index, problems, read_names, reading, view
 class Counting(HashEmbedder):
     """Counts its texts, and fails from some call on until it is well."""
 
-    def __init__(self, fails_from: int = 1_000, *, remote: bool = False, name: str = "", dim: int = 64) -> None:
+    def __init__(
+        self, fails_from: int = 1_000, *, remote: bool = False, name: str = "", dim: int = 64
+    ) -> None:
         super().__init__(dim=dim)
         self.remote = remote
         self.texts: Counter[str] = Counter()
@@ -49,7 +51,7 @@ async def test_the_same_text_in_many_documents_is_embedded_once(tmp_path: Path) 
         await rag.insert([Document("Ann met Bob.", id=f"d{n}") for n in range(9)])
     assert embedder.texts["Ann met Bob."] == 1 == max(embedder.texts.values())
     with reading(tmp_path) as reader:
-        rows = [row for row in reader.document_chunks([f"d{n}" for n in range(9)])]
+        rows = list(reader.document_chunks([f"d{n}" for n in range(9)]))
         assert len(reader.vectors("chunk", rows)) == 9
         assert len(reader.vectors("relation", list(reader.relation_rows()))) == 1
 

@@ -31,7 +31,21 @@ plain = st.recursive(
     ),
     max_leaves=8,
 )
-keys = st.sampled_from("type name source target to entities edges keywords strength 描述 x".split())
+keys = st.sampled_from(
+    [
+        "type",
+        "name",
+        "source",
+        "target",
+        "to",
+        "entities",
+        "edges",
+        "keywords",
+        "strength",
+        "描述",
+        "x",
+    ]
+)
 
 
 @given(st.dictionaries(keys, plain | st.sampled_from(["entity", "关系", "done"]), max_size=6))

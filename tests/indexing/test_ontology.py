@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.core.types import Record
+from lightrag_jsonl.indexing.ontology import Ontology
 
 KITCHEN = {
     "classes": {

@@ -309,7 +309,9 @@ async def test_a_hub_of_many_descriptions_is_summarized_in_groups(
 def summaries(folder: Path) -> dict[str, str | None]:
     with reading(folder) as reader:
         found = {row.name: row.summary for row in reader.entity_rows().values()}
-        return {**found, **{"relation": r.summary for r in reader.relation_rows().values()}}
+        for relation in reader.relation_rows().values():
+            found["relation"] = relation.summary
+    return found
 
 
 async def insert_two_hubs(rag: AsyncLightRAG) -> None:

@@ -111,7 +111,10 @@ async def groups(pauses: Sequence[int]) -> list[list[tuple[int, str]]]:
         async with index(folder, extractor=Scripted(pauses)) as rag:
             await rag.insert([Document(f"Ann met Bob{n}.", id=f"d{n}") for n in range(40)])
             with rag._store.reader() as reader:
-                return [[(row.row, row.id) for row in reader.documents()], [(reader.generation, "")]]
+                return [
+                    [(row.row, row.id) for row in reader.documents()],
+                    [(reader.generation, "")],
+                ]
 
 
 def test_documents_are_committed_in_the_order_given() -> None:

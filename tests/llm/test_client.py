@@ -24,7 +24,6 @@ from lightrag_jsonl.core.types import Completion, Message
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.llm import client as client_module
 from lightrag_jsonl.llm.client import ModelClient, Reply, UsageMeter, request_key
-from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.llm.scheduler import SUMMARY
 from lightrag_jsonl.testing import Request, Script, ScriptedLLM
 from tests.kit import entity, jsonl, prompts
@@ -259,7 +258,7 @@ async def test_an_answer_that_was_lost_is_counted_and_not_paid_again(error: Exce
 
 async def test_whatever_a_model_raises_names_the_model() -> None:
     """The chunk has failed, not the insert; the model's own error is the cause."""
-    client, llm = make_client([KeyError("choices"), OSError("no route"), "yes"])
+    client, _ = make_client([KeyError("choices"), OSError("no route"), "yes"])
     with pytest.raises(LLMError, match="scripted failed: KeyError: 'choices'") as caught:
         await client.text("extract-graph", TEXT)
     assert isinstance(caught.value.__cause__, KeyError) and not caught.value.transient
@@ -596,8 +595,3 @@ async def test_a_models_own_iterator_reports_its_usage_and_finish() -> None:
     stream = connect(Model([])).stream_chat(HELLO)
     assert [piece async for piece in stream] == ["a", "b"]
     assert stream.reply.usage == Usage(5, 2, calls=1) and stream.reply.cut_off
-
-
-def test_prompts_are_the_clients() -> None:
-    """Steps render with the same prompts that the client asks with."""
-    assert isinstance(connect(None).prompts, PromptManager)

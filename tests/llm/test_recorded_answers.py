@@ -67,7 +67,7 @@ def test_accepted_files_come_through_equal(suite: dict[str, str]) -> None:
 
 
 def test_refused_files_never_become_records(suite: dict[str, str]) -> None:
-    """What a strict parser must refuse gives no record: neither the whole nor a mended part."""
+    """What a strict parser must refuse gives no record: neither the whole nor a repaired part."""
     names = [name for name in suite if name.startswith("n_")]
     assert len(names) == 188
     for name in names:

@@ -37,7 +37,7 @@ EDGE: dict[str, Json] = {"type": "relationship", "subject": "a", "predicate": "b
 
 
 def test_the_branch_is_picked_by_its_constant_field() -> None:
-    """A record of a known type is told what its own branch misses, not that no branch matched."""
+    """A record of a known type gets the fault of its own branch, not that no branch matched."""
     assert Schema(MIXED).error(EDGE) == "relationship: 'object-entity' is missing"
 
 
@@ -65,7 +65,7 @@ def test_a_missing_type_is_said_to_be_missing() -> None:
 
 
 def test_references_single_enums_and_anyof_work_alike() -> None:
-    """`$ref` branches, a one-value `enum` and `anyOf` are told apart in the same way."""
+    """`$ref` branches, a one-value `enum` and `anyOf` are recognized in the same way."""
     branch: dict[str, Json] = {**RELATIONSHIP, "properties": {"type": {"enum": ["relationship"]}}}
     schema = Schema(
         {

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.core.protocols import Embedder
-from lightrag_jsonl.testing import ReplayLLM, Request
 from lightrag_jsonl.core.types import Document, Mode
+from lightrag_jsonl.testing import ReplayLLM, Request
 from tests.kit import index, problems
 from tests.replays.carol import answers, chunks
 

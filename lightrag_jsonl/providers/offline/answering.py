@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -84,51 +84,41 @@ class _Quote:
     terms: frozenset[str]
 
 
-def _quote(number: int, rank: int, line: str, about: str) -> _Quote:
-    """A quote whose terms are also those of what it is about, and its single CJK characters."""
-    return _Quote(number, rank, line, _terms(f"{about} {line}").union(filter(is_cjk, line)))
-
-
 def _chunk_quotes(context: Context) -> list[_Quote]:
     first = len(context.entities) + len(context.relations) + 1
-    texts = [(one.text, context.documents.get(one.document_id, "")) for one in context.chunks]
-    return _distinct(
-        _quote(first + rank, rank, line, headings)
-        for rank, (text, title) in enumerate(texts)
-        for headings, line in _with_headings(text, title)
-    )
+    titles = context.documents
+    return _quotes([("", titles.get(c.document_id, ""), c.text) for c in context.chunks], first)
 
 
 def _description_quotes(context: Context) -> list[_Quote]:
-    relations = [(f"{one.source} {one.target}", one.description) for one in context.relations]
-    entities = [(one.name, one.description) for one in context.entities]
-    return _distinct(
-        _quote(first + rank, rank, line, names)
-        for first, described in ((len(entities) + 1, relations), (1, entities))
-        for rank, (names, text) in enumerate(described)
-        for line in _lines(text)
-    )
+    relations = [(f"{one.source} {one.target}", "", one.description) for one in context.relations]
+    entities = [(one.name, "", one.description) for one in context.entities]
+    return _quotes(relations, len(entities) + 1) + _quotes(entities, 1)
 
 
-def _with_headings(text: str, title: str) -> Iterator[tuple[str, str]]:
-    """The sentences, each with the headings right above it, which mean nothing by themselves.
+def _quotes(items: Iterable[tuple[str, str, str]], first: int) -> list[_Quote]:
+    """The different sentences of items, given as (heading, title, text), numbered from `first`.
 
-    A heading with nothing under it is a sentence of its own.
+    A heading (or the title above the text) counts for the sentence right under it, since it says
+    nothing by itself; one with nothing under it is a sentence of its own.
     """
-    headings: list[str] = []
-    for line in _lines(text):
-        if HEADING.match(line) or line == title:
-            headings.append(line)
-        else:
-            yield " ".join(headings), line
-            headings = []
-    yield from (("", heading) for heading in headings)
+    quotes: dict[str, _Quote] = {}
+    for rank, (heading, title, text) in enumerate(items):
+        lines = _lines(text)
+        for number, line in enumerate(lines, start=1):
+            if number < len(lines) and (HEADING.match(line) or line == title):
+                heading += f" {line}"
+                continue
+            terms = _terms(f"{heading} {line}").union(filter(is_cjk, line))
+            quotes.setdefault(line.casefold(), _Quote(first + rank, rank, line, terms))
+            heading = ""
+    return list(quotes.values())
 
 
-def _lines(text: str) -> Iterator[str]:
+def _lines(text: str) -> list[str]:
     """The sentences of a text, each on one line."""
     lines = (_on_one_line(text[start:end]) for start, end in sentence_spans(text))
-    return (line for line in lines if len(line) > 2)
+    return [line for line in lines if len(line) > 2]
 
 
 _CODE_OR_MARK = re.compile(rf"`[^`]*`| ?{CITATION_MARKER.pattern}")
@@ -150,11 +140,6 @@ def _without_note(found: re.Match[str]) -> str:
         return found[0]
     numbers = map(int, re.findall(r"\d+", found["numbers"]))
     return "" if all(number in _NOTE_NUMBERS for number in numbers) else found[0]
-
-
-def _distinct(quotes: Iterable[_Quote]) -> list[_Quote]:
-    """The quotes without repetitions (chunks overlap), keeping the best ranked."""
-    return list({quote.text.casefold(): quote for quote in reversed(list(quotes))}.values())[::-1]
 
 
 # ── selection ───────────────────────────────────────────────────────────────────

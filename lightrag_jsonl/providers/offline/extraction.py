@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
+from typing import TypeAlias
 
 from anyio import to_thread
 
@@ -21,9 +21,11 @@ from lightrag_jsonl.providers.offline.phrases import (
     type_name,
 )
 
+_Found: TypeAlias = list[tuple[int, Phrase]]  # phrases of one name, with their sentences' numbers
+
 VERSION = 2
 
-_ENTITY_SENTENCES = 2  # sentences quoted as an entity's description
+_QUOTES = 2  # sentences quoted as an entity's description
 _SENTENCE_PHRASES = 8  # the most phrases of one sentence that are related to each other
 _RELATIONS_PER_ENTITY = 3
 _DESCRIPTION = 320  # characters
@@ -62,10 +64,10 @@ def extract_text(text: str, language: Language) -> Extraction:
     names = _names(sentences)
     if not names:
         return Extraction(state="empty", keywords=themes)
-    entities = tuple(_entity(text, sentences, name, language) for name in names.values())
-    relations = tuple(_relations(text, sentences, names))
+    entities = {key: _entity(text, sentences, found, language) for key, found in names.items()}
+    relations = tuple(_relations(text, sentences, names, entities))
     return Extraction(
-        entities=entities,
+        entities=tuple(entities.values()),
         relations=relations,
         keywords=themes,
         records=len(entities) + len(relations),
@@ -75,51 +77,35 @@ def extract_text(text: str, language: Language) -> Extraction:
 # ── entities ────────────────────────────────────────────────────────────────────
 
 
-@dataclass(slots=True)
-class _Name:
-    """All phrases of a text that have the same name key."""
-
-    spellings: Counter[str] = field(default_factory=Counter)
-    types: Counter[tuple[bool, str]] = field(default_factory=Counter)
-    sentences: list[int] = field(default_factory=list)
-    proper: bool = False
-
-    @property
-    def spelling(self) -> str:
-        return min(self.spellings, key=lambda name: (-self.spellings[name], name))
-
-    def add(self, phrase: Phrase, sentence: int) -> None:
-        self.spellings[phrase.name] += 1
-        self.types[phrase.sure, phrase.type] += 1
-        self.proper |= phrase.proper
-        if sentence not in self.sentences[-1:]:
-            self.sentences.append(sentence)
-
-
-def _names(sentences: Sequence[Sentence]) -> dict[str, _Name]:
-    """What is named in the sentences by name key, in the order of first appearance."""
-    names: dict[str, _Name] = {}
+def _names(sentences: Sequence[Sentence]) -> dict[str, _Found]:
+    """The phrases by name key, each with the number of its sentence, in the order of the text."""
+    names: dict[str, _Found] = {}
     for number, sentence in enumerate(sentences):
         for phrase in sentence.phrases:
             if key := name_key(phrase.name):
-                names.setdefault(key, _Name()).add(phrase, number)
+                names.setdefault(key, []).append((number, phrase))
     return names
 
 
 def _entity(
-    text: str, sentences: Sequence[Sentence], name: _Name, language: Language
+    text: str, sentences: Sequence[Sentence], found: _Found, language: Language
 ) -> EntityMention:
-    """The entity, described by the first sentences that name it; headings only if there are no
-    others.
+    """The entity, under its most frequent spelling, described by the first sentences that name it;
+    headings only if there are no others.
     """
-    _, type = min(name.types, key=lambda vote: (not vote[0], -name.types[vote], vote[1]))
-    plain = [at for at in name.sentences if not HEADING.match(text, sentences[at].start)]
-    quotes = [_quote(text, sentences[at]) for at in (plain or name.sentences)[:_ENTITY_SENTENCES]]
-    description = quotes[0]
-    for quote in quotes[1:]:
-        if len(description) + len(quote) < _DESCRIPTION:
-            description += ("" if has_cjk(description[-2:]) else " ") + quote
-    return EntityMention(name.spelling, type_name(type, language), description)
+    spellings = Counter(phrase.name for _, phrase in found)
+    types = Counter((phrase.sure, phrase.type) for _, phrase in found)
+    _, type = min(types, key=lambda vote: (not vote[0], -types[vote], vote[1]))
+    numbers = list(dict.fromkeys(number for number, _ in found))
+    plain = [number for number in numbers if not HEADING.match(text, sentences[number].start)]
+    quotes = [_quote(text, sentences[number]) for number in (plain or numbers)[:_QUOTES]]
+    if len("".join(quotes)) >= _DESCRIPTION:
+        quotes = quotes[:1]
+    return EntityMention(
+        name=min(spellings, key=lambda name: (-spellings[name], name)),
+        type=type_name(type, language),
+        description=("" if has_cjk(quotes[0][-2:]) else " ").join(quotes),
+    )
 
 
 def _quote(text: str, sentence: Sentence) -> str:
@@ -135,7 +121,10 @@ def _quote(text: str, sentence: Sentence) -> str:
 
 
 def _relations(
-    text: str, sentences: Sequence[Sentence], names: Mapping[str, _Name]
+    text: str,
+    sentences: Sequence[Sentence],
+    names: Mapping[str, _Found],
+    entities: Mapping[str, EntityMention],
 ) -> Iterator[RelationMention]:
     """The pairs of names that share the most sentences, in the order of the text.
 
@@ -147,30 +136,33 @@ def _relations(
             shared.setdefault(pair if pair[::-1] not in shared else pair[::-1], []).append(sentence)
 
     def order(pair: tuple[str, str]) -> tuple[object, ...]:
-        proper = names[pair[0]].proper + names[pair[1]].proper
+        proper = _is_proper(names[pair[0]]) + _is_proper(names[pair[1]])
         return (-proper, -len(shared[pair]), shared[pair][0].start, pair)
 
     kept = sorted(shared, key=order)[: _RELATIONS_PER_ENTITY * len(names)]
     for pair in sorted(kept, key=lambda pair: (shared[pair][0].start, pair)):
         sentence = shared[pair][0]
         yield RelationMention(
-            source=names[pair[0]].spelling,
-            target=names[pair[1]].spelling,
+            source=entities[pair[0]].name,
+            target=entities[pair[1]].name,
             keywords=_words_between(sentence, pair),
             description=_quote(text, sentence),
-            strength=min(len(shared[pair]), _STRONGEST),
+            strength=float(min(len(shared[pair]), _STRONGEST)),
         )
 
 
-def _main_names(sentence: Sentence, names: Mapping[str, _Name]) -> list[str]:
+def _main_names(sentence: Sentence, names: Mapping[str, _Found]) -> list[str]:
     """The keys of a sentence's main phrases, in the order of the text: proper names first of all,
     then those the text has most often.
     """
     spelled = [sentence.topic, *(phrase.name for phrase in sentence.phrases)]
     keys = [key for key in dict.fromkeys(map(name_key, spelled)) if key in names]
-    best = sorted(keys, key=lambda key: (not names[key].proper, -names[key].spellings.total(), key))
-    chosen = set(best[:_SENTENCE_PHRASES])
-    return [key for key in keys if key in chosen]
+    best = sorted(keys, key=lambda key: (not _is_proper(names[key]), -len(names[key]), key))
+    return [key for key in keys if key in best[:_SENTENCE_PHRASES]]
+
+
+def _is_proper(found: _Found) -> bool:
+    return any(phrase.proper for _, phrase in found)
 
 
 def _words_between(sentence: Sentence, pair: tuple[str, str]) -> tuple[str, ...]:

@@ -22,13 +22,13 @@ from lightrag_jsonl.storage.sqlite.transaction import SQLiteReader, SQLiteTransa
 FORMAT = 5
 FILE_NAME = "index.sqlite"
 LOCK_NAME = "writer.lock"
-PAGE_BYTES = 4096
+PAGE_BYTES = 2048
 BUSY_SECONDS = 30.0
 PRAGMAS = (
     "foreign_keys = ON",
     "cache_size = -32000",
     "temp_store = MEMORY",
-    f"wal_autocheckpoint = {16_000_000 // PAGE_BYTES}",
+    f"wal_autocheckpoint = {32_000_000 // PAGE_BYTES}",
 )
 OURS = "SELECT count(*) FROM sqlite_schema WHERE name IN ('settings', 'documents', 'chunks')"
 

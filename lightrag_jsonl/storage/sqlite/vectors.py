@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
@@ -17,7 +18,6 @@ from lightrag_jsonl.storage.sqlite.connection import (
 from lightrag_jsonl.storage.vector_index import Ids
 
 HALF = "<f2"  # float16, little endian
-READ_AT_ONCE = 4_096  # vectors
 
 
 class VectorReader(ConnectionReader):
@@ -50,10 +50,10 @@ class VectorReader(ConnectionReader):
 
     def vector_rows(
         self, kind: Kind, dim: int, rows: Collection[int] | None = None
-    ) -> tuple[Ids, Vectors]:
+    ) -> tuple[Ids, npt.NDArray[np.float16]]:
         """Row ids, ascending, and vectors of all rows that have one of this length, or of some.
 
-        Shapes (n,) and (n, dim).
+        Shapes (n,) and (n, dim), float16 as they are stored.
         """
         query = f"SELECT id, data FROM {kind}_vectors WHERE length(data) = ?"
         values: list[object] = [2 * dim]
@@ -61,11 +61,9 @@ class VectorReader(ConnectionReader):
             query += f" AND id {AMONG}"
             values.append(json_text(sorted(rows)))
         cursor = self.connection.execute(query + " ORDER BY id", values)
-        ids, parts = [], [np.empty((0, dim), np.float32)]
-        while some := cursor.fetchmany(READ_AT_ONCE):
-            ids += [row[0] for row in some]
-            parts.append(_unpacked(b"".join(row[1] for row in some)).reshape(-1, dim))
-        return np.array(ids, np.int64), np.concatenate(parts)
+        found = cursor.fetchall()
+        matrix: npt.NDArray[np.float16] = np.frombuffer(b"".join([row[1] for row in found]), HALF)
+        return np.array([row[0] for row in found], np.int64), matrix.reshape(len(found), dim)
 
 
 class VectorWriter(VectorReader, ConnectionWriter):

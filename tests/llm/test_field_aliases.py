@@ -1,0 +1,222 @@
+"""Records in the shapes that models fall into, read as what they clearly mean."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl.core.types import Json, Record
+from lightrag_jsonl.llm.field_aliases import (
+    normalize_graph_record,
+    normalize_keywords,
+    read_strength,
+    split_keywords,
+)
+from lightrag_jsonl.llm.reader import parse_jsonl
+from tests.kit import prompts
+
+
+def read(*records: Record) -> list[Record]:
+    """What an answer to `extract-graph` holds; none of it is refused."""
+    schema = prompts().prompt("extract-graph").schema
+    text = "\n".join(json.dumps(record, ensure_ascii=False) for record in records)
+    result = parse_jsonl(text, schema=schema, normalize=normalize_graph_record)
+    assert result.rejections == ()
+    return list(result.records)
+
+
+ANN = {"name": "Ann", "entity_type": "person", "description": "Ann sings."}
+BOB = {"name": "Bob", "entity_type": "person", "description": "Bob sails."}
+ENDS = {"source": "Ann", "target": "Bob"}
+REST = {"keywords": ["friends", "music"], "description": "They sing.", "strength": 8}
+ASKED = [
+    {"type": "entity", **ANN},
+    {"type": "entity", **BOB},
+    {"type": "relationship", **ENDS, **REST},
+]
+SHAPES: dict[str, list[Record]] = {
+    "one object": [{"entities": [ANN, BOB], "relationships": [{**ENDS, **REST}]}],
+    "nodes and edges": [
+        {
+            "nodes": [
+                {"id": "Ann", "type": "person", "description": "Ann sings."},
+                {"label": "Bob", "category": "person", "desc": "Bob sails."},
+            ],
+            "edges": [{"from": "Ann", "to": "Bob", **REST}],
+        }
+    ],
+    "names of the tuple format": [
+        {"type": "entity", "entity_name": "Ann", "entity_type": "person", "entity_description": "Ann sings."},
+        {"type": "Entity", "entity": "Bob", "category": "person", "description": "Bob sails."},
+        {
+            "type": "relation",
+            "src_id": "Ann",
+            "tgt_id": "Bob",
+            "relationship_keywords": "friends, music",
+            "relationship_description": "They sing.",
+            "relationship_strength": "8",
+        },
+    ],
+    "subject and object": [
+        ASKED[0],
+        ASKED[1],
+        {"type": "edge", "subject": "Ann", "object": "Bob", **REST, "keywords": "friends、music"},
+    ],
+    "no type at all": [ANN, BOB, {"source_entity": "Ann", "target_entity": "Bob", **REST}],
+    "an entity's type in place of the record's": [
+        {"type": "person", "name": "Ann", "description": "Ann sings."},
+        {"type": "person", "name": "Bob", "description": "Bob sails."},
+        ASKED[2],
+    ],
+    "Chinese keys": [
+        {"类型": "实体", "名称": "Ann", "实体类型": "person", "描述": "Ann sings."},
+        {"type": "实体", "实体名称": "Bob", "实体类型": "person", "说明": "Bob sails."},
+        {"type": "关系", "源实体": "Ann", "目标实体": "Bob", "关键词": "friends，music", "描述": "They sing.", "强度": "８"},
+    ],
+    "Chinese lists": [{"实体列表": [ANN, BOB], "关系列表": [{**ENDS, **REST}]}],
+    "Chinese lists of Chinese records": [
+        {
+            "实体": [
+                {"名称": "Ann", "类型": "person", "描述": "Ann sings."},
+                {"名称": "Bob", "类型": "person", "实体描述": "Bob sails."},
+            ],
+            "关系": [{"源": "Ann", "目标": "Bob", "关键词": "friends、music", "关系描述": "They sing.", "权重": 8}],
+        }
+    ],
+    "keys that hold nothing": [
+        {**ASKED[0], "keywords": None, "strength": None},
+        {**ASKED[1], "source": None},
+        {**ASKED[2], "name": None, "entity_type": None},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+def test_a_shape_with_a_plain_meaning_is_read(shape: list[Record]) -> None:
+    """Aliases of keys and types, lists in one object, keywords and strengths as texts."""
+    assert read(*shape) == read(*ASKED)
+
+
+@pytest.mark.parametrize(
+    "triple",
+    [
+        {"subject": "Ann", "predicate": "sings with", "object": "Bob"},
+        {"type": "relationship", "主语": "Ann", "谓语": "sings with", "宾语": "Bob"},
+        {"edges": [{"id": 1, "source": "Ann", "target": "Bob", "label": "sings with"}]},
+        {"edges": [{"source": "Ann", "target": "Bob", "type": "sings with"}]},
+        {"edges": [{**ENDS, "type": "directed", "relation": "sings with"}]},
+        {"type": "relation", **ENDS, "relation": "sings with", "keywords": None},
+    ],
+)
+def test_a_triple_is_a_relation_that_its_words_describe(triple: Record) -> None:
+    """The predicate is the keyword, and the description adds nothing to the three."""
+    [relation] = read(triple)
+    assert (relation["source"], relation["target"]) == ("Ann", "Bob")
+    assert relation["keywords"] == ["sings with"]
+    assert relation["description"] == "Ann sings with Bob"
+
+
+def test_a_relations_own_fields_come_before_its_predicate() -> None:
+    """A description and keywords of its own are kept."""
+    [relation] = read({**ASKED[2], "predicate": "sings with"})
+    assert relation["keywords"] == ["friends", "music"]
+    assert relation["description"] == "They sing."
+
+
+@pytest.mark.parametrize(
+    ("answer", "high", "low"),
+    [
+        ({"高级关键词": ["主题"], "低级关键词": ["曹操", "华容道"]}, ["主题"], ["曹操", "华容道"]),
+        ({"high_level_keywords": "trade, war", "low_level_keywords": "曹操、1976"}, ["trade", "war"], ["曹操", "1976"]),
+        ({"High-level keywords": ["a"], "lowLevelKeywords": ["b", 1976, None]}, ["a"], ["b", "1976"]),
+        ({"hl_keywords": ["a"], "ll_keywords": None}, ["a"], []),
+        ({"low_level_keywords": ["b"]}, [], ["b"]),
+    ],
+)  # fmt: skip
+def test_keywords_under_other_names_are_read(answer: Json, high: Json, low: Json) -> None:
+    """Other names of the lists, a text in place of a list, a list that is missing."""
+    assert normalize_keywords(answer) == {"high_level_keywords": high, "low_level_keywords": low}
+
+
+@pytest.mark.parametrize("answer", [[], "keywords", 7, {}, {"themes": ["a"]}])
+def test_an_answer_without_keywords_is_left_for_the_schema_to_refuse(answer: Json) -> None:
+    """No empty lists are made of an answer to something else."""
+    assert normalize_keywords(answer) == answer
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+KEYS = [
+    "type",
+    "name",
+    "source",
+    "target",
+    "to",
+    "entities",
+    "edges",
+    "keywords",
+    "strength",
+    "描述",
+    "类型",
+    "x",
+]
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), VALUES | st.sampled_from(["entity", "关系", "done"])))
+def test_no_record_is_an_error(record: Record) -> None:
+    """Whatever a line holds, normalizing it gives records that the schema can judge."""
+    schema = prompts().prompt("extract-graph").schema
+    assert schema is not None
+    for one in normalize_graph_record(record):
+        assert isinstance(one, dict)
+        schema.error(one)
+
+
+@pytest.mark.parametrize(
+    ("value", "strength"),
+    [
+        (5, 5.0),
+        ("7", 7.0),
+        (" ８ ", 8.0),
+        (0, 1.0),
+        (-3.5, 1.0),
+        (99, 10.0),
+        (10**400, 10.0),
+        (-(10**400), 1.0),
+        (float("inf"), 10.0),
+        (float("nan"), 1.0),
+        ("NaN", 1.0),
+        ("1e400", 10.0),
+    ],
+)
+def test_a_strength_is_a_number_from_1_to_10(value: Json, strength: float) -> None:
+    """Texts that are numbers, and numbers beyond the scale, are brought onto it."""
+    assert read_strength(value) == strength and isinstance(read_strength(value), float)
+
+
+def test_a_strength_that_is_no_number_is_left_for_the_schema_to_refuse() -> None:
+    """None is guessed."""
+    assert [read_strength(v) for v in ("high", None, True, [1])] == ["high", None, True, [1]]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("a, b，c、d;e；f", ["a", "b", "c", "d", "e", "f"]),
+        (["a", " a ", "", "b", 7], ["a", "b", "7"]),
+        ("", []),
+        ("，、", []),
+        (None, None),
+    ],
+)
+def test_keywords_come_as_a_list_or_as_a_text(value: Json, words: Json) -> None:
+    """Commas of both scripts separate them; doubles and blanks go."""
+    assert split_keywords(value) == words

@@ -1,0 +1,79 @@
+"""The scheduler: never more calls than allowed, the right one next, and no slot lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl.llm.scheduler import QUESTION, QUESTIONS_IN_A_ROW, SUMMARY, CallScheduler
+
+
+async def call(scheduler: CallScheduler, priority: int, log: list[int], name: int) -> None:
+    async with scheduler.slot(priority):
+        log.append(name)
+        await asyncio.sleep(0)
+
+
+def run(*work: Coroutine[None, None, None]) -> None:
+    async def all_of_it() -> None:
+        await asyncio.gather(*work)
+
+    asyncio.run(all_of_it())
+
+
+def test_the_lowest_priority_goes_first_and_equals_in_their_order() -> None:
+    """Questions, then summaries, then chunks, the earlier ones first; what has begun goes on."""
+    scheduler, log = CallScheduler(1), list[int]()
+    chunk, later = scheduler.next_priority(), scheduler.next_priority()
+    priorities = [chunk, later, chunk, SUMMARY, QUESTION, QUESTION]
+    run(*(call(scheduler, priority, log, name) for name, priority in enumerate(priorities)))
+    assert log == [0, 4, 5, 3, 2, 1]
+
+
+def test_an_insert_goes_on_beside_questions_without_end() -> None:
+    """After some questions in a row one of the others is next."""
+    scheduler, log = CallScheduler(2), list[int]()
+    questions = [call(scheduler, QUESTION, log, name) for name in range(100)]
+    chunk = scheduler.next_priority()
+    run(*questions, *(call(scheduler, chunk, log, name) for name in (100, 101)))
+    first, second = log.index(100), log.index(101)
+    assert first <= QUESTIONS_IN_A_ROW + 2 and second <= first + QUESTIONS_IN_A_ROW + 1
+    assert [name for name in log if name < 100] == list(range(100))
+
+
+@given(st.integers(1, 3), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6)), max_size=12))
+def test_no_slot_is_lost_or_given_twice(limit: int, calls: list[tuple[int, int]]) -> None:
+    """Whoever is cancelled, waiting, calling or just next: all slots are there again."""
+    scheduler = CallScheduler(limit)
+    held = most = 0
+
+    async def take(priority: int) -> None:
+        nonlocal held, most
+        async with scheduler.slot(priority):
+            held += 1
+            most = max(most, held)
+            try:
+                await asyncio.sleep(0)
+            finally:
+                held -= 1
+
+    async def cancel_after(steps: int, task: asyncio.Task[None]) -> None:
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+
+    async def work() -> None:
+        tasks = [asyncio.create_task(take(priority)) for priority, _ in calls]
+        ends = [cancel_after(steps, task) for task, (_, steps) in zip(tasks, calls, strict=True)]
+        await asyncio.gather(*tasks[::2], *ends[1::2], return_exceptions=True)
+        await asyncio.gather(*tasks, *ends[::2], return_exceptions=True)
+        assert most <= limit and scheduler.in_use == 0
+        most_before = most
+        async with asyncio.timeout(1):
+            await asyncio.gather(*(take(QUESTION) for _ in range(limit)))
+        assert most_before <= most == limit
+
+    run(work())
