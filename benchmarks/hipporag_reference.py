@@ -112,12 +112,14 @@ def synonym_edges(vectors: Floats) -> tuple[Ints, Floats]:
 
 def hipporag(arrays: Material, *, embed: Embed | None = None) -> list[Ints]:
     """The passages ranked for each question; with `embed`, its names are the seeds, not triples."""
-    matrix, joined = _transitions(arrays)
+    senders, receivers, chances = _steps(arrays)
     split = len(arrays.keys)
+    size = split + len(arrays.dataset.passages)
+    joined = np.bincount(senders, minlength=size) > 0
     frequency = np.maximum(np.bincount(arrays.mentions[:, 0], minlength=split), 1)
     ranked = []
     for number, names in enumerate(arrays.names):
-        start = np.zeros(len(joined))
+        start = np.zeros(size)
         seeds = _triple_seeds(arrays, number) if embed is None else arrays.nearest(names, embed)
         for entity, near in seeds:
             start[entity] = max(start[entity], near / frequency[entity])
@@ -126,26 +128,21 @@ def hipporag(arrays: Material, *, embed: Embed | None = None) -> list[Ints]:
         start /= start.sum() or 1
         here = start
         for _ in range(ROUNDS):
-            here = DAMPING * (matrix @ here) + (1 - DAMPING * here[joined].sum()) * start
+            moved = np.bincount(receivers, chances * here[senders], size)
+            here = DAMPING * moved + (1 - DAMPING * here[joined].sum()) * start
         ranked.append(np.argsort(-here[split:], kind="stable"))
     return ranked
 
 
-def _transitions(arrays: Material) -> tuple[Any, npt.NDArray[np.bool_]]:
-    """The chances of each step as a sparse matrix, and which nodes have edges at all."""
-    from scipy import sparse
-
-    split = len(arrays.keys)
-    size = split + len(arrays.dataset.passages)
-    mentions = arrays.mentions + np.array((0, split))
+def _steps(arrays: Material) -> tuple[Ints, Ints, Floats]:
+    """The steps of the walk: from which node, to which node, and their chances."""
+    mentions = arrays.mentions + np.array((0, len(arrays.keys)))
     pairs = np.concatenate([mentions, arrays.facts, arrays.synonyms])
     weights = np.ones(len(pairs))
     weights[len(pairs) - len(arrays.synonyms) :] = arrays.similarities
-    half = sparse.coo_matrix((weights, (pairs[:, 0], pairs[:, 1])), shape=(size, size)).tocsr()
-    matrix = half + half.T
-    total = np.asarray(matrix.sum(axis=0)).reshape(-1)
-    shares = np.divide(1, total, out=np.zeros(size), where=total > 0)
-    return matrix @ sparse.diags_array(shares), total > 0
+    senders, receivers = np.concatenate([pairs, pairs[:, ::-1]]).T
+    weights = np.tile(weights, 2)
+    return senders, receivers, weights / np.bincount(senders, weights)[senders]
 
 
 def _triple_seeds(arrays: Material, number: int) -> Iterator[tuple[int, float]]:

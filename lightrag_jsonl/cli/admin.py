@@ -8,12 +8,11 @@ from dataclasses import asdict
 
 import click
 
-from lightrag_jsonl import LightRAGError, __version__
-from lightrag_jsonl.cli.group import Reply, command, main
+from lightrag_jsonl import LightRAG, LightRAGError, __version__
+from lightrag_jsonl.cli.group import Reply, command, index_command, main
 from lightrag_jsonl.cli.opening import (
     NO_MODEL,
     embedder_name,
-    has_index,
     llm_name,
     make_embedder,
     open_index,
@@ -49,72 +48,55 @@ def entities() -> None:
     """
 
 
-@command(working_dir, option("-n --limit", "How many.", NUMBER, default=50), group=entities)
-def duplicates(setup: Setup, limit: int) -> Reply:
+@index_command(option("-n --limit", "How many.", NUMBER, default=50), group=entities)
+def duplicates(rag: LightRAG, limit: int) -> Reply:
     """List pairs of entities that may be the same, most likely first. Nothing is changed."""
-    with open_index(setup) as rag:
-        found = rag.entities.duplicates(limit=limit)
+    found = rag.entities.duplicates(limit=limit)
     rows = [{**asdict(one), "evidence": [sign.detail for sign in one.evidence]} for one in found]
     words = table(rows, "name", "into", "score", "types", "evidence")
     return Reply(found, words or "no possible duplicates")
 
 
-@command(
+@index_command(
     entity_names,
     option("--into", "The name of the merged entity.", required=True),
     *models,
     group=entities,
 )
-def merge(setup: Setup, names: tuple[str, ...], into: str) -> Reply:
+def merge(rag: LightRAG, names: tuple[str, ...], into: str) -> Reply:
     """Merge the entities NAMES. What was read from the texts is kept, so this can be undone."""
-    with open_index(setup, {}) as rag:
-        rag.entities.merge(names, into=into)
+    rag.entities.merge(names, into=into)
     undo = " ".join(f'"{name}"' for name in names if name != into)
-    note = f"to undo: lightrag-jsonl entities unmerge -w {setup.working_dir} {undo}"
+    note = f"to undo: lightrag-jsonl entities unmerge -w {rag.working_dir} {undo}"
     return Reply({"merged": names, "into": into}, notes=[note])
 
 
-@command(entity_names, *models, group=entities)
-def unmerge(setup: Setup, names: tuple[str, ...]) -> Reply:
+@index_command(entity_names, *models, group=entities)
+def unmerge(rag: LightRAG, names: tuple[str, ...]) -> Reply:
     """Make merged NAMES entities of their own again.
 
     Given the name that others were merged into, these become entities of their own.
     """
-    with open_index(setup, {}) as rag:
-        rag.entities.unmerge(*names)
+    rag.entities.unmerge(*names)
     return Reply({"unmerged": names})
 
 
-@main.group()
-def cache() -> None:
-    """Show or delete the model's answers that the index has cached."""
-
-
-@command(working_dir, group=cache)
-def stats(setup: Setup) -> Reply:
-    """Show how many answers are cached."""
-    with open_index(setup) as rag:
-        return Reply(rag.admin.cache())
-
-
-@command(working_dir, group=cache)
-def clear(setup: Setup) -> Reply:
-    """Delete the cached answers of the model.
+@index_command(option("--clear", "Delete them.", is_flag=True))
+def cache(rag: LightRAG, clear: bool) -> Reply:
+    """Show how many answers of the model are cached, or delete them.
 
     The graph stays as it is, but the same texts or questions would have to be paid for again.
     """
-    with open_index(setup) as rag:
-        return Reply({"deleted": rag.admin.clear_cache()})
+    return Reply({"deleted": rag.admin.clear_cache()} if clear else rag.admin.cache())
 
 
-@command(working_dir)
-def vacuum(setup: Setup) -> Reply:
+@index_command()
+def vacuum(rag: LightRAG) -> Reply:
     """Give unused space back to the disk.
 
     The whole database is rewritten; until that is done, nothing else can be written.
     """
-    with open_index(setup) as rag:
-        return Reply({"freed_bytes": rag.admin.vacuum()})
+    return Reply({"freed_bytes": rag.admin.vacuum()})
 
 
 @command(working_dir, embedder, embedder_base_url)
@@ -132,44 +114,40 @@ def reembed(setup: Setup) -> Reply:
     return Reply({"embedder": new.name, "dim": new.dim, "texts": number})
 
 
-@command(*models)
-def rebuild(setup: Setup) -> Reply:
-    """Make graph, full text and vectors anew from texts and mentions.
-
-    No model is asked.
-    """
-    with open_index(setup, {}) as rag:
-        lines = rag.admin.rebuild()
+@index_command(*models)
+def rebuild(rag: LightRAG) -> Reply:
+    """Make graph, full text and vectors anew. No model is asked."""
+    lines = rag.admin.rebuild()
     return Reply(lines, "\n".join(lines))
 
 
 @command(*models)
 def doctor(setup: Setup) -> Reply:
-    """Show what will be used, and check the index; exit 1 if there is a problem.
+    """Show what will be used, and check the index.
 
-    The whole database is read. What is derived from the texts can be made anew with: lightrag-jsonl
-    rebuild
+    Exit 1 if there is a problem. The whole database is read. `rebuild` makes anew what is derived
+    from the texts.
     """
     problems: list[str] = []
-    known: dict[str, str] = {}
+    known: dict[str, str] | None = None
     try:
         known = recorded(setup.working_dir)
-        if has_index(setup.working_dir):
+        if known is not None:
             with open_index(setup) as rag:
                 problems += rag.admin.check()
     except LightRAGError as error:
         problems.append(str(error))
-    model, spec = llm_name(setup, known), embedder_name(setup, known)
+    model, spec = llm_name(setup, known or {}), embedder_name(setup, known or {})
     endpoint = setup.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
     found = {
         "version": __version__,
         "python": platform.python_version(),
-        "tokenizer": tokenizer_for(known.get("tokenizer")).name,
+        "tokenizer": tokenizer_for((known or {}).get("tokenizer")).name,
         "llm": model if model == NO_MODEL else f"{model} at {endpoint}",
         "embedder": spec,
         "key": f"{KEY} is {'set' if os.environ.get(KEY) else 'not set'}",
         "working_dir": setup.working_dir,
-        "index": has_index(setup.working_dir),
+        "index": known is not None,
         "problems": problems,
     }
     if spec.startswith("openai:"):

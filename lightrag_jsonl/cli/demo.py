@@ -10,7 +10,7 @@ import click
 
 from lightrag_jsonl import Answer, LightRAG
 from lightrag_jsonl.cli.group import Reply, command
-from lightrag_jsonl.cli.output import counted, one_line
+from lightrag_jsonl.cli.output import one_line
 from lightrag_jsonl.cli.samples import sample_documents, sample_questions
 from lightrag_jsonl.core.types import Language
 
@@ -61,10 +61,8 @@ def _graph_lines(rag: LightRAG, title: str) -> Iterator[str]:
     status, graph = rag.status(), rag.graph
     degrees = sorted(graph.degree, key=lambda pair: (-pair[1], pair[0]))[:SHOWN_ENTITIES]
     edges = sorted(graph.edges(data=True), key=lambda edge: (-edge[2]["weight"], edge[:2]))
-    articles = counted(sum(status.documents.values()), "article")
-    relations = counted(status.relations, "relation")
     yield f"\n── {title} {'─' * (COLUMNS - 10)}"
-    yield f"\n{articles}: {counted(status.entities, 'entity', 'entities')}, {relations}"
+    yield f"\n{status.chunks} articles: {status.entities} entities, {status.relations} relations"
     yield "Most connected: " + ", ".join(f"{name} ({degree})" for name, degree in degrees)
     yield "Strongest relations:"
     for _, _, data in edges[:SHOWN_RELATIONS]:

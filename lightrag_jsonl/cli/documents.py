@@ -11,17 +11,10 @@ from typing import Any
 
 import click
 
-from lightrag_jsonl import ConfigError, Document, InsertReport, NotFoundError
-from lightrag_jsonl.cli.group import INCOMPLETE, Reply, command
+from lightrag_jsonl import ConfigError, Document, InsertReport, LightRAG, NotFoundError
+from lightrag_jsonl.cli.group import INCOMPLETE, Reply, command, index_command
 from lightrag_jsonl.cli.opening import open_index
-from lightrag_jsonl.cli.options import (
-    Setup,
-    limit_options,
-    models,
-    option,
-    reading_options,
-    working_dir,
-)
+from lightrag_jsonl.cli.options import Setup, limit_options, models, option, reading_options
 from lightrag_jsonl.cli.output import failure_notes, progress_bar, table
 from lightrag_jsonl.core.text import decoded
 from lightrag_jsonl.indexing.loading import Given, load_documents
@@ -70,7 +63,6 @@ def insert(setup: Setup, files: tuple[str, ...], id: str | None, **options: Any)
 
     \b
     Examples:
-      lightrag-jsonl insert -w kb book.txt
       lightrag-jsonl insert -w kb --language zh 三国演义.txt
       lightrag-jsonl insert -w kb 'notes/**/*.md' papers/
       pdftotext paper.pdf - | lightrag-jsonl insert -w kb --id paper -
@@ -83,86 +75,84 @@ def insert(setup: Setup, files: tuple[str, ...], id: str | None, **options: Any)
             raise click.UsageError(f"--id names one document, but {len(loaded)} were given")
         sources = replace(loaded[0], id=id)
     with open_index(setup, options, create=True) as rag, progress_bar() as progress:
-        return _reply(setup, rag.insert(sources, progress=progress), "nothing was read")
+        return _reply(rag, rag.insert(sources, progress=progress), "nothing was read")
 
 
-@command(*models, *limit_options)
-def retry(setup: Setup, **options: Any) -> Reply:
+@index_command(*models, *limit_options)
+def retry(rag: LightRAG) -> Reply:
     """Read again the chunks that failed, and no others.
 
     Of a chunk that was read in part, only what is missing is asked for. Model and options are
     those of the last insert, unless others are given.
     """
-    with open_index(setup, options) as rag, progress_bar() as progress:
-        reply = _reply(setup, rag.retry(progress=progress), "nothing has failed", go_on="retry")
-        pending = rag.status().documents.get("pending", 0)
-    note = f"{pending} pending: lightrag-jsonl resume -w {setup.working_dir}"
-    return reply._replace(notes=[*reply.notes, *([note] if pending else [])])
+    with progress_bar() as progress:
+        report = rag.retry(progress=progress)
+    return _reply(rag, report, "nothing has failed", go_on="retry")
 
 
-@command(*models, *limit_options)
-def resume(setup: Setup, **options: Any) -> Reply:
+@index_command(*models, *limit_options)
+def resume(rag: LightRAG) -> Reply:
     """Go on with the documents of an interrupted insert.
 
     Answers that a model has given already are kept and not asked for again. Model and options
     are those of that insert, unless others are given.
     """
-    with open_index(setup, options) as rag, progress_bar() as progress:
-        return _reply(setup, rag.resume(progress=progress), "nothing is pending")
+    with progress_bar() as progress:
+        return _reply(rag, rag.resume(progress=progress), "nothing is pending")
 
 
-@command(click.argument("ids", nargs=-1, required=True), *models)
-def delete(setup: Setup, ids: tuple[str, ...]) -> Reply:
-    """Remove documents, as if they had never been inserted. No model is asked.
-
-    If one of the IDS is unknown, nothing is removed; `documents` lists them.
-    """
-    with open_index(setup, {}) as rag:
-        return Reply(rag.delete(*ids))
-
-
-def _reply(setup: Setup, report: InsertReport, nothing: str, go_on: str = "resume") -> Reply:
+def _reply(rag: LightRAG, report: InsertReport, nothing: str, go_on: str = "resume") -> Reply:
     """The report of an insert; failures, and what to do about them, go to stderr."""
-    notes = failure_notes(setup.working_dir, report.failures)
+    folder = rag.working_dir
+    notes = failure_notes(folder, report.failures)
     if report.extraction.rejections:
-        notes.append(f"refused lines: lightrag-jsonl rejections -w {setup.working_dir}")
+        notes.append(f"refused lines: lightrag-jsonl rejections -w {folder}")
     if report.stopped:
-        command = f"lightrag-jsonl {go_on} -w {setup.working_dir}"
-        notes.append(f"{report.stopped}; go on with: {command}")
+        notes.append(f"{report.stopped}; go on with: lightrag-jsonl {go_on} -w {folder}")
+    elif pending := rag.status().documents.get("pending"):
+        notes.append(f"documents pending: {pending}; lightrag-jsonl resume -w {folder}")
     words = None if report.documents or report.unchanged else nothing
     return Reply(report, words, INCOMPLETE if report.failures or report.stopped else 0, notes)
 
 
-@command(working_dir)
-def status(setup: Setup) -> Reply:
+@index_command(click.argument("ids", nargs=-1, required=True), *models)
+def delete(rag: LightRAG, ids: tuple[str, ...]) -> Reply:
+    """Remove documents, as if they had never been inserted. No model is asked.
+
+    If one of the IDS is unknown, nothing is removed; `documents` lists them.
+    """
+    return Reply(rag.delete(*ids))
+
+
+@index_command()
+def status(rag: LightRAG) -> Reply:
     """Show what the index holds and how reading went."""
-    with open_index(setup) as rag:
-        return Reply(rag.status())
+    return Reply(rag.status())
 
 
-@command(working_dir)
-def documents(setup: Setup) -> Reply:
+@index_command()
+def documents(rag: LightRAG) -> Reply:
     """List the documents, with their ids and states.
 
     The states are: done; partial (some chunks failed, or were read in part) and failed (all
     chunks failed), both for `retry`; pending (an insert was interrupted), for `resume`.
     """
-    with open_index(setup) as rag:
-        found = rag.documents()
+    found = rag.documents()
     return Reply(found, table(found, "id", "state", "chunks", "characters", "title", "source"))
 
 
-@command(click.argument("ids", nargs=-1), working_dir)
-def rejections(setup: Setup, ids: tuple[str, ...]) -> Reply:
+@index_command(click.argument("ids", nargs=-1))
+def rejections(rag: LightRAG, ids: tuple[str, ...]) -> Reply:
     """List the refused lines of a model's answers.
 
-    Of all documents, or of those with IDS. Look at it before you pay for a large corpus: it
-    shows what the model gets wrong.
+    Of all documents, or of those with IDS. Look at it before you pay for a large corpus: it shows
+    what the model gets wrong.
     """
-    with open_index(setup) as rag:
-        unknown = set(ids) - {document.id for document in rag.documents()}
-        if unknown:
-            raise NotFoundError(f"no such document: {', '.join(sorted(unknown))}")
-        found = rag.rejections(*ids)
-    records = [{"document_id": d, "chunk_id": c, **asdict(line)} for d, c, line in found]
-    return Reply(records, table(records) or "no line was refused")
+    unknown = set(ids) - {document.id for document in rag.documents()}
+    if unknown:
+        raise NotFoundError(f"no such document: {', '.join(sorted(unknown))}")
+    found = [
+        {"document_id": document, "chunk_id": chunk, **asdict(line)}
+        for document, chunk, line in rag.rejections(*ids)
+    ]
+    return Reply(found, table(found) or "no line was refused")

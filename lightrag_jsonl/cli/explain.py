@@ -11,10 +11,9 @@ from typing import Any
 import click
 
 from lightrag_jsonl import LightRAG, NotFoundError, TraceSummary
-from lightrag_jsonl.cli.group import Reply, command, main
-from lightrag_jsonl.cli.opening import open_index
-from lightrag_jsonl.cli.options import COUNT, NUMBER, TARGET, Setup, option, working_dir
-from lightrag_jsonl.cli.output import Exact, counted, emit, in_words, one_line, table
+from lightrag_jsonl.cli.group import Reply, index_command, main
+from lightrag_jsonl.cli.options import COUNT, NUMBER, TARGET, option
+from lightrag_jsonl.cli.output import emit, in_words, one_line, table
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing import events
 from lightrag_jsonl.tracing.prov import source_uri
@@ -35,53 +34,40 @@ def explain() -> None:
     """
 
 
-@command(
-    working_dir, option("-n --limit", "How many.", NUMBER, default=20), name="list", group=explain
-)
-def list_(setup: Setup, limit: int) -> Reply:
+@index_command(option("-n --limit", "How many.", NUMBER, default=20), name="list", group=explain)
+def list_(rag: LightRAG, limit: int) -> Reply:
     """List the newest queries: id, status, time (UTC), mode and question.
 
     The status is complete, failed, or incomplete: still running, or killed before its end.
     """
-    with open_index(setup) as rag:
-        found = rag.traces.list(limit=limit)
+    found = rag.traces.list(limit=limit)
     return Reply(found, _query_table(found) or "no queries recorded")
 
 
-@command(
-    trace_id, working_dir, option("--html", "Write a web page to FILE.", TARGET), group=explain
-)
-def show(setup: Setup, id: str | None, html: Path | None) -> Reply:
+@index_command(trace_id, option("--html", "Write a web page to FILE.", TARGET), group=explain)
+def show(rag: LightRAG, id: str | None, html: Path | None) -> Reply:
     """Show how the answer ID came about, or write it as a web page.
 
     The page is self-contained: it needs no network, and a click on a citation opens its passage.
     """
-    with open_index(setup) as rag:
-        trace = rag.traces.get(_id(rag, id))
-        value = {"trace": trace, "sources": _located(trace.chunk_ids, rag.traces.sources(trace))}
-        if html is not None:
-            html.write_text(rag.traces.page(trace.id), encoding="utf-8")
-            return Reply(value, f"written: {html}")
-        with rag._twin._store.reader() as reader:
-            happened = map(events.event_from_json, reader.trace_events(trace.id))
-            lines = [line for event in happened for line in _event_lines(event, reader)]
+    trace = rag.traces.get(_id(rag, id))
+    value = {"trace": trace, "sources": _located(trace.chunk_ids, rag.traces.sources(trace))}
+    if html is not None:
+        html.write_text(rag.traces.page(trace.id), encoding="utf-8")
+        return Reply(value, f"written: {html}")
+    with rag._twin._store.reader() as reader:
+        happened = map(events.event_from_json, reader.trace_events(trace.id))
+        lines = [line for event in happened for line in _event_lines(event, reader)]
     return Reply(value, "\n".join(lines))
 
 
-@command(
-    click.argument("subject"),
-    click.argument("predicate"),
-    click.argument("object"),
-    working_dir,
-    group=explain,
-)
-def edge(setup: Setup, **labels: str) -> Reply:
+@index_command(*map(click.argument, ("subject", "predicate", "object")), group=explain)
+def edge(rag: LightRAG, **labels: str) -> Reply:
     """Show where the edge SUBJECT PREDICATE OBJECT was read, and which queries chose it.
 
     SUBJECT and OBJECT may be spelled in any way; PREDICATE may be any keyword of the edge.
     """
-    with open_index(setup) as rag:
-        found = rag.traces.edge_provenance(*labels.values())
+    found = rag.traces.edge_provenance(labels["subject"], labels["predicate"], labels["object"])
     lines = [f"Edge: ({', '.join(found.edge.labels)})  {found.edge.id}"]
     for id, chunk in found.sources.chunks.items():
         lines.append(f"  Source: {found.sources.where(id)}, characters {chunk.start}–{chunk.end}")
@@ -90,11 +76,10 @@ def edge(setup: Setup, **labels: str) -> Reply:
     return Reply(value, "\n".join([*lines, *_users(found.traces)]))
 
 
-@command(click.argument("document"), working_dir, group=explain)
-def documents(setup: Setup, document: str) -> Reply:
+@index_command(click.argument("document"), group=explain)
+def documents(rag: LightRAG, document: str) -> Reply:
     """Show what was read from DOCUMENT: its chunks, and the edges of each."""
-    with open_index(setup) as rag:
-        found = rag.traces.document_provenance(document)
+    found = rag.traces.document_provenance(document)
     lines = [f"{one_line(found.document.name)}  {source_uri('document', found.document.id)}"]
     for facts in found.chunks:
         chunk = facts.chunk
@@ -104,9 +89,8 @@ def documents(setup: Setup, document: str) -> Reply:
     return Reply(found, "\n".join([*lines, *_users(found.traces)]))
 
 
-@command(
+@index_command(
     trace_id,
-    working_dir,
     option("--format", "The default is nquads.", FORMATS, default="nquads"),
     option(
         "--rdf",
@@ -115,46 +99,41 @@ def documents(setup: Setup, document: str) -> Reply:
         click.Choice(["1.2", "star", "1.1"]),
     ),
     option("--with-source", "Add the chain to chunks, pages and documents.", is_flag=True),
-    option("--entity-base", "Prefix of entities (default urn:entity:)."),
-    option("--predicate-base", "Prefix of predicates (default urn:predicate:)."),
     option("-o --output", "Write to FILE, not to stdout.", TARGET),
     group=explain,
 )
-def export(setup: Setup, id: str | None, output: Path | None, **given: Any) -> Reply:
+def export(rag: LightRAG, id: str | None, output: Path | None, **given: Any) -> Reply:
     """Write the trace ID as RDF (PROV-O), sorted, so that equal traces give equal bytes.
 
     Formats other than nquads are written by pyoxigraph: pip install 'pyoxigraph>=0.5'.
     """
     given["rdf"] = given["rdf"] or ("1.1" if given["format"] == "jsonld" else "1.2")
-    with open_index(setup) as rag:
-        name = _id(rag, id)
-        text = rag.traces.export(name, **given)
+    name = _id(rag, id)
+    text = rag.traces.export(name, **given)
     if output is None:
-        return Reply({"id": name, **given, "text": text}, Exact(text))
+        return Reply({"id": name, **given, "text": text}, text.encode())
     output.write_text(text, encoding="utf-8", newline="\n")
     return Reply({"id": name, **given, "file": output}, "")
 
 
-@command(click.argument("ids", nargs=-1), working_dir, group=explain)
-def verify(setup: Setup, ids: tuple[str, ...]) -> Reply:
+@index_command(click.argument("ids", nargs=-1), group=explain)
+def verify(rag: LightRAG, ids: tuple[str, ...]) -> Reply:
     """Check the traces IDS, or else all traces and all texts; exit 1 if something is wrong.
 
     The steps are complete, every edge has a chunk, every chunk is an exact slice of its page,
     every citation is of something that was shown, the answer is stored. No model is asked.
     """
-    with open_index(setup) as rag:
-        problems = rag.traces.verify(*ids)
-        number = len(ids) or len(rag.traces.list(limit=None))
-    verdict = counted(len(problems), "problem") if problems else "OK"
-    lines = [*map(str, problems), f"{counted(number, 'trace')} checked: {verdict}"]
-    return Reply({"traces": number, "problems": problems}, "\n".join(lines), 1 if problems else 0)
+    problems = rag.traces.verify(*ids)
+    number = len(ids) or len(rag.traces.list(limit=None))
+    words = {"traces": number, "problems": len(problems)}
+    value = {"traces": number, "problems": problems}
+    return Reply(value, words, 1 if problems else 0, [str(problem) for problem in problems])
 
 
-@command(working_dir, option("--keep", "How many.", COUNT, required=True), group=explain)
-def gc(setup: Setup, keep: int) -> Reply:
+@index_command(option("--keep", "How many.", COUNT, required=True), group=explain)
+def gc(rag: LightRAG, keep: int) -> Reply:
     """Delete all but the newest traces."""
-    with open_index(setup) as rag:
-        return Reply({"deleted": rag.traces.delete(keep=keep)})
+    return Reply({"deleted": rag.traces.delete(keep=keep)})
 
 
 def _id(rag: LightRAG, id: str | None) -> str:

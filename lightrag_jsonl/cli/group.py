@@ -7,7 +7,7 @@ import functools
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import click
@@ -53,7 +53,7 @@ class Reply(NamedTuple):
     value: object
     words: object = None
     status: int = 0
-    notes: Sequence[str] = ()
+    notes: Iterable[str] = ()
 
 
 class _Main(click.Group):
@@ -72,7 +72,7 @@ class _Main(click.Group):
             interrupted = isinstance(error, KeyboardInterrupt)
             words = f"interrupted; {GO_ON}" if interrupted else f"error: {one_line(str(error))}"
             if isinstance(error, LightRAGError) and error.usage.calls:
-                words += f"\nusage: {one_line(in_words(error.usage))}"
+                words += "\n" + in_words({"usage": error.usage})
             emit(words, err=True)
             raise click.exceptions.Exit(INTERRUPTED if interrupted else FAILED) from None
 
@@ -113,7 +113,8 @@ def command(
             if as_json:
                 emit_json(reply.value)
             else:
-                emit(in_words(reply.value if reply.words is None else reply.words))
+                words = reply.value if reply.words is None else reply.words
+                emit(words if isinstance(words, bytes) else in_words(words))
             for note in reply.notes:
                 emit(note, err=True)
             if reply.status:
@@ -123,7 +124,7 @@ def command(
         decorated: Any = run
         for option in reversed([*options, json_option]):
             decorated = option(decorated)
-        return group.command(name)(decorated)  # type: ignore[no-any-return]
+        return group.command(name)(decorated)
 
     return decorate
 

@@ -11,7 +11,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
-from lightrag_jsonl import ConfigError, EmbeddingError, IndexOptions, LightRAG, StorageError
+from lightrag_jsonl import (
+    ConfigError,
+    EmbeddingError,
+    IndexOptions,
+    LightRAG,
+    OpenAIEmbedder,
+    OpenAILLM,
+    SentenceTransformerEmbedder,
+    StorageError,
+)
 from lightrag_jsonl.cli.options import EMBEDDERS, Setup, user_default
 from lightrag_jsonl.core.protocols import LLM, Embedder, Vectors
 from lightrag_jsonl.providers.offline import HashEmbedder
@@ -44,7 +53,7 @@ def open_index(
         _ = embedder.dim  # an embedder that is not available fails before a folder is created
     rag = LightRAG(
         setup.working_dir,
-        llm=make_llm(llm_name(setup, known), setup.base_url),
+        llm=make_llm(setup, known),
         embedder=embedder,
         language=setup.language or known.get("language") or user_default("language") or "en",
         options=IndexOptions(**given),
@@ -91,16 +100,13 @@ def embedder_name(setup: Setup, known: Mapping[str, str]) -> str:
     usual = None if "embedder" in known else user_default("embedder")
     spec = setup.embedder or known.get("cli.embedder") or usual or "hash"
     kind, _, name = spec.partition(":")
-    return f"st:{Path(name).resolve()}" if kind == "st" and Path(name).is_dir() else spec
+    return f"st:{Path(name).resolve()}" if kind == "st" and name and Path(name).is_dir() else spec
 
 
-def make_llm(model: str, base_url: str | None) -> LLM | None:
-    """The chat model with this name; None for "none"."""
-    if model == NO_MODEL:
-        return None
-    from lightrag_jsonl.providers.openai import OpenAILLM
-
-    return OpenAILLM(model, base_url=base_url)
+def make_llm(setup: Setup, known: Mapping[str, str]) -> LLM | None:
+    """The model of an index; None for "none"."""
+    name = llm_name(setup, known)
+    return None if name == NO_MODEL else OpenAILLM(name, base_url=setup.base_url)
 
 
 def make_embedder(setup: Setup, known: Mapping[str, str]) -> Embedder:
@@ -111,12 +117,8 @@ def make_embedder(setup: Setup, known: Mapping[str, str]) -> Embedder:
     spec = embedder_name(setup, known)
     kind, _, name = spec.partition(":")
     if kind == "st" and name:
-        from lightrag_jsonl.providers.sentence_transformers import SentenceTransformerEmbedder
-
         return SentenceTransformerEmbedder(name)
     if kind == "openai" and name:
-        from lightrag_jsonl.providers.openai_embedder import OpenAIEmbedder
-
         return OpenAIEmbedder(name, base_url=setup.embedder_base_url or setup.base_url)
     if spec != "hash":
         raise ConfigError(f"{spec!r} is no embedder: it must be {EMBEDDERS}")

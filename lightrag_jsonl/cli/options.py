@@ -79,28 +79,20 @@ def _url(context: click.Context, option: click.Parameter, value: str | None) -> 
 working_dir = option("-w --working-dir", "The folder of the index (default kb).", callback=_folder)
 llm = option(
     "--llm",
-    "A model at an OpenAI-compatible endpoint; its key comes from OPENAI_API_KEY. The index "
-    "remembers its name. Without a model (or with `none`) language rules do the work.",
+    "A model at an OpenAI-compatible endpoint, whose name the index remembers. Without a model (or "
+    "with `none`) language rules do the work.",
 )
 base_url = option(
-    "--base-url",
-    "The endpoint, such as http://localhost:8000/v1 (default: OPENAI_BASE_URL, or OpenAI's).",
-    callback=_url,
+    "--base-url", "Its endpoint (default: OPENAI_BASE_URL, or OpenAI's).", callback=_url
 )
 embedder = option(
-    "--embedder",
-    f"{EMBEDDERS}: hashed words (the default), a sentence-transformers model, or one at an "
-    "endpoint. The index remembers it.",
+    "--embedder", f"{EMBEDDERS} (default hash: hashed words). The index remembers it."
 )
 embedder_base_url = option(
-    "--embedder-base-url",
-    "The embedder's endpoint, if it differs from --base-url.",
-    callback=_url,
+    "--embedder-base-url", "The embedder's endpoint, if it is another one.", callback=_url
 )
 language = option(
-    "-l --language",
-    "en, zh, or a folder of prompts: the language of prompts and rules (default en). The index "
-    "remembers it.",
+    "-l --language", "en, zh, or a folder of prompts (default en). The index remembers it."
 )
 prompts = option("--prompts", "Prompt files that replace packaged ones of the same name.", FOLDER)
 models = (working_dir, llm, base_url, embedder, embedder_base_url, language, prompts)

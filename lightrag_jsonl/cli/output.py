@@ -58,9 +58,9 @@ def printable(text: str) -> str:
 # ── words ───────────────────────────────────────────────────────────────────────
 
 
-def in_words(value: object) -> str | bytes:
+def in_words(value: object) -> str:
     """A value for people: a text as it is, records as a table, an object with a field a line."""
-    if isinstance(value, str | bytes):
+    if isinstance(value, str):
         return value
     plain = to_json(value)
     if isinstance(plain, dict):
@@ -73,7 +73,9 @@ def table(records: Iterable[object], *columns: str) -> str:
     rows = [row for record in records if isinstance(row := to_json(record), dict)]
     names = columns or tuple(rows[0] if rows else ())
     numbers = {
-        at for at, name in enumerate(names) if all(isinstance(row[name], int | float) for row in rows)
+        at
+        for at, name in enumerate(names)
+        if all(isinstance(row[name], int | float) for row in rows)
     }
     cells = [
         [one_line(_cell(row[name]), CELL_COLUMNS if at else None) for at, name in enumerate(names)]
@@ -89,15 +91,17 @@ def _fields(record: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
             yield name, _cell({n: v for n, v in value.items() if not isinstance(v, dict)})
             yield from _fields({n: v for n, v in value.items() if isinstance(v, dict)})
         else:
+            if isinstance(value, list) and len(value) > LISTED:
+                value = len(value)
             yield name.replace("_", " "), one_line(_cell(value))
 
 
 def _cell(value: Json) -> str:
-    """A value on one line; of an object only what is not zero or empty, of a long list its length."""
+    """A value on one line; of an object only what is not zero or empty."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {_cell(item)}" for name, item in value.items() if item)
     if isinstance(value, list):
-        return ", ".join(map(_cell, value)) if len(value) <= LISTED else f"{len(value):,}"
+        return ", ".join(map(_cell, value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -12,9 +12,9 @@ import click
 from lightrag_jsonl import ConfigError, LightRAG, PromptManager, parse_jsonl
 from lightrag_jsonl.cli import options
 from lightrag_jsonl.cli.group import Reply, command, main
-from lightrag_jsonl.cli.opening import llm_name, make_llm
+from lightrag_jsonl.cli.opening import make_llm
 from lightrag_jsonl.cli.options import FILE, Setup, option, user_default
-from lightrag_jsonl.cli.output import Exact, json_lines, one_line
+from lightrag_jsonl.cli.output import json_lines, one_line
 from lightrag_jsonl.core.text import decoded
 from lightrag_jsonl.core.types import Json, Rejection
 from lightrag_jsonl.indexing.loading import read_text
@@ -55,9 +55,9 @@ def list_(setup: Setup) -> Reply:
 def show(setup: Setup, id: str) -> Reply:
     """Print the file of the prompt ID, which may be an alias."""
     prompt = _manager(setup).prompt(id)
-    text = Exact(Path(prompt.origin).read_text(encoding="utf-8-sig"))
+    text = Path(prompt.origin).read_text(encoding="utf-8-sig")
     schema = prompt.schema.source if prompt.schema else None
-    return Reply({"file": prompt.origin, "text": text, "schema": schema}, text)
+    return Reply({"file": prompt.origin, "text": text, "schema": schema}, text.encode())
 
 
 @command(
@@ -144,7 +144,7 @@ def extract(setup: Setup, id: str, file: BinaryIO, variables: tuple[str, ...]) -
       lightrag-jsonl extract extract-topics notes.txt --llm gpt-4o-mini
       lightrag-jsonl extract extract-rows bill.txt --set schema=@table.json --llm gpt-4o-mini
     """
-    model = make_llm(llm_name(setup, {}), setup.base_url)
+    model = make_llm(setup, {})
     if model is None:
         raise click.UsageError("extract asks a model: name one with --llm")
     values = dict(map(_variable, variables))

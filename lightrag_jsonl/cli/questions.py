@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,9 @@ import click
 from lightrag_jsonl import Answer, Context, Dropped, LightRAG, QueryParam
 from lightrag_jsonl.cli.documents import read_stdin
 from lightrag_jsonl.cli.explain import event_printer
-from lightrag_jsonl.cli.group import Reply, command
-from lightrag_jsonl.cli.opening import open_index
-from lightrag_jsonl.cli.options import COUNT, FILE, NUMBER, TARGET, Setup, mode, models, option
-from lightrag_jsonl.cli.output import Exact, counted, in_words, printable, table
+from lightrag_jsonl.cli.group import Reply, index_command
+from lightrag_jsonl.cli.options import COUNT, FILE, NUMBER, TARGET, mode, models, option
+from lightrag_jsonl.cli.output import in_words, printable, table
 from lightrag_jsonl.core.options import MODES
 from lightrag_jsonl.core.types import Json, Mode
 from lightrag_jsonl.tools import evaluation
@@ -65,7 +64,7 @@ question_options = (
 )
 
 
-@command(
+@index_command(
     *question_options,
     option("--response-type", 'The form of the answer, such as "One Paragraph".'),
     option("--user-prompt", "A further instruction for the answer."),
@@ -81,7 +80,7 @@ question_options = (
     ),
 )
 def query(
-    setup: Setup, question: tuple[str, ...], stream: bool | None, explain: bool, **given: Any
+    rag: LightRAG, question: tuple[str, ...], stream: bool | None, explain: bool, **given: Any
 ) -> Reply:
     """Answer a QUESTION, and show where the answer comes from.
 
@@ -100,32 +99,29 @@ def query(
     if stream and as_json:
         raise click.UsageError("--json prints the complete answer: it cannot go with --stream")
     text, param = _question(question), _param(given)
-    with open_index(setup) as rag:
-        listener = event_printer(rag) if explain else None
-        if stream or (stream is None and sys.stdout.isatty() and not as_json):
-            pieces = rag.stream(text, param, explain=explain, listener=listener)
-            for piece in pieces:
-                click.echo(printable(piece), nl=False)
-            answer = pieces.answer
-            words = str(answer).removeprefix(answer.text) or Exact("\n")
-        else:
-            answer = rag.query(text, param, explain=explain, listener=listener)
-            words = str(answer)
-        notes = [*_answer_notes(answer), *_reasons_for_nothing(rag, answer.context, param)]
-    return Reply(answer, words, notes=notes)
+    listener = event_printer(rag) if explain else None
+    if stream or (stream is None and sys.stdout.isatty() and not as_json):
+        pieces = rag.stream(text, param, explain=explain, listener=listener)
+        for piece in pieces:
+            click.echo(printable(piece), nl=False)
+        answer = pieces.answer
+        words = str(answer).removeprefix(answer.text) or b"\n"
+    else:
+        answer = rag.query(text, param, explain=explain, listener=listener)
+        words = str(answer)
+    return Reply(answer, words, notes=_notes(rag, answer.context, param, answer))
 
 
-@command(
+@index_command(
     *question_options,
     option("--prompt", "Print the context as a model would read it.", is_flag=True),
 )
-def retrieve(setup: Setup, question: tuple[str, ...], prompt: bool, **given: Any) -> Reply:
+def retrieve(rag: LightRAG, question: tuple[str, ...], prompt: bool, **given: Any) -> Reply:
     """Show what is found for a QUESTION, best first."""
-    text, param = _question(question), _param(given)
-    with open_index(setup) as rag:
-        found = rag.retrieve(text, param)
-        notes = _reasons_for_nothing(rag, found, param)
-    return Reply(found, found.prompt if prompt else _context_words(found), notes=notes)
+    param = _param(given)
+    found = rag.retrieve(_question(question), param)
+    words = found.prompt if prompt else _context_words(found)
+    return Reply(found, words, notes=_notes(rag, found, param))
 
 
 def _question(words: Sequence[str]) -> str:
@@ -140,28 +136,22 @@ def _param(given: Mapping[str, Any]) -> QueryParam:
     return QueryParam(**{name: value for name, value in given.items() if value is not None})
 
 
-def _answer_notes(answer: Answer) -> list[str]:
-    """What is wrong with an answer and cannot be seen in its text."""
-    notes = []
-    if answer.truncated:
-        notes.append("note: the answer is not complete: the model reached its token limit")
-    if answer.invented:
+def _notes(
+    rag: LightRAG, context: Context, param: QueryParam, answer: Answer | None = None
+) -> Iterator[str]:
+    """What cannot be seen in an answer or a context: what is wrong with it, or why it is empty."""
+    if answer is not None and answer.truncated:
+        yield "note: the answer is not complete: the model reached its token limit"
+    if answer is not None and answer.invented:
         numbers = ", ".join(f"[{number}]" for number in answer.invented)
-        notes.append(f"note: {numbers} in the answer: no such source was sent to the model")
-    return notes
-
-
-def _reasons_for_nothing(rag: LightRAG, context: Context, param: QueryParam) -> list[str]:
-    """Why nothing was found, if nothing could be found."""
-    if not context.empty:
-        return []
-    if context.dropped != Dropped():
-        return [f"note: what was found exceeds {param.max_total_tokens:,} tokens"]
-    known = TEXT_FIELDS.union(*(document.metadata for document in rag.documents()))
-    if unknown := ", ".join(sorted(param.where.keys() - known)):
-        names = ", ".join(sorted(known))
-        return [f"note: no document has {unknown}; --where can ask for {names}"]
-    return ["note: only documents that match --where were searched"] if param.where else []
+        yield f"note: {numbers} in the answer: no such source was sent to the model"
+    if context.empty and context.dropped != Dropped():
+        yield f"note: what was found exceeds {param.max_total_tokens:,} tokens"
+    elif context.empty and param.where:
+        known = TEXT_FIELDS.union(*(document.metadata for document in rag.documents()))
+        unknown = ", ".join(sorted(param.where.keys() - known))
+        names = f"; no document has {unknown}, but: {', '.join(sorted(known))}"
+        yield "note: only documents that match --where were searched" + (names if unknown else "")
 
 
 def _context_words(context: Context) -> str:
@@ -177,7 +167,7 @@ def _context_words(context: Context) -> str:
     return "\n".join([*(found or ["nothing was found"]), size])
 
 
-@command(
+@index_command(
     click.argument("questions", type=FILE, required=False),
     option("--generate", "Make N questions from the graph, each over two chunks.", NUMBER),
     option("--save", "Write the questions to a file.", TARGET),
@@ -187,25 +177,21 @@ def _context_words(context: Context) -> str:
         click.Choice(["naive", *GRAPH_MODES]),
         multiple=True,
     ),
-    option("--budget", "Tokens that are searched for the answer (4000).", NUMBER, default=4_000),
-    option("--seed", "The random seed.", COUNT, default=0),
     *models,
     name="eval",
 )
 def evaluate(
-    setup: Setup,
+    rag: LightRAG,
     questions: Path | None,
     generate: int | None,
     save: Path | None,
     modes: tuple[Mode, ...],
-    budget: int,
-    seed: int,
 ) -> Reply:
     """Measure how well each mode finds what supports the answers.
 
     The QUESTIONS are a JSONL file. A line is {"question": …, "supporting": [ids of documents or
     chunks], "answer": …}. "dense" and "bm25" rank chunks by their vectors or words alone,
-    without the graph.
+    without the graph. Figures are percentages, ± half of the 95% interval; the gain is over dense.
 
     \b
     Examples:
@@ -214,17 +200,14 @@ def evaluate(
     """
     if (questions is None) == (generate is None):
         raise click.UsageError("give either a file of QUESTIONS or --generate N")
-    with open_index(setup) as rag:
-        if questions is not None:
-            asked = evaluation.read_questions(questions)
-        else:
-            asked = rag.run(evaluation.generate_questions, generate or 0, seed=seed)
-        if save is not None:
-            evaluation.write_questions(save, asked)
-        wanted = modes or GRAPH_MODES
-        rows = rag.run(evaluation.evaluate, asked, modes=wanted, budget=budget, seed=seed)
-        health = rag.run(evaluation.graph_health)
-    percent = [dict(zip(evaluation.HEADER, row, strict=True)) for row in evaluation.cells(rows)]
-    title = f"{counted(len(asked), 'question')}; in percent, ± half of the 95% interval"
-    words = f"{title}\n{table(percent)}\n\n{in_words(health)}"
+    if questions is not None:
+        asked = evaluation.read_questions(questions)
+    else:
+        asked = rag.run(evaluation.generate_questions, generate or 0)
+    if save is not None:
+        evaluation.write_questions(save, asked)
+    rows = rag.run(evaluation.evaluate, asked, modes=modes or GRAPH_MODES)
+    health = rag.run(evaluation.graph_health)
+    figures = [dict(zip(evaluation.HEADER, row, strict=True)) for row in evaluation.cells(rows)]
+    words = f"{table(figures)}\n\nquestions  {len(asked)}\n{in_words(health)}"
     return Reply({"questions": len(asked), "rows": rows, "graph": health}, words)

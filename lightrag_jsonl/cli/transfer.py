@@ -6,7 +6,6 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,8 @@ import click
 
 from lightrag_jsonl import Failure, LightRAG
 from lightrag_jsonl.cli.documents import find_sources
-from lightrag_jsonl.cli.group import INCOMPLETE, Reply, command, main
-from lightrag_jsonl.cli.opening import NO_MODEL, has_index, open_index
+from lightrag_jsonl.cli.group import INCOMPLETE, Reply, command, index_command, main
+from lightrag_jsonl.cli.opening import NO_MODEL, open_index, recorded
 from lightrag_jsonl.cli.options import (
     FILE,
     FOLDER,
@@ -25,10 +24,8 @@ from lightrag_jsonl.cli.options import (
     models,
     option,
     reading_options,
-    working_dir,
 )
 from lightrag_jsonl.cli.output import (
-    Exact,
     failure_notes,
     json_lines,
     one_line,
@@ -79,12 +76,12 @@ def estimate(
     if (price_input is None) != (price_output is None):
         raise click.UsageError("--price-input and --price-output go together")
     sources = find_sources(files)
-    with ExitStack() as stack:
-        if not has_index(setup.working_dir):
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            setup = replace(setup, working_dir=scratch, embedder="hash")
-        rag = stack.enter_context(open_index(setup, options, create=setup.embedder == "hash"))
-        found = rag.run(estimate_documents, sources)
+    is_new = recorded(setup.working_dir) is None
+    with tempfile.TemporaryDirectory() as scratch:
+        if is_new:
+            setup = replace(setup, working_dir=Path(scratch), embedder="hash")
+        with open_index(setup, options, create=is_new) as rag:
+            found = rag.run(estimate_documents, sources)
     value = {**asdict(found), "total": found.usage}
     if price_input is not None and price_output is not None:
         value["cost"] = found.cost(input=price_input, output=price_output, cached=price_cached)
@@ -165,7 +162,7 @@ def import_folder(setup: Setup, folder: Path) -> Reply:
     What has no counterpart is listed.
     """
     read_folder(folder)  # fails before an index is created
-    create = not has_index(setup.working_dir)
+    create = recorded(setup.working_dir) is None
     with open_index(setup, {}, create=create) as rag, progress_bar() as progress:
         report = rag.run(import_index, folder, progress=progress)
     notes = [f"{item.kind} {item.name}: {item.reason}" for item in report.not_imported[:SHOWN]]
@@ -175,9 +172,8 @@ def import_folder(setup: Setup, folder: Path) -> Reply:
 # ── export ──────────────────────────────────────────────────────────────────────
 
 
-@command(
+@index_command(
     click.argument("file", type=click.Path(dir_okay=False, allow_dash=True), default="-"),
-    working_dir,
     option(
         "-f --format format_",
         "graphml or json: the merged graph; jsonl: the records of each chunk, one per line "
@@ -185,7 +181,7 @@ def import_folder(setup: Setup, folder: Path) -> Reply:
         click.Choice(["graphml", "json", "jsonl"]),
     ),
 )
-def export(setup: Setup, file: str, format_: str | None) -> Reply:
+def export(rag: LightRAG, file: str, format_: str | None) -> Reply:
     """Write the graph, or the records behind it, to FILE or stdout.
 
     The records are in the form of the prompt extract-graph, with their document's id and their
@@ -193,19 +189,18 @@ def export(setup: Setup, file: str, format_: str | None) -> Reply:
     """
     suffix = Path(file).suffix.lower().removeprefix(".")
     chosen = format_ or (suffix if suffix in ("json", "jsonl") else "graphml")
-    with open_index(setup) as rag:
-        nodes, edges = rag.graph.nodes(data=True), rag.graph.edges(data=True)
-        entities = [{"name": name, **data} for name, data in nodes]
-        graph = to_json({"entities": entities, "relations": [data for _, _, data in edges]})
-        if chosen == "jsonl":
-            text = json_lines(rag.admin.records())
-        elif chosen == "json":
-            text = Exact(json.dumps(graph, ensure_ascii=False, indent=1) + "\n")
-        else:
-            text = Exact("".join(f"{line}\n" for line in _graphml(rag)))
+    nodes, edges = rag.graph.nodes(data=True), rag.graph.edges(data=True)
+    entities = [{"name": name, **data} for name, data in nodes]
+    graph = to_json({"entities": entities, "relations": [data for _, _, data in edges]})
+    if chosen == "jsonl":
+        data = json_lines(rag.admin.records())
+    elif chosen == "json":
+        data = json.dumps(graph, ensure_ascii=False, indent=1).encode() + b"\n"
+    else:
+        data = "".join(f"{line}\n" for line in _graphml(rag)).encode()
     if file == "-":
-        return Reply(graph, text)
-    Path(file).write_text(text, encoding="utf-8", newline="\n")
+        return Reply(graph, data)
+    Path(file).write_bytes(data)
     return Reply({"file": file, "format": chosen}, "")
 
 

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Json, Message, Mode
-from lightrag_jsonl.core.validation import check_fields
+from lightrag_jsonl.core.validation import check_fields, shown
 
 ExtractionPrompt = Literal["extract-graph", "agent-kg-extract", "extract-with-ontologies"]
 Ranking = Literal["relevance", "degree"]
@@ -159,7 +159,7 @@ class QueryParam:
         check_fields(self)
         history = self.conversation_history
         if isinstance(history, str | Mapping) or not isinstance(history, Iterable):
-            raise ConfigError(f"conversation_history must be a tuple of turns, not {history!r}")
+            raise ConfigError(f"conversation_history must be a tuple of turns, not {shown(history)}")
         object.__setattr__(self, "conversation_history", self.turns)
 
     @property
@@ -176,5 +176,5 @@ def _message(turn: Turn) -> Message:
         return turn
     raise ConfigError(
         f'a turn of conversation_history is {{"role": {" | ".join(get_args(Role))}, "content": '
-        f"text}}, not {turn!r}"
+        f"text}}, not {shown(turn)}"
     )

@@ -12,17 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LightRAGError, LLMError
-from lightrag_jsonl.core.protocols import (
-    Answerer,
-    Embedder,
-    KeywordExtractor,
-    Reranker,
-    Tokenizer,
-    Vectors,
-)
+from lightrag_jsonl.core.protocols import Answerer, Embedder, KeywordExtractor, Reranker
+from lightrag_jsonl.core.protocols import Tokenizer, Vectors
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Context, Keywords, Message
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.core.validation import shown
 from lightrag_jsonl.core.vectors import normalize_vectors
 
 Scores = npt.NDArray[np.float64]
@@ -67,17 +62,17 @@ async def rerank_scores(reranker: Reranker, question: str, texts: Sequence[str])
 
 
 def checked_completion(completion: object, model: str) -> Completion:
-    """A completion whose fields have the right types; `LLMError` if it has no text."""
+    """A completion of plain values, which counts as a call; `LLMError` if it has no text."""
     if not isinstance(completion, Completion) or not isinstance(completion.text, str):
-        raise LLMError(f"{model} answered without a text: {completion!r:.200}", cost=ONE_CALL)
-    usage = completion.usage or Usage()
-    counts = usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.calls
+        raise LLMError(f"{model} answered without a text: {shown(completion)}", cost=ONE_CALL)
+    usage = completion.usage or ONE_CALL
+    counts = usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.calls or 1
     try:
-        usage = Usage(*(int(count or 0) for count in counts))
+        usage = Usage(*[int(count or 0) for count in counts])
     except (TypeError, ValueError, OverflowError) as error:
         raise LLMError(f"{model} gave token counts that are no numbers", cost=ONE_CALL) from error
-    finish = "length" if completion.finish == "length" else "stop"
-    return Completion(completion.text, finish, usage)
+    finish: Literal["stop", "length"] = "length" if completion.finish == "length" else "stop"
+    return Completion(sanitize(completion.text), finish, usage)
 
 
 class CheckedTokenizer:
@@ -91,11 +86,16 @@ class CheckedTokenizer:
 
     def count(self, text: str) -> int:
         """How many tokens a text has."""
-        with _named(f"tokenizer {self.name!r}", ConfigError):
+        try:
             number = index(self._tokenizer.count(text))
             if number < 0:
                 raise ValueError(f"it counted {number} tokens")
             return number
+        except LightRAGError:
+            raise
+        except Exception as error:  # the user's own code may raise anything
+            message = f"tokenizer {self.name!r} failed: {described(error)}"
+            raise ConfigError(message) from error
 
     def truncate(self, text: str, limit: int) -> str:
         """A prefix of the text that has at most `limit` tokens; if the tokenizer gives something
@@ -117,12 +117,20 @@ def _named(part: str, kind: type[LightRAGError]) -> Iterator[None]:
     except LightRAGError:
         raise
     except Exception as error:  # the user's own code may raise anything
-        words = f": {error}" if str(error) else ""
-        raise kind(f"{part} failed: {type(error).__name__}{words}") from error
+        raise kind(f"{part} failed: {described(error)}") from error
+
+
+def described(error: Exception) -> str:
+    """The type and the words of an error that a user's code raised, whose `str` may fail, too."""
+    try:
+        words = str(error)
+    except Exception:
+        words = ""
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
 def _name(part: object) -> str:
-    return repr(getattr(part, "name", type(part).__qualname__))
+    return shown(getattr(part, "name", type(part).__qualname__))
 
 
 def _text(value: object) -> str:

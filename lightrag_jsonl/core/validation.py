@@ -24,7 +24,7 @@ def check_fields(instance: object) -> None:
         try:
             checked = msgspec.convert(value, hint)
         except msgspec.ValidationError as error:
-            raise ConfigError(f"{name}: {error}, got {_shown(value)}") from error
+            raise ConfigError(f"{name}: {error}, got {shown(value)}") from error
         object.__setattr__(instance, name, checked)
 
 
@@ -38,11 +38,15 @@ def plain_json(value: object, name: str) -> Any:
         return {key: plain_json(item, name) for key, item in value.items()}
     if isinstance(value, list | tuple | Set):
         return [plain_json(item, name) for item in value]
-    raise ConfigError(f"{name} must be texts, numbers, or lists of them, not {_shown(value)}")
+    raise ConfigError(f"{name} must be texts, numbers, or lists of them, not {shown(value)}")
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
+def shown(value: object) -> str:
+    """The beginning of a value's `repr`, which a user's own class may have broken."""
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 

@@ -32,7 +32,7 @@ from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
 from lightrag_jsonl.storage.store import Reader, read, write
 
 AHEAD = 640  # chunks of documents that are being read and not committed yet
-GROUP = 16  # chunks that are committed together, at least
+GROUP = 64  # chunks that are committed together, at least; fewer write the same pages more often
 NO_TEXT = "the document has no text"
 REPLACED = "documents of one insert share the id %r: the last one replaces the others"
 

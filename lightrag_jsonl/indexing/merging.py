@@ -7,7 +7,6 @@ same row: the graph is a function of the set of mentions (laws *fold* and *undo*
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from lightrag_jsonl.core.text import name_key
 from lightrag_jsonl.core.types import (
@@ -95,8 +94,9 @@ class GraphMerger:
         for one, key in zip(entities, keys, strict=True):
             entity = self._entity(key, created[one.chunk])
             count_entity(entity, one.mention, 1)
-            self.change.entity_mentions.append(replace(one, entity=entity.id))
+            one.entity = entity.id
             self._note("entity", entity, one)
+        self.change.entity_mentions += entities
         pairs = [(self._by_key[source].id, self._by_key[target].id) for source, target in ends]
         unread = {(min(pair), max(pair)) for pair in pairs} - self._by_pair.keys()
         for found in self._reader.relation_rows(pairs=unread).values():
@@ -148,8 +148,8 @@ class GraphMerger:
             count_relation(row, one.mention, 1, forward=forward)
             self._note("relation", row, one)
             relation = row.id
-        moved = replace(one, relation=relation, forward=forward)
-        self.change.relation_mentions.append(moved)
+        one.relation, one.forward = relation, forward
+        self.change.relation_mentions.append(one)
 
     def _note(self, kind: Kind, row: GraphRow, one: EntityMentionRow | RelationMentionRow) -> None:
         """Note an added mention and its description."""

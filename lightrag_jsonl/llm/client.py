@@ -7,46 +7,29 @@ import contextlib
 import hashlib
 import logging
 import time
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Collection,
-    Coroutine,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 from weakref import WeakValueDictionary
 
 import msgspec
 
-from lightrag_jsonl.core.errors import (
-    ConfigError,
-    LightRAGError,
-    LLMError,
-    ResponseError,
-    StorageError,
-)
+from lightrag_jsonl.core.errors import ConfigError, LightRAGError, LLMError
+from lightrag_jsonl.core.errors import ResponseError, StorageError
 from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Json, JsonlResult, Message, ResponseType
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion
+from lightrag_jsonl.core.user_code import ONE_CALL, checked_completion, described
+from lightrag_jsonl.llm.json_values import read_json
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.llm.reader import Normalize, parse_jsonl
 from lightrag_jsonl.llm.scheduler import QUESTION, CallScheduler
-from lightrag_jsonl.llm.thinking import (
-    ThinkingFilter,
-    without_prompted_thinking,
-    without_thinking,
-)
+from lightrag_jsonl.llm.thinking import ThinkingFilter, without_prompted_thinking
+from lightrag_jsonl.llm.thinking import without_thinking
 
-TRIES = 3  # attempts at a call with transient errors, besides an adapter's own retries
-FIRST_PAUSE = 0.5  # seconds; doubled at each further try, unless the server says otherwise
+FIRST_PAUSE = 0.5  # seconds before the second try; twice as long before the third
 LONGEST_PAUSE = 60.0
 
 log = logging.getLogger(__name__)
@@ -65,26 +48,19 @@ class Cache(Protocol):
 
 
 class UsageMeter:
-    """Adds up what an operation costs; `check` is called before each model call, `add` after it.
-
-    A child also adds to its parent, and is checked by it. Subclasses may set limits.
-    """
+    """Adds up what an operation costs, in its parent, too; subclasses may set limits."""
 
     def __init__(self, parent: UsageMeter | None = None) -> None:
         self.spent = Usage()
         self._parent = parent
 
-    def child(self) -> UsageMeter:
-        """A meter for a part of the operation."""
-        return UsageMeter(self)
-
     def check(self) -> None:
-        """Raise `BudgetError` if a limit is reached."""
+        """Raise `BudgetError` if a limit is reached; called before each model call."""
         if self._parent is not None:
             self._parent.check()
 
     def add(self, usage: Usage) -> None:
-        """Count what a call cost."""
+        """Count what a call has cost."""
         self.spent += usage
         if self._parent is not None:
             self._parent.add(usage)
@@ -194,9 +170,7 @@ async def _pieces(
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A request to the model; `prompt` names the prompt. `for_reader` makes an empty answer a
-    failure.
-    """
+    """A request to the model; with `for_reader`, an empty answer is a failure."""
 
     prompt: str
     messages: tuple[Message, ...]
@@ -209,18 +183,10 @@ class _Request:
     for_reader: bool = False
     sink: _Sink | None = None
 
-    def __post_init__(self) -> None:
-        """Replace what UTF-8 cannot hold: a question may bring it in, and no model could read it."""
-        clean = tuple(Message(turn.role, sanitize(turn.content)) for turn in self.messages)
-        object.__setattr__(self, "messages", clean)
-
     @property
     def began(self) -> bool:
         """Whether part of the answer was passed on already."""
         return self.sink is not None and self.sink.began
-
-    def is_answered_by(self, completion: Completion) -> bool:
-        return not self.for_reader or bool(completion.text.strip())
 
 
 class ModelClient:
@@ -280,11 +246,15 @@ class ModelClient:
         answer which was only just paid for: there can be no follow-up to it yet. With `for_reader`,
         an empty text is an `LLMError`.
         """
-        messages = (*self.prompts.render(prompt, variables), *then)
-        options = priority, skip_cache, for_reader
-        return await self._reply(
-            _Request(prompt, messages, "text", max_tokens, None, None, *options), meter
+        request = _Request(
+            prompt,
+            (*self.prompts.render(prompt, variables), *then),
+            max_tokens=max_tokens,
+            priority=priority,
+            skip_cache=skip_cache,
+            for_reader=for_reader,
         )
+        return await self._reply(request, meter)
 
     async def json(
         self,
@@ -300,10 +270,11 @@ class ModelClient:
         schema.
         """
         request = _Request(prompt, self.prompts.render(prompt, variables), "json")
+        schema = self.prompts.schema(prompt, variables)
         for is_last in (False, True):
             reply = await self._reply(request, meter)
             try:
-                return self.prompts.parse_json(reply.text, prompt=prompt, normalize=normalize)
+                return read_json(reply.text, schema=schema, normalize=normalize)
             except ResponseError:
                 await self.forget(reply)
                 if is_last:
@@ -328,10 +299,17 @@ class ModelClient:
         `then`, `priority` and `skip_cache` are as in `text`. `normalize` is applied to each record
         before the schema; `names` limits entity names if the model's server can enforce that.
         """
-        messages = (*self.prompts.render(prompt, variables), *then)
         schema = self.prompts.schema(prompt, variables)
-        limits = max_tokens, None if schema is None else schema.source, names
-        request = _Request(prompt, messages, "jsonl", *limits, priority, skip_cache)
+        request = _Request(
+            prompt,
+            (*self.prompts.render(prompt, variables), *then),
+            "jsonl",
+            max_tokens,
+            None if schema is None else schema.source,
+            names,
+            priority,
+            skip_cache,
+        )
         reply = await self._reply(request, meter)
         answer = without_prompted_thinking(reply.text)
         return Records(reply, parse_jsonl(answer, schema=schema, normalize=normalize))
@@ -372,19 +350,27 @@ class ModelClient:
     # ── one call ────────────────────────────────────────────────────────────────
 
     async def _reply(self, request: _Request, meter: UsageMeter | None) -> Reply:
-        """The answer from the cache or the model; of the same requests at once, one is sent."""
-        messages, paid = request.messages, UsageMeter(meter)
+        """The answer from the cache or the model; of the same requests at once, one is sent.
+
+        What UTF-8 cannot hold is replaced: a question may bring it in, and no model could read it.
+        """
+        messages = tuple([Message(turn.role, sanitize(turn.content)) for turn in request.messages])
+        request, paid = replace(request, messages=messages), UsageMeter(meter)
         key = request_key(self.llm.name, messages, request.response_type, request.max_tokens)
         lock = self._in_flight.setdefault(key, asyncio.Lock())
         look = lock.locked() or not request.skip_cache
         async with lock:
             cached = await self._cache.get(key) if look else None
-            if cached is not None and request.is_answered_by(cached):
-                log.debug("%s: from the cache", request.prompt)
+            if cached is not None and (cached.text.strip() or not request.for_reader):
                 return Reply(messages, cached, key, True)
             async with self.scheduler.slot(request.priority):
                 completion = await self._call(request, paid)
-                await _to_the_end(self._store(request, key, completion))
+                storing = asyncio.ensure_future(self._store(request, key, completion))
+                try:
+                    await asyncio.shield(storing)
+                except asyncio.CancelledError:  # a reader who leaves may ask the same again
+                    await asyncio.wait([storing])
+                    raise
             return Reply(messages, completion, key, False, paid.spent)
 
     async def _store(self, request: _Request, key: bytes, completion: Completion) -> None:
@@ -400,21 +386,16 @@ class ModelClient:
             log.warning("%s: the model's answer is not stored: %s", request.prompt, error)
 
     async def _call(self, request: _Request, paid: UsageMeter) -> Completion:
-        """The model's answer; transient errors are retried."""
-        pause = FIRST_PAUSE
-        paid.check()
-        for attempt in range(1, TRIES + 1):
+        """The model's answer; transient errors are retried twice, unless some of it was shown."""
+        for pause in (FIRST_PAUSE, 2 * FIRST_PAUSE, None):
+            paid.check()
             try:
                 return await self._attempt(request, paid)
             except LLMError as error:
-                if not error.transient or request.began or attempt == TRIES:
+                if not error.transient or request.began or pause is None:
                     raise
                 wait = min(error.retry_after or pause, LONGEST_PAUSE)
-                log.debug("try %d failed (%s); again in %.1f s", attempt, error, wait)
             await asyncio.sleep(wait)
-            pause *= 2
-            if paid.spent.calls:
-                paid.check()
         raise AssertionError("unreachable")
 
     async def _attempt(self, request: _Request, paid: UsageMeter) -> Completion:
@@ -428,17 +409,13 @@ class ModelClient:
         except LLMError as error:
             paid.add(ONE_CALL if request.began and not error.cost.calls else error.cost)
             raise
-        usage = completion.usage
-        paid.add(replace(usage, calls=max(1, usage.calls)))
-        tokens, seconds = (usage.input_tokens, usage.output_tokens), time.monotonic() - started
-        log.debug("%s: %d in, %d out, %.2f s", request.prompt, *tokens, seconds)
-        cut_off = completion.finish == "length"
-        if not request.is_answered_by(completion):
+        paid.add(completion.usage)
+        log.debug("%s: %s, %.2f s", request.prompt, completion.usage, time.monotonic() - started)
+        if request.for_reader and not completion.text.strip():
+            cut_off = completion.finish == "length"
             limit = " before its token limit" if cut_off else ""
             raise LLMError(f"{name} wrote nothing{limit}", transient=not cut_off)
-        if request.for_reader and cut_off:
-            log.warning("%s: the answer was cut at the token limit of %s", request.prompt, name)
-        return replace(completion, text=sanitize(completion.text))
+        return completion
 
     async def _complete(self, request: _Request) -> Completion:
         """The model's answer; whatever else a user's own model does becomes an `LLMError`."""
@@ -457,7 +434,7 @@ class ModelClient:
             raise
         except Exception as error:  # the user's own code may raise anything
             kind = type(error).__name__
-            message = f"{self.llm.name} failed: {kind}: {error}"
+            message = f"{self.llm.name} failed: {described(error)}"
             if "Timeout" in kind or isinstance(error, ConnectionResetError):  # the answer got lost
                 raise LLMError(message, cost=ONE_CALL) from error
             raise LLMError(message, transient=isinstance(error, OSError)) from error
@@ -486,16 +463,3 @@ async def _read_stream(source: AsyncIterator[str], sink: _Sink) -> Completion:
             await source.aclose()
     usage, finish = getattr(source, "usage", None), getattr(source, "finish", None)
     return Completion("".join(pieces), finish or "stop", usage or Usage())
-
-
-async def _to_the_end(work: Coroutine[None, None, None]) -> None:
-    """Await some work to its end; a cancellation meanwhile takes effect after that.
-
-    A reader who leaves at the last piece may ask the same again.
-    """
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise

@@ -18,9 +18,8 @@ from lightrag_jsonl.llm.thinking import PROMPTED_END, without_leading_thinking
 MAX_DEPTH = 200  # levels of nesting in a record
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SHOWN = 300  # characters of a bad reply that are shown in an error
-_INVISIBLE = re.compile(  # zero-width characters that join no two letters
-    '(?<![^\\s{}[\\],:"])[\ufeff\u200b-\u200d\u2060]+|[\ufeff\u200b-\u200d\u2060]+(?![^\\s{}[\\],:"])'
-)
+_INVISIBLE = "[\ufeff\u200b-\u200d\u2060]"  # zero-width characters mean nothing outside strings
+_STRING_OR_INVISIBLE = re.compile(rf'("[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"?)|{_INVISIBLE}')
 _VALUE_OR_END = re.compile(  # a bracket that begins JSON or ends the text, unlike those in prose
     rf"(?P<end>(?i:{PROMPTED_END.pattern}))|\{{\s*(?:[\"}}]|\Z)"
     r"|\[\s*(?:[\]\[{\"\d-]|true\b|false\b|null\b|\Z)"
@@ -68,8 +67,10 @@ def repaired_object(text: str, *, dialect: bool = False) -> Record | None:
 
 
 def without_invisible(text: str) -> str:
-    """The text without zero-width characters, but those that join letters."""
-    return text if text.isascii() else _INVISIBLE.sub("", text)
+    """The text without zero-width characters, except inside strings."""
+    if text.isascii() or not re.search(_INVISIBLE, text):
+        return text
+    return _STRING_OR_INVISIBLE.sub(lambda found: found[1] or "", text)
 
 
 def read_json(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_OWN = (  # how thinking begins and ends, with marks that only models write
+_MARKS = (  # how thinking begins and ends; of the last two, which documents may hold, see below
     (r"<(?:seed:|mm:)?think(?:ing)?(?:\s[^<>]*)?>", r"</(?:seed:|mm:)?think(?:ing)?\s*>"),  # most
     (r"\[THINK\]", r"\[/THINK\]"),  # Mistral
     ("◁think▷", "◁/think▷"),  # Kimi
@@ -12,26 +12,18 @@ _OWN = (  # how thinking begins and ends, with marks that only models write
     (r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),  # Apertus
     (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),  # OpenThinker
     (r"<\|channel>thought", r"<channel\|>"),  # Gemma
-    (  # gpt-oss
-        r"<\|channel\|>analysis<\|message\|>",
-        r"<\|channel\|>final(?: ?<\|constrain\|>[a-z]{1,10})?<\|message\|>",
-    ),
-)
-_PLAIN = (  # documents may contain these, too
-    (r"<thought(?:\s[^<>]*)?>", r"</thought\s*>"),
-    (r"<reason(?:ing)?(?:\s[^<>]*)?>", r"</reason(?:ing)?\s*>"),
+    (r"<\|channel\|>analysis<\|message\|>", r"<\|channel\|>final.{0,30}?<\|message\|>"),  # gpt-oss
+    (r"<(?:thought|reason|reasoning)(?:\s[^<>]*)?>", r"</(?:thought|reason|reasoning)\s*>"),
 )
 _LONGEST_MARK = 80  # characters, white space included, that may come in two pieces
 _SIGNS = ("</", "|>", "[/", "◁")  # every end mark contains one of these
-_PAIRS = [(re.compile(rf"\s*(?:{a})", re.I), re.compile(b, re.I)) for a, b in _OWN + _PLAIN]
-_OWN_PAIRS = _PAIRS[: len(_OWN)]
-_ENDS = "|".join(end for _, end in _OWN)
+_PAIRS = [(re.compile(rf"\s*(?:{a})", re.I), re.compile(b, re.I)) for a, b in _MARKS]
+_OWN_PAIRS = _PAIRS[:-1]  # with marks that only models write
+_ENDS = "|".join(end for _, end in _MARKS[:-1])
 _END_OF_LINE = re.compile(rf"(?:{_ENDS})[ \t]*\r?\n", re.I)
 _END_BEFORE_RECORDS = re.compile(rf'^[^{{}}\n"]*(?:{_ENDS})', re.I | re.M)
 
-PROMPTED_END = re.compile(
-    _ENDS, re.I
-)  # stands alone in the answer if the prompt began the thinking
+PROMPTED_END = re.compile(_ENDS, re.I)  # is alone in the answer if the prompt began the thinking
 
 
 def thinking_at(text: str, at: int, *, first: bool) -> tuple[int, re.Pattern[str]] | None:
@@ -84,21 +76,16 @@ class ThinkingFilter:
         return held.lstrip() if self._found else held
 
 
-def without_leading_thinking(text: str) -> str:
-    """A whole answer without the thinking at its beginning; "" if that has no end."""
-    thinking = ThinkingFilter()
-    return thinking.feed(text) + thinking.rest()
-
-
 def without_thinking(text: str) -> str:
-    """A prose answer without its thinking, even if the prompt began it.
+    """A prose answer without the thinking at its beginning; "" if that has no end.
 
-    In that case only the thinking's end is in the answer, at the end of a line.
+    If the prompt began it, only its end is in the answer, at the end of a line.
     """
     end = _prompted_end(_END_OF_LINE, text)
     if end and text[end:].strip():
         return text[end:].lstrip()
-    return without_leading_thinking(text)
+    thinking = ThinkingFilter()
+    return thinking.feed(text) + thinking.rest()
 
 
 def without_prompted_thinking(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from lightrag_jsonl.core.errors import FREE, ConfigError, LLMError
-from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.core.usage import Usage
 
 if TYPE_CHECKING:
@@ -43,11 +41,10 @@ _NO_CONNECTION = Failure(
 )
 _BROKEN_OFF = Failure("the connection broke before the answer was there", cost=ONE_CALL)
 _TOO_SLOW = Failure("no answer in time; raise the timeout or ask for less", cost=ONE_CALL)
-_TOO_LONG = Failure("the request is too long; use smaller chunks or batches")
 _NO_CREDIT = Failure("the account has no credit left", permanent=True)
 _FAILURES: Mapping[object, Failure] = {  # by code, status and its hundreds, exception's name
     "insufficient_quota": _NO_CREDIT,
-    "context_length_exceeded": _TOO_LONG,
+    "context_length_exceeded": Failure("the request is too long; use smaller chunks or batches"),
     401: Failure(
         "check the key (api_key= in Python, or OPENAI_API_KEY; a server in your own network gets "
         "that only if OPENAI_BASE_URL names it)",
@@ -56,9 +53,6 @@ _FAILURES: Mapping[object, Failure] = {  # by code, status and its hundreds, exc
     402: _NO_CREDIT,
     403: Failure("this key may not use this model"),  # gateways refuse single texts with it, too
     404: Failure("check the model's name, and the base URL (it ends in /v1)", permanent=True),
-    405: Failure("check the base URL (it usually ends in /v1)", permanent=True),
-    408: _TOO_SLOW,
-    413: _TOO_LONG,
     429: Failure("too many requests; lower max_concurrent_calls or try later", transient=True),
     504: _TOO_SLOW,
     3: Failure("check the base URL, from which it leads elsewhere", permanent=True),
@@ -72,15 +66,6 @@ _FAILURES: Mapping[object, Failure] = {  # by code, status and its hundreds, exc
     "OpenAIError": Failure("the server reported an error", transient=True),
     "ValueError": Failure("it answered with no JSON; check the base URL (it usually ends in /v1)"),
 }
-_URL = re.compile(r"https?://(?:[^/\s\[\]:]+|\[[\da-fA-F:]+\])(?::\d{1,5})?(?:/\S*)?")
-_KEY_LIKE = re.compile(r"\b(?:(?:sk|Bearer)[-_ ]|key[-_])[\w*.\-]{6,}", re.IGNORECASE)
-
-
-class RequestError(LLMError):
-    """A request failed; `status` and `detail` are the server's own, if it answered at all."""
-
-    status = 0
-    detail = ""
 
 
 @dataclass(repr=False)
@@ -96,18 +81,15 @@ class Connection:
     api_key: str | None
     timeout: float
     max_retries: int
-    given: openai.AsyncOpenAI | None
     _made: tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI] | None = None
 
     def __post_init__(self) -> None:
-        if self.base_url is not None and not _URL.fullmatch(self.base_url):
+        if self.base_url is not None and not re.match(r"https?://[^/:\s]", self.base_url):
             raise ConfigError(f"{self.base_url!r} is no URL such as http://localhost:8000/v1")
 
     @property
     def url(self) -> str:
         """The URL that requests are sent to."""
-        if self.given is not None:
-            return str(self.given.base_url)
         return self.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
 
     @property
@@ -117,8 +99,6 @@ class Connection:
 
     def client(self) -> openai.AsyncOpenAI:
         """The client; another event loop gets a new one, since connections belong to a loop."""
-        if self.given is not None:
-            return self.given
         loop, made = asyncio.get_running_loop(), self._made
         if made is None or made[0] is not loop:
             made = self._made = loop, self._new_client()
@@ -143,7 +123,7 @@ class Connection:
 
     @contextmanager
     def failures(self) -> Iterator[None]:
-        """Turn what a request raises into a `RequestError` that says what to do, without a key."""
+        """Turn what a request raises into an `LLMError` that says what to do, without a key."""
         import openai
 
         try:
@@ -153,37 +133,27 @@ class Connection:
         except (openai.OpenAIError, ValueError) as error:
             raise self._explained(error) from error
 
-    def _explained(self, error: Exception) -> RequestError:
+    def _explained(self, error: Exception) -> LLMError:
         response = getattr(error, "response", None)
         status = 0 if response is None else response.status_code
-        wait = "" if response is None else response.headers.get("retry-after", "")
-        kinds = [type(error.__cause__).__name__, *(kind.__name__ for kind in type(error).__mro__)]
-        code, body = getattr(error, "code", None), getattr(error, "body", None)
-        known = next(
-            _FAILURES[key] for key in (code, status, status // 100, *kinds) if key in _FAILURES
-        )
-        texts = body, getattr(response, "text", ""), getattr(error, "doc", ""), error.__cause__
-        detail = next(filter(None, map(message_of, texts)), "")
-        words = f"{self.host}: {known.advice} ({f'HTTP {status}: ' if status else ''}{detail})"
+        kinds = [type(error.__cause__), *type(error).__mro__]
+        keys = [getattr(error, "code", None), status, status // 100]
+        keys += [kind.__name__ for kind in kinds]
+        known = next(_FAILURES[key] for key in keys if key in _FAILURES)
+        body, text = getattr(error, "body", ""), getattr(response, "text", "")
+        words = filter(None, map(message_of, (body, text, getattr(error, "doc", ""))))
+        detail = next(words, str(error.__cause__ or ""))
+        message = f"{self.host}: {known.advice} ({f'HTTP {status}: ' if status else ''}{detail})"
         for key in filter(None, (self.api_key, os.environ.get("OPENAI_API_KEY"))):
-            words = words.replace(key, "***")
-        failed = RequestError(
-            _KEY_LIKE.sub("***", words),
+            message = message.replace(key, "***")
+        wait = "" if response is None else response.headers.get("retry-after", "")
+        return LLMError(
+            message,
             transient=known.transient,
             permanent=known.permanent,
             retry_after=float(wait) if re.fullmatch(r"\d+(\.\d+)?", wait) else None,
             cost=known.cost,
         )
-        failed.status, failed.detail = status, detail
-        return failed
-
-
-def json_object(content: bytes) -> dict[str, Json]:
-    """The JSON object of an answer; `ValueError` if it is none."""
-    value = json.loads(content)
-    if not isinstance(value, dict):
-        raise ValueError(f"{type(value).__name__}, not an object")
-    return value
 
 
 def message_of(body: object) -> str:

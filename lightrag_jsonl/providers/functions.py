@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias, cast
 
@@ -25,29 +25,18 @@ MOST_THREADS = 256  # more than enough: the index limits concurrent calls
 class FunctionLLM:
     """A function as an `LLM`; a plain function runs in a thread, an async one on the loop.
 
-    If its first parameter is called `prompt`, or annotated as `str`, the function gets a prompt:
-    `(prompt, system_prompt=None, history_messages=[], **kw)`, LightRAG's own signature, gets all
-    parts, a shorter one all in the prompt. Any other, `(messages)`, gets a list of `{"role",
-    "content"}` mappings. A parameter `max_tokens` gets the limit. The function returns a string or
-    a `Completion`. `name` is part of cache keys: functions of the same name need different ones.
+    `(messages)` gets a list of `{"role", "content"}` mappings. With a parameter called `prompt` it
+    gets texts: `(prompt, system_prompt=None, history_messages=[], **kw)`, LightRAG's own signature,
+    gets all parts, `(prompt)` everything in one. A parameter `max_tokens` gets the limit. The
+    function returns a string or a `Completion`. `name` is part of cache keys: functions of the same
+    name need different ones.
     """
 
     def __init__(self, function: Function, *, name: str | None = None) -> None:
         self.name = name or _name_of(function)
         self._function = function
+        self._parameters = inspect.signature(function).parameters
         self._limiter = CapacityLimiter(MOST_THREADS)
-        self._parameters = _parameters(function)
-        first = next(iter(self._parameters.values()), None)
-        named = first is not None and first.name == "prompt"
-        self._takes_prompt = named or (first is not None and first.annotation in (str, "str"))
-        self._takes_history = self._takes("system_prompt") and self._takes("history_messages")
-        try:
-            inspect.signature(self._call([Message("user", "")], None)).bind()
-        except TypeError as error:
-            raise ConfigError(
-                f"{self.name} takes ({', '.join(self._parameters)}); a model function takes "
-                "(messages) or (prompt, system_prompt=None, history_messages=[])"
-            ) from error
 
     async def complete(
         self,
@@ -58,20 +47,20 @@ class FunctionLLM:
     ) -> Completion:
         """What the function returns for the conversation."""
         answer = await _run(self._call(messages, max_tokens), self._limiter)
-        if isinstance(answer, Completion):
-            return answer
-        if not isinstance(answer, str):
+        if isinstance(answer, str):
+            return Completion(answer, usage=ONE_CALL)
+        if not isinstance(answer, Completion):
             kind = type(answer).__name__
             raise LLMError(f"{self.name} returned {kind}, not a string", cost=ONE_CALL)
-        return Completion(answer, usage=ONE_CALL)
+        return answer
 
     def _call(self, messages: Sequence[Message], max_tokens: int | None) -> partial[object]:
         limit = {"max_tokens": max_tokens} if max_tokens and self._takes("max_tokens") else {}
-        if not self._takes_prompt:
+        if "prompt" not in self._parameters:
             return partial(self._function, _mappings(messages), **limit)
         system = "\n\n".join(one.content for one in messages if one.role == "system")
         *history, last = [one for one in messages if one.role != "system"]
-        if self._takes_history:
+        if self._takes("system_prompt") and self._takes("history_messages"):
             parts = {"system_prompt": system or None, "history_messages": _mappings(history)}
             return partial(self._function, last.content, **parts, **limit)
         turns = [f"{one.role}:\n{one.content}" for one in (*history, last)]
@@ -92,12 +81,10 @@ class FunctionEmbedder:
     """
 
     def __init__(self, function: Function, *, dim: int, name: str | None = None) -> None:
-        if dim < 1:
-            raise ConfigError("dim must be at least 1")
         self.dim = dim
         self.name = name or _name_of(function)
         self._function = function
-        self._takes_kind = "kind" in _parameters(function)
+        self._takes_kind = "kind" in inspect.signature(function).parameters
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         """float32 of shape (len(texts), dim), rows of unit length."""
@@ -111,13 +98,10 @@ class FunctionEmbedder:
 def as_llm(model: LLM | Function) -> LLM:
     """What a user gives as `llm`: an `LLM` as it is, a function wrapped. Raises `ConfigError`."""
     if callable(getattr(model, "complete", None)):
-        if not isinstance(getattr(model, "name", None), str):
-            raise ConfigError("a model needs a `name`: its answers are stored under it")
         return cast("LLM", model)
     if callable(model):
         return FunctionLLM(model)
-    hint = f"; did you mean OpenAILLM({model!r})?" if isinstance(model, str) else ""
-    raise ConfigError(f"llm must be an LLM or a function, not {type(model).__name__}{hint}")
+    raise ConfigError(f"llm must be a function, or an LLM such as OpenAILLM, not {model!r}")
 
 
 def as_embedder(embedder: object) -> Embedder:
@@ -127,15 +111,14 @@ def as_embedder(embedder: object) -> Embedder:
     """
     if callable(getattr(embedder, "embed", None)):
         return cast("Embedder", embedder)
-    dim = getattr(embedder, "embedding_dim", None)
-    inner = getattr(embedder, "func", embedder)
+    dim, inner = getattr(embedder, "embedding_dim", None), getattr(embedder, "func", embedder)
     if isinstance(dim, int) and callable(inner):
         name = getattr(embedder, "model_name", None) or _name_of(inner)
         return FunctionEmbedder(embedder if callable(embedder) else inner, dim=dim, name=name)
-    hint = ": give FunctionEmbedder(function, dim=…)" if callable(embedder) else ""
-    if isinstance(embedder, str):
-        hint = f"; did you mean SentenceTransformerEmbedder({embedder!r})?"
-    raise ConfigError(f"embedder must be an Embedder, not {type(embedder).__name__}{hint}")
+    raise ConfigError(
+        "embedder must be an Embedder such as SentenceTransformerEmbedder(model) or "
+        f"FunctionEmbedder(function, dim=…), not {embedder!r}"
+    )
 
 
 async def _run(call: Callable[[], object], limiter: CapacityLimiter | None = None) -> object:
@@ -146,25 +129,15 @@ async def _run(call: Callable[[], object], limiter: CapacityLimiter | None = Non
     return await answer if inspect.isawaitable(answer) else answer
 
 
-def _parameters(function: Function) -> Mapping[str, inspect.Parameter]:
-    if not callable(function):
-        raise ConfigError(f"a function is needed, not {type(function).__name__}")
-    return inspect.signature(function).parameters
-
-
 def _mappings(messages: Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in messages]
 
 
 def _name_of(function: object) -> str:
     """A function's name, and a partial's bound values that are the same in every process."""
-    if isinstance(function, partial):
-        named = [f"{key}={one!r}" for key, one in sorted(function.keywords.items()) if _plain(one)]
-        bound = ", ".join([*(repr(one) for one in function.args if _plain(one)), *named])
-        return _name_of(function.func) + (f"({bound})" if bound else "")
-    qualified = getattr(function, "__qualname__", None) or type(function).__qualname__
-    return str(qualified).rpartition("<locals>.")[2]
-
-
-def _plain(value: object) -> bool:
-    return isinstance(value, str | int | float)
+    if not isinstance(function, partial):
+        qualified = getattr(function, "__qualname__", None) or type(function).__qualname__
+        return str(qualified).rpartition("<locals>.")[2]
+    given = [*enumerate(function.args), *sorted(function.keywords.items())]
+    plain = [f"{key}={one!r}" for key, one in given if isinstance(one, str | int | float)]
+    return _name_of(function.func) + (f"({', '.join(plain)})" if plain else "")

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Json, Message, ResponseType
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.providers.connection import (
-    ONE_CALL,
-    Connection,
-    RequestError,
-    json_object,
-    message_of,
-)
+from lightrag_jsonl.providers.connection import ONE_CALL, Connection, message_of
 from lightrag_jsonl.providers.constraint import record_format, unwrap_records
-
-if TYPE_CHECKING:
-    import openai
 
 JsonObject: TypeAlias = dict[str, Json]
 Finish: TypeAlias = Literal["stop", "length"]
 
 log = logging.getLogger(__name__)
 
-_REFUSABLE = {  # fields that a server may refuse, each with a word that occurs in its refusal
+_REFUSABLE = {  # fields that a server may refuse, each with words that occur in its refusal
     "max_tokens": "max_completion_tokens",
     "temperature": "temperature",
     "stream_options": "stream_options",
+    "response_format": "response_format|schema|grammar",
 }
 
 
@@ -45,7 +39,6 @@ class OpenAILLM:
       server to force the answer to follow it, unless it refuses that. "grounded" also limits entity
       names to those given.
     - `name`: part of cache keys; two configurations of a model need different ones.
-    - `client`: one of your own of the SDK, with headers, proxies or retries of its own.
 
     Raises `LLMError`, or `ConfigError` if there is no key.
     """
@@ -62,7 +55,6 @@ class OpenAILLM:
         extra_body: Mapping[str, Json] | None = None,
         constrain: Literal["auto", "off", "grounded"] = "off",
         name: str | None = None,
-        client: openai.AsyncOpenAI | None = None,
     ) -> None:
         if constrain not in ("auto", "off", "grounded"):
             raise ConfigError(f"constrain must be 'auto', 'off' or 'grounded', not {constrain!r}")
@@ -71,7 +63,7 @@ class OpenAILLM:
         self._constrain = constrain
         self._temperature = temperature
         self._extra_body = dict(extra_body or {})
-        self._connection = Connection(base_url, api_key, timeout, max_retries, client)
+        self._connection = Connection(base_url, api_key, timeout, max_retries)
         self._refused: frozenset[str] = frozenset()  # fields that this model has refused
 
     async def complete(
@@ -100,17 +92,10 @@ class OpenAILLM:
         do that. `names` is used only with `constrain="grounded"`.
         """
         body = self.request_body(messages, max_tokens=max_tokens)
-        if self._constrain == "off":
-            return await self._complete(body)
-        format = record_format(schema, names if self._constrain == "grounded" else None)
-        try:
-            answer = await self._complete({**body, "response_format": format})
-        except RequestError as error:
-            if error.status not in (400, 422):
-                raise
-            answer = await self._complete(body)
-            log.warning("%s takes no constraint (%s): asking without", self.name, error)
-            self._constrain = "off"
+        if self._constrain != "off":
+            allowed = names if self._constrain == "grounded" else None
+            body["response_format"] = record_format(schema, allowed)
+        answer = await self._complete(body)
         return replace(answer, text=unwrap_records(answer.text))
 
     def request_body(
@@ -130,7 +115,7 @@ class OpenAILLM:
     async def _complete(self, body: JsonObject) -> Completion:
         response = await self._create(body)
         with self._connection.failures():
-            answer = json_object(response.content)
+            answer = json.loads(response.content)
         return read_completion(answer)
 
     async def _create(self, body: JsonObject, *, stream: bool = False) -> Any:
@@ -149,12 +134,14 @@ class OpenAILLM:
                 return await (chat if stream else chat.with_raw_response).create(
                     model=self.model, messages=sent["messages"], stream=stream, extra_body=extra
                 )
-        except RequestError as error:
-            detail = error.detail.lower() if error.status in (400, 422) else ""
-            refused = {field for field in sent if _REFUSABLE.get(field, "\n") in detail}
+        except LLMError as error:
+            words = "" if error.transient else str(error).lower()
+            refused = {
+                one for one in _REFUSABLE if one in sent and re.search(_REFUSABLE[one], words)
+            }
             if not refused:
                 raise
-            log.debug("%s refuses %s", self.name, refused)
+            log.warning("%s: asking without %s", error, ", ".join(refused))
             self._refused |= refused
         return await self._create(body, stream=stream)
 
@@ -191,7 +178,7 @@ class ChatStream:
                             reason = reason or choice.finish_reason
                         if chunk.usage:
                             self.usage = _usage(chunk.usage.to_dict(warnings=False))
-            except RequestError as error:
+            except LLMError as error:
                 if reason is None:  # otherwise only the connection ended badly
                     error.cost = self.usage
                     raise

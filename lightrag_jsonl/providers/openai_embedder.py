@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
+from lightrag_jsonl.core.errors import EmbeddingError, LLMError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.tokens import default_tokenizer
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.core.vectors import normalize_vectors
-from lightrag_jsonl.providers.connection import Connection, RequestError, json_object
-
-if TYPE_CHECKING:
-    import openai
+from lightrag_jsonl.providers.connection import Connection
 
 DIMS: Mapping[str, int] = {
     "text-embedding-3-small": 1536,
@@ -34,7 +32,7 @@ class OpenAIEmbedder:
     - `dim`: known for OpenAI's own models; a smaller one asks text-embedding-3-* for shorter
       vectors. For other models give it, or reading `.dim` sends one request and waits.
     - `query_prefix`, `passage_prefix`: put before every text.
-    - `max_tokens`: the longest text the model reads. `client`: as for `OpenAILLM`; then give `dim`.
+    - `max_tokens`: the longest text the model reads.
 
     Raises `EmbeddingError`, or `ConfigError` if there is no key.
     """
@@ -54,26 +52,22 @@ class OpenAIEmbedder:
         timeout: float = 60.0,
         max_retries: int = 2,
         extra_body: Mapping[str, Json] | None = None,
-        name: str | None = None,
-        client: openai.AsyncOpenAI | None = None,
     ) -> None:
         known = DIMS.get(model)
         self.model = model
         self.max_tokens = max_tokens or (OPENAI_MAX_TOKENS if known else None)
-        self.name = name or (f"{model} + {passage_prefix!r}" if passage_prefix else model)
+        self.name = f"{model} + {passage_prefix!r}" if passage_prefix else model
         self._dim = dim or known
         self._prefixes = {"query": query_prefix, "passage": passage_prefix}
         self._extra_body = dict(extra_body or {})
         if known and self._dim != known:
             self._extra_body.setdefault("dimensions", dim)
-        self._connection = Connection(base_url, api_key, timeout, max_retries, client)
+        self._connection = Connection(base_url, api_key, timeout, max_retries)
 
     @property
     def dim(self) -> int:
         """The length of a vector; if it is unknown, this sends one small request and waits."""
         if self._dim is None:
-            if self._connection.given is not None:
-                raise ConfigError(f"the length of {self.model}'s vectors is not known: give dim=")
             with ThreadPoolExecutor(1) as thread:  # an event loop may run in this one
                 vectors = thread.submit(asyncio.run, self.embed(["dim"], kind="query")).result()
             self._dim = vectors.shape[1]
@@ -93,8 +87,8 @@ class OpenAIEmbedder:
                     encoding_format="float",
                     extra_body=self._extra_body,
                 )
-                items: Any = json_object(response.content).get("data")
-        except RequestError as error:
+                items = json.loads(response.content).get("data")
+        except LLMError as error:
             raise EmbeddingError(str(error)) from error.__cause__
         host = self._connection.host
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -35,12 +35,10 @@ class SentenceTransformerEmbedder:
         device: str | None = None,
         query_prompt: str | None = None,
         passage_prompt: str | None = None,
-        name: str | None = None,
     ) -> None:
         self._local = _LocalModel("SentenceTransformer", model_name_or_path, device, EmbeddingError)
         self._prompts = {"query": query_prompt, "passage": passage_prompt}
-        suffix = f" + {passage_prompt!r}" if passage_prompt else ""
-        self.name = name or self._local.name + suffix
+        self.name = self._local.name + (f" + {passage_prompt!r}" if passage_prompt else "")
 
     @cached_property
     def dim(self) -> int:
@@ -49,7 +47,7 @@ class SentenceTransformerEmbedder:
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         """float32 of shape (len(texts), dim), rows of unit length."""
-        return await self._local.run(partial(self._encode, [*map(sanitize, texts)], kind))
+        return await self._local.run(self._encode, [*map(sanitize, texts)], kind)
 
     def _encode(self, texts: list[str], kind: Literal["query", "passage"]) -> Vectors:
         model, prompt = self._local.load(), self._prompts[kind]
@@ -67,20 +65,14 @@ class CrossEncoderReranker:
     Raises `LLMError` if the model cannot be loaded.
     """
 
-    def __init__(
-        self,
-        model_name_or_path: str | Path,
-        *,
-        device: str | None = None,
-        name: str | None = None,
-    ) -> None:
+    def __init__(self, model_name_or_path: str | Path, *, device: str | None = None) -> None:
         self._local = _LocalModel("CrossEncoder", model_name_or_path, device, LLMError)
-        self.name = name or self._local.name
+        self.name = self._local.name
 
     async def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """One score for each text, higher is better."""
         pairs = [(sanitize(query), sanitize(text)) for text in texts]
-        return await self._local.run(partial(self._score, pairs)) if pairs else ()
+        return await self._local.run(self._score, pairs) if pairs else ()
 
     def _score(self, pairs: list[tuple[str, str]]) -> tuple[float, ...]:
         scores = np.asarray(self._local.load().predict(pairs, show_progress_bar=False))
@@ -111,8 +103,8 @@ class _LocalModel:
         folder = Path(self._source).resolve()
         return f"{folder.parent.name}/{folder.name}" if folder.is_dir() else self._source
 
-    async def run(self, call: Callable[[], Result]) -> Result:
-        return await asyncio.wrap_future(self.thread.submit(call))
+    async def run(self, call: Callable[..., Result], *args: object) -> Result:
+        return await asyncio.wrap_future(self.thread.submit(call, *args))
 
     def load(self) -> Any:
         """The model, in its thread; raises the failure it was given if it cannot be loaded."""

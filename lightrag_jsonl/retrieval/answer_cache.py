@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -21,7 +21,7 @@ from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Answer
 from lightrag_jsonl.core.user_code import embed_texts
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
-from lightrag_jsonl.storage.store import Store, read, write
+from lightrag_jsonl.storage.store import Store, Transaction, read, write
 
 SURE = 0.5  # the least score by which the model says that two questions mean the same
 MOST_SIMILAR = 3  # at most so many similar questions are put to the model
@@ -30,6 +30,7 @@ NUMBER = re.compile(r"\d*\.?\d+")
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
 class AnswerCache:
     """Finds a stored answer that can be given again, and stores new ones.
 
@@ -37,13 +38,10 @@ class AnswerCache:
     not reused under different ones.
     """
 
-    def __init__(
-        self, store: Store, client: ModelClient, embedder: Embedder, parts: Sequence[object] = ()
-    ) -> None:
-        self._store = store
-        self._client = client
-        self._embedder = embedder
-        self._parts = [str(getattr(part, "name", type(part).__qualname__)) for part in parts]
+    store: Store
+    client: ModelClient
+    embedder: Embedder
+    parts: Sequence[object] = ()
 
     async def find(self, question: str, param: QueryParam, meter: UsageMeter) -> Answer | None:
         """The stored answer of the most similar question above the threshold, if there is one.
@@ -53,9 +51,9 @@ class AnswerCache:
         threshold = param.similarity_reuse
         if threshold is None:
             return None
-        (vector,) = await embed_texts(self._embedder, [question], "query")
+        (vector,) = await embed_texts(self.embedder, [question], "query")
         signature = self._signature(param)
-        stored = await read(self._store, lambda reader: reader.reusable_answers(signature))
+        stored = await read(self.store, lambda reader: reader.reusable_answers(signature))
         scores = np.array([other @ vector for _, other, _ in stored])
         for position in np.argsort(-scores, kind="stable")[:MOST_SIMILAR].tolist():
             if scores[position] < threshold:
@@ -72,31 +70,29 @@ class AnswerCache:
         """Store an answer for reuse, unless the index has changed since this generation."""
         if param.similarity_reuse is None:
             return
-        (vector,) = await embed_texts(self._embedder, [question], "query")
-        text, signature = msgspec.json.encode(answer).decode(), self._signature(param)
+        (vector,) = await embed_texts(self.embedder, [question], "query")
+        values = (self._signature(param), question, vector, msgspec.json.encode(answer).decode())
+
+        def put(transaction: Transaction) -> None:
+            transaction.put_reusable_answer(*values, generation=generation)
+
         try:
-            await write(
-                self._store,
-                lambda transaction: transaction.put_reusable_answer(
-                    signature, question, vector, text, generation=generation
-                ),
-                durable=False,
-            )
+            await write(self.store, put, durable=False)
         except StorageError as error:  # the caller still gets the answer
             log.warning("the answer is not kept for reuse: %s", error)
 
     async def _same(self, question: str, other: str, meter: UsageMeter) -> bool:
         """Whether the model says that two questions mean the same; False without a model."""
-        if not self._client.has_model:
+        if not self.client.has_model:
             return False
         variables = {"question_a": question, "question_b": other}
-        reply = await self._client.text("similarity-check", variables, meter=meter)
+        reply = await self.client.text("similarity-check", variables, meter=meter)
         score = NUMBER.search(reply.text_without_thinking)
         return score is not None and float(score[0]) >= SURE
 
     def _signature(self, param: QueryParam) -> str:
         """A digest of everything except the question that an answer depends on."""
-        name = self._client.llm.name if self._client.has_model else "none"
-        settings = msgspec.json.encode(param).decode()
-        prompts = self._client.prompts.text
-        return digest(settings, name, self._embedder.name, *self._parts, prompts)
+        model = self.client.llm.name if self.client.has_model else "none"
+        parts = [str(getattr(part, "name", type(part).__qualname__)) for part in self.parts]
+        settings, prompts = msgspec.json.encode(param).decode(), self.client.prompts.text
+        return digest(settings, model, self.embedder.name, *parts, prompts)

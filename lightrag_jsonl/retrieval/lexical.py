@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
-from lightrag_jsonl.core.text import is_lone, search_terms
+from lightrag_jsonl.core.text import is_cjk, is_lone, search_terms
 from lightrag_jsonl.storage.store import Snapshot
 
 POSTINGS = 2_500  # chunks that the terms occur in; more frequent terms hardly count in BM25
@@ -33,12 +33,13 @@ def telling_terms(snapshot: Snapshot, question: str, keywords: Iterable[str]) ->
     if total > LARGE:
         terms = [term for term in terms if term not in FUNCTION_WORDS] or terms
     counts = snapshot.term_counts(terms)
-    ordered = sorted(terms, key=lambda term: (counts[term], term))
-    ordered = [term for term in ordered if 2 * counts[term] <= total] or ordered[:1]
-    used = itertools.accumulate([counts[term] for term in ordered])
-    kept = [term for term, rows in zip(ordered, used, strict=True) if rows <= POSTINGS]
-    # A term without ASCII may be counted under another spelling.
-    return [term for term in kept or ordered[:1] if counts[term] or not term.isascii()]
+    # Terms with accents may be counted under another spelling.
+    known = [term for term in terms if counts[term] or not (term.isascii() or is_cjk(term[0]))]
+    ordered = sorted(known, key=lambda term: (counts[term], term))
+    rare = [term for term in ordered if 2 * counts[term] <= total] or ordered[:1]
+    used = itertools.accumulate([counts[term] for term in rare])
+    kept = [term for term, chunks in zip(rare, used, strict=True) if chunks <= POSTINGS]
+    return kept or rare[:1]
 
 
 def _terms(question: str, keywords: Iterable[str]) -> list[str]:

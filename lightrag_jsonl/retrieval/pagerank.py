@@ -18,7 +18,7 @@ from lightrag_jsonl.retrieval.hits import Hits, SearchTask, Seeds, Subgraph, amo
 from lightrag_jsonl.storage.store import Snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
-CHUNK_LIMITS: Final = (200, 400)  # chunks reached by each of the two hops
+CHUNK_LIMITS: Final = (300, 600)  # chunks reached by each of the two hops
 FREQUENT: Final = 200  # mentions or relations; entities with more of them lead no further
 DAMPING: Final = 0.7  # the probability of following an edge; else the walker starts again
 TOLERANCE: Final = 1e-3
@@ -28,6 +28,7 @@ SYNONYMS: Final = 5  # each entity gets edges to at most so many synonyms
 LEADING: Final = 40  # synonyms are looked for of so many found entities
 NEAR_CHUNKS: Final = 100  # at most so many chunks are starts
 SHARPNESS: Final = 4
+LEAST: Final = 0.1  # the relevance of the last chunk that is a start, where the first has 1
 
 # How lexical relevance counts, where dense relevance has 1; and the weight of all near chunks,
 # where all other starts have 1: with vectors, and where vectors only count words or are missing.
@@ -186,7 +187,8 @@ def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
     near = near[near.scores > 0]
     nodes = len(graph.entities) + graph.chunks.searchsorted(near.ids)
     reset = _normalized(reset)
-    reset[nodes] = NEAR_WEIGHT[task.query.lexical] * _normalized(_spread(near.scores) ** SHARPNESS)
+    sharp = np.maximum(_spread(near.scores), LEAST) ** SHARPNESS
+    reset[nodes] = NEAR_WEIGHT[task.query.lexical] * _normalized(sharp)
     return _normalized(reset)
 
 

@@ -6,9 +6,9 @@ import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from anyio import to_thread
@@ -40,8 +40,10 @@ Cited: TypeAlias = tuple[tuple[Citation, ...], tuple[int, ...]]
 log = logging.getLogger(__name__)
 
 
-class QueryObserver(Protocol):
-    """Is called after each step of a query; `failed` comes instead of the remaining ones."""
+class QueryObserver:
+    """Is called after each step of a query; `failed` comes instead of the remaining ones. This one
+    does nothing.
+    """
 
     async def keywords_found(self, keywords: Keywords) -> None:
         """The question's keywords."""
@@ -62,6 +64,11 @@ class QueryObserver(Protocol):
         """The question could not be answered."""
 
 
+Observer: TypeAlias = QueryObserver | None
+Meter: TypeAlias = UsageMeter | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryPipeline:
     """Answers questions from one index.
 
@@ -69,44 +76,26 @@ class QueryPipeline:
     the citations in an answer, and the cited numbers that the model was never shown.
     """
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        client: ModelClient,
-        embedder: Embedder | None,
-        tokenizer: Tokenizer,
-        reranker: Reranker | None,
-        keyword_extractor: KeywordExtractor | None,
-        answerer: Answerer | None,
-        language: str,
-        cite: Callable[[str, Context], Awaitable[Cited]],
-    ) -> None:
-        self._store = store
-        self._client = client
-        self._embedder = embedder
-        self._tokenizer = tokenizer
-        self._reranker = reranker
-        self._keyword_extractor = keyword_extractor
-        self._answerer = answerer
-        self._language = language
-        self._cite = cite
+    store: Store
+    client: ModelClient
+    embedder: Embedder | None
+    tokenizer: Tokenizer
+    reranker: Reranker | None
+    keyword_extractor: KeywordExtractor | None
+    answerer: Answerer | None
+    language: str
+    cite: Callable[[str, Context], Awaitable[Cited]]
 
     async def retrieve(
-        self, question: str, param: QueryParam, observer: QueryObserver | None = None
+        self, question: str, param: QueryParam, observer: Observer = None
     ) -> Context:
         """What a model would be shown; `ConfigError` if the question is empty."""
         meter = UsageMeter()
         with meter.attach_usage():
-            return await self._context(question, param, observer, meter)
+            return await self._context(question, param, observer or QueryObserver(), meter)
 
     async def answer(
-        self,
-        question: str,
-        param: QueryParam,
-        *,
-        observer: QueryObserver | None = None,
-        meter: UsageMeter | None = None,
+        self, question: str, param: QueryParam, *, observer: Observer = None, meter: Meter = None
     ) -> Answer:
         """An answer with its citations; its usage is all that `meter` has counted."""
         stream = AnswerStream(self._run(question, param, observer, meter, whole=True))
@@ -115,12 +104,7 @@ class QueryPipeline:
         return stream.answer
 
     def stream(
-        self,
-        question: str,
-        param: QueryParam,
-        *,
-        observer: QueryObserver | None = None,
-        meter: UsageMeter | None = None,
+        self, question: str, param: QueryParam, *, observer: Observer = None, meter: Meter = None
     ) -> AnswerStream:
         """The answer in pieces as they are written; after the last one, `.answer` holds it whole."""
         return AnswerStream(self._run(question, param, observer, meter, whole=False))
@@ -128,33 +112,28 @@ class QueryPipeline:
     # ── the answer ──────────────────────────────────────────────────────────────
 
     async def _run(
-        self,
-        question: str,
-        param: QueryParam,
-        observer: QueryObserver | None,
-        meter: UsageMeter | None,
-        *,
-        whole: bool,
+        self, question: str, param: QueryParam, observer: Observer, meter: Meter, *, whole: bool
     ) -> AsyncGenerator[str | Answer]:
         """Yields the pieces of the answer as `str`, then the whole `Answer`."""
-        started, meter = time.monotonic(), meter or UsageMeter()
+        started, observer, meter = (
+            time.monotonic(),
+            observer or QueryObserver(),
+            meter or UsageMeter(),
+        )
         text, replies = "", list[Reply]()
         try:
             context = await self._context(question, param, observer, meter)
             async with aclosing(self._pieces(context, param, meter, replies, whole)) as pieces:
                 async for piece in pieces:
                     text += piece
-                    if observer is not None:
-                        await observer.piece(piece)
+                    await observer.piece(piece)
                     yield piece
-            citations, invented = await self._cite(text, context)
+            citations, invented = await self.cite(text, context)
             answer = Answer(text, citations, context, usage=meter.spent, invented=invented)
             answer = replace(answer, truncated=any(reply.cut_off for reply in replies))
-            if observer is not None:
-                await observer.answered(answer)
+            await observer.answered(answer)
         except BaseException as error:
-            if observer is not None:
-                await observer.failed(error)
+            await observer.failed(error)
             raise
         log.info("query (%s): %.2f s", param.mode, time.monotonic() - started)
         yield answer
@@ -168,20 +147,20 @@ class QueryPipeline:
         whole: bool,
     ) -> AsyncGenerator[str]:
         """The answer as it is written; the model's reply is appended to `replies`."""
-        mode, client = MODES[context.mode], self._client
+        mode, client = MODES[context.mode], self.client
         if mode.searches and context.empty:
             yield answering.nothing_found(client.prompts, param)
             return
-        if mode.searches and self._answerer is not None:
-            yield await write_answer(self._answerer, context.question, context)
+        if mode.searches and self.answerer is not None:
+            yield await write_answer(self.answerer, context.question, context)
             return
         if mode.searches:
             terms = client.prompts.terms(mode.prompt)
-            variables = answering.answer_variables(context, param, self._tokenizer, terms)
+            variables = answering.answer_variables(context, param, self.tokenizer, terms)
             ask = partial(client.text, mode.prompt, variables, meter=meter, for_reader=True)
             stream = partial(client.stream, mode.prompt, variables, meter)
         else:
-            messages = answering.chat_messages(context.question, param, self._tokenizer)
+            messages = answering.chat_messages(context.question, param, self.tokenizer)
             ask = partial(client.chat, messages, meter)
             stream = partial(client.stream_chat, messages, meter)
         if whole:
@@ -196,30 +175,27 @@ class QueryPipeline:
     # ── the context ─────────────────────────────────────────────────────────────
 
     async def _context(
-        self, question: str, param: QueryParam, observer: QueryObserver | None, meter: UsageMeter
+        self, question: str, param: QueryParam, observer: QueryObserver, meter: UsageMeter
     ) -> Context:
         """What a model would be shown; calls to the model on the way are counted by `meter`."""
-        context = Context(self._checked(question, param), param.mode, language=self._language)
+        context = Context(self._checked(question, param), param.mode, language=self.language)
         mode, direct = MODES[param.mode], Direct()
-        if mode.searches and not self._store.is_empty():
+        if mode.searches and not self.store.is_empty():
             if mode.graph:
                 context = replace(context, keywords=await self._keywords(context, param, meter))
-                if observer is not None:
-                    await observer.keywords_found(context.keywords)
+                await observer.keywords_found(context.keywords)
             query = await self._query(context)
             context, direct = await to_thread.run_sync(self._search, query, param, context)
-        if observer is not None:
-            await observer.retrieved(context.relations, context.chunks)
+        await observer.retrieved(context.relations, context.chunks)
         if self._reranks(param) and context.chunks:
             context = await self._reranked(context, direct, param)
         selection = await self._selection(context, param, meter)
         if selection.method == "llm" and selection.relations and not selection.fallback:
             chosen = (context, direct, selection.relations, param.chunk_top_k)
-            context = await read(self._store, lambda reader: with_sources(reader, *chosen))
+            context = await read(self.store, lambda reader: with_sources(reader, *chosen))
         context = replace(context, relations=selection.relations)
-        context = await to_thread.run_sync(fit_context, context, param, self._tokenizer)
-        if observer is not None:
-            await observer.selected(selection.only(context.relations), context)
+        context = await to_thread.run_sync(fit_context, context, param, self.tokenizer)
+        await observer.selected(selection.only(context.relations), context)
         return context
 
     def _checked(self, question: str, param: QueryParam) -> str:
@@ -234,16 +210,16 @@ class QueryPipeline:
         """At most `limit` tokens of a text; a short text is not counted."""
         if len(text) <= limit // 4:  # a character never has more than four tokens
             return text
-        return self._tokenizer.truncate(text[: limit * LONGEST_TOKEN], limit)
+        return self.tokenizer.truncate(text[: limit * LONGEST_TOKEN], limit)
 
     async def _keywords(self, context: Context, param: QueryParam, meter: UsageMeter) -> Keywords:
-        history = answering.recent_turns(param, self._tokenizer)
+        history = answering.recent_turns(param, self.tokenizer)
         return await find_keywords(
             context.question,
             param,
             history,
-            client=self._client,
-            extractor=self._keyword_extractor,
+            client=self.client,
+            extractor=self.keyword_extractor,
             meter=meter,
         )
 
@@ -252,11 +228,11 @@ class QueryPipeline:
         mode, question = MODES[context.mode], context.question
         low, high = search_texts(mode, context.keywords, question)
         wanted = [self._cut(text) for text in (question, *low, *high)]
-        if self._embedder is None:
+        if self.embedder is None:
             return SearchQuery(wanted[0], low, high)
         texts = list(dict.fromkeys(wanted))
-        vectors = await embed_texts(self._embedder, texts, "query")
-        lexical = bool(getattr(self._embedder, "lexical", False))
+        vectors = await embed_texts(self.embedder, texts, "query")
+        lexical = bool(getattr(self.embedder, "lexical", False))
         rows = vectors[[texts.index(text) for text in wanted]]
         return SearchQuery(wanted[0], low, high, rows, lexical)
 
@@ -264,12 +240,12 @@ class QueryPipeline:
         self, query: SearchQuery, param: QueryParam, context: Context
     ) -> tuple[Context, Direct]:
         limit = param.chunk_top_k * (RERANKED if self._reranks(param) else 1)
-        with self._store.snapshot() as snapshot:
+        with self.store.snapshot() as snapshot:
             task = SearchTask(snapshot, query, MODES[param.mode], param, limit)
             return search(task, context)
 
     def _reranks(self, param: QueryParam) -> bool:
-        return self._reranker is not None and param.enable_rerank
+        return self.reranker is not None and param.enable_rerank
 
     async def _reranked(self, found: Context, direct: Direct, param: QueryParam) -> Context:
         """The best `chunk_top_k` chunks, as the reranker ranks them.
@@ -278,10 +254,10 @@ class QueryPipeline:
         with the question alone, and would drop passages that lead to the answer without resembling
         the question; so in modes that search the graph its order is fused with the one before.
         """
-        assert self._reranker is not None
+        assert self.reranker is not None
         judged = [n for n, chunk in enumerate(found.chunks) if not direct or chunk.id in direct]
         texts = [found.chunks[number].text for number in judged]
-        scores = await rerank_scores(self._reranker, found.question, texts)
+        scores = await rerank_scores(self.reranker, found.question, texts)
         lists = [Hits.ranked(np.array(judged), np.nan_to_num(scores, nan=-np.inf))]
         if MODES[param.mode].graph:
             lists.append(Hits.of(range(len(found.chunks)), np.zeros(len(found.chunks))))
@@ -293,10 +269,10 @@ class QueryPipeline:
         self, found: Context, param: QueryParam, meter: UsageMeter
     ) -> EdgeSelection:
         """The relations to answer from."""
-        if param.selection == "llm" and self._client.has_model:
+        if param.selection == "llm" and self.client.has_model:
             question, relations, count = found.question, found.relations, param.top_k
             return await select_by_model(
-                question, relations, client=self._client, count=count, meter=meter
+                question, relations, client=self.client, count=count, meter=meter
             )
         if param.selection == "all":
             return EdgeSelection.by_rank("all", found.relations)

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Literal
 
 from lightrag_jsonl.core.types import (
     Chunk,
@@ -101,7 +100,7 @@ class ChunkReport:
         return self.state == "failed" or bool(self.error)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EntityMentionRow:
     """A stored entity mention; `position` orders the mentions by document, chunk and text."""
 
@@ -112,7 +111,7 @@ class EntityMentionRow:
     mention: EntityMention
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RelationMentionRow:
     """A stored relation mention.
 
@@ -210,14 +209,3 @@ class Counts:
     chunks: int = 0
     entities: int = 0
     relations: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class TraceRow:
-    """One recorded query; `started_at` in seconds since 1970."""
-
-    id: str
-    status: Literal["complete", "failed", "incomplete"]
-    mode: str
-    question: str
-    started_at: float

@@ -14,25 +14,13 @@ from contextlib import AbstractContextManager
 from operator import methodcaller
 from typing import Protocol, TypeVar
 
+from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Chunk, Completion, Entity, Kind, Page, Rejection, Relation
+from lightrag_jsonl.core.types import Chunk, Completion, Kind, Page
+from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import Condition
 from lightrag_jsonl.storage.graph_index import GraphIndex
-from lightrag_jsonl.storage.rows import (
-    Aliases,
-    ChunkReport,
-    Counts,
-    EntityMentionRow,
-    EntityRow,
-    NextIds,
-    PendingDocument,
-    RelationMentionRow,
-    RelationRow,
-    StoredChunk,
-    StoredDocument,
-    TraceRow,
-)
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 Result = TypeVar("Result")
@@ -44,77 +32,61 @@ class Reader(Protocol):
     @property
     def generation(self) -> int:
         """The number of the last visible change of documents or graph."""
-        ...
 
     # ── documents and chunks ──
 
-    def documents(self, ids: Collection[str] | None = None) -> list[StoredDocument]:
+    def documents(self, ids: Collection[str] | None = None) -> list[r.StoredDocument]:
         """The visible documents, all or those with these ids, in the order they were stored."""
-        ...
 
     def pages(self, document_id: str) -> tuple[Page, ...]:
         """A document's pages, in order; empty if there is no such document."""
-        ...
 
     def page(self, document_id: str, number: int) -> Page | None:
         """One page of a document."""
-        ...
 
     def chunks(self, rows: Collection[int]) -> dict[int, Chunk]:
         """Chunks by row id."""
-        ...
 
     def chunks_by_id(self, ids: Collection[str]) -> dict[str, Chunk]:
         """Chunks by their public ids."""
-        ...
 
     def document_chunks(self, document_ids: Collection[str]) -> dict[int, Chunk]:
         """The chunks of these documents by row id, in the order of the text."""
-        ...
 
-    def chunk_reports(self, document_ids: Collection[str] | None = None) -> list[ChunkReport]:
+    def chunk_reports(self, document_ids: Collection[str] | None = None) -> list[r.ChunkReport]:
         """How the extraction of each chunk went, of all documents or those with these ids."""
-        ...
 
     def rejections(
         self, document_ids: Collection[str] | None = None
-    ) -> list[tuple[str, str, Rejection]]:
+    ) -> list[tuple[str, str, t.Rejection]]:
         """Refused lines as (document id, chunk id, rejection)."""
-        ...
 
     def matching_chunks(self, condition: Condition) -> list[int]:
         """Row ids, ascending, of the chunks whose documents meet a condition."""
-        ...
 
-    def pending(self) -> list[PendingDocument]:
+    def pending(self) -> list[r.PendingDocument]:
         """Documents that were inserted and are not visible yet, oldest first."""
-        ...
 
-    def counts(self) -> Counts:
+    def counts(self) -> r.Counts:
         """How much the index holds."""
-        ...
 
     # ── mentions and graph rows ──
 
-    def next_ids(self) -> NextIds:
+    def next_ids(self) -> r.NextIds:
         """The next free row ids, for the one writer."""
-        ...
 
     def entity_mentions(
         self, *, chunks: Collection[int] | None = None, entities: Collection[int] | None = None
-    ) -> list[EntityMentionRow]:
+    ) -> list[r.EntityMentionRow]:
         """The mentions in these chunks, or of these entities, or all; by row id."""
-        ...
 
     def relation_mentions(
         self, *, chunks: Collection[int] | None = None, relations: Collection[int] | None = None
-    ) -> list[RelationMentionRow]:
+    ) -> list[r.RelationMentionRow]:
         """The mentions in these chunks, or of these relations, or all; by row id."""
-        ...
 
     def mentioned_relations(self, chunks: Sequence[int]) -> list[int]:
         """Row ids of the relations that these chunks mention, each once, in the order of `chunks`."""
-        ...
 
     def descriptions(
         self,
@@ -124,86 +96,68 @@ class Reader(Protocol):
         without: Collection[int] = (),
         limit: int | None = None,
     ) -> dict[int, list[tuple[int, str]]]:
-        """The first `limit` descriptions, as (position, text) in order of position, in the mentions
-        of each entity or relation whose row id is above `after[row]`; none from chunks in
-        `without`, and no empty ones.
+        """The first `limit` descriptions (position, text), by position, in the mentions of each row
+        that have a row id above `after[row]`; no empty ones, and none from chunks in `without`.
         """
-        ...
 
     def entity_rows(
         self, *, ids: Collection[int] | None = None, keys: Collection[str] | None = None
-    ) -> dict[int, EntityRow]:
+    ) -> dict[int, r.EntityRow]:
         """Entities by row id: those with these row ids or name keys, or all."""
-        ...
 
     def relation_rows(
         self,
         *,
         ids: Collection[int] | None = None,
         pairs: Collection[tuple[int, int]] | None = None,
-    ) -> dict[int, RelationRow]:
+    ) -> dict[int, r.RelationRow]:
         """Relations by row id: those with these row ids or (low, high) pairs, or all."""
-        ...
 
-    def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Entity]:
+    def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, t.Entity]:
         """Entities for readers, each with the public ids of its first chunks; degree not set."""
-        ...
 
-    def relations(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Relation]:
+    def relations(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, t.Relation]:
         """Relations for readers, each with the public ids of its first chunks."""
-        ...
 
     def entity_ids(self, keys: Collection[str]) -> dict[str, int]:
         """Row ids of the entities with these name keys; merged names lead to their entity."""
-        ...
 
-    def aliases(self) -> Aliases:
+    def aliases(self) -> r.Aliases:
         """The merges of names."""
-        ...
 
     # ── vectors ──
 
     def vector_digests(self, kind: Kind, rows: Collection[int]) -> dict[int, bytes]:
         """For each row that has a vector, the digest of the text it was made from."""
-        ...
 
     def vectors(self, kind: Kind, rows: Collection[int]) -> dict[int, Vectors]:
         """Stored vectors by row id: float32 of shape (dim,), rounded to float16."""
-        ...
 
     def cached_vectors(self, digests: Collection[bytes]) -> dict[bytes, Vectors]:
         """Vectors that were paid for and not used yet, by the digest of their text."""
-        ...
 
     # ── cache, traces and settings ──
 
     def completion(self, key: bytes) -> Completion | None:
         """The cached answer of the request with this key."""
-        ...
 
     def completion_stats(self) -> tuple[int, int]:
         """The number of cached answers, and their size in bytes."""
-        ...
 
     def reusable_answers(self, signature: str) -> list[tuple[str, Vectors, str]]:
         """(question, vector, answer as JSON) of the stored answers of this generation."""
-        ...
 
-    def traces(self, *, prefix: str = "", limit: int | None = None) -> list[TraceRow]:
+    def traces(self, *, prefix: str = "", limit: int | None = None) -> list[t.TraceSummary]:
         """Recorded queries whose id begins with `prefix`, newest first."""
-        ...
 
     def trace_events(self, trace_id: str) -> list[str]:
         """The events of one query, each as JSON, in order."""
-        ...
 
     def events_of_stage(self, stage: str) -> Iterator[tuple[str, str]]:
         """(trace id, event) of every event of one stage, newest query first."""
-        ...
 
     def settings(self) -> dict[str, str]:
         """What the index was built with, by name."""
-        ...
 
 
 class Snapshot(Reader, Protocol):
@@ -212,35 +166,27 @@ class Snapshot(Reader, Protocol):
     @property
     def graph(self) -> GraphIndex:
         """The graph's shape: relations between entities, and mentions in chunks."""
-        ...
 
     def search_vectors(
         self, kind: Kind, queries: Vectors, limit: int, allowed: Ids | None = None
     ) -> tuple[Ids, Floats]:
-        """The nearest rows of each query by inner product: row ids and scores, both of shape
-        (queries, n <= limit), best first, ties by row id; only rows in `allowed` (ascending).
+        """The nearest rows of each query, only those in `allowed` (ascending): row ids and inner
+        products, both of shape (queries, n <= limit), best first, ties by row id.
         """
-        ...
 
     def vector_scores(self, kind: Kind, queries: Vectors, rows: Ids) -> Floats:
         """Inner products, shape (queries, rows); NaN where a row has no vector."""
-        ...
 
     def vector_matrix(self, kind: Kind, rows: Ids) -> Vectors:
         """Vectors as a matrix, shape (rows, dim); zeros where a row has no vector."""
-        ...
 
     def search_terms(
         self, terms: Sequence[str], limit: int, allowed: Collection[int] | None = None
     ) -> list[tuple[int, float]]:
-        """The best chunks by BM25 as (row id, score), best first, ties by row id; "猫*" stands for
-        all terms that begin like this.
-        """
-        ...
+        """The best chunks by BM25 as (row id, score), ties by row id; "猫*" stands for 猫咪, too."""
 
     def term_counts(self, terms: Collection[str]) -> dict[str, int]:
         """In how many chunks each term occurs."""
-        ...
 
 
 class Transaction(Reader, Protocol):
@@ -251,77 +197,59 @@ class Transaction(Reader, Protocol):
 
     # ── documents and chunks ──
 
-    def put_pending(self, pending: PendingDocument) -> None:
+    def put_pending(self, pending: r.PendingDocument) -> None:
         """Store a waiting document, replacing an earlier version of it."""
-        ...
 
     def delete_pending(self, ids: Collection[str]) -> None:
         """Delete waiting documents; unknown ids are ignored."""
-        ...
 
-    def put_document(self, document: StoredDocument, pages: Iterable[Page]) -> None:
+    def put_document(self, document: r.StoredDocument, pages: Iterable[Page]) -> None:
         """Store a new document with its pages."""
-        ...
 
     def set_document_state(self, rows: Collection[int]) -> None:
         """Set the state of documents by the states of their chunks."""
-        ...
 
     def delete_documents(self, rows: Collection[int]) -> None:
         """Delete documents with their pages, chunks, mentions, vectors and full-text rows."""
-        ...
 
-    def put_chunks(self, chunks: Sequence[StoredChunk]) -> None:
+    def put_chunks(self, chunks: Sequence[r.StoredChunk]) -> None:
         """Store new chunks, or how known ones were read again, with their rejections and terms."""
-        ...
 
     def rebuild_terms(self) -> None:
         """Make the full text anew from the chunks."""
-        ...
 
     # ── mentions and graph rows ──
 
     def put_mentions(
-        self, entities: Sequence[EntityMentionRow], relations: Sequence[RelationMentionRow]
+        self, entities: Sequence[r.EntityMentionRow], relations: Sequence[r.RelationMentionRow]
     ) -> None:
         """Store mentions, replacing those with the same row ids."""
-        ...
 
     def delete_mentions(self, chunks: Collection[int]) -> None:
         """Delete the mentions of chunks."""
-        ...
 
-    def put_entities(self, rows: Sequence[EntityRow]) -> None:
+    def put_entities(self, rows: Sequence[r.EntityRow]) -> None:
         """Store entities, replacing those with the same row ids."""
-        ...
 
-    def put_relations(self, rows: Sequence[RelationRow]) -> None:
+    def put_relations(self, rows: Sequence[r.RelationRow]) -> None:
         """Store relations, replacing those with the same row ids."""
-        ...
 
     def delete_graph_rows(self, kind: Kind, rows: Collection[int]) -> None:
-        """Delete entities or relations, with their vectors. Their mentions stay: until the end of
-        the transaction they must have been deleted, too, or belong to others.
-        """
-        ...
+        """Delete entities or relations, with their vectors, but not their mentions."""
 
-    def put_aliases(self, aliases: Aliases) -> None:
+    def put_aliases(self, aliases: r.Aliases) -> None:
         """Store these merges of names and no others."""
-        ...
 
     # ── vectors ──
 
     def put_vectors(self, kind: Kind, vectors: Mapping[int, tuple[bytes, Vectors]]) -> None:
         """Store vectors by row id, each with the digest of its text, in place of earlier ones."""
-        ...
 
     def put_cached_vectors(self, vectors: Mapping[bytes, Vectors]) -> None:
         """Keep vectors that were paid for until they are used."""
-        ...
 
     def delete_cached_vectors(self, digests: Collection[bytes] | None = None) -> int:
         """Delete kept vectors, all or those of these digests; returns how many."""
-        ...
 
     # ── cache, traces and settings ──
 
@@ -329,13 +257,9 @@ class Transaction(Reader, Protocol):
         self, key: bytes, completion: Completion, *, model: str, prompt: str, created_at: float
     ) -> None:
         """Cache a model's answer."""
-        ...
 
     def delete_completions(self, keys: Collection[bytes] | None = None) -> int:
-        """Delete cached answers, all (also those for reuse) or those with these keys; returns how
-        many.
-        """
-        ...
+        """Delete answers, all (also reusable ones) or those with these keys; returns how many."""
 
     def put_reusable_answer(
         self,
@@ -346,27 +270,21 @@ class Transaction(Reader, Protocol):
         *,
         generation: int | None = None,
     ) -> None:
-        """Store an answer for similar questions; those of earlier generations are deleted.
-
-        It is not stored if the index has changed since the `generation` that it was found in.
+        """Store an answer for similar questions, if the index is still of this `generation`; those
+        of earlier generations are deleted.
         """
-        ...
 
-    def put_trace(self, trace: TraceRow) -> None:
+    def put_trace(self, trace: t.TraceSummary) -> None:
         """Store a query, or its new status."""
-        ...
 
     def add_trace_events(self, trace_id: str, events: Sequence[str]) -> None:
         """Append events to a query; ignored if the query was deleted meanwhile."""
-        ...
 
     def delete_traces(self, *, keep: int) -> int:
         """Delete all but the newest `keep` queries; returns how many."""
-        ...
 
     def put_settings(self, settings: Mapping[str, str]) -> None:
         """Record what the index was built with."""
-        ...
 
 
 class Store(Protocol):
@@ -375,54 +293,42 @@ class Store(Protocol):
     @property
     def location(self) -> str:
         """The folder or address, for messages."""
-        ...
 
     @property
     def read_only(self) -> bool:
         """Whether nothing can be stored, not even traces and cached answers."""
-        ...
 
     def reader(self) -> AbstractContextManager[Reader]:
         """A consistent view for reading."""
-        ...
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
         """A consistent view for searching; several threads may search at the same time."""
-        ...
 
     def transaction(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
         """Writes that become visible together, or not at all if the block raises.
 
-        With `durable` they are on the disk when the block ends; without it a power cut may lose
-        them, which never damages the index.
+        Without `durable` a power cut may lose them, which never damages the index.
         """
-        ...
 
     def writer_lock(self, timeout: float) -> AbstractContextManager[None]:
-        """The right to change documents and graph, for one process at a time; waits `timeout`
-        seconds, then raises `LockedError`.
+        """The right to change documents and graph, for one process at a time; `LockedError` after
+        `timeout` seconds.
         """
-        ...
 
     def is_empty(self) -> bool:
         """Whether there is no chunk; quick."""
-        ...
 
     def size(self) -> int:
         """The bytes that the index takes on the disk."""
-        ...
 
     def check(self) -> list[str]:
         """What is wrong with the stored data, in words; empty if all is well."""
-        ...
 
     def vacuum(self) -> None:
         """Give unused space back."""
-        ...
 
     def close(self) -> None:
         """Release everything; further calls raise `StorageError`."""
-        ...
 
 
 async def read(store: Store, job: Callable[[Reader], Result]) -> Result:
@@ -467,7 +373,9 @@ class CompletionCache:
     async def put(
         self, key: bytes, completion: Completion, *, model: str, prompt: str, created_at: float
     ) -> None:
-        """Cache an answer; answers that come while others are being stored share a transaction."""
+        """Cache an answer; those that come while others are being stored share a transaction."""
+        if self._store.read_only:
+            return
         about = {"model": model, "prompt": prompt, "created_at": created_at}
         self._waiting.append(methodcaller("put_completion", key, completion, **about))
         if self._next is None:

@@ -31,34 +31,32 @@ class VectorIndex:
         self._ids: Ids = np.zeros(0, np.int64)  # the id of each row of the matrix; 0: unused
         self._slots: Ids = np.full(1, -1, np.int64)  # the row of each id; -1: none
         self._used = 0
-        self._free: list[int] = []  # rows before `_used` whose vectors were removed
 
     def __len__(self) -> int:
-        return self._used - len(self._free)
+        return self._used
 
     # ── changing it ─────────────────────────────────────────────────────────────
 
-    def update(self, ids: Ids, matrix: Vectors | npt.NDArray[np.float16]) -> None:
+    def update(self, ids: Ids, matrix: Vectors) -> None:
         """Add or replace the vectors of distinct ids; shape (ids, dim)."""
         self._slots = _grown(self._slots, int(ids.max(initial=0)) + 1, -1)
         new = ids[self._slots[ids] < 0]
-        reused = self._free[: len(new)]
-        del self._free[: len(new)]
-        end = self._used + len(new) - len(reused)
+        end = self._used + len(new)
         self._matrix, self._ids = _grown(self._matrix, end, 0), _grown(self._ids, end, 0)
-        slots = np.array([*reused, *range(self._used, end)], np.int64)
-        self._slots[new], self._ids[slots] = slots, new
-        all_at_end = len(ids) == end - self._used
-        self._matrix[slice(self._used, end) if all_at_end else self._slots[ids]] = matrix
+        self._slots[new], self._ids[self._used : end] = np.arange(self._used, end), new
         self._used = end
+        self._matrix[self._slots[ids]] = matrix
 
     def remove(self, ids: Ids) -> None:
-        """Remove the vectors of distinct ids; unknown ones are ignored."""
-        slots = self._slots_of(ids)
-        slots = slots[slots >= 0]
-        self._slots[self._ids[slots]] = -1
-        self._matrix[slots], self._ids[slots] = 0, 0
-        self._free += slots.tolist()
+        """Remove the vectors of distinct ids; unknown ones are ignored. The last row fills a gap."""
+        for slot in sorted(self._slots_of(ids).tolist(), reverse=True):
+            if slot >= 0:
+                self._used -= 1
+                moved = self._ids[self._used]
+                self._slots[self._ids[slot]] = -1
+                if slot < self._used:
+                    self._matrix[slot], self._ids[slot] = self._matrix[self._used], moved
+                    self._slots[moved] = slot
 
     # ── asking it ───────────────────────────────────────────────────────────────
 
@@ -71,13 +69,11 @@ class VectorIndex:
         """
         import faiss
 
-        slots: Ids | None = None  # all rows of the matrix
+        rows, row_ids = self._matrix[: self._used], self._ids[: self._used]
         if allowed is not None:
             slots = self._slots_of(allowed)
             slots = slots[slots >= 0]
-        elif self._free:
-            slots = np.flatnonzero(self._ids[: self._used])
-        rows = self._matrix[: self._used] if slots is None else self._matrix[slots]
+            rows, row_ids = rows[slots], row_ids[slots]
         count = min(max(limit, 0), len(rows))
         if not count or not len(queries):
             return np.zeros((len(queries), 0), np.int64), np.zeros((len(queries), 0))
@@ -85,7 +81,7 @@ class VectorIndex:
         asked = np.ascontiguousarray(queries, np.float32)
         wider = min(count + TIES, len(rows))
         scores, near = faiss.knn(asked, rows, wider, metric=faiss.METRIC_INNER_PRODUCT)
-        found = self._ids[near if slots is None else slots[near]]
+        found = row_ids[near]
         order = np.lexsort((found, -scores))[:, :count]
         best = np.take_along_axis(scores, order, 1).astype(np.float64)
         return np.take_along_axis(found, order, 1), best

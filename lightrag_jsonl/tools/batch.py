@@ -7,14 +7,15 @@ resume and glean, finally those for summaries.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from anyio import to_thread
 
 from lightrag_jsonl.core.errors import BudgetError, ConfigError, LLMError
 from lightrag_jsonl.core.protocols import LLM
@@ -27,7 +28,7 @@ from lightrag_jsonl.core.types import (
     Record,
     ResponseType,
 )
-from lightrag_jsonl.indexing.loading import Given
+from lightrag_jsonl.indexing.loading import Given, read_text
 from lightrag_jsonl.llm.client import request_key
 from lightrag_jsonl.providers.openai import read_completion
 from lightrag_jsonl.storage.rows import PendingDocument
@@ -36,7 +37,8 @@ from lightrag_jsonl.storage.store import Transaction, write
 if TYPE_CHECKING:
     from lightrag_jsonl.rag import AsyncLightRAG
 
-Round = Literal["extraction", "summaries", "done"]
+Round: TypeAlias = Literal["extraction", "summaries", "done"]
+Request: TypeAlias = tuple[tuple[Message, ...], int | None]  # the turns, and the most tokens
 URL = "/v1/chat/completions"
 MAX_REQUESTS = 50_000  # that providers accept in one file
 KEY = re.compile("[0-9a-f]{64}")  # the form of a request's id
@@ -64,7 +66,7 @@ class BatchImport:
     - `answered`: requests that got their answer now. `missing`: those without a usable result;
       `failed` holds the ones of them that have a failed one, as (request, reason).
     - `unused`: results that no open request waits for. `unreadable`: lines that are no results.
-    - `requests`: how many the next export will write.
+    - `requests`: how many the next export will write, in which `round`.
     """
 
     answered: int
@@ -86,30 +88,13 @@ class GivenUp(LLMError):
     """A request that is given up: its chunk fails, or its summary is postponed."""
 
 
-@runtime_checkable
-class BatchLLM(LLM, Protocol):
-    """A model whose adapter can return a request instead of sending it."""
-
-    def request_body(
-        self, messages: Sequence[Message], *, max_tokens: int | None = None
-    ) -> dict[str, Json]:
-        """The body of the request that `complete` would send."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    messages: tuple[Message, ...]
-    max_tokens: int | None
-
-
 @dataclass
 class _Collector:
     """Stands in for a model: notes each request and refuses it with `refusal`."""
 
     name: str
     refusal: type[NotYetAnswered | GivenUp]
-    requests: dict[str, _Request] = field(default_factory=dict)
+    requests: dict[str, Request] = field(default_factory=dict)
 
     async def complete(
         self,
@@ -119,7 +104,7 @@ class _Collector:
         max_tokens: int | None = None,
     ) -> Completion:
         key = request_key(self.name, messages, response_type, max_tokens)
-        self.requests[key.hex()] = _Request(tuple(messages), max_tokens)
+        self.requests[key.hex()] = tuple(messages), max_tokens
         raise self.refusal("not answered yet")
 
 
@@ -128,7 +113,7 @@ class _OpenWork:
     """The requests of the next round, and the pending documents whose answers are all there."""
 
     round: Round = "done"
-    requests: Mapping[str, _Request] = field(default_factory=dict)
+    requests: Mapping[str, Request] = field(default_factory=dict)
     complete: list[PendingDocument] = field(default_factory=list)
     pending: int = 0
 
@@ -145,23 +130,16 @@ async def export_batch(
     Without requests, a file left from an earlier round is removed, so that it is not sent again.
     `reasoning` writes the requests as reasoning models take them. `ConfigError` without a model.
     """
-    failures: list[Failure] = []
-    pending = list(rag._pending(documents, failures))
-    unchanged, unreadable = await rag._indexing.defer(pending)
+    model, failures = _model(rag), list[Failure]()
+    unchanged, unreadable = await rag._indexing.defer(list(rag._pending(documents, failures)))
     work = await _open_work(rag)
     if work.complete:
         await _insert_complete(rag, work, finish=False)
         work = await _open_work(rag)
-    lines = [_line(_model(rag), id, one, reasoning) for id, one in work.requests.items()]
-    files = await asyncio.to_thread(_write, lines, path)
-    return BatchExport(
-        work.round,
-        len(lines),
-        tuple(map(str, files)),
-        work.pending,
-        tuple(unchanged),
-        (*failures, *unreadable),
-    )
+    lines = [_line(model, id, request, reasoning) for id, request in work.requests.items()]
+    files = tuple(map(str, await to_thread.run_sync(_write, lines, path)))
+    failed = (*failures, *unreadable)
+    return BatchExport(work.round, len(lines), files, work.pending, tuple(unchanged), failed)
 
 
 async def import_batch(
@@ -173,22 +151,19 @@ async def import_batch(
     and their documents become visible without them.
     """
     asked = await _open_work(rag)
-    results = await asyncio.to_thread(_Results.read, paths)
-    answered = asked.requests.keys() & results.answers.keys()
+    answers, failed, unreadable = await to_thread.run_sync(_read, paths)
+    answered = asked.requests.keys() & answers.keys()
     prompt = "summarize-descriptions" if asked.round == "summaries" else rag.options.extraction
-    put = partial(_put_answers, results.answers, _model(rag).name, prompt, rag._clock())
-    await write(rag._store, put)
+    await write(rag._store, partial(_put, answers, _model(rag).name, prompt, rag._clock()))
     inserted = await _insert_complete(rag, await _open_work(rag), finish=finish)
     left = await _open_work(rag)
-    failed = {
-        id: why for id, why in results.failed.items() if id in asked.requests.keys() - answered
-    }
+    missing = asked.requests.keys() - answered
     return BatchImport(
         answered=len(answered),
-        missing=len(asked.requests) - len(answered),
-        failed=tuple(sorted(failed.items())),
-        unused=len(results.answers) - len(answered),
-        unreadable=results.unreadable,
+        missing=len(missing),
+        failed=tuple(sorted((id, why) for id, why in failed.items() if id in missing)),
+        unused=len(answers) - len(answered),
+        unreadable=unreadable,
         inserted=inserted,
         pending=left.pending,
         round=left.round,
@@ -236,10 +211,8 @@ async def _insert_complete(rag: AsyncLightRAG, work: _OpenWork, *, finish: bool)
     """Insert the documents whose answers are all there (with `finish` all), and retry failed chunks."""
     indexing = rag._index_pipeline(rag._model_client(_Collector(_model(rag).name, GivenUp)))
     renewed = await indexing.retry()
-    if finish:
-        inserted = await indexing.resume()
-    else:
-        inserted = await indexing.insert(work.complete, tolerant=True)
+    insert = indexing.resume() if finish else indexing.insert(work.complete, tolerant=True)
+    inserted = await insert
     return replace(
         inserted,
         documents=tuple(sorted({*inserted.documents, *renewed.documents})),
@@ -248,14 +221,14 @@ async def _insert_complete(rag: AsyncLightRAG, work: _OpenWork, *, finish: bool)
     )
 
 
-def _line(llm: LLM, id: str, request: _Request, reasoning: bool) -> Record:
-    if isinstance(llm, BatchLLM):
-        body = llm.request_body(request.messages, max_tokens=request.max_tokens)
+def _line(llm: LLM, id: str, request: Request, reasoning: bool) -> Record:
+    messages, max_tokens = request
+    if (make := getattr(llm, "request_body", None)) is not None:
+        body: dict[str, Json] = make(messages, max_tokens=max_tokens)
     else:
-        turns: list[Json] = [{"role": one.role, "content": one.content} for one in request.messages]
+        turns: list[Json] = [{"role": one.role, "content": one.content} for one in messages]
         body = {"model": llm.name, "messages": turns}
-        if request.max_tokens is not None:
-            body["max_tokens"] = request.max_tokens
+        body |= {} if max_tokens is None else {"max_tokens": max_tokens}
     if reasoning:
         body.pop("temperature", None)
         if "max_tokens" in body:
@@ -281,41 +254,25 @@ def _write(lines: Sequence[Record], path: Path) -> list[Path]:
 # ── what was answered ───────────────────────────────────────────────────────────
 
 
-@dataclass(slots=True)
-class _Results:
-    """The results of a batch by request id; of several for one request the first good one counts."""
+def _read(paths: Sequence[Path]) -> tuple[dict[str, Completion], dict[str, str], int]:
+    """The answers by request, the reasons of failed requests, and the number of unreadable lines.
 
-    answers: dict[str, Completion] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
-    unreadable: int = 0
-
-    @classmethod
-    def read(cls, paths: Sequence[Path]) -> _Results:
-        """Read all lines of all files, in order; `ConfigError` if a file cannot be read."""
-        results = cls()
-        for line in _lines(paths):
-            try:
-                record = json.loads(line)
-                id = record["custom_id"]
-                if not KEY.fullmatch(id):
-                    continue  # not one of ours
-            except (ValueError, TypeError, KeyError, RecursionError):
-                results.unreadable += 1
-                continue
-            try:
-                results.answers.setdefault(id, _answer(record))
-            except LLMError as error:
-                results.failed.setdefault(id, str(error))
-        return results
-
-
-def _lines(paths: Collection[Path]) -> Iterator[str]:
-    for path in paths:
+    Of several answers to one request the first counts; results of other programs are left out.
+    """
+    answers: dict[str, Completion] = {}
+    failed: dict[str, str] = {}
+    unreadable = 0
+    for line in (line for path in paths for line in read_text(path).split("\n") if line.strip()):
         try:
-            with path.open(encoding="utf-8-sig", errors="replace") as file:
-                yield from (line for line in file if line.strip())
-        except OSError as error:
-            raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
+            record = json.loads(line)
+            id = record["custom_id"]
+            if KEY.fullmatch(id) and id not in answers:
+                answers[id] = _answer(record)
+        except LLMError as error:
+            failed.setdefault(id, str(error))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            unreadable += 1
+    return answers, failed, unreadable
 
 
 def _answer(record: Record) -> Completion:
@@ -333,7 +290,7 @@ def _answer(record: Record) -> Completion:
     return completion
 
 
-def _put_answers(
+def _put(
     answers: Mapping[str, Completion],
     model: str,
     prompt: str,

@@ -9,14 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.options import ExtractionPrompt
-from lightrag_jsonl.core.types import (
-    Completion,
-    Document,
-    Failure,
-    Message,
-    Record,
-    ResponseType,
-)
+from lightrag_jsonl.core.types import Completion, Failure, Message, Record, ResponseType
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
 from lightrag_jsonl.indexing.loading import Given, load_documents
@@ -31,8 +24,8 @@ if TYPE_CHECKING:
 BASE = 40
 RATES = (0.52, 0.62)
 MESSAGE_TOKENS = 4  # what the chat format adds to a message
-SUMMARY_EVERY = 7_500  # tokens of text for each summary; below, the cost of one
-SUMMARY = Usage(input_tokens=550, output_tokens=250, calls=1)
+SUMMARY_EVERY = 7_500  # tokens of text for each summary; below, the tokens it reads and writes
+SUMMARY_TOKENS = (550, 250)
 PRICE_UNIT = 1_000_000  # prices are for so many tokens
 FILLER = "What the text says about it, in a sentence or two that have the usual length."
 RECORDS: dict[ExtractionPrompt, Record] = {
@@ -101,9 +94,8 @@ class SimulatedLLM:
             written = round(BASE + RATES[later] * self._count(text))
             written = min(written, max_tokens or written)
             self.usage += Usage(*self._read(messages, written), calls=1)
-            lines = [self._line()]
-            lines *= max(round(written / self._count(lines[0])), 1)
-            self._answers[key] = Completion("\n".join(self._line() for _ in lines))
+            count = max(round(written / self._count(self._line())), 1)
+            self._answers[key] = Completion("\n".join(self._line() for _ in range(count)))
         return self._answers[key]
 
     def _read(self, messages: Sequence[Message], written: int) -> tuple[int, int, int]:
@@ -130,7 +122,7 @@ async def estimate(rag: AsyncLightRAG, documents: Given | Iterable[Given]) -> Es
     failures: list[Failure] = []
     sizes: list[list[int]] = []
     for document in load_documents(documents):
-        if not isinstance(document, Document):
+        if isinstance(document, Failure):
             failures.append(document)
             continue
         pages = document_pages(document.id or "", document)
@@ -139,13 +131,14 @@ async def estimate(rag: AsyncLightRAG, documents: Given | Iterable[Given]) -> Es
         sizes.append([chunk.tokens for chunk in chunks])
         for chunk in chunks:
             await extractor.extract(chunk)
-    text_tokens = sum(map(sum, sizes))
-    summaries = text_tokens // SUMMARY_EVERY if llm.usage.calls else 0
+    tokens = sum(map(sum, sizes))
+    summaries = tokens // SUMMARY_EVERY if llm.usage.calls else 0
+    read, written = (summaries * count for count in SUMMARY_TOKENS)
     return Estimate(
-        len(sizes),
-        sum(map(len, sizes)),
-        text_tokens,
-        llm.usage,
-        Usage(summaries * SUMMARY.input_tokens, summaries * SUMMARY.output_tokens, 0, summaries),
-        tuple(failures),
+        documents=len(sizes),
+        chunks=sum(map(len, sizes)),
+        text_tokens=tokens,
+        extraction=llm.usage,
+        summaries=Usage(read, written, calls=summaries),
+        failures=tuple(failures),
     )

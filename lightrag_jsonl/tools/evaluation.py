@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import itertools
-import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import numpy as np
 from anyio import to_thread
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.text import decoded, digest, name_key, search_terms
-from lightrag_jsonl.core.types import Chunk, Json, Mode, Relation, known_language
-from lightrag_jsonl.storage.store import Reader, Snapshot, Store, read
+from lightrag_jsonl.core.text import digest, name_key, search_terms
+from lightrag_jsonl.core.types import Chunk, Mode, Relation, known_language
+from lightrag_jsonl.indexing.loading import read_text
+from lightrag_jsonl.storage.store import Reader, Snapshot, read
 
 if TYPE_CHECKING:
     from lightrag_jsonl.rag import AsyncLightRAG
@@ -27,7 +28,7 @@ RECALL_AT = (1, 2, 5, 10)
 SCORED_CHUNKS = 20
 UNLIMITED = 1_000_000  # tokens; so many that the budget does not influence the ranks
 RESAMPLES = 2_000
-COVERAGE = 0.95
+TAILS = (0.025, 0.975)  # of the bootstrap means: what is between them is the 95 % interval
 YES_OR_NO = frozenset({"", "yes", "no", "是", "不是", "否", "有", "没有"})  # found in any passage
 BRIDGE_CHUNKS = range(2, 9)  # the number of chunks that mention the unnamed entity of a question
 RELATIONS = 16  # the most relations of one entity that are tried
@@ -38,16 +39,15 @@ TEMPLATES = {
 HEADER = ("", *(f"r@{count}" for count in RECALL_AT), "answer", "gain r@5", "ms")
 
 
-@dataclass(frozen=True, slots=True)
-class EvalQuestion:
+class EvalQuestion(msgspec.Struct, frozen=True, omit_defaults=True, rename={"text": "question"}):
     """A question and what should be found for it.
 
     `supporting` holds ids of documents or chunks. `names` are its low-level keywords; without them,
     keywords are found as for any question.
     """
 
-    text: str
-    supporting: tuple[str, ...]
+    text: Annotated[str, msgspec.Meta(pattern=r"\S")]
+    supporting: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     answer: str = ""
     names: tuple[str, ...] = ()
 
@@ -96,12 +96,11 @@ def read_questions(path: str | Path) -> tuple[EvalQuestion, ...]:
     Raises `ConfigError` if the file cannot be read; for a bad question it names the line.
     """
     found: list[EvalQuestion] = []
-    for number, line in enumerate(decoded(Path(path).read_bytes(), str(path)).split("\n"), 1):
-        if line.strip():
-            try:
-                found.append(_question(json.loads(line)))
-            except (ValueError, RecursionError) as error:
-                raise ConfigError(f"{path}, line {number}: {error}") from error
+    for number, line in enumerate(read_text(Path(path)).split("\n"), 1):
+        try:
+            found += [msgspec.json.decode(line, type=EvalQuestion)] if line.strip() else []
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise ConfigError(f"{path}, line {number}: {error}") from error
     if not found:
         raise ConfigError(f"{path}: no question in it")
     return tuple(found)
@@ -109,32 +108,8 @@ def read_questions(path: str | Path) -> tuple[EvalQuestion, ...]:
 
 def write_questions(path: str | Path, questions: Iterable[EvalQuestion]) -> None:
     """Write a question set that `read_questions` can read."""
-    lines = [
-        {"question": one.text, "supporting": one.supporting, "answer": one.answer}
-        | ({"names": one.names} if one.names else {})
-        for one in questions
-    ]
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    Path(path).write_text(text, encoding="utf-8")
-
-
-def _question(value: Json) -> EvalQuestion:
-    if not isinstance(value, dict):
-        raise ValueError("a question is a JSON object")
-    text, answer = value.get("question"), value.get("answer", "")
-    if not isinstance(text, str) or not text.strip():
-        raise ValueError("'question' must be a text that is not empty")
-    supporting = _texts(value, "supporting")
-    if not supporting:
-        raise ValueError("'supporting' must name at least one document or chunk")
-    return EvalQuestion(text, supporting, str(answer), _texts(value, "names"))
-
-
-def _texts(value: dict[str, Json], name: str) -> tuple[str, ...]:
-    items = value.get(name, [])
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise ValueError(f"'{name}' must be a list of texts")
-    return tuple(dict.fromkeys(str(item) for item in items))
+    lines = [msgspec.json.encode(one) + b"\n" for one in questions]
+    Path(path).write_bytes(b"".join(lines))
 
 
 async def generate_questions(
@@ -149,7 +124,11 @@ async def generate_questions(
 
     def generate() -> tuple[EvalQuestion, ...]:
         with rag._store.snapshot() as snapshot:
-            mentions = _mentions(snapshot)
+            mentions: defaultdict[int, set[int]] = defaultdict(set)
+            for entity, chunk in zip(
+                *map(np.ndarray.tolist, snapshot.graph.all_mentions), strict=True
+            ):
+                mentions[entity].add(chunk)
             bridges = [row for row, chunks in mentions.items() if len(chunks) in BRIDGE_CHUNKS]
             bridges.sort(key=lambda row: (digest(str(seed), str(row)), row))
             made = (_two_hops(snapshot, row, mentions, template) for row in bridges)
@@ -161,20 +140,15 @@ async def generate_questions(
 def _two_hops(
     snapshot: Snapshot, bridge: int, mentions: Mapping[int, set[int]], template: str
 ) -> EvalQuestion | None:
-    for (first, end, chunk), (second, other_end, other_chunk) in itertools.permutations(
-        _steps(snapshot, bridge), 2
-    ):
-        apart = chunk not in mentions.get(other_end, ())
-        if apart and other_chunk not in mentions.get(end, ()):
-            names = {
-                row: entity.name for row, entity in snapshot.entities([end, other_end]).items()
-            }
-            text = template.format(
-                start=names[end], first=first.keywords[0], second=second.keywords[0]
-            )
+    steps = _steps(snapshot, bridge)
+    for (first, start, chunk), (second, end, other_chunk) in itertools.permutations(steps, 2):
+        if chunk not in mentions[end] and other_chunk not in mentions[start]:
+            entities = snapshot.entities([start, end])
+            words = {"first": first.keywords[0], "second": second.keywords[0]}
+            text = template.format(start=entities[start].name, **words)
             chunks = snapshot.chunks([chunk, other_chunk])
             supporting = (chunks[chunk].id, chunks[other_chunk].id)
-            return EvalQuestion(text, supporting, names[other_end])
+            return EvalQuestion(text, supporting, entities[end].name)
     return None
 
 
@@ -183,26 +157,15 @@ def _steps(snapshot: Snapshot, bridge: int) -> Iterator[tuple[Relation, int, int
     rows = snapshot.graph.relations_of(np.array([bridge]))[1][:RELATIONS]
     relations = snapshot.relations(rows.tolist())
     key = name_key(snapshot.entities([bridge])[bridge].name)
-    chunks = {
-        m.relation: m.chunk for m in reversed(snapshot.relation_mentions(relations=relations))
-    }
-    for row, (low, high) in zip(rows.tolist(), snapshot.graph.ends(rows).tolist(), strict=True):
+    mentions = snapshot.relation_mentions(relations=relations)
+    chunks = {mention.relation: mention.chunk for mention in reversed(mentions)}
+    for row, ends in zip(rows.tolist(), snapshot.graph.ends(rows).tolist(), strict=True):
         relation = relations[row]
-        end = high if low == bridge else low
         other = relation.target if name_key(relation.source) == key else relation.source
         words = map(name_key, (other, *relation.keywords))
         if row in chunks and relation.keywords and not any(key in word for word in words):
+            (end,) = {*ends} - {bridge}
             yield relation, end, chunks[row]
-
-
-def _mentions(snapshot: Snapshot) -> dict[int, set[int]]:
-    """The chunks of each entity."""
-    found: defaultdict[int, set[int]] = defaultdict(set)
-    for entity, chunk in zip(
-        *(column.tolist() for column in snapshot.graph.all_mentions), strict=True
-    ):
-        found[entity].add(chunk)
-    return dict(found)
 
 
 # ── asking ──────────────────────────────────────────────────────────────────────
@@ -224,40 +187,29 @@ async def evaluate(
     await read(rag._store, lambda reader: _check_ids(reader, questions))
     scores: dict[str, list[dict[str, float]]] = defaultdict(list)
     for question in questions:
-        for name, chunks, seconds in [
-            await _retrieved(rag, "dense", "naive", question, lexical=False),
-            await _by_words(rag, question),
-            *[await _retrieved(rag, mode, mode, question) for mode in ("naive", *modes)],
-        ]:
+        for name in dict.fromkeys(("dense", "bm25", "naive", *modes)):
+            started = time.perf_counter()
+            chunks = await _retrieved(rag, name, question)
+            seconds = time.perf_counter() - started
             scores[name].append({**score(question, chunks, budget), "seconds": seconds})
     return tuple(_row(name, found, scores["dense"], seed) for name, found in scores.items())
 
 
-async def _retrieved(
-    rag: AsyncLightRAG, name: str, mode: Mode, question: EvalQuestion, *, lexical: bool = True
-) -> tuple[str, Sequence[Chunk], float]:
+async def _retrieved(rag: AsyncLightRAG, name: str, question: EvalQuestion) -> Sequence[Chunk]:
+    if name == "bm25":
+        return await to_thread.run_sync(_by_words, rag, question.text)
     param = QueryParam(
-        mode=mode,
-        lexical=lexical,
+        mode="naive" if name == "dense" else name,  # type: ignore[arg-type]
+        lexical=name != "dense",
         ll_keywords=question.names,
         chunk_top_k=SCORED_CHUNKS,
         max_total_tokens=UNLIMITED,
     )
-    started = time.perf_counter()
-    context = await rag.retrieve(question.text, param)
-    return name, context.chunks, time.perf_counter() - started
+    return (await rag.retrieve(question.text, param)).chunks
 
 
-async def _by_words(
-    rag: AsyncLightRAG, question: EvalQuestion
-) -> tuple[str, Sequence[Chunk], float]:
-    started = time.perf_counter()
-    chunks = await to_thread.run_sync(_word_hits, rag._store, question.text)
-    return "bm25", chunks, time.perf_counter() - started
-
-
-def _word_hits(store: Store, question: str) -> list[Chunk]:
-    with store.snapshot() as snapshot:
+def _by_words(rag: AsyncLightRAG, question: str) -> list[Chunk]:
+    with rag._store.snapshot() as snapshot:
         hits = snapshot.search_terms(list(dict.fromkeys(search_terms(question))), SCORED_CHUNKS)
         chunks = snapshot.chunks([row for row, _ in hits])
         return [replace(chunks[row], score=value) for row, value in hits]
@@ -265,10 +217,8 @@ def _word_hits(store: Store, question: str) -> list[Chunk]:
 
 def _check_ids(reader: Reader, questions: Iterable[EvalQuestion]) -> None:
     wanted = {id for question in questions for id in question.supporting}
-    known = {document.id for document in reader.documents(wanted)} | set(
-        reader.chunks_by_id(wanted)
-    )
-    if unknown := sorted(wanted - known):
+    known = {document.id for document in reader.documents(wanted)}
+    if unknown := sorted(wanted - known - set(reader.chunks_by_id(wanted))):
         shown = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
         raise ConfigError(f"{len(unknown)} supporting ids are not in the index: {shown}")
 
@@ -298,8 +248,7 @@ def interval(values: Sequence[float], *, seed: int = 0) -> Interval:
     if not len(row):
         return Interval(0.0, 0.0, 0.0)
     picked = np.random.default_rng(seed).integers(0, len(row), (RESAMPLES, len(row)))
-    tail = (1 - COVERAGE) / 2
-    low, high = np.quantile(row[picked].mean(axis=1), (tail, 1 - tail))
+    low, high = np.quantile(row[picked].mean(axis=1), TAILS)
     return Interval(float(row.mean()), float(low), float(high))
 
 
@@ -308,41 +257,32 @@ def _row(
 ) -> Row:
     metrics, gains = {}, {}
     for metric in (*(f"recall@{count}" for count in RECALL_AT), "answer"):
-        pairs = [
-            (one[metric], b[metric]) for one, b in zip(scores, base, strict=True) if metric in one
-        ]
-        if pairs:
-            metrics[metric] = interval([value for value, _ in pairs], seed=seed)
-            gains[metric] = interval([value - before for value, before in pairs], seed=seed)
+        values = [one[metric] for one in scores if metric in one]
+        before = [one[metric] for one in base if metric in one]
+        if values:
+            metrics[metric] = interval(values, seed=seed)
+            gains[metric] = interval(np.subtract(values, before).tolist(), seed=seed)
     p50 = float(np.median([one["seconds"] for one in scores])) * 1000
     return Row(name, metrics, round(p50, 2), {} if scores is base else gains)
 
 
 def cells(rows: Iterable[Row]) -> list[tuple[str, ...]]:
     """Rows under `HEADER`: metrics in percent with half of their intervals, then the gain."""
-    return [
-        (
-            row.name,
-            *(_percent(row.metrics.get(f"recall@{count}")) for count in RECALL_AT),
-            _percent(row.metrics.get("answer")),
-            _signed(row.gains.get("recall@5")),
-            f"{row.p50_ms:.1f}",
-        )
-        for row in rows
-    ]
-
-
-def _percent(found: Interval | None) -> str:
-    return "" if found is None else f"{100 * found.value:.1f} ±{50 * (found.high - found.low):.0f}"
-
-
-def _signed(gain: Interval | None) -> str:
-    if gain is None:
-        return ""
-    return f"{100 * gain.value:+.1f} [{100 * gain.low:+.0f}, {100 * gain.high:+.0f}]"
-
-
-# ── the graph ───────────────────────────────────────────────────────────────────
+    found = []
+    for row in rows:
+        metrics = [row.metrics.get(f"recall@{count}") for count in RECALL_AT]
+        metrics.append(row.metrics.get("answer"))
+        shown = [
+            "" if one is None else f"{100 * one.value:.1f} ±{50 * (one.high - one.low):.0f}"
+            for one in metrics
+        ]
+        gain = row.gains.get("recall@5")
+        if gain is None:
+            shown.append("")
+        else:
+            shown.append(f"{100 * gain.value:+.1f} [{100 * gain.low:+.0f}, {100 * gain.high:+.0f}]")
+        found.append((row.name, *shown, f"{row.p50_ms:.1f}"))
+    return found
 
 
 async def graph_health(rag: AsyncLightRAG) -> GraphHealth:
@@ -352,14 +292,13 @@ async def graph_health(rag: AsyncLightRAG) -> GraphHealth:
         with rag._store.snapshot() as snapshot:
             graph = snapshot.graph
             degrees = graph.degrees(graph.entities)
-            mentioning = np.unique(graph.all_mentions[1])
             shares = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0} if len(degrees) else {}
             return GraphHealth(
                 chunks=len(graph.chunks),
                 entities=graph.entity_count,
                 relations=graph.relation_count,
                 entities_without_relations=int((degrees == 0).sum()),
-                chunks_without_entities=len(graph.chunks) - len(mentioning),
+                chunks_without_entities=len(graph.chunks) - len(np.unique(graph.all_mentions[1])),
                 degrees={name: int(np.quantile(degrees, at)) for name, at in shares.items()},
             )
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import ParseError
@@ -27,12 +26,10 @@ if TYPE_CHECKING:
 
     from lightrag_jsonl.rag import AsyncLightRAG
 
-SEPARATOR = "<SEP>"  # between the parts of a description or of a list of chunks
 GRAPH = "graph_chunk_entity_relation.graphml"
+SEPARATOR = "<SEP>"  # between the parts of a description or of a list of chunks
 QUOTES = "\"'“”"
-MAX_BYTES = 1 << 32  # that a gzipped file may unpack to
 NO_FILE = ("", "unknown_source", "no-file-path")
-NO_SOURCE_TITLE = "imported without a source"
 CUT = "\ufffd \t\r\n"  # ignored at a chunk's ends: from cutting inside a character, or stripping
 
 
@@ -86,21 +83,17 @@ async def import_index(
     Raises `ConfigError` if the folder holds no such index.
     """
     index = await to_thread.run_sync(read_folder, Path(folder))
-    conversion = await to_thread.run_sync(_Conversion, index)
-    pending = list(conversion.pending(rag._clock()))
+    conversion = _Conversion(index)
+    pending = [one.pending(rag._clock()) for one in conversion.targets if one.pieces]
     report = await rag._indexing.insert(pending, progress=progress, tolerant=True)
-    ids = tuple(one.document.id or "" for one in pending)
+    ids = tuple(str(one.document.id) for one in pending)
     counts = len(index.documents), len(index.chunks), len(index.graph), index.graph.size()
-    return ImportReport(
-        ids,
-        ImportCounts(*counts),
-        await read(rag._store, lambda reader: _stored(reader, ids)),
-        tuple(conversion.not_imported),
-        report.failures,
-    )
+    stored = await read(rag._store, lambda reader: _stored(reader, ids))
+    unmapped = tuple(conversion.not_imported)
+    return ImportReport(ids, ImportCounts(*counts), stored, unmapped, report.failures)
 
 
-def _stored(reader: Reader, ids: tuple[str, ...]) -> ImportCounts:
+def _stored(reader: Reader, ids: Sequence[str]) -> ImportCounts:
     chunks = reader.document_chunks(ids)
     entities = {mention.entity for mention in reader.entity_mentions(chunks=chunks)}
     relations = {mention.relation for mention in reader.relation_mentions(chunks=chunks)}
@@ -114,47 +107,32 @@ def read_folder(folder: Path) -> ForeignIndex:
     """Read a working directory; `ConfigError` if it is none, or a file in it is damaged."""
     import networkx as nx
 
-    data = _bytes(folder, GRAPH)
-    if data is None:
-        below = sorted({path.parent.name for path in folder.glob(f"*/{GRAPH}*")})
+    if not (folder / GRAPH).is_file():
+        below = sorted(path.parent.name for path in folder.glob(f"*/{GRAPH}"))
         hint = f"; its folders {', '.join(below)} do: name one of them" if below else ""
         raise ConfigError(
             f"{folder} is no working directory of LightRAG or nano-graphrag: no {GRAPH}{hint}"
         )
     try:
-        graph = nx.Graph(nx.read_graphml(io.BytesIO(data)))
+        graph = nx.Graph(nx.read_graphml(folder / GRAPH))
     except (nx.NetworkXException, ParseError, ValueError, LookupError) as error:
         raise ConfigError(f"{folder / GRAPH} is no GraphML ({error})") from error
-    texts = _entries(folder, "kv_store_full_docs.json")
-    return ForeignIndex(texts, _entries(folder, "kv_store_text_chunks.json"), graph)
+    documents, chunks = (
+        _entries(folder / f"kv_store_{name}.json") for name in ("full_docs", "text_chunks")
+    )
+    return ForeignIndex(documents, chunks, graph)
 
 
-def _bytes(folder: Path, name: str) -> bytes | None:
-    """A file's content, unpacked if it is gzipped; None if there is no such file."""
-    plain, packed = folder / name, folder / f"{name}.gz"
-    try:
-        if plain.is_file() or not packed.is_file():
-            return plain.read_bytes() if plain.is_file() else None
-        with gzip.open(packed) as file:
-            data = file.read(MAX_BYTES + 1)
-    except (OSError, EOFError) as error:
-        raise ConfigError(f"cannot read {name} in {folder}: {error}") from error
-    if len(data) > MAX_BYTES:
-        raise ConfigError(f"{packed} holds more than {MAX_BYTES:,} bytes; unpack it first")
-    return data
-
-
-def _entries(folder: Path, name: str) -> dict[str, dict[str, Json]]:
+def _entries(path: Path) -> dict[str, dict[str, Json]]:
     """The entries of a key-value file that have a text; none if there is no file."""
-    data = _bytes(folder, name)
     try:
-        value = json.loads(data or b"{}")
+        value = json.loads(path.read_bytes()) if path.is_file() else {}
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{folder / name} is no JSON ({error})") from error
+        raise ConfigError(f"{path} is no JSON ({error})") from error
     if not isinstance(value, dict):
-        raise ConfigError(f"{folder / name} holds no key-value store")
+        raise ConfigError(f"{path} holds no key-value store")
     return {
-        str(id): entry
+        id: entry
         for id, entry in value.items()
         if isinstance(entry, dict) and isinstance(entry.get("content"), str)
     }
@@ -165,16 +143,24 @@ def _entries(folder: Path, name: str) -> dict[str, dict[str, Json]]:
 
 @dataclass(slots=True)
 class _Target:
-    """A document here, with its chunks in order and their records; `index` maps foreign chunk ids."""
+    """A document here: its pages, and its chunks in order with their records."""
 
-    document: Document
+    id: str
+    title: str | None = None
+    source: str | None = None
+    pages: list[str] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
-    index: dict[str, int] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
+
+    def pending(self, created_at: float) -> PendingDocument:
+        """The document, ready to be inserted."""
+        id = self.id or "doc-" + digest(*self.pages)
+        document = Document("", id, self.title, self.source, pages=tuple(self.pages))
+        return PendingDocument(document, created_at, tuple(self.records), tuple(self.pieces))
 
 
 class _Conversion:
-    """Documents of ours with the records that their chunks state.
+    """The documents of a foreign index, with the records that their chunks state.
 
     Each description goes to one of the chunks it may come from, in order. The weight of a relation
     is shared among its chunks.
@@ -182,93 +168,82 @@ class _Conversion:
 
     def __init__(self, index: ForeignIndex) -> None:
         self.not_imported: list[NotImported] = []
-        self._targets = list(self._documents(index))
-        self._by_chunk = {id: target for target in self._targets for id in target.index}
-        self._without_source = _Target(Document("", title=NO_SOURCE_TITLE))
+        self.targets: list[_Target] = []
+        self._positions: dict[str, tuple[_Target, int]] = {}  # of chunks, by their foreign ids
         self._names: dict[str, str] = {}
         self._keys: set[str] = set()
+        self._add_documents(index)
+        self._without_source = _Target("", "imported without a source")
+        self.targets.append(self._without_source)
         for name, data in index.graph.nodes(data=True):
-            self._entity(str(name), data)
+            self._add_entity(str(name), data)
         for source, target, data in index.graph.edges(data=True):
-            self._relation(str(source), str(target), data)
+            self._add_relation(str(source), str(target), data)
 
-    def pending(self, created_at: float) -> Iterator[PendingDocument]:
-        """The documents, ready to be inserted."""
-        extra = self._without_source
-        if extra.pieces:
-            pages = tuple(extra.pieces)
-            document = Document("", id="doc-" + digest(*pages), title=NO_SOURCE_TITLE, pages=pages)
-            extra.document = document
-        for target in (*self._targets, *([extra] if extra.pieces else [])):
-            records, pieces = tuple(target.records), tuple(target.pieces)
-            yield PendingDocument(target.document, created_at, records, pieces)
-
-    def _documents(self, index: ForeignIndex) -> Iterator[_Target]:
-        """Every document that has chunks, each chunk where it occurs in the text, or as a page."""
+    def _add_documents(self, index: ForeignIndex) -> None:
         by_document: defaultdict[str, list[tuple[int, str, str]]] = defaultdict(list)
         for id, entry in index.chunks.items():
             order, text = entry.get("chunk_order_index"), sanitize(str(entry["content"]))
             if text.strip(CUT):
                 number = order if isinstance(order, int) else 0
                 by_document[str(entry.get("full_doc_id") or id)].append((number, id, text))
-        for id, entry in index.documents.items():
-            if id in by_document:
-                source = str(entry.get("file_path") or "")
-                text = sanitize(str(entry["content"]))
-                yield self._located(id, text, source, sorted(by_document.pop(id)))
-            else:
-                self._skip("document", id, "it was not processed there: insert its text")
+        for id in index.documents.keys() - by_document.keys():
+            self._skip("document", id, "it was not processed there: insert its text")
         for id, chunks in by_document.items():
-            self._skip("document", id, "its text is missing: its chunks became its pages")
-            yield self._located(id, "", "", sorted(chunks))
+            if id not in index.documents:
+                self._skip("document", id, "its text is missing: its chunks became its pages")
+            self._add_document(id, index.documents.get(id, {}), sorted(chunks))
 
-    def _located(
-        self, id: str, text: str, source: str, chunks: list[tuple[int, str, str]]
-    ) -> _Target:
-        found, pages, position = [], [], 0
+    def _add_document(
+        self, id: str, entry: Mapping[str, Json], chunks: Sequence[tuple[int, str, str]]
+    ) -> None:
+        """Add a document with each chunk where it occurs in the text, or else as a page."""
+        text, path = sanitize(str(entry.get("content", ""))), str(entry.get("file_path") or "")
+        source = None if path in NO_FILE else path
+        title = source and source.replace("\\", "/").rsplit("/", 1)[-1]
+        target = _Target(id, title, source, [text] if text.strip() else [])
+        position, lost = 0, []
         for _, chunk, content in chunks:
-            options = (
-                (piece, text.find(piece, position)) for piece in (content, content.strip(CUT))
-            )
-            piece, start = next(((p, at) for p, at in options if at >= 0), (content, -1))
+            piece = content if text.find(content, position) >= 0 else content.strip(CUT)
+            start = text.find(piece, position)
             if start < 0:
-                pages.append((chunk, piece))
+                lost.append((chunk, content))
             else:
-                found.append((chunk, piece))
+                self._add_piece(target, chunk, piece)
                 position = start + 1
-        known = None if source in NO_FILE else source
-        title = known and known.replace("\\", "/").rsplit("/", 1)[-1]
-        texts = ([text] if text.strip() else []) + [piece for _, piece in pages]
-        document = Document("", id=id, title=title, source=known, pages=tuple(texts))
-        ordered = [*found, *pages]
-        index = {chunk: number for number, (chunk, _) in enumerate(ordered)}
-        return _Target(document, [piece for _, piece in ordered], index)
+        for chunk, content in lost:
+            target.pages.append(content)
+            self._add_piece(target, chunk, content)
+        self.targets.append(target)
 
-    def _entity(self, raw: str, data: Mapping[str, object]) -> None:
-        name, number = clean_name(raw), 1
+    def _add_piece(self, target: _Target, chunk: str, piece: str) -> None:
+        self._positions[chunk] = target, len(target.pieces)
+        target.pieces.append(piece)
+
+    def _add_entity(self, raw: str, data: Mapping[str, object]) -> None:
+        cleaned = name = clean_name(raw)
         if not name:
             self._skip("entity", raw, "nothing is left of its name")
             return
+        number = 1
         while name_key(name) in self._keys:
             number += 1
-            name = f"{clean_name(raw)} ({number})"
+            name = f"{cleaned} ({number})"
         if number > 1:
             self._skip("entity", raw, f"it is {name!r} here: another entity has the same name key")
         self._keys.add(name_key(name))
         self._names[raw] = name
         kind = clean_name(_unquoted(str(data.get("entity_type") or ""))) or UNKNOWN_TYPE
-        record: Record = {"type": "entity", "name": name, "entity_type": kind}
-        self._add(record, data, name)
+        self._add({"type": "entity", "name": name, "entity_type": kind}, data, name)
 
-    def _relation(self, raw_source: str, raw_target: str, data: Mapping[str, object]) -> None:
+    def _add_relation(self, raw_source: str, raw_target: str, data: Mapping[str, object]) -> None:
         source, target = self._names.get(raw_source), self._names.get(raw_target)
         if source is None or target is None or source == target:
             reason = "it joins an entity with itself" if source else "an end has no name"
             self._skip("relation", f"{raw_source} — {raw_target}", reason)
             return
-        words = [
-            _unquoted(w) for p in _parts(data.get("keywords")) for w in re.split("[,，、;；]", p)
-        ]
+        joined = SEPARATOR.join(_parts(data.get("keywords")))
+        words = [_unquoted(word) for word in re.split(f"[,，、;；]|{SEPARATOR}", joined)]
         record: Record = {
             "type": "relationship",
             "source": source,
@@ -281,21 +256,20 @@ class _Conversion:
     def _add(self, record: Record, data: Mapping[str, object], label: str) -> None:
         """Add a record to each chunk it was read in, with the descriptions dealt among them."""
         descriptions = _parts(data.get("description")) or ("",)
-        chunks = [id for id in _parts(data.get("source_id")) if id in self._by_chunk]
+        chunks = [id for id in _parts(data.get("source_id")) if id in self._positions]
         count = max(len(descriptions), len(chunks))
         weight = record.get("strength")
         if isinstance(weight, float):
             record = {**record, "strength": min(max(weight / count, 1.0), 10.0)}
         for number in range(count):
             text = descriptions[number] if number < len(descriptions) else ""
-            full = {**record, "description": text}
             if chunks:
-                id = chunks[number % len(chunks)]
-                target, index = self._by_chunk[id], self._by_chunk[id].index[id]
+                target, index = self._positions[chunks[number % len(chunks)]]
             else:
                 target, index = self._without_source, len(self._without_source.pieces)
+                target.pages.append(f"{label}: {text}")
                 target.pieces.append(f"{label}: {text}")
-            target.records.append({**full, "chunk": index})
+            target.records.append({**record, "description": text, "chunk": index})
 
     def _skip(self, kind: str, name: str, reason: str) -> None:
         self.not_imported.append(NotImported(kind, name, reason))
@@ -319,4 +293,4 @@ def _weight(value: object) -> float:
         weight = float(str(value))
     except ValueError:
         return 1.0
-    return weight if weight == weight else 1.0
+    return weight if isfinite(weight) else 1.0

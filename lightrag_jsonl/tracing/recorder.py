@@ -12,7 +12,7 @@ from functools import partial
 from typing import TypeAlias
 
 from lightrag_jsonl.core.errors import StorageError
-from lightrag_jsonl.core.types import Answer, Chunk, Context, Keywords, Relation
+from lightrag_jsonl.core.types import Answer, Chunk, Context, Keywords, Relation, TraceSummary
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.retrieval.edge_selection import (
     Edge,
@@ -20,7 +20,7 @@ from lightrag_jsonl.retrieval.edge_selection import (
     SelectedEdge,
     candidate_edges,
 )
-from lightrag_jsonl.storage.rows import TraceRow
+from lightrag_jsonl.retrieval.pipeline import QueryObserver
 from lightrag_jsonl.storage.store import Store, Transaction, write
 from lightrag_jsonl.tracing import events
 from lightrag_jsonl.tracing.events import Event, Shown
@@ -30,7 +30,7 @@ Listener: TypeAlias = Callable[[Event], Awaitable[None] | None]
 log = logging.getLogger(__name__)
 
 
-class Recorder:
+class Recorder(QueryObserver):
     """Records one query (the `QueryObserver` of the query pipeline).
 
     The question is stored at its beginning. With a `listener`, each further event is stored before
@@ -184,7 +184,7 @@ async def replay(answer: Answer, recorder: Recorder) -> None:
 def _append(session: events.Session, new: Sequence[Event], transaction: Transaction) -> None:
     """Append events to the session's trace, unless it was deleted meanwhile."""
     id, at = session.trace_id, session.started_at.timestamp()
-    row = TraceRow(id, "incomplete", session.mode, session.question, at)
+    row = TraceSummary(id, "incomplete", session.mode, session.question, at)
     if new[0] is session:
         transaction.put_trace(row)
     elif not transaction.trace_events(id):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from lightrag_jsonl.core.errors import CorruptError, NotFoundError
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Mode, TraceSummary
+from lightrag_jsonl.core.types import TraceSummary
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing.events import event_from_json
 from lightrag_jsonl.tracing.prov import Bases
@@ -32,10 +30,7 @@ def find(reader: Reader, prefix: str) -> str:
 
 def summaries(reader: Reader, limit: int | None = None) -> tuple[TraceSummary, ...]:
     """The recorded queries, the newest first."""
-    return tuple(
-        TraceSummary(row.id, row.status, cast(Mode, row.mode), row.question, row.started_at)
-        for row in reader.traces(limit=limit)
-    )
+    return tuple(reader.traces(limit=limit))
 
 
 def load(reader: Reader, trace_id: str) -> Trace:

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lightrag_jsonl.core.errors import CorruptError
-from lightrag_jsonl.core.types import Chunk, Page
+from lightrag_jsonl.core.types import Chunk, Page, TraceSummary
 from lightrag_jsonl.indexing.chunking import chunk_id
-from lightrag_jsonl.storage.rows import TraceRow
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing.events import Stage
 from lightrag_jsonl.tracing.source_lookup import Sources, look_up_sources
@@ -50,7 +49,7 @@ def verify(reader: Reader, trace_ids: Sequence[str] = ()) -> tuple[Problem, ...]
     return tuple(found)
 
 
-def _stored_problems(reader: Reader, row: TraceRow) -> Iterator[Problem]:
+def _stored_problems(reader: Reader, row: TraceSummary) -> Iterator[Problem]:
     try:
         trace = stored_trace(reader, row.id)
     except CorruptError as error:

@@ -187,7 +187,7 @@ async def test_the_walk_leads_from_a_name_to_the_next(met: Path, pipelines: Pipe
     assert [chunk.document_id for chunk in context.chunks] == ["a", "b", "c", "d"]
     assert context.chunks[0].why == "Ann (named in the question: Ann); mentioned with a passage"
     whys = {entity.name: entity.why for entity in context.entities}
-    assert list(whys)[0] == "Ann" and whys["Ann"] == "Ann (named in the question: Ann)"
+    assert next(iter(whys)) == "Ann" and whys["Ann"] == "Ann (named in the question: Ann)"
     assert whys["Cem"].startswith("Ann (named in the question: Ann); related to Bob")
     assert whys["Eve"].startswith("a passage (near the question)")
 

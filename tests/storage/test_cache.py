@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.types import Completion
-from lightrag_jsonl.storage.sqlite import cache
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.store import CompletionCache, Transaction, read, write
 from lightrag_jsonl.testing import put_sample
@@ -31,21 +30,19 @@ def test_the_cache_is_a_dictionary(
     with store.transaction(durable=False) as transaction:
         transaction.delete_completions()
     kept: dict[int, Completion] = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cache, "RECENT", 3)
-        for number, (action, key) in enumerate(steps):
-            with store.transaction(durable=False) as transaction:
-                if action == "put":
-                    kept[key] = Completion(str(number))
-                    transaction.put_completion(
-                        bytes([key]), kept[key], model="m", prompt="p", created_at=1.0
-                    )
-                elif action == "delete":
-                    deleted = transaction.delete_completions([bytes([key])])
-                    assert deleted == (kept.pop(key, None) is not None)
-                else:
-                    assert transaction.delete_completions() == len(kept)
-                    kept.clear()
+    for number, (action, key) in enumerate(steps):
+        with store.transaction(durable=False) as transaction:
+            if action == "put":
+                kept[key] = Completion(str(number))
+                transaction.put_completion(
+                    bytes([key]), kept[key], model="m", prompt="p", created_at=1.0
+                )
+            elif action == "delete":
+                deleted = transaction.delete_completions([bytes([key])])
+                assert deleted == (kept.pop(key, None) is not None)
+            else:
+                assert transaction.delete_completions() == len(kept)
+                kept.clear()
     with store.reader() as reader:
         assert [reader.completion(bytes([key])) for key in range(10)] == [
             kept.get(key) for key in range(10)
@@ -54,9 +51,8 @@ def test_the_cache_is_a_dictionary(
     store.close()
 
 
-def test_an_answer_changes_few_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_changes_few_pages(tmp_path: Path) -> None:
     """What an answer adds to the log does not grow with the number of answers."""
-    monkeypatch.setattr(cache, "RECENT", 500)
     store = SQLiteStore(tmp_path)
     chance = random.Random(1)
     log = tmp_path / "index.sqlite-wal"

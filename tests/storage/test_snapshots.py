@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.storage.sqlite import transaction as transactions
+from lightrag_jsonl.storage.sqlite import views
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
-from lightrag_jsonl.storage.sqlite.snapshot import SQLiteSnapshot
+from lightrag_jsonl.storage.sqlite.views import SQLiteSnapshot
 from lightrag_jsonl.storage.store import Transaction
 from lightrag_jsonl.testing import put_sample, sample_entities, stored_content
 
@@ -129,7 +129,7 @@ def test_whoever_is_far_behind_loads_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Only the latest commits are remembered, and none that touched very many rows."""
-    monkeypatch.setattr(transactions, name, 2)
+    monkeypatch.setattr(views, name, 2)
     writer, reader = SQLiteStore(tmp_path), SQLiteStore(tmp_path)
     stored_content(reader)
     for change in (add_document, add_document, add_document, delete_document):

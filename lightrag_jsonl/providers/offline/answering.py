@@ -8,17 +8,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from anyio import to_thread
 
-from lightrag_jsonl.core.text import (
-    CITATION_MARKER,
-    is_cjk,
-    is_lone,
-    search_terms,
-    sentence_spans,
-)
+from lightrag_jsonl.core.text import CITATION_MARKER, is_cjk, is_lone, search_terms, sentence_spans
 from lightrag_jsonl.core.types import Context, Keywords, Language
 from lightrag_jsonl.providers.offline.keywords import find_keywords
 from lightrag_jsonl.providers.offline.phrases import HEADING, TAG, written_in
@@ -55,16 +48,15 @@ class ExtractiveAnswerer:
 
     async def answer(self, question: str, context: Context) -> str:
         """The answer as text, in the question's language."""
-        select = partial(select_answer, question, context, language=self._language)
-        return await to_thread.run_sync(select)
+        return await to_thread.run_sync(select_answer, question, context, self._language)
 
 
-def select_answer(question: str, context: Context, *, language: Language) -> str:
+def select_answer(question: str, context: Context, language: Language) -> str:
     """The answer as text, in the question's language."""
     asked_in = written_in(question, language)
     best = _best(question, context.keywords, context)
     if not best and context.keywords == Keywords():  # this mode finds none
-        best = _best(question, find_keywords(question, language=language), context)
+        best = _best(question, find_keywords(question, (), language), context)
     if not best:
         return _NOTHING[asked_in]
     quoted = " ".join(f"{quote.text} [{quote.number}]" for quote in best)
@@ -104,7 +96,7 @@ def _quotes(items: Iterable[tuple[str, str, str]], first: int) -> list[_Quote]:
     """
     quotes: dict[str, _Quote] = {}
     for rank, (heading, title, text) in enumerate(items):
-        lines = _lines(text)
+        lines = [_on_one_line(text[start:end]) for start, end in sentence_spans(text)]
         for number, line in enumerate(lines, start=1):
             if number < len(lines) and (HEADING.match(line) or line == title):
                 heading += f" {line}"
@@ -115,31 +107,25 @@ def _quotes(items: Iterable[tuple[str, str, str]], first: int) -> list[_Quote]:
     return list(quotes.values())
 
 
-def _lines(text: str) -> list[str]:
-    """The sentences of a text, each on one line."""
-    lines = (_on_one_line(text[start:end]) for start, end in sentence_spans(text))
-    return [line for line in lines if len(line) > 2]
-
-
-_CODE_OR_MARK = re.compile(rf"`[^`]*`| ?{CITATION_MARKER.pattern}")
-_NOTE_NUMBERS = range(1, 1000)  # other numbers in brackets are indices from 0, years and the like
-_WORD_JOINER = "\u2060"  # an invisible character
-
-
 def _on_one_line(sentence: str) -> str:
     """The sentence without tags and footnote marks; nothing left in it looks like a citation."""
     line = " ".join(TAG.sub(" ", sentence).split())
-    line = _CODE_OR_MARK.sub(_without_note, line).strip()
     line = line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"
-    return CITATION_MARKER.sub(lambda mark: mark[0][0] + _WORD_JOINER + mark[0][1:], line)
+    return _NOTE.sub(_without_note, line).strip()
+
+
+_NOTE = re.compile(rf" ?{CITATION_MARKER.pattern}")
+_WORD_JOINER = "\u2060"  # an invisible character, which keeps a bracket from being a citation
 
 
 def _without_note(found: re.Match[str]) -> str:
-    """The replacement of a bracket: nothing for a footnote mark, otherwise the text itself."""
-    if found["numbers"] is None:
-        return found[0]
-    numbers = map(int, re.findall(r"\d+", found["numbers"]))
-    return "" if all(number in _NOTE_NUMBERS for number in numbers) else found[0]
+    """Nothing for a footnote mark; years like 【2024】 and indices like [0] or a[1] stay."""
+    numbers = [int(number) for number in re.findall(r"\d+", found["numbers"])]
+    before = found.string[: found.start()][-1:]
+    index = found[0][0] == "[" and before.isascii() and before.isalnum()
+    if not index and all(0 < number < 1000 for number in numbers):
+        return ""
+    return found[0].replace(found["numbers"], _WORD_JOINER + found["numbers"])
 
 
 # ── selection ───────────────────────────────────────────────────────────────────
@@ -202,36 +188,16 @@ def _score(
 
 # ── terms ───────────────────────────────────────────────────────────────────────
 
+_ENDING = re.compile(r"(?<=[a-z]{2})(?:ing|ies|ied|es|ed|[esy])$")  # "married" meets "marry"
+_ASKING = "谁哪吗呢的了是"  # two of them ask (是谁), or join what is asked (的是)
+_FUNCTION_TERMS = frozenset(
+    [term for word in FUNCTION_WORDS for term in search_terms(word)]
+    + list(map("".join, itertools.product(_ASKING, repeat=2)))
+)
+
 
 def _terms(text: str) -> frozenset[str]:
-    """The terms of a text except function words; all of them if there are no others."""
-    terms = frozenset(map(_stem, search_terms(text)))
-    return terms - _FUNCTION_TERMS or terms
-
-
-def _stem(term: str) -> str:
-    """An English word without its commonest endings; "died" meets "die", "married" meets "marry"."""
-    if not term.isascii() or not term.isalpha():
-        return term
-    if short := _WITH_E.fullmatch(term):
-        return short[1] + "e"
-    for ending, stays, instead in _ENDINGS:
-        if term.endswith(ending) and len(term) - len(ending) >= stays:
-            return term[: -len(ending)] + instead
-    return term.removesuffix("e") if len(term) > 4 else term
-
-
-_WITH_E = re.compile(r"([^aeiou]?[aeiou][^aeiouwxy]|[^aeiou]i)(?:e[ds]?|ing)")  # live, use, die
-_ENDINGS = (
-    ("ing", 4, ""),
-    ("ies", 2, "y"),
-    ("ied", 2, "y"),
-    ("es", 4, ""),
-    ("ed", 3, ""),
-    ("s", 3, ""),
-)
-_FUNCTION_CHARACTERS = "谁哪吗呢的了是"  # two of them ask (是谁), or join what is asked (的是)
-_FUNCTION_TERMS = frozenset(
-    [_stem(term) for word in FUNCTION_WORDS for term in search_terms(word)]
-    + list(map("".join, itertools.product(_FUNCTION_CHARACTERS, repeat=2)))
-)
+    """The terms of a text, without their endings, except function words; all if there are no others."""
+    terms = search_terms(text)
+    content = [term for term in terms if term not in _FUNCTION_TERMS]
+    return frozenset(_ENDING.sub("", term) for term in content or terms)

@@ -12,6 +12,7 @@ from lightrag_jsonl.core.text import has_cjk, sentence_spans
 from lightrag_jsonl.providers.offline.phrases import (
     Phrase,
     Sentence,
+    find_title,
     to_sentences,
     without_overlap,
     without_tags,
@@ -42,12 +43,12 @@ def chinese_sentences(text: str, *, question: bool = False) -> list[Sentence]:
     """
     plain = without_tags(text)
     words = list(_words(plain))
-    names = without_overlap(
-        [*_written_names(plain), *_dotted_names(text, words), *_tagged_names(words)]
-    )
-    phrases = without_overlap([*names, *_repeated_nouns(words, len(text))])
-    content = [(word.start, word.text) for word in words if _is_content(word, question=question)]
-    return to_sentences(text, sentence_spans(text), phrases, content)
+    spans = sentence_spans(text)
+    written = [*find_title(plain, spans), *_written_names(plain)]
+    names = without_overlap([*written, *_tagged_names(words)])
+    content = [word for word in words if _is_content(word, question=question)]
+    phrases = without_overlap([*names, *_repeated_nouns(content, len(text))])
+    return to_sentences(text, spans, phrases, [(word.start, word.text) for word in content])
 
 
 @cache
@@ -93,13 +94,10 @@ def _is_common(text: str) -> bool:
 # ── names ───────────────────────────────────────────────────────────────────────
 
 _WORK = re.compile(r"《([^《》\n]{1,40})》")
-_DOTS = "·•・‧"
 _LATIN = re.compile(
-    r"(?<![A-Za-z0-9])(?:[A-Z][A-Z0-9]{0,4}/[A-Z]{1,3}(?= ?[0-9])[0-9.-]*"  # GB/T 19001
-    r"|[A-Z][A-Za-z0-9.+&'’-]*|[a-z]{1,4}[A-Z0-9-][A-Za-z0-9.-]*)"
-    r"(?:(?: (?:of|the|de|del|and))* [A-Z0-9][A-Za-z0-9.+&'’-]*){0,5}"
+    r"(?<![A-Za-z0-9])[a-z]*[A-Z][A-Za-z0-9.+&'’-]*(?:/[A-Z]{1,3}(?= ?\d)[\d.-]*)?"  # GB/T 19001
+    r"(?: (?:of |the |and )*[A-Z0-9][A-Za-z0-9.+&'’-]*){0,5}"
 )
-_HEADING = re.compile(r"\s*([^\s。！？，；：、《》=]{2,24})[^\S\n]*\n\s*\S")
 _TYPES: dict[str, str] = {
     "nr": "person",
     "nrt": "person",
@@ -111,30 +109,12 @@ _TYPES: dict[str, str] = {
 
 
 def _written_names(text: str) -> Iterator[Phrase]:
-    """Works in 《》, names in Latin script, and a title above the text."""
+    """Works in 《》 and names in Latin script."""
     for found in _WORK.finditer(text):
         yield Phrase(*found.span(1), found[1], "work")
     for found in _LATIN.finditer(text):
         if len(name := found[0].rstrip(".-'’")) > 1:
             yield Phrase(*found.span(), name, "concept", sure=False)
-    title = _HEADING.match(text)
-    if title and has_cjk(title[1]):
-        yield Phrase(*title.span(1), title[1], "concept", sure=False)
-
-
-def _dotted_names(text: str, words: Sequence[_Word]) -> Iterator[Phrase]:
-    """Foreign names, written in parts with dots between them, like "列夫·托尔斯泰"."""
-    start = end = 0
-    for left, dot, right in zip(words, words[1:], words[2:], strict=False):
-        if dot.text not in _DOTS or not left.text.isalnum() or not right.text.isalnum():
-            continue
-        if left.start >= end:
-            if end:
-                yield Phrase(start, end, text[start:end], "person")
-            start = left.start
-        end = right.end
-    if end:
-        yield Phrase(start, end, text[start:end], "person")
 
 
 def _tagged_names(words: Sequence[_Word]) -> Iterator[Phrase]:
@@ -159,17 +139,11 @@ _CHARACTERS_A_NOUN = 80
 
 def _repeated_nouns(words: Sequence[_Word], length: int) -> Iterator[Phrase]:
     """The nouns that a text repeats most: one for every 80 characters of it, but at least three."""
-    nouns = [
-        word
-        for word in words
-        if word.tag in ("n", "vn", "l") and len(word.text) > 1 and not _is_common(word.text)
-    ]
+    nouns = [word for word in words if word.tag != "v" and len(word.text) > 1]
     counts = Counter(word.text for word in nouns)
-    ranked = sorted(
-        (text for text, count in counts.items() if count > 1),
-        key=lambda text: (-counts[text] * len(text), text),
-    )
+    repeated = [text for text, count in counts.items() if count > 1]
+    ranked = sorted(repeated, key=lambda text: (-counts[text] * len(text), text))
     best = set(ranked[: max(3, length // _CHARACTERS_A_NOUN)])
     for word in nouns:
         if word.text in best:
-            yield Phrase(word.start, word.end, word.text, "concept", proper=False, sure=False)
+            yield Phrase(word.start, word.end, word.text, "concept", sure=False)

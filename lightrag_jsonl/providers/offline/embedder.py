@@ -7,19 +7,17 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from anyio import to_thread
 
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import has_cjk, sanitize, search_terms
 from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS
 
-Features: TypeAlias = tuple[list[int], list[float]]  # slots, and the weights added to them
+_Features: TypeAlias = tuple[list[int], list[float]]  # slots, and the weights added to them
 
 VERSION = 1
 _FAINT = 0.1  # weight of function words, which hardly tell texts apart
@@ -59,37 +57,29 @@ class HashEmbedder:
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         """float32, shape (len(texts), dim), rows of unit length; `kind` is ignored."""
-        return await to_thread.run_sync(partial(hash_vectors, texts, dim=self.dim))
+        return await to_thread.run_sync(hash_vectors, texts, self.dim)
 
 
-def hash_vectors(texts: Sequence[str], *, dim: int) -> Vectors:
+def hash_vectors(texts: Sequence[str], dim: int) -> Vectors:
     """A unit vector for each text, float32, shape (len(texts), dim); the first axis if a text has no
     features.
     """
-    known: dict[tuple[str, bool], Features] = {}
+    known: dict[tuple[str, bool], _Features] = {}
     vectors = np.zeros((len(texts), dim), dtype=np.float32)
     for row, text in enumerate(texts):
-        vectors[row] = _sum_of_features(Counter(_terms(text)), known, dim)
+        slots: list[int] = []
+        weights: list[float] = []
+        for term, count in Counter(_terms(text)).items():
+            if term not in known:
+                known[term] = _features(*term, dim)
+            damped = 1 + math.log(count)
+            slots += known[term][0]
+            weights += [damped * weight for weight in known[term][1]]
+        vectors[row] = np.bincount(np.array(slots, np.int64), weights, minlength=dim)
     lengths = np.linalg.norm(vectors, axis=1)
     vectors[lengths < _NOTHING, 0] = 1.0
     lengths[lengths < _NOTHING] = 1.0
     return np.asarray(vectors / lengths[:, None], dtype=np.float32)
-
-
-def _sum_of_features(
-    counts: Mapping[tuple[str, bool], int], known: dict[tuple[str, bool], Features], dim: int
-) -> npt.NDArray[np.float64]:
-    """The sum of all terms' features, each weighted by its term's damped count."""
-    slots: list[int] = []
-    weights: list[float] = []
-    for term, count in counts.items():
-        if term not in known:
-            known[term] = _features(*term, dim=dim)
-        damped = 1 + math.log(count)
-        slots += known[term][0]
-        weights += [damped * weight for weight in known[term][1]]
-    added = np.bincount(np.array(slots, dtype=np.int64), weights=weights, minlength=dim)
-    return added.astype(np.float64)
 
 
 def _terms(text: str) -> Iterator[tuple[str, bool]]:
@@ -108,7 +98,7 @@ def _terms(text: str) -> Iterator[tuple[str, bool]]:
         yield from ((char, False) for char in folded if char.isprintable() and char != " ")
 
 
-def _features(term: str, loud: bool, *, dim: int) -> Features:
+def _features(term: str, loud: bool, dim: int) -> _Features:
     """The slots of a term's features, and the signed weights to add there."""
     weight = _weight(term) * (_LOUDNESS if loud and term not in _FAINT_TERMS else 1.0)
     features = [(term, weight)]

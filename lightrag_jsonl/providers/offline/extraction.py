@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import combinations
 from typing import TypeAlias
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 
+from lightrag_jsonl.core.options import ENTITY_TYPES
 from lightrag_jsonl.core.text import has_cjk, name_key
 from lightrag_jsonl.core.types import Chunk, EntityMention, Extraction, Language, RelationMention
 from lightrag_jsonl.providers.offline.phrases import (
@@ -18,15 +18,15 @@ from lightrag_jsonl.providers.offline.phrases import (
     Phrase,
     Sentence,
     find_sentences,
-    type_name,
 )
 
 _Found: TypeAlias = list[tuple[int, Phrase]]  # phrases of one name, with their sentences' numbers
 
 VERSION = 2
+_THREADS = 2  # they compute, and more of them would hold up the event loop
 
 _QUOTES = 2  # sentences quoted as an entity's description
-_SENTENCE_PHRASES = 8  # the most phrases of one sentence that are related to each other
+_SENTENCE_NAMES = 8  # the most names of one sentence that are related to each other
 _RELATIONS_PER_ENTITY = 3
 _DESCRIPTION = 320  # characters
 _STRONGEST = 10
@@ -45,6 +45,7 @@ class OfflineExtractor:
 
     def __init__(self, language: Language = "en") -> None:
         self._language: Language = language
+        self._threads = CapacityLimiter(_THREADS)
 
     @property
     def name(self) -> str:
@@ -53,7 +54,9 @@ class OfflineExtractor:
 
     async def extract(self, chunk: Chunk) -> Extraction:
         """The entities, relations and themes of a chunk."""
-        return await to_thread.run_sync(partial(extract_text, chunk.text, self._language))
+        return await to_thread.run_sync(
+            extract_text, chunk.text, self._language, limiter=self._threads
+        )
 
 
 def extract_text(text: str, language: Language) -> Extraction:
@@ -65,7 +68,7 @@ def extract_text(text: str, language: Language) -> Extraction:
     if not names:
         return Extraction(state="empty", keywords=themes)
     entities = {key: _entity(text, sentences, found, language) for key, found in names.items()}
-    relations = tuple(_relations(text, sentences, names, entities))
+    relations = tuple(_relations(text, sentences, entities))
     return Extraction(
         entities=tuple(entities.values()),
         relations=relations,
@@ -103,7 +106,7 @@ def _entity(
         quotes = quotes[:1]
     return EntityMention(
         name=min(spellings, key=lambda name: (-spellings[name], name)),
-        type=type_name(type, language),
+        type=ENTITY_TYPES[language][ENTITY_TYPES["en"].index(type)],
         description=("" if has_cjk(quotes[0][-2:]) else " ").join(quotes),
     )
 
@@ -111,58 +114,32 @@ def _entity(
 def _quote(text: str, sentence: Sentence) -> str:
     """The sentence on one line, without tags, cut to `_DESCRIPTION` characters."""
     line = " ".join(TAG.sub(" ", text[sentence.start : sentence.end]).split())
-    if len(line) <= _DESCRIPTION:
-        return line
-    cut = line[: _DESCRIPTION - 1]
-    return (cut if has_cjk(cut[-20:]) else cut.rsplit(" ", 1)[0]) + "…"
+    return line if len(line) <= _DESCRIPTION else line[: _DESCRIPTION - 1].rstrip() + "…"
 
 
 # ── relations ───────────────────────────────────────────────────────────────────
 
 
 def _relations(
-    text: str,
-    sentences: Sequence[Sentence],
-    names: Mapping[str, _Found],
-    entities: Mapping[str, EntityMention],
+    text: str, sentences: Sequence[Sentence], entities: Mapping[str, EntityMention]
 ) -> Iterator[RelationMention]:
-    """The pairs of names that share the most sentences, in the order of the text.
-
-    Pairs of proper names come before those with common nouns.
-    """
+    """The pairs of entities that share the most sentences, in the order of the text."""
     shared: dict[tuple[str, str], list[Sentence]] = {}
     for sentence in sentences:
-        for pair in combinations(_main_names(sentence, names), 2):
+        names = [sentence.topic, *(phrase.name for phrase in sentence.phrases)]
+        keys = [key for key in dict.fromkeys(map(name_key, names)) if key in entities]
+        for pair in combinations(keys[:_SENTENCE_NAMES], 2):
             shared.setdefault(pair if pair[::-1] not in shared else pair[::-1], []).append(sentence)
-
-    def order(pair: tuple[str, str]) -> tuple[object, ...]:
-        proper = _is_proper(names[pair[0]]) + _is_proper(names[pair[1]])
-        return (-proper, -len(shared[pair]), shared[pair][0].start, pair)
-
-    kept = sorted(shared, key=order)[: _RELATIONS_PER_ENTITY * len(names)]
+    best = sorted(shared, key=lambda pair: (-len(shared[pair]), shared[pair][0].start, pair))
+    kept = best[: _RELATIONS_PER_ENTITY * len(entities)]
     for pair in sorted(kept, key=lambda pair: (shared[pair][0].start, pair)):
-        sentence = shared[pair][0]
         yield RelationMention(
             source=entities[pair[0]].name,
             target=entities[pair[1]].name,
-            keywords=_words_between(sentence, pair),
-            description=_quote(text, sentence),
+            keywords=_words_between(shared[pair][0], pair),
+            description=_quote(text, shared[pair][0]),
             strength=float(min(len(shared[pair]), _STRONGEST)),
         )
-
-
-def _main_names(sentence: Sentence, names: Mapping[str, _Found]) -> list[str]:
-    """The keys of a sentence's main phrases, in the order of the text: proper names first of all,
-    then those the text has most often.
-    """
-    spelled = [sentence.topic, *(phrase.name for phrase in sentence.phrases)]
-    keys = [key for key in dict.fromkeys(map(name_key, spelled)) if key in names]
-    best = sorted(keys, key=lambda key: (not _is_proper(names[key]), -len(names[key]), key))
-    return [key for key in keys if key in best[:_SENTENCE_PHRASES]]
-
-
-def _is_proper(found: _Found) -> bool:
-    return any(phrase.proper for _, phrase in found)
 
 
 def _words_between(sentence: Sentence, pair: tuple[str, str]) -> tuple[str, ...]:

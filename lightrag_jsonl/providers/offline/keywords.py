@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 
 from anyio import to_thread
 
@@ -26,13 +25,10 @@ class OfflineKeywords:
 
     async def keywords(self, question: str, history: Sequence[Message] = ()) -> Keywords:
         """The low- and high-level keywords of a question, each in the order of the text."""
-        find = partial(find_keywords, question, history, language=self._language)
-        return await to_thread.run_sync(find)
+        return await to_thread.run_sync(find_keywords, question, history, self._language)
 
 
-def find_keywords(
-    question: str, history: Sequence[Message] = (), *, language: Language
-) -> Keywords:
+def find_keywords(question: str, history: Sequence[Message], language: Language) -> Keywords:
     """The low- and high-level keywords of a question, each in the order of the text."""
     question = sanitize(question)
     names, words = _names_and_words(question, language)
@@ -54,24 +50,21 @@ def _names_and_words(text: str, language: Language) -> tuple[list[str], list[str
     sentences = find_sentences(text, language, question=True)
     names = (phrase.name for sentence in sentences for phrase in sentence.phrases)
     words = (word for sentence in sentences for _, word in sentence.words)
-    return (
-        _distinct(
-            name for name in names if name.casefold() not in FUNCTION_WORDS and len(name) > 1
-        ),
-        _distinct(word for word in words if word not in FUNCTION_WORDS),
-    )
+    return _distinct(names), _distinct(words)
 
 
 def _distinct(words: Iterable[str]) -> list[str]:
-    return list({name_key(word): word for word in reversed(list(words))}.values())[::-1]
+    """The words but for function words, each once: the first of those that share a key."""
+    first = {name_key(word): word for word in reversed(list(words))}
+    return [word for word in reversed(first.values()) if word.casefold() not in FUNCTION_WORDS]
 
 
 def _remaining_words(question: str) -> Iterator[str]:
-    """The words of a question without names, except function and question words."""
+    """The words of a question without names."""
     for piece in _PIECE.findall(question):
         if has_cjk(piece) and written_in(piece, "zh") == "zh":
             yield from (part for part in _BETWEEN.split(piece) if len(part) > 1 or is_lone(part))
-        elif piece.casefold() not in FUNCTION_WORDS and len(piece) > 1:
+        elif len(piece) > 1:
             yield piece.casefold()
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lightrag_jsonl.core.options import ENTITY_TYPES
 from lightrag_jsonl.core.text import is_cjk
 from lightrag_jsonl.core.types import Language
 
@@ -17,7 +16,7 @@ TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")  # markup, which is not part of the
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A part of the text that names something: a proper name, or a common noun phrase.
+    """A part of the text that names something.
 
     `type` is one of the English `ENTITY_TYPES`; `sure` means that the text shows it, otherwise it is
     only the default.
@@ -27,7 +26,6 @@ class Phrase:
     end: int
     name: str
     type: str
-    proper: bool = True
     sure: bool = True
 
 
@@ -90,7 +88,7 @@ def to_sentences(
     topic = ""
     before = 0
     for (start, end), own, others in zip(spans, named, content, strict=True):
-        first = next((phrase.name for phrase in own if phrase.proper), "")
+        first = own[0].name if own else ""
         if first and _NEW_PARAGRAPH.search(text, before, start):
             topic = ""
         sentences.append(Sentence(start, end, tuple(own), tuple(others), topic))
@@ -112,6 +110,16 @@ def without_overlap(phrases: Iterable[Phrase]) -> list[Phrase]:
     return kept
 
 
-def type_name(type: str, language: Language) -> str:
-    """The name of an entity type in this language."""
-    return ENTITY_TYPES[language][ENTITY_TYPES["en"].index(type)]
+def find_title(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Phrase]:
+    """The title of a text, if its first line is one, without a "(disambiguation)"."""
+    title = _TITLE.fullmatch(text, *spans[0]) if len(spans) > 1 else None
+    if title is None or "\n" not in text[spans[0][1] : spans[1][0]]:
+        return
+    words = title[1].split()
+    if len(words) <= _TITLE_WORDS and not words[0][0].islower():
+        name = " ".join(words).removeprefix("The ")
+        yield Phrase(title.start(1), title.end(1), name, "concept", sure=False)
+
+
+_TITLE = re.compile(r"([^\W_][^()\n。！？，；：《》=]{0,60}?[^\s.!?…:,;])\s*(?:\([^()\n]{1,40}\))?")
+_TITLE_WORDS = 8

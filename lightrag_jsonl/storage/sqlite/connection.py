@@ -1,13 +1,15 @@
-"""What the readers and writers of all tables share: a connection, JSON, and the rows touched."""
+"""What all tables share: queries through one connection, the rows touched, and SQLite's errors."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError
 from lightrag_jsonl.core.types import Kind
 
 Row = tuple[Any, ...]
@@ -22,11 +24,25 @@ def json_text(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-class ConnectionReader:
-    """Reads some tables through a connection that is in a transaction."""
+def decoded(row: Row, *columns: int) -> list[Any]:
+    """A row with some of its columns read as JSON."""
+    values = list(row)
+    for column in columns:
+        values[column] = msgspec.json.decode(values[column])
+    return values
+
+
+class Tables:
+    """Some tables, read and written through a connection that is in a transaction.
+
+    A connection for reading refuses to write. `touched` collects the rows of the index that were
+    changed, by kind; `changed` says that anything else was that queries see.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
+        self.touched: dict[Kind, set[int]] = {kind: set() for kind in TABLES}
+        self.changed = False
 
     @property
     def generation(self) -> int:
@@ -46,19 +62,46 @@ class ConnectionReader:
         """The single value that a query returns."""
         return self.connection.execute(query, values).fetchone()[0]
 
-
-class ConnectionWriter(ConnectionReader):
-    """Writes some tables, and notes which rows of the index were touched."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        super().__init__(connection)
-        self.touched: dict[Kind, set[int]] = {"entity": set(), "relation": set(), "chunk": set()}
-        self.changed = False  # whether anything else was that queries see
-
-    def _touch(self, kind: Kind, rows: Iterable[int]) -> None:
-        self.touched[kind].update(rows)
-
     def _delete(self, table: str, column: str, values: Values) -> int:
         """Delete the rows whose column has one of these values; returns how many."""
+        if not values:
+            return 0
         query = f"DELETE FROM {table} WHERE {column} {AMONG}"
         return self.connection.execute(query, (json_text(sorted(values)),)).rowcount
+
+
+# ── errors: what SQLite's message contains, and what is raised for it ───────────
+
+ERRORS: tuple[tuple[tuple[str, ...], type[StorageError], str], ...] = (
+    (
+        ("locked", "busy"),
+        LockedError,
+        "is being written to by another process; try again when it is done",
+    ),
+    (
+        ("readonly", "unable to open"),
+        StorageError,
+        "cannot be opened or written to ({}): check the permissions of its folder",
+    ),
+    (
+        ("full", "disk I/O"),
+        StorageError,
+        "cannot be written to ({}): free some disk space and run the same command again; nothing "
+        "that was stored is lost",
+    ),
+    (
+        ("not a database", "malformed", "no such table", "no such column", "decode to UTF-8"),
+        CorruptError,
+        "is damaged, or not a database ({}): restore the folder from a copy, or insert the "
+        "documents into a new one",
+    ),
+)
+
+
+def storage_error(error: sqlite3.Error, path: Path) -> StorageError:
+    """The error to raise for an error of SQLite."""
+    text = str(error)
+    for signs, kind, words in ERRORS:
+        if any(sign in text for sign in signs):
+            return kind(f"{path} {words.format(text)}", path=path)
+    return StorageError(f"{path}: {text}", path=path)

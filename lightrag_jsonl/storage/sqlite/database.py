@@ -15,9 +15,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
-from lightrag_jsonl.storage.sqlite.errors import storage_error
-from lightrag_jsonl.storage.sqlite.snapshot import Memory, SQLiteSnapshot
-from lightrag_jsonl.storage.sqlite.transaction import SQLiteReader, SQLiteTransaction
+from lightrag_jsonl.storage.sqlite.connection import storage_error
+from lightrag_jsonl.storage.sqlite.views import Memory, SQLiteSnapshot, SQLiteView
 
 FORMAT = 5
 FILE_NAME = "index.sqlite"
@@ -28,7 +27,7 @@ PRAGMAS = (
     "foreign_keys = ON",
     "cache_size = -32000",
     "temp_store = MEMORY",
-    f"wal_autocheckpoint = {32_000_000 // PAGE_BYTES}",
+    f"wal_autocheckpoint = {64_000_000 // PAGE_BYTES}",
 )
 OURS = "SELECT count(*) FROM sqlite_schema WHERE name IN ('settings', 'documents', 'chunks')"
 
@@ -61,32 +60,27 @@ class SQLiteStore:
     # ── views ───────────────────────────────────────────────────────────────────
 
     @contextlib.contextmanager
-    def reader(self) -> Iterator[SQLiteReader]:
+    def reader(self) -> Iterator[SQLiteView]:
         """A consistent view for reading."""
         self._check_open()
-        try:
+        with self._errors():
             try:
                 connection = self._free.pop()
             except IndexError:
                 connection = self._connect(query_only=True)
             try:
                 connection.execute("BEGIN")
-                yield SQLiteReader(connection)
+                yield SQLiteView(connection)
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 self._free.append(connection)
                 if self._closed or self.read_only:  # an open immutable file would never change
                     self._close_free()
-        except sqlite3.Error as error:
-            raise storage_error(error, self._path) from error
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[SQLiteSnapshot]:
-        """A consistent view for searching; not to be opened inside another one.
-
-        Several threads may search at the same time.
-        """
+        """A consistent view for searching, by several threads; not to be opened inside another."""
         while True:
             with self.reader() as reader:
                 snapshot = SQLiteSnapshot(reader.connection, self._memory)
@@ -98,26 +92,23 @@ class SQLiteStore:
                     return
 
     @contextlib.contextmanager
-    def transaction(self, *, durable: bool = True) -> Iterator[SQLiteTransaction]:
+    def transaction(self, *, durable: bool = True) -> Iterator[SQLiteView]:
         """Writes that become visible together, or not at all if the block raises."""
-        with self._write_lock:
+        with self._write_lock, self._errors():
             self._check_writable()
+            connection = self._writer = self._writer or self._connect()
+            if connection.in_transaction:
+                raise StorageError(f"{self._path}: this transaction is inside another one")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            connection.execute("BEGIN IMMEDIATE")
             try:
-                connection = self._writer = self._writer or self._connect()
+                transaction = SQLiteView(connection)
+                yield transaction
+                transaction.record_commit()
+                connection.execute("COMMIT")
+            finally:
                 if connection.in_transaction:
-                    raise StorageError(f"{self._path}: this transaction is inside another one")
-                connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-                connection.execute("BEGIN IMMEDIATE")
-                try:
-                    transaction = SQLiteTransaction(connection)
-                    yield transaction
-                    transaction.record_commit()
-                    connection.execute("COMMIT")
-                finally:
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
-            except sqlite3.Error as error:
-                raise storage_error(error, self._path) from error
+                    connection.execute("ROLLBACK")
 
     @contextlib.contextmanager
     def writer_lock(self, timeout: float) -> Iterator[None]:
@@ -163,13 +154,10 @@ class SQLiteStore:
     def vacuum(self) -> None:
         """Give unused space back."""
         self._check_writable()
-        try:
-            with self._write_lock, contextlib.closing(self._connect()) as connection:
-                connection.execute("PRAGMA temp_store = FILE")  # the copy may not fit into memory
-                connection.execute("VACUUM")
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.Error as error:
-            raise storage_error(error, self._path) from error
+        with self._errors(), self._write_lock, contextlib.closing(self._connect()) as connection:
+            connection.execute("PRAGMA temp_store = FILE")  # the copy may not fit into memory
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Release everything; further calls raise `StorageError`."""
@@ -199,6 +187,14 @@ class SQLiteStore:
             connection.execute(f"PRAGMA {setting}")
         return connection
 
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise SQLite's errors as ours."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise storage_error(error, self._path) from error
+
     def _check_open(self) -> None:
         if self._closed:
             raise StorageError(f"{self._folder} was closed", path=self._folder)
@@ -221,15 +217,12 @@ class SQLiteStore:
 
     def _open(self) -> None:
         """Check the database, or create it."""
-        try:
-            with contextlib.closing(self._connect()) as connection:
-                if not self._is_ours(connection):
-                    with self.writer_lock(BUSY_SECONDS):
-                        self._create(connection)
-                elif not self.read_only:  # a copy made by VACUUM INTO has another mode
-                    connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.Error as error:
-            raise storage_error(error, self._path) from error
+        with self._errors(), contextlib.closing(self._connect()) as connection:
+            if not self._is_ours(connection):
+                with self.writer_lock(BUSY_SECONDS):
+                    self._create(connection)
+            elif not self.read_only:  # a copy made by VACUUM INTO has another mode
+                connection.execute("PRAGMA journal_mode = WAL")
 
     def _is_ours(self, connection: sqlite3.Connection) -> bool:
         """Whether there is an index of the current format; False for an empty file."""

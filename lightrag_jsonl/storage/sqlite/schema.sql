@@ -166,12 +166,10 @@ CREATE VIRTUAL TABLE chunk_terms USING fts5 (
 );
 CREATE VIRTUAL TABLE chunk_vocabulary USING fts5vocab (chunk_terms, row);
 
--- Cached answers, in the order they came. Numbers made from their keys lead to them: recent ones are
--- in a small table, which is moved to the large one from time to time. So an answer does not change
--- a page somewhere in the large table.
+-- Cached answers, in the order they came.
 CREATE TABLE completions (
     id INTEGER PRIMARY KEY,
-    key BLOB NOT NULL,
+    key BLOB NOT NULL UNIQUE,
     model TEXT NOT NULL,
     prompt TEXT NOT NULL,
     text TEXT NOT NULL,
@@ -182,8 +180,6 @@ CREATE TABLE completions (
     calls INTEGER NOT NULL,
     created_at REAL NOT NULL
 ) STRICT;
-CREATE TABLE completion_keys (number INTEGER PRIMARY KEY, completion INTEGER NOT NULL) STRICT;
-CREATE TABLE recent_keys (number INTEGER PRIMARY KEY, completion INTEGER NOT NULL) STRICT;
 
 CREATE TABLE reusable_answers (
     id INTEGER PRIMARY KEY,

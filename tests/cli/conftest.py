@@ -1,0 +1,98 @@
+"""Fixtures of the command line's tests: running a command, and a small index to run it on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from lightrag_jsonl.cli import main
+from tests.conftest import CHECKOUT
+
+ENGLISH = "Marie Curie was born in Warsaw. She discovered radium with Pierre Curie in Paris."
+CHINESE = "张骞出使西域，到过大月氏。汉武帝派张骞联络大月氏。"
+
+Run = Callable[..., Result]
+RunJson = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user without any settings."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("home")))
+    for name in [*os.environ]:
+        if name.startswith(("LIGHTRAG_JSONL_", "OPENAI_")):
+            monkeypatch.delenv(name)
+
+
+def invoke(*arguments: object, stdin: str | bytes | None = None) -> Result:
+    """Run a command in this process; an unexpected exception is raised, not swallowed."""
+    runner = CliRunner(catch_exceptions=False)
+    return runner.invoke(main, [str(argument) for argument in arguments], input=stdin)
+
+
+@pytest.fixture
+def run() -> Run:
+    """`invoke`, so that tests need no import."""
+    return invoke
+
+
+@pytest.fixture
+def run_json() -> RunJson:
+    """Run a command with --json and read its stdout, which must be one JSON value."""
+
+    def ask(*arguments: object, status: int = 0) -> Any:
+        result = invoke(*arguments, "--json")
+        assert result.exit_code == status, result.output
+        return json.loads(result.stdout)
+
+    return ask
+
+
+@pytest.fixture(scope="session")
+def _kb(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cli")
+    lines = [
+        {"id": "curie", "title": "Curie", "text": ENGLISH, "year": 1934, "date": "1934-07-04"},
+        {"id": "张骞", "title": "张骞传", "text": CHINESE, "year": 100},
+    ]
+    source = folder / "texts.jsonl"
+    source.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    result = invoke("insert", "-w", folder / "kb", source)
+    assert result.exit_code == 0, result.output
+    return folder / "kb"
+
+
+@pytest.fixture
+def kb(_kb: Path, tmp_path: Path) -> Path:
+    """A small bilingual index, a fresh copy for each test."""
+    return Path(shutil.copytree(_kb, tmp_path / "kb"))
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """A folder with an English and a Chinese text."""
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text(ENGLISH, encoding="utf-8")
+    (folder / "b.md").write_text(CHINESE, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """What a child process gets: this checkout, and a proxy that refuses at once."""
+    nowhere = {"https_proxy": "http://127.0.0.1:9", "no_proxy": "127.0.0.1,localhost"}
+    return {**os.environ, **nowhere, "PYTHONPATH": str(CHECKOUT)}
+
+
+def process(arguments: Sequence[object]) -> list[str]:
+    """The command line of a real process."""
+    return [sys.executable, "-m", "lightrag_jsonl", *map(str, arguments)]

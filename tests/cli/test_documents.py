@@ -1,0 +1,287 @@
+"""insert, retry, resume, delete, status, documents: what goes in, what is reported and remembered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import LightRAG
+from lightrag_jsonl.cli.opening import recorded
+from lightrag_jsonl.cli.output import width
+from tests.cli.conftest import CHINESE, ENGLISH, Run, RunJson
+from tests.servers import Reply, Request, ScriptedServer, chat_reply, error_reply
+
+ANSWER = "\n".join(
+    [
+        '{"type":"entity","name":"Marie Curie","entity_type":"person","description":"A physicist."}',
+        '{"type":"entity","name":"Warsaw","entity_type":"place","description":"Her birthplace."}',
+        '{"type":"relationship","source":"Marie Curie","target":"Warsaw","keywords":["birth"],'
+        '"description":"She was born there.","strength":8}',
+        "That was all!",
+        '{"type":"done","entities":2,"relationships":1}',
+    ]
+)
+
+
+def test_a_report_for_people(run: Run, texts: Path, tmp_path: Path) -> None:
+    """It counts documents, chunks, entities and relations; what is there already is not read again."""
+    first = run("insert", "-w", tmp_path / "kb", texts)
+    second = run("insert", "-w", tmp_path / "kb", texts)
+
+    assert first.exit_code == 0 and first.stderr == ""
+    lines = dict(line.rsplit(maxsplit=1) for line in first.stdout.split("\n")[1:4])
+    assert lines["chunks"] == "2" and int(lines["entities"]) > 3 and int(lines["relations"]) > 1
+    assert second.exit_code == 0 and second.stdout.startswith("unchanged  doc-")
+
+
+def test_folders_patterns_stdin_and_odd_names(
+    run: Run, run_json: RunJson, texts: Path, tmp_path: Path
+) -> None:
+    """Folders are read whole, quoted patterns are expanded, ** goes into folders, - is stdin; a file
+    that exists is that file, whatever characters its name has.
+    """
+    kb, odd = tmp_path / "kb", texts / "deep" / "[a].txt"
+    odd.parent.mkdir()
+    odd.write_text("Isaac Newton lived in England.", encoding="utf-8")
+
+    assert len(run_json("insert", "-w", kb, f"{texts}/*.md")["documents"]) == 1
+    assert len(run_json("insert", "-w", kb, f"{tmp_path}/**/a.txt")["documents"]) == 1
+    assert len(run_json("insert", "-w", kb, odd)["documents"]) == 1
+    assert len(run_json("insert", "-w", kb, texts)["unchanged"]) == 3
+    for text in (ENGLISH, CHINESE):  # the second takes the place of the first
+        assert run("insert", "-w", kb, "--id", "note", "-", stdin=text).exit_code == 0
+    found = {one["id"]: one for one in run_json("documents", "-w", kb)}
+    assert found["note"]["characters"] == len(CHINESE)
+
+
+@pytest.mark.parametrize("name", ["binary.txt", "blank.txt", "empty"])
+def test_one_unreadable_source_alone_is_an_error(run: Run, tmp_path: Path, name: str) -> None:
+    """A single file or folder that cannot be read ends the command with 1."""
+    (tmp_path / "binary.txt").write_bytes(bytes(range(256)))
+    (tmp_path / "blank.txt").write_bytes(b" \n")
+    (tmp_path / "empty").mkdir()
+    result = run("insert", "-w", tmp_path / "kb", tmp_path / name)
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ") and name in result.stderr
+
+
+def test_one_unreadable_file_of_several(run: Run, texts: Path, tmp_path: Path) -> None:
+    """The others are read; the status is 3, and the failure has its reason; stdout stays JSON."""
+    (texts / "bad.txt").write_bytes(b"\0\1\2" * 100)
+    result = run("insert", "-w", tmp_path / "kb", "--json", texts, tmp_path / "none.txt")
+
+    assert result.exit_code == 3
+    report = json.loads(result.stdout)
+    assert len(report["documents"]) == 2 and len(report["failures"]) == 2
+    assert "bad.txt" in result.stderr and "no such file" in result.stderr
+
+
+def test_delete(run: Run, run_json: RunJson, kb: Path) -> None:
+    """A deleted document is gone with all that it alone stated; an unknown id removes nothing."""
+    unknown = run("delete", "-w", kb, "curie", "nobody")
+    assert unknown.exit_code == 1 and "nobody" in unknown.stderr
+    assert len(run_json("documents", "-w", kb)) == 2
+
+    report = run_json("delete", "-w", kb, "curie")
+    assert report["documents"] == ["curie"] and report["entities"] > 1
+    assert [one["id"] for one in run_json("documents", "-w", kb)] == ["张骞"]
+
+
+def test_nothing_to_do(run: Run, kb: Path) -> None:
+    """The commands say so, and end well."""
+    assert run("retry", "-w", kb).stdout == "nothing has failed\n"
+    assert run("resume", "-w", kb).stdout == "nothing is pending\n"
+    assert run("rejections", "-w", kb, "curie").stdout == "no line was refused\n"
+    assert run("rejections", "-w", kb, "nobody").exit_code == 1
+
+
+def test_status_and_documents(run: Run, run_json: RunJson, kb: Path) -> None:
+    """The same for people and programs; columns begin at the same position, Chinese names or not."""
+    status, shown = run_json("status", "-w", kb), run("status", "-w", kb).stdout
+    assert status["documents"] == {"done": 2} and status["extraction"]["ok"] == 2
+    assert f"entities       {status['entities']}\n" in shown and "done 2" in shown
+
+    found = {one["id"]: one for one in run_json("documents", "-w", kb)}
+    assert (found["curie"]["title"], found["curie"]["metadata"]) == ("Curie", {"year": 1934})
+    header, *rows = run("documents", "-w", kb).stdout.rstrip("\n").split("\n")
+    start = width(header[: header.index("state")])
+    assert {width(row[: row.index("done")]) for row in rows} == {start}
+
+
+def test_looking_needs_no_embedder(run: Run, tmp_path: Path) -> None:
+    """An index that a program made with an embedder of its own can be looked at, but not queried."""
+    with LightRAG(tmp_path / "kb", embedder=Lengths()) as rag:
+        rag.insert(ENGLISH)
+    for command in ("status", "documents", "rejections", "export", "vacuum"):
+        assert run(command, "-w", tmp_path / "kb").exit_code == 0
+    result = run("query", "-w", tmp_path / "kb", "Who?")
+    assert result.exit_code == 1 and "the embedder lengths is needed" in result.stderr
+
+
+class Lengths:
+    """An embedder of one's own."""
+
+    name = "lengths"
+    dim = 2
+
+    async def embed(self, texts: list[str], *, kind: str) -> object:
+        """Two numbers for each text."""
+        import numpy as np
+
+        rows = np.array([[1.0, len(text)] for text in texts], np.float32).reshape(-1, 2)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+# ── with a model ────────────────────────────────────────────────────────────────
+
+
+def test_a_model_reads_and_its_name_is_remembered(
+    run: Run, run_json: RunJson, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Usage and refused lines are reported. The folder holds the model's name, no address or key:
+    those come from options, the environment or the user's config file; `query` asks that model.
+    """
+    kb = tmp_path / "kb"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    with ScriptedServer(respond=lambda request: chat_reply(ANSWER)) as server:
+        model = ("--llm", "m", "--base-url", server.base_url)
+        result = run("insert", "-w", kb, *model, texts / "a.txt")
+        assert result.exit_code == 0, result.output
+        assert "input_tokens 7, output_tokens 5, calls 1" in result.stdout
+        assert f"lightrag-jsonl rejections -w {kb}" in result.stderr
+        (rejection,) = run_json("rejections", "-w", kb)
+        assert rejection["text"] == "That was all!" and rejection["line"] == 4
+        for file in kb.iterdir():
+            data = file.read_bytes()
+            assert b"127.0.0.1" not in data and b"sk-secret" not in data
+        assert run_json("status", "-w", kb)["llm"] == "m"
+
+        monkeypatch.chdir(tmp_path)
+        Path("lightrag-jsonl.toml").write_text(f'base_url = "{server.base_url}"\nllm = "other"')
+        asked = len(server.bodies)
+        assert run("query", "-w", kb, "-m", "naive", "Who was born?").exit_code == 0
+        assert [body["model"] for body in server.bodies[asked:]] == ["m"]
+
+
+def test_defaults_of_the_user(
+    run: Run, run_json: RunJson, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Environment before config file, an option before both; a misspelt setting is an error."""
+    monkeypatch.chdir(tmp_path)
+    config = tmp_path / "config" / "lightrag-jsonl" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('working_dir = "one"\nlanguage = "zh"\n', encoding="utf-8")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    assert run("insert", texts / "b.md").exit_code == 0
+    assert run_json("status")["language"] == "zh" and Path("one").is_dir()
+    monkeypatch.setenv("LIGHTRAG_JSONL_WORKING_DIR", "two")
+    assert run("insert", texts / "b.md", "--language", "en").exit_code == 0
+    assert run_json("status")["language"] == "en" and Path("two").is_dir()
+    config.write_text('modell = "x"', encoding="utf-8")
+    wrong = run("insert", texts / "b.md", "-w", "three")
+    assert wrong.exit_code == 1 and "unknown settings modell" in wrong.stderr
+
+
+def test_language_and_embedder_are_remembered(run: Run, texts: Path, tmp_path: Path) -> None:
+    """Later commands need not repeat them; a contradiction is an error that says what to do."""
+    kb = tmp_path / "kb"
+    assert run("insert", "-w", kb, "--language", "zh", texts / "b.md").exit_code == 0
+    assert run("query", "-w", kb, "张骞是谁？").exit_code == 0
+    other = run("query", "-w", kb, "--language", "en", "张骞是谁？")
+    assert other.exit_code == 1 and "was built with language 'zh', not 'en'" in other.stderr
+    wrong = run("query", "-w", kb, "--embedder", "st:some/model", "张骞是谁？")
+    assert wrong.exit_code == 1 and "was built with embedder 'hash" in wrong.stderr
+
+
+def test_an_embedder_behind_an_endpoint(run: Run, texts: Path, tmp_path: Path) -> None:
+    """`openai:NAME` is remembered, so that `query` finds the same vectors; `doctor` shows it."""
+
+    def embed(request: Request) -> Reply:
+        rows = [
+            {"object": "embedding", "index": at, "embedding": [1.0, float(len(text)), 0.5]}
+            for at, text in enumerate(request.json["input"])
+        ]
+        return Reply({"object": "list", "data": rows, "usage": {"prompt_tokens": 1}})
+
+    with ScriptedServer(respond=embed) as server:
+        setup = ("-w", tmp_path / "kb", "--embedder-base-url", server.base_url)
+        first = run("insert", *setup, "--embedder", "openai:tiny", texts / "a.txt")
+        asked = len(server.requests)
+        second = run("query", *setup, "Who was born in Warsaw?")
+        assert first.exit_code == 0, first.output
+        assert second.exit_code == 0 and "Warsaw" in second.stdout, second.output
+        assert len(server.requests) > asked
+        assert f"openai:tiny at {server.base_url}" in run("doctor", *setup).stdout
+
+
+def test_a_failed_chunk_is_reported_and_retried(run: Run, texts: Path, tmp_path: Path) -> None:
+    """Status 3 and what to do; `retry` knows the model, and asks for the failed chunk alone."""
+    kb, broken = tmp_path / "kb", True
+
+    def respond(request: Request) -> Reply:
+        if broken and "张骞" in json.dumps(request.json, ensure_ascii=False):
+            return error_reply(400, "no such thing")
+        return chat_reply(ANSWER)
+
+    with ScriptedServer(respond=respond) as server:
+        url = ("--base-url", server.base_url)
+        first = run("insert", "-w", kb, "--llm", "m", *url, texts)
+        broken, asked = False, len(server.requests)
+        second = run("retry", "-w", kb, *url)
+        assert len(server.requests) - asked == 1
+
+    assert first.exit_code == 3
+    assert f"lightrag-jsonl retry -w {kb}" in first.stderr and "no such thing" in first.stderr
+    assert second.exit_code == 0, second.output
+
+
+@pytest.mark.parametrize("status", [401, 402, 404])
+def test_a_server_that_refuses_everything_ends_the_insert(
+    run: Run, run_json: RunJson, tmp_path: Path, status: int
+) -> None:
+    """What was read is there, the rest waits for `resume`."""
+    kb, texts, good = tmp_path / "kb", tmp_path / "many", 3
+    texts.mkdir()
+    for number in range(20):
+        (texts / f"{number:02}.txt").write_text(f"{ENGLISH} And again {number}.", encoding="utf-8")
+
+    def respond(request: Request) -> Reply:
+        return chat_reply(ANSWER) if len(server.bodies) <= good else error_reply(status, "no")
+
+    with ScriptedServer(respond=respond) as server:
+        url = ("--base-url", server.base_url)
+        first = run("insert", "-w", kb, "--llm", "m", *url, texts)
+        asked, good = len(server.bodies), 10_000
+        states = [one["state"] for one in run_json("documents", "-w", kb)]
+        second = run("resume", "-w", kb, *url)
+        assert len(server.bodies) == asked + 17
+
+    assert first.exit_code == 3 and asked <= 3 + 16
+    assert "stopped: " in first.stderr and f"lightrag-jsonl resume -w {kb}" in first.stderr
+    assert states.count("done") == 3 and "pending" in states
+    assert second.exit_code == 0, second.output
+    assert [one["state"] for one in run_json("documents", "-w", kb)] == ["done"] * 20
+
+
+def test_resume_goes_on_with_the_options_of_the_insert(
+    run: Run, run_json: RunJson, texts: Path, tmp_path: Path
+) -> None:
+    """After a limit was reached, with the model and chunk sizes of the insert, but without its limit."""
+    kb = tmp_path / "kb"
+    options = ("--chunk-tokens", "200", "--chunk-overlap", "0", "--max-calls", "1")
+    with ScriptedServer(respond=lambda request: chat_reply(ANSWER)) as server:
+        url = ("--base-url", server.base_url)
+        first = run("insert", "-w", kb, "--llm", "m", *url, *options, texts)
+        pending = [one for one in run_json("documents", "-w", kb) if one["state"] == "pending"]
+        hint = run("retry", "-w", kb, *url).stderr
+        second = run("resume", "-w", kb, *url)
+
+    assert first.exit_code == 3 and "stopped" in first.stderr
+    assert len(pending) == 1 and f"documents pending: 1; lightrag-jsonl resume -w {kb}" in hint
+    assert second.exit_code == 0, second.output
+    remembered = json.loads((recorded(kb) or {})["cli.options"])
+    assert remembered == {"chunk_overlap": 0, "chunk_tokens": 200}
+    assert {one["state"] for one in run_json("documents", "-w", kb)} == {"done"}

@@ -1,0 +1,198 @@
+"""`query --explain` and `explain`: how an answer came about, on the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import LightRAG
+from lightrag_jsonl.testing import Request
+from tests import servers
+from tests.cli.conftest import Run, RunJson
+from tests.tracing.curie import CHINESE, ENGLISH, Example
+
+
+@pytest.fixture(params=[ENGLISH, CHINESE], ids=["en", "zh"])
+def example(request: pytest.FixtureRequest) -> Example:
+    """The example in each language."""
+    found: Example = request.param
+    return found
+
+
+@pytest.fixture
+def kb(tmp_path: Path, example: Example) -> Path:
+    """The example's document, and no query yet."""
+    with LightRAG(tmp_path / "kb", language=example.language) as rag:
+        rag.insert_records(example.document(), example.records)
+    return tmp_path / "kb"
+
+
+@pytest.fixture
+def model(example: Example) -> Iterator[tuple[str, ...]]:
+    """The options of a model behind an endpoint that plays the example's part."""
+    script = example.script({})
+
+    def respond(request: servers.Request) -> servers.Reply:
+        last = request.json["messages"][-1]["content"]
+        kinds = {"Candidates": "jsonl", "候选项": "jsonl", "Context": "text", "资料": "text"}
+        kind = next((kind for word, kind in kinds.items() if word in last), "json")
+        text = str(script(Request((), kind, None)))  # type: ignore[arg-type]
+        if request.json.get("stream"):
+            return servers.stream_reply([text[:5], text[5:]])
+        return servers.chat_reply(text)
+
+    with servers.ScriptedServer(respond=respond) as server:
+        yield "--llm", "m", "--base-url", server.base_url
+
+
+@pytest.fixture
+def asked(run: Run, kb: Path, model: tuple[str, ...], example: Example) -> Path:
+    """The index after the example's question."""
+    result = run("query", "-w", kb, *model, "-m", "hybrid", "--explain", example.question)
+    assert result.exit_code == 0, result.output
+    return kb
+
+
+@pytest.mark.parametrize("how", ["--stream", "--no-stream", "--json"])
+def test_events_are_printed_as_they_happen(
+    run: Run, kb: Path, model: tuple[str, ...], example: Example, how: str
+) -> None:
+    """The answer on stdout; on stderr session, retrieval, selection with reason and source, answer."""
+    result = run("query", "-w", kb, *model, "-m", "hybrid", "--explain", how, example.question)
+
+    assert result.exit_code == 0, result.output
+    lines = [line.strip() for line in result.stderr.split("\n") if line]
+    heads = [line.split(" ")[0] for line in lines if line.startswith("[")]
+    assert heads == ["[session]", "[keywords]", "[retrieval]", "[selection]", "[answer]"]
+    at = lines.index("Selected 1 edge(s)")
+    assert lines[at + 1 : at + 4] == [
+        f"Edge: ({', '.join(example.edge)})",
+        f"Reason: {example.reason}",
+        "Source: Chunk 1 → Page 1 → d1.txt",
+    ]
+    assert "[session] urn:trustgraph:session:" in lines[0]
+    if how == "--json":
+        assert json.loads(result.stdout)["text"] == example.answer
+    else:
+        assert result.stdout.startswith(example.answer) and "\n[1] d1.txt" in result.stdout
+
+
+@pytest.mark.parametrize("mode", ["naive", "local", "global", "hybrid", "mix", "walk"])
+def test_every_mode_is_explained_without_a_model(
+    run: Run, kb: Path, example: Example, mode: str
+) -> None:
+    """No model, no reasons: scores instead, or chunks; the traces are sound."""
+    result = run("query", "-w", kb, "-m", mode, "--explain", example.question)
+
+    assert result.exit_code == 0 and "Reason" not in result.stderr
+    assert ("Selected 2 chunk(s)" in result.stderr) == (mode in ("naive", "mix", "walk"))
+    assert ("Score:" in result.stderr) == (mode != "naive")
+    assert run("explain", "verify", "-w", kb).exit_code == 0
+
+
+def test_a_failure_is_explained_and_recorded(run: Run, kb: Path, example: Example) -> None:
+    """The model refuses: exit status 1, and the trace is there to look at."""
+    refused = servers.error_reply(401, "bad key")
+    with servers.ScriptedServer(respond=lambda request: refused) as server:
+        model = ("--llm", "m", "--base-url", server.base_url)
+        result = run("query", "-w", kb, *model, "-m", "naive", "--explain", example.question)
+
+    assert result.exit_code == 1 and "[failed]" in result.stderr and "error:" in result.stderr
+    assert "failed" in run("explain", "list", "-w", kb).stdout
+
+
+def test_list_and_show(run: Run, run_json: RunJson, asked: Path, example: Example) -> None:
+    """The list names the query; its trace shows what the live lines showed, and what was refused. The
+    id may be short, or left out for the newest query; a deleted source is said to be deleted.
+    """
+    (summary,) = run_json("explain", "list", "-w", asked)
+    shown = run("explain", "show", "-w", asked, summary["id"][:8]).stdout
+    for text in (
+        f"[session] urn:trustgraph:session:{summary['id']}",
+        f"Edge: ({', '.join(example.edge)})",
+        f"Reason: {example.reason}",
+        "Source: Chunk 1 → Page 1 → d1.txt",
+        "unknown_id",
+        "duplicate_id",
+        "truncated",
+        example.answer,
+    ):
+        assert text in shown
+    assert run("explain", "show", "-w", asked).stdout == shown
+    assert run("explain", "show", "-w", asked, "nosuch").exit_code == 1
+    found = run_json("explain", "show", "-w", asked)
+    assert found["trace"]["selected"][0]["reasoning"] == example.reason
+    assert found["sources"][0]["where"] == "Chunk 1 → Page 1 → d1.txt"
+    assert run("delete", "-w", asked, "d1").exit_code == 0
+    assert run_json("explain", "show", "-w", asked)["sources"][0]["chunk"] is None
+    assert "source deleted" in run("explain", "show", "-w", asked).stdout
+
+
+def test_edge_and_documents(run: Run, run_json: RunJson, asked: Path, example: Example) -> None:
+    """From an edge up to its documents and queries, and from a document down to its edges."""
+    edge = run("explain", "edge", "-w", asked, *example.edge).stdout
+    assert example.edge_id in edge and "Source: Chunk 1 → Page 1 → d1.txt" in edge
+    assert "used by:" in edge and example.question in edge
+    assert run_json("explain", "edge", "-w", asked, *example.edge)["edge"]["id"] == example.edge_id
+    wrong = run("explain", "edge", "-w", asked, example.person, "ate", example.found[1])
+    assert wrong.exit_code == 1 and example.found[0] in wrong.stderr
+
+    tree = run("explain", "documents", "-w", asked, "d1").stdout
+    assert "urn:document:d1" in tree and tree.count("urn:chunk:") == 2 and "used by:" in tree
+    assert f"Edge: ({', '.join(example.edge)})  {example.edge_id}" in tree
+    found = run_json("explain", "documents", "-w", asked, "d1")
+    assert [one["chunk"]["page"] for one in found["chunks"]] == [1, 2]
+    assert run("explain", "documents", "-w", asked, "d9").exit_code == 1
+
+
+@pytest.mark.parametrize("format", ["nquads", "turtle", "trig", "jsonld"])
+def test_export(run: Run, run_json: RunJson, asked: Path, tmp_path: Path, format: str) -> None:
+    """Each format to stdout, to a file, and inside JSON; the file is UTF-8 with the same bytes."""
+    pytest.importorskip("pyoxigraph")
+    command = ("explain", "export", "-w", asked, "--format", format)
+    file = tmp_path / "out"
+
+    text = run(*command).stdout_bytes
+    assert run(*command, "-o", file).stdout == "" and file.read_bytes() == text
+    assert run_json(*command)["text"].encode() == text
+    assert run_json(*command, "-o", file)["file"] == str(file)
+    assert len(run(*command, "--with-source").stdout_bytes) > len(text)
+    if format == "nquads":
+        assert text.count(b"\n") == 18
+        assert b"<<( " in text and "<< " in run(*command, "--rdf", "star").stdout
+    if format == "jsonld":
+        wrong = run(*command, "--rdf", "1.2")
+        assert wrong.exit_code == 1 and "1.1" in wrong.stderr
+
+
+def test_verify_finds_what_is_wrong(run: Run, run_json: RunJson, asked: Path) -> None:
+    """Exit status 0 and 1, with the list."""
+    assert run("explain", "verify", "-w", asked).stdout == "traces    1\nproblems  0\n"
+    with contextlib.closing(sqlite3.connect(asked / "index.sqlite")) as connection, connection:
+        connection.execute("UPDATE pages SET text = 'x' || text")
+
+    result = run("explain", "verify", "-w", asked)
+    assert result.exit_code == 1 and "offsets" in result.stderr
+    found = run_json("explain", "verify", "-w", asked, status=1)
+    assert {problem["check"] for problem in found["problems"]} >= {"offsets"}
+
+
+def test_gc_keeps_the_newest(run: Run, run_json: RunJson, asked: Path, example: Example) -> None:
+    """All but the newest go."""
+    run("query", "-w", asked, "-m", "naive", "--llm", "none", example.question)
+    assert run_json("explain", "gc", "-w", asked, "--keep", "1") == {"deleted": 1}
+    (left,) = run_json("explain", "list", "-w", asked)
+    assert left["mode"] == "naive"
+
+
+def test_show_writes_a_page(run: Run, asked: Path, tmp_path: Path, example: Example) -> None:
+    """In the index's language."""
+    page = tmp_path / "page.html"
+    result = run("explain", "show", "-w", asked, "--html", page)
+    assert result.exit_code == 0 and str(page) in result.stdout
+    assert f'lang="{"en" if example.language == "en" else "zh-CN"}"' in page.read_text("utf-8")

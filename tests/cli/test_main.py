@@ -1,0 +1,227 @@
+"""The group and the real process: help, errors in one line, exit statuses, pipes, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import click
+import pytest
+
+import lightrag_jsonl
+from lightrag_jsonl import StorageError
+from lightrag_jsonl.cli import main
+from tests.cli.conftest import Run, process
+from tests.servers import Reply, Request, ScriptedServer, chat_reply
+
+PROMISED = (  # by the README
+    "insert query retrieve status documents delete retry resume rejections export extract parse "
+    "prompts explain eval entities estimate batch import cache doctor vacuum reembed rebuild demo"
+)
+
+
+def commands(group: click.Group = main, prefix: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """The path of every command, those of groups included."""
+    found = []
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            found += commands(command, (*prefix, name))
+        else:
+            found.append((*prefix, name))
+    return found
+
+
+def test_every_promised_command_is_there() -> None:
+    """Those of the README, and no others."""
+    assert sorted(main.commands) == sorted(PROMISED.split())
+
+
+@pytest.mark.parametrize("path", commands(), ids=" ".join)
+def test_every_command_has_help_and_json(run: Run, path: tuple[str, ...]) -> None:
+    """Each command explains itself in sentences, and can print JSON."""
+    result = run(*path, "--help")
+
+    assert result.exit_code == 0
+    assert "--json" in result.stdout
+    assert result.stdout.split("\n\n")[1].strip().endswith(".")
+
+
+def test_the_overview_shows_whole_sentences(run: Run) -> None:
+    """No summary in the list of commands is cut off; --version is the package's."""
+    assert "..." not in run("--help").stdout.partition("Commands:")[2].partition("Examples:")[0]
+    assert run("--version").stdout == f"lightrag-jsonl {lightrag_jsonl.__version__}\n"
+
+
+EXISTING = (
+    "query Who?|retrieve Who?|status|documents|rejections|retry|resume|delete x|export|cache|"
+    "cache --clear|vacuum|rebuild|reembed --embedder hash|entities duplicates|explain list|"
+    "explain show x|explain verify|explain gc --keep 1|batch export -o out.jsonl|eval --generate 1"
+)
+
+
+@pytest.mark.parametrize("command", EXISTING.split("|"))
+def test_no_index_is_a_clear_error_and_creates_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """What needs an index says how to make one; no folder appears by asking."""
+    monkeypatch.chdir(tmp_path)
+    result = run(*command.split(), "-w", "none")
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    expected = "no index in none; make one with: lightrag-jsonl insert -w none FILES"
+    assert result.stderr == f"error: {expected}\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+MODEL = ("--llm", "m", "--base-url", "http://127.0.0.1:9/v1")
+WRONG = [
+    (("insert", "a.txt", "-w", " "), 2, "the name of a folder is empty"),
+    (("insert", ""), 2, "the name of a file is empty"),
+    (("status", "-w", "a.txt"), 1, "no index in a.txt"),
+    (("insert", "a.txt", "-w", "b.txt"), 1, "b.txt: it is a file"),
+    (("insert", "a.txt", "--language", "xx"), 1, "there are: en, zh"),
+    (("insert", "a.txt", "--base-url", "http://", "--llm", "m"), 1, "is no URL such as"),
+    (("insert", "a.txt", "--chunk-tokens", "9", "--chunk-overlap", "9"), 1, "chunk_overlap (9)"),
+    (("insert", "a.txt", "b.txt", "--id", "x"), 2, "names one document, but 2 were given"),
+    (("insert", "a.txt", "--embedder", "bert"), 1, "st:NAME_OR_FOLDER"),
+    (("insert", "a.txt", "--embedder", "st:"), 1, "st:NAME_OR_FOLDER"),
+    (("insert", "a.txt", "--embedder", "st:/none"), 1, "/none"),
+    (("insert", "none.txt"), 1, "no such file: none.txt"),
+    (("insert", "*.none"), 1, "no such file: *.none"),
+    (("estimate", "none.txt"), 1, "no such file: none.txt"),
+    (("estimate", "a.txt", "--price-input", "1"), 2, "go together"),
+    (("batch", "export", "a.txt", "-o", "requests.jsonl"), 2, "name one with --llm"),
+    (("query", "--mode", "deep", "Who?"), 2, "'naive', 'local', 'global', 'hybrid', 'mix', 'walk'"),
+    (("extract", "extract-topics", "a.txt"), 2, "name one with --llm"),
+    (("extract", "extract-topic", "a.txt", *MODEL), 1, "extract-topics"),
+    (("extract", "extract-rows", "a.txt", "--set", "schema=@none", *MODEL), 1, "no such file"),
+    (("extract", "extract-rows", "a.txt", "--set", "schema", *MODEL), 2, "expected NAME=VALUE"),
+    (("reembed",), 2, "--embedder"),
+    (("eval",), 2, "give either a file of QUESTIONS or --generate"),
+]
+
+
+@pytest.mark.parametrize(("words", "status", "reason"), WRONG, ids=lambda value: str(value)[:60])
+def test_mistakes_are_explained_and_nothing_is_made(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    status: int,
+    reason: str,
+) -> None:
+    """Status 2 for wrong usage, 1 for an error, in words that say what is wrong; no folder is made."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.txt", "b.txt"):
+        Path(name).write_text("Ada met Bob.", encoding="utf-8")
+    if words[0] == "eval":
+        assert run("insert", "a.txt").exit_code == 0
+    before = sorted(tmp_path.iterdir())
+    result = run(*words)
+
+    assert result.exit_code == status and reason in result.stderr, result.output
+    if words[:2] != ("batch", "export"):
+        assert sorted(tmp_path.iterdir()) == before
+
+
+def test_debug_shows_the_traceback(run: Run, tmp_path: Path) -> None:
+    """With --debug the error itself comes through."""
+    with pytest.raises(StorageError):
+        run("--debug", "status", "-w", tmp_path)
+
+
+# ── the process ─────────────────────────────────────────────────────────────────
+
+HEAVY = "faiss networkx openai rjieba scipy sentence_transformers tiktoken torch tqdm"
+
+
+def test_help_loads_nothing_heavy(environment: dict[str, str], tmp_path: Path) -> None:
+    """--help needs no package that takes long to import."""
+    code = (
+        "import sys; from lightrag_jsonl.cli import main\n"
+        "main(['--help'], standalone_mode=False)\n"
+        f"print([name for name in {HEAVY!r}.split() if name in sys.modules])"
+    )
+    line = [sys.executable, "-c", code]
+    done = subprocess.run(line, env=environment, cwd=tmp_path, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip().endswith("[]")
+
+
+def test_answers_on_stdout_everything_else_on_stderr(environment: dict[str, str], kb: Path) -> None:
+    """A pipe gets the answer alone, in UTF-8, with no bar and no escape sequence."""
+    line, question = process(["query", "-w", kb]), "谁联络大月氏？".encode()
+    done = subprocess.run(line, env=environment, input=question, capture_output=True)
+
+    assert done.returncode == 0, done.stderr
+    assert "张骞" in done.stdout.decode("utf-8")
+    assert b"\x1b" not in done.stdout
+
+
+def test_a_terminal_that_is_not_utf8_gets_ascii_json(environment: dict[str, str], kb: Path) -> None:
+    """JSON stays readable where the terminal's encoding has no Chinese."""
+    latin = {**environment, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
+    line = process(["documents", "-w", kb, "--json"])
+    done = subprocess.run(line, env=latin, capture_output=True)
+
+    assert done.returncode == 0, done.stderr
+    assert "张骞" in {one["id"] for one in json.loads(done.stdout.decode("ascii"))}
+
+
+@pytest.mark.parametrize("words", [("parse",), ("export", "-f", "jsonl", "-w", "kb")])
+def test_a_closed_output_is_no_error(
+    environment: dict[str, str], kb: Path, words: tuple[str, ...]
+) -> None:
+    """`parse | head -1` ends quietly, with the status that the shell has for it."""
+    with subprocess.Popen(
+        process(words),
+        env=environment,
+        cwd=kb.parent,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as child:
+        assert child.stdin and child.stdout and child.stderr
+        child.stdout.close()
+        child.stdin.write(b'{"a":1}\n')
+        child.stdin.close()
+        assert child.stderr.read() == b""
+    assert child.returncode == 141
+
+
+def test_ctrl_c_keeps_what_was_read(
+    run: Run, environment: dict[str, str], texts: Path, tmp_path: Path
+) -> None:
+    """Status 130, one line that tells how to go on; `resume` asks only for what was in flight."""
+    asked, stuck = threading.Event(), True
+
+    def respond(request: Request) -> Reply:
+        if stuck and "张骞" in json.dumps(request.json, ensure_ascii=False):
+            asked.set()
+            return Reply(chat_reply("").body, delay=60)
+        return chat_reply('{"type":"done","entities":0,"relationships":0}')
+
+    with ScriptedServer(respond=respond) as server:
+        model = ("--llm", "m", "--base-url", server.base_url)
+        child = subprocess.Popen(
+            process(("insert", "-w", tmp_path / "kb", *model, texts)),
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert asked.wait(60)
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=60)
+        stuck, before = False, len(server.requests)
+        resumed = run("resume", "-w", tmp_path / "kb", *model[2:])
+
+        assert child.returncode == 130
+        assert errors.decode().endswith("go on with: lightrag-jsonl resume\n")
+        assert resumed.exit_code == 0, resumed.output
+        assert len(server.requests) - before <= 2

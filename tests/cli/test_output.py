@@ -1,0 +1,113 @@
+"""Tables, cut lines and JSON: readable with wide characters, harmless for a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl import Failure, Usage
+from lightrag_jsonl.cli import output
+from lightrag_jsonl.indexing.progress import Progress
+
+
+def test_wide_characters_take_two_columns() -> None:
+    """Chinese and full-width characters count two, combining marks and joiners none."""
+    assert [output.width(text) for text in ("乔峰", "１２", "e\u0301", "a\u200bb")] == [4, 4, 1, 2]
+
+
+def test_table_columns_stand_under_each_other() -> None:
+    """Every cell of a column begins (text) or ends (numbers) at the same column of the screen."""
+    rows = [{"name": "乔峰", "in_all": 7, "last": "x"}, {"name": "Li", "in_all": 1200, "last": "y"}]
+    lines = output.table(rows).split("\n")
+
+    assert lines[0] == "name  in all  last"
+    assert lines[1:] == ["乔峰       7  x", "Li     1,200  y"]
+    assert output.table([]) == ""
+
+
+@given(st.text(), st.integers(1, 40))
+def test_one_line_keeps_to_its_limit(text: str, limit: int) -> None:
+    """A cut line is one line and never wider than it may be."""
+    cut = output.one_line(text, limit)
+
+    assert "\n" not in cut
+    assert output.width(cut) <= limit
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_printable_text_cannot_steer_a_terminal(text: str) -> None:
+    """No control character but line ends and tabs is left; the rest stays as it was."""
+    shown = output.printable("\x1b[2J" + text)
+
+    assert "\x1b" not in shown and "\x9b" not in shown
+    assert shown.startswith("\ufffd[2J")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A value of every kind that results hold."""
+
+    when: datetime
+    where_it_is: Path
+    score: float
+    names: tuple[str, ...]
+    usage: Usage
+    ids: tuple[int, ...] = (1, 2, 3, 4)
+    nothing: str | None = None
+
+
+def test_dataclasses_become_json_and_words() -> None:
+    """JSON has all fields; people see a line for each that is not empty, long lists as a number."""
+    when = datetime(2024, 5, 1, tzinfo=UTC)
+    sample = Sample(when, Path("a/b"), float("nan"), ("中文", "x"), Usage(7, 5))
+
+    plain = output.to_json(sample)
+    assert isinstance(plain, dict) and json.dumps(plain)
+    assert plain["when"] == "2024-05-01T00:00:00Z" and plain["where_it_is"] == "a/b"
+    assert plain["score"] is None and plain["names"] == ["中文", "x"]
+    assert output.in_words(sample).split("\n") == [
+        "when         2024-05-01T00:00:00Z",
+        "where it is  a/b",
+        "names        中文, x",
+        "usage        input_tokens 7, output_tokens 5",
+        "ids          4",
+    ]
+
+
+def test_failures_of_one_reason_are_one_line() -> None:
+    """As where every call about a long text was refused."""
+    failures = [Failure("doc", f"chunk-{number}", "no\nsuch key") for number in range(40)]
+
+    assert output.failure_notes("kb", failures) == [
+        "failed: doc chunk-0 (and 39 more): no such key",
+        "ask again for the chunks: lightrag-jsonl retry -w kb",
+    ]
+
+
+class Terminal(io.StringIO):
+    """Where a progress bar can be shown."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_full_bar_shows_what_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once all chunks are read, the step that is left is named; no terminal, no bar."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with output.progress_bar() as show:
+        assert show
+        show(Progress(567, 567, 0))
+        show(Progress(567, 567, 0, {"embedding": (1_024, 22_178)}))
+    assert "567/567" in terminal.getvalue()
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with output.progress_bar() as show:
+        assert show is None

@@ -1,0 +1,181 @@
+"""query, retrieve and eval: questions from arguments and stdin, filters, streams, prompts, measures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import LightRAG
+from lightrag_jsonl.cli.samples import sample_documents
+from lightrag_jsonl.core.options import MODES
+from tests.cli.conftest import Run, RunJson
+from tests.servers import ScriptedServer, chat_reply, error_reply, stream_reply
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "bypass"])
+def test_every_mode_answers(run: Run, run_json: RunJson, kb: Path, mode: str) -> None:
+    """Every mode that searches finds the sentence; below it are the positions it was taken from."""
+    answer = run_json("query", "-w", kb, "--mode", mode, "谁联络大月氏？")
+    assert "张骞" in answer["text"] and answer["context"]["mode"] == mode
+    assert answer["citations"][0]["document_id"] == "张骞"
+
+    shown = run("query", "-w", kb, "--mode", mode, "Where was Marie Curie born?")
+    assert shown.exit_code == 0 and shown.stderr == ""
+    assert "Marie Curie was born in Warsaw." in shown.stdout
+    assert "Curie, page 1, characters 0–" in shown.stdout
+
+
+def test_a_question_from_stdin(run: Run, kb: Path) -> None:
+    """Without an argument, and with -, the question is read from stdin; an empty one is wrong usage."""
+    for words in ([], ["-"]):
+        result = run("query", "-w", kb, *words, stdin="Where was Marie Curie born?\n")
+        assert result.exit_code == 0 and "Warsaw" in result.stdout
+    for words in ([], ["  "]):
+        result = run("query", "-w", kb, *words, stdin="\n")
+        assert result.exit_code == 2 and "the question is empty" in result.stderr
+
+
+def test_streaming_prints_the_same_as_waiting(run: Run, kb: Path) -> None:
+    """--stream changes when the answer is printed, not what; it cannot go with --json."""
+    words = ("query", "-w", kb, "Where was Marie Curie born?")
+
+    assert run(*words, "--stream").stdout == run(*words, "--no-stream").stdout
+    assert run(*words, "--stream", "--json").exit_code == 2
+
+
+def test_streaming_with_a_model(run: Run, kb: Path) -> None:
+    """The pieces of a model's answer are printed, then the sources of what it cites; a number that
+    was not shown is pointed out.
+    """
+    with ScriptedServer([stream_reply(["In Warsaw ", "[1]", "[99]."])]) as server:
+        words = ("--llm", "m", "--base-url", server.base_url, "--mode", "naive", "--stream")
+        result = run("query", "-w", kb, *words, "--response-type", "One Haiku", "Where?")
+        body = server.bodies[-1]
+
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("In Warsaw [1][99].\n\n[1] ")
+    assert body["stream"] is True and "One Haiku" in json.dumps(body)
+    assert "note: [99] in the answer" in result.stderr
+
+
+@pytest.mark.parametrize("how", ["--stream", "--no-stream"])
+def test_a_cut_answer_is_marked_as_cut(
+    run: Run, run_json: RunJson, kb: Path, how: str
+) -> None:
+    """On stderr, also where it comes from the cache, and in the JSON."""
+    reply = stream_reply(["In War"], finish="length")
+    whole = chat_reply("In War", finish="length")
+    with ScriptedServer([reply if how == "--stream" else whole]) as server:
+        words = ("-w", kb, "--llm", "m", "--base-url", server.base_url, "--mode", "naive", "Where?")
+        results = [run("query", how, *words) for _ in range(2)]
+        answer = run_json("query", *words)
+        assert len(server.bodies) == 1
+
+    for result in results:
+        assert result.stdout.startswith("In War")
+        assert "note: the answer is not complete" in result.stderr
+    assert answer["truncated"] is True
+
+
+def test_what_a_failed_question_cost_is_reported(run: Run, kb: Path) -> None:
+    """On stderr, after the error, which is one line."""
+    keywords = '{"high_level_keywords": [], "low_level_keywords": ["Warsaw"]}'
+    with ScriptedServer([chat_reply(keywords), error_reply(401, "no such key")]) as server:
+        words = ("--llm", "m", "--base-url", server.base_url, "--no-stream")
+        result = run("query", "-w", kb, *words, "Where?")
+
+    error, paid = result.stderr.rstrip("\n").split("\n")[-2:]
+    assert result.exit_code == 1 and error.startswith("error: ") and "no such key" in error
+    assert paid == "usage  input_tokens 7, output_tokens 5, calls 1"
+
+
+@pytest.mark.parametrize(
+    ("conditions", "found"),
+    [
+        (["id=curie"], {"curie"}),
+        (["title=张骞传"], {"张骞"}),
+        (["year=1934"], {"curie"}),
+        (["year>=1900"], {"curie"}),
+        (["year<1900"], {"张骞"}),
+        (["year=1934", "year=100"], {"curie", "张骞"}),
+        (["date>=1934-01-01", "date<1935-01-01"], {"curie"}),
+        (["id!=curie"], {"张骞"}),
+        (["id!=curie", "id!=张骞"], set()),
+        (["year=１９３４"], set()),
+        (["year=01934"], set()),
+    ],
+)
+def test_where_narrows_the_documents(
+    run_json: RunJson, kb: Path, conditions: list[str], found: set[str]
+) -> None:
+    """Only chunks of documents that meet every condition are found; one key twice means either."""
+    where = [word for condition in conditions for word in ("--where", condition)]
+    context = run_json("retrieve", "-w", kb, "--mode", "naive", *where, "Marie Curie 张骞")
+
+    assert {chunk["document_id"] for chunk in context["chunks"]} == found
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "reason"),
+    [
+        (("--where", "year"), 2, "is not KEY=VALUE"),
+        (("--where", "titel=Curie"), 0, "no document has titel, but: date, id, source, title, year"),
+        (("--where", "title=Nobody"), 0, "only documents that match --where were searched\n"),
+        (("--max-tokens", "5"), 0, "note: what was found exceeds 5 tokens\n"),
+    ],
+)
+@pytest.mark.parametrize("command", ["query", "retrieve"])
+def test_it_is_said_why_nothing_was_found(
+    run: Run, kb: Path, command: str, words: tuple[str, ...], status: int, reason: str
+) -> None:
+    """A misspelt key, a filter that leaves nothing, a budget that holds nothing."""
+    result = run(command, "-w", kb, *words, "Where was Marie Curie born?")
+
+    assert result.exit_code == status and reason in result.stderr
+
+
+def test_retrieve_shows_what_was_found(run: Run, run_json: RunJson, kb: Path) -> None:
+    """Entities, relations and chunks with their scores, then the size; --prompt: what a model reads."""
+    words = ("retrieve", "-w", kb, "--top-k", "3", "Marie Curie")
+    shown, found = run(*words).stdout, run_json(*words)
+
+    assert shown.startswith("entities\n") and "\nrelations\n" in shown and "\nchunks\n" in shown
+    assert f"tokens  {found['tokens']}" in shown
+    assert run(*words, "--prompt").stdout.rstrip("\n") == found["prompt"].rstrip("\n")
+
+
+def test_bypass_needs_a_model(run: Run, kb: Path) -> None:
+    """There is nobody else to answer."""
+    result = run("query", "-w", kb, "--mode", "bypass", "Hi?")
+
+    assert result.exit_code == 1 and "model" in result.stderr
+
+
+# ── evaluation ──────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of six sample articles."""
+    path = tmp_path_factory.mktemp("eval") / "kb"
+    with LightRAG(path) as rag:
+        rag.insert(sample_documents("en")[:6])
+    return path
+
+
+def test_generated_questions_are_measured_and_kept(
+    run: Run, run_json: RunJson, samples: Path, tmp_path: Path
+) -> None:
+    """Questions over two chunks each, a row a mode; the same questions can be asked again."""
+    made = tmp_path / "made.jsonl"
+    first = run_json("eval", "-w", samples, "--generate", "3", "-m", "mix", "--save", made)
+    lines = [json.loads(line) for line in made.read_text(encoding="utf-8").split("\n") if line]
+    assert len(lines) == 3 and all(len(line["supporting"]) == 2 for line in lines)
+    again = run_json("eval", made, "-w", samples, "-m", "mix")
+
+    assert [row["metrics"] for row in first["rows"]] == [row["metrics"] for row in again["rows"]]
+    assert [row["name"] for row in first["rows"]] == ["dense", "bm25", "naive", "mix"]
+    shown = run("eval", made, "-w", samples, "-m", "naive").stdout
+    assert "gain r@5" in shown and "dense" in shown and "questions  3" in shown

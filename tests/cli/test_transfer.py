@@ -1,0 +1,103 @@
+"""estimate, batch, import and export on the command line."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import networkx as nx
+
+from lightrag_jsonl import Document, LightRAG
+from tests.cli.conftest import CHINESE, ENGLISH, Run, RunJson
+from tests.tools.test_batch import LONG, answered_by, run_batch, small
+from tests.tools.test_importer import Foreign
+
+
+def test_graphml_can_be_read_back(run: Run, kb: Path, tmp_path: Path) -> None:
+    """networkx reads the file: the same nodes and edges, with descriptions and weights."""
+    path = tmp_path / "graph.graphml"
+    assert run("export", "-w", kb, path).exit_code == 0
+    graph = nx.read_graphml(path)
+    with LightRAG(kb) as rag:
+        assert set(graph.nodes) == set(rag.graph.nodes)
+        assert set(map(frozenset, graph.edges)) == set(map(frozenset, rag.graph.edges))
+    assert graph.nodes["张骞"]["description"]
+    assert all(data["weight"] > 0 for _, _, data in graph.edges(data=True))
+
+
+def test_graphml_of_strange_characters(run: Run, tmp_path: Path) -> None:
+    """Characters that XML forbids do not break the file."""
+    record = {"type": "entity", "name": "A & B <C>", "entity_type": "x", "description": "\x0b\x1f"}
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert_records("A & B <C> is here.", [record])
+
+    assert ET.fromstring(run("export", "-w", tmp_path / "kb").stdout.encode())
+
+
+def test_an_export_has_the_format_of_its_name(
+    run: Run, run_json: RunJson, kb: Path, tmp_path: Path
+) -> None:
+    """Unless another is given; other endings mean GraphML. --json is the graph as one object."""
+    for name, begins in (("g.json", "{"), ("g.JSONL", '{"'), ("g.xml", "<?xml"), ("g", "<?xml")):
+        assert run_json("export", "-w", kb, tmp_path / name)["file"] == str(tmp_path / name)
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith(begins)
+    graph = json.loads(run("export", "-w", kb, "--format", "json").stdout)
+    assert {entity["name"] for entity in graph["entities"]} >= {"Marie Curie", "张骞"}
+    assert {"source", "target", "keywords", "weight"} <= graph["relations"][0].keys()
+    assert graph == run_json("export", "-w", kb)
+
+
+def test_records_make_the_same_graph_again(run: Run, kb: Path, tmp_path: Path) -> None:
+    """The exported records, inserted elsewhere with their texts, give the same names and pairs."""
+    lines = run("export", "-w", kb, "--format", "jsonl").stdout.split("\n")
+    records = [json.loads(line) for line in lines if line]
+    with LightRAG(kb) as old, LightRAG(tmp_path / "new") as new:
+        for id, text in (("curie", ENGLISH), ("张骞", CHINESE)):
+            own = [record for record in records if record["document"] == id]
+            new.insert_records(Document(text, id=id), own)
+        assert set(old.graph.nodes) == set(new.graph.nodes)
+        assert set(map(frozenset, old.graph.edges)) == set(map(frozenset, new.graph.edges))
+
+
+def test_an_estimate_makes_no_folder(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+    """`estimate` needs no index and no model, and leaves no trace of itself."""
+    text, folder = tmp_path / "text.txt", tmp_path / "kb"
+    text.write_text("Marie Curie discovered radium in Paris. " * 40, encoding="utf-8")
+    prices = ("--price-input", "1", "--price-output", "2")
+    found = run_json("estimate", text, "-w", folder, *prices)
+
+    assert found["total"]["calls"] == 2 and found["cost"] > 0
+    assert "total" in run("estimate", text, "-w", folder).stdout
+    assert not folder.exists()
+
+
+def test_batches_go_round(run_json: RunJson, tmp_path: Path) -> None:
+    """Export and import need no key; the model is remembered; missing results are reported."""
+    text, requests, folder = tmp_path / "t.txt", tmp_path / "r.jsonl", ("-w", tmp_path / "kb")
+    text.write_text(LONG, encoding="utf-8")
+
+    export = run_json("batch", "export", text, "-o", requests, "--llm", "gpt-4o-mini", *folder)
+    assert export["requests"] == 1
+    empty = run_batch(requests, lambda request: None)
+    assert run_json("batch", "import", empty, *folder, status=3)["missing"] == 1
+    for wanted in ("extraction", "done"):
+        run_json("batch", "export", "-o", requests, *folder)
+        report = run_json("batch", "import", run_batch(requests, answered_by(small())), *folder)
+        assert report["round"] == wanted
+    assert report["inserted"]["chunks"] == 1
+
+
+def test_import_reports_what_was_read_and_stored(
+    run: Run, run_json: RunJson, foreign: Foreign, tmp_path: Path
+) -> None:
+    """Counts side by side; a folder that cannot be read makes no index."""
+    folder, kb = foreign.write(), tmp_path / "kb"
+    (tmp_path / "other").mkdir()
+    wrong = run("import", tmp_path / "other", "-w", kb)
+    assert wrong.exit_code == 1 and "no working directory of" in wrong.stderr and not kb.exists()
+    shown = run("import", folder, "-w", kb)
+    assert shown.exit_code == 0
+    assert shown.stdout.count("documents 1, chunks 2, entities 2, relations 1") == 2
+    report = run_json("import", folder, "-w", kb)
+    assert report["read"] == report["stored"] and report["not_imported"] == []

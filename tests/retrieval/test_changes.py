@@ -1,0 +1,114 @@
+"""What is found never outlives a change, and several questions may be asked at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import AsyncLightRAG, Document, Keywords, QueryParam, StorageError
+from lightrag_jsonl.core.options import MODES
+from tests.kit import entity, index
+from tests.retrieval.conftest import PARTNERS, Pipelines, fill
+
+QUESTIONS = ("Who knew Scrooge in London?", "Where did Jacob Marley visit Bob Cratchit?")
+TEXTS = {
+    "a": "Jacob Marley knew Ebenezer Scrooge. Scrooge paid Bob Cratchit in London.",
+    "b": "Bob Cratchit visited Scrooge. Jacob Marley lived in Camden Town near London.",
+    "c": "JACOB MARLEY met SCROOGE. JACOB MARLEY warned SCROOGE. JACOB MARLEY left LONDON.",
+    "d": "JACOB MARLEY haunted SCROOGE in LONDON. JACOB MARLEY rattled. SCROOGE saw JACOB MARLEY.",
+}
+
+CHANGES: dict[str, Callable[[AsyncLightRAG], Awaitable[object]]] = {
+    "more about the same names": lambda rag: rag.insert(_document("b")),
+    "names spelled otherwise by most": lambda rag: rag.insert([_document("c"), _document("d")]),
+    "a name merged into another": lambda rag: rag.entities.merge(
+        ["Bob Cratchit", "Camden Town"], into="Somebody"
+    ),
+    "a document updated": lambda rag: rag.insert(Document("Marley knew Scrooge of old.", id="a")),
+    "a title of its own": lambda rag: rag.insert(Document(TEXTS["b"], id="b", title="Stave one")),
+    "a document deleted": lambda rag: rag.delete("c"),
+    "all rebuilt": lambda rag: rag.admin.rebuild(),
+}
+
+
+def _document(id: str) -> Document:
+    return Document(TEXTS[id], id=id)
+
+
+async def _contexts(rag: AsyncLightRAG) -> list[object]:
+    params = [QueryParam(mode=mode) for mode in MODES if mode != "bypass"]
+    return [await rag.retrieve(question, param) for question in QUESTIONS for param in params]
+
+
+async def test_a_warm_index_answers_as_a_fresh_one(tmp_path: Path) -> None:
+    """After each kind of change, contexts are those of an index that was opened after it."""
+    async with index(tmp_path) as warm:
+        await warm.insert(_document("a"))
+        await _contexts(warm)
+        for name, change in CHANGES.items():
+            before = await _contexts(warm)
+            await change(warm)
+            async with index(tmp_path) as fresh:
+                assert await _contexts(warm) == await _contexts(fresh), name
+            assert name == "all rebuilt" or await _contexts(warm) != before, name
+
+
+async def test_questions_side_by_side_find_what_they_find_alone(tmp_path: Path) -> None:
+    """Searches share one index, and do not disturb each other."""
+    async with index(tmp_path) as rag:
+        await rag.insert([_document(id) for id in TEXTS])
+        params = [QueryParam(mode=mode) for mode in MODES if mode != "bypass"]
+        asked = [(question, param) for question in QUESTIONS for param in params]
+        together = await asyncio.gather(*(rag.retrieve(*one) for one in asked * 2))
+        assert together == (await _contexts(rag)) * 2
+
+
+async def test_closing_ends_a_question_with_a_clear_error(tmp_path: Path) -> None:
+    """A question that is under way when the index is closed says so."""
+    asked, closed = asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        async def keywords(self, question: str, history: object) -> Keywords:
+            asked.set()
+            await closed.wait()
+            return Keywords()
+
+    async with index(tmp_path, keyword_extractor=Slow()) as rag:
+        await rag.insert(_document("a"))
+        query = asyncio.create_task(rag.retrieve(QUESTIONS[0]))
+        await asked.wait()
+        await rag.close()
+        closed.set()
+        with pytest.raises(StorageError, match="closed"):
+            await query
+
+
+async def test_changes_of_the_index_are_seen_by_the_walk(
+    tmp_path: Path, pipelines: Pipelines
+) -> None:
+    """It runs on what another process has just inserted."""
+    pipeline = pipelines(tmp_path)
+    param = QueryParam(mode="walk", ll_keywords=("Scrooge",))
+    fill(tmp_path, [(Document("Scrooge is old.", id="a"), [entity("Scrooge", "old")])])
+    assert len((await pipeline.retrieve(QUESTIONS[0], param)).chunks) == 1
+    fill(tmp_path, [(Document("Marley was his partner.", id="b"), [PARTNERS])])
+    context = await pipeline.retrieve(QUESTIONS[0], param)
+    assert {chunk.document_id for chunk in context.chunks} == {"a", "b"}
+    assert "Marley" in {entity.name for entity in context.entities}
+
+
+async def test_a_deleted_chunk_leaves_no_name_behind(tmp_path: Path, pipelines: Pipelines) -> None:
+    """Sources are named by the chunks that are there, also where a row is used again."""
+    pipeline = pipelines(tmp_path)
+    param = QueryParam(mode="local", ll_keywords=("Scrooge",))
+    fill(tmp_path, [(Document("Scrooge is old.", id="a"), [entity("Scrooge", "old")])])
+    (before,) = (await pipeline.retrieve(QUESTIONS[0], param)).entities[0].chunk_ids
+    async with index(tmp_path, embedder=pipeline.embedder) as rag:
+        await rag.delete("a")
+    fill(tmp_path, [(Document("Scrooge is rich.", id="b"), [entity("Scrooge", "rich")])])
+    context = await pipeline.retrieve(QUESTIONS[0], param)
+    (after,) = context.entities[0].chunk_ids
+    assert after == context.chunks[0].id != before

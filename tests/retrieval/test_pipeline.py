@@ -1,0 +1,438 @@
+"""Questions over a small index: what is found, what is asked of a model, what is answered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lightrag_jsonl import LightRAG
+from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LLMError
+from lightrag_jsonl.core.options import MODES, QueryParam
+from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.types import Answer, Context, Document, Keywords, Message, Mode
+from lightrag_jsonl.retrieval.pipeline import QueryObserver
+from lightrag_jsonl.testing import ScriptedLLM
+from tests.kit import entity, index, relation
+from tests.processes import run_python
+from tests.retrieval.conftest import Pipelines, fill
+
+QUESTION = "Who was Scrooge's partner?"
+SEARCHING = [mode for mode in MODES if mode != "bypass"]
+GRAPH = [mode for mode in SEARCHING if mode != "naive"]
+
+
+@pytest.mark.parametrize("mode", SEARCHING)
+@pytest.mark.parametrize("embedded", [True, False], ids=["dense", "lexical only"])
+async def test_every_mode_ranks_what_it_finds_with_scores(
+    carol: Path, pipelines: Pipelines, mode: Mode, embedded: bool
+) -> None:
+    """The passage that answers comes first, scores fall, each hit says why it is there, and a
+    second pipeline over the index agrees in every score and every character.
+    """
+    param = QueryParam(mode=mode)
+    context = await pipelines(carol, embedded=embedded).retrieve(QUESTION, param)
+    assert context.chunks[0].document_id == "partners"
+    for items in (context.entities, context.relations, context.chunks):
+        assert [i.score for i in items] == sorted((i.score for i in items), reverse=True)
+        assert all(item.why for item in items)
+    assert bool(context.relations) == (mode != "naive")
+    if mode in ("local", "mix"):
+        assert "Marley" in [entity.name for entity in context.entities[:3]]
+    assert context == await pipelines(carol, embedded=embedded).retrieve(QUESTION, param)
+
+
+ASKING = """
+import sys
+from lightrag_jsonl import LightRAG
+with LightRAG(sys.argv[1]) as rag:
+    print([rag.retrieve(sys.argv[2], mode=mode) for mode in sys.argv[3:]])
+"""
+
+
+def test_other_processes_give_the_same_bytes(carol: Path) -> None:
+    """Neither the process nor its hash seed makes a difference in any mode."""
+    one, other = (
+        run_python(ASKING, carol, QUESTION, *SEARCHING, PYTHONHASHSEED=seed).stdout
+        for seed in ("0", "1")
+    )
+    assert "Marley" in one and one == other
+
+
+async def test_chinese_names_in_a_question_are_found(carol: Path, pipelines: Pipelines) -> None:
+    """北京大学 stands in the question without spaces, and is not mistaken for 北京."""
+    param = QueryParam(mode="local", ll_keywords=("创办",))
+    context = await pipelines(carol).retrieve("北京大学创办于哪一年？", param)
+    assert context.entities[0].name == "北京大学"
+    assert context.chunks[0].document_id == "pku"
+
+
+@pytest.mark.parametrize("mode", GRAPH)
+async def test_a_name_of_one_character_is_found_by_its_words(
+    tmp_path: Path, pipelines: Pipelines, mode: Mode
+) -> None:
+    """The keyword 镭 leads to the passages that tell of it, though no bigram of the question does;
+    also where it ends a sentence.
+    """
+    texts = ["居里夫妇发现镭以后，又研究它。", "云南产茶，福建也产。", "她研究镭。"]
+    texts += ["六国为秦所灭，天下一统。", "长江流入东海。"]
+    given = [(Document(t, id=t[:2]), [entity(t[:2], t, kind="概念")]) for t in texts]
+    fill(tmp_path, given)
+    pipeline = pipelines(tmp_path, embedded=False)
+    context = await pipeline.retrieve("什么是镭？", QueryParam(mode=mode))
+    assert sorted(chunk.document_id for chunk in context.chunks) == ["她研", "居里"]
+
+
+@pytest.mark.parametrize("mode", ["local", "hybrid", "mix"])
+async def test_a_named_entity_without_relations_comes_before_its_neighbours(
+    tmp_path: Path, mode: Mode
+) -> None:
+    """Relations bring others a vote that it cannot get; and the budget cuts from the end."""
+    others = [entity(f"Liu B{n}", f"The {n}th of the Lius.") for n in range(9)]
+    joined = [relation("Liu B0", f"Liu B{n}", "They are cousins.") for n in range(1, 9)]
+    async with index(tmp_path) as rag:
+        await rag.insert_records(Document("Lius", id="a"), [*others, *joined])
+        await rag.insert_records(Document("Liu Bei", id="b"), [entity("Liu Bei", "A king.")])
+        param = QueryParam(mode=mode, ll_keywords=("Liu Bei",), max_entity_tokens=40)
+        context = await rag.retrieve("What did Liu Bei do?", param)
+        assert context.entities[0].name == "Liu Bei"
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("Who is Liu Bei?", "Liu Bei"),
+        ("What is “Liu Bei’s”, then?", "Liu Bei"),
+        ("谁是（刘备）？", "刘备"),
+        ("Is C++, or C, older?", "C++"),
+    ],
+)
+async def test_why_quotes_the_name_and_not_what_stands_around_it(
+    tmp_path: Path, question: str, name: str
+) -> None:
+    """Marks of the question are no part of the name, marks of the name are."""
+    async with index(tmp_path) as rag:
+        await rag.insert_records(Document(name, id="a"), [entity(name, "Known.")])
+        context = await rag.retrieve(question, mode="local")
+        assert f"named “{name}”" in context.entities[0].why
+
+
+# ── hubs ────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One entity with 600 neighbours."""
+    folder = tmp_path_factory.mktemp("hub")
+    records = [relation("Hub", f"Neighbour {n}", f"Hub knows Neighbour {n}.") for n in range(600)]
+    fill(folder, [(Document("Hub knows many.", id="hub"), records)])
+    return folder
+
+
+@pytest.mark.parametrize("mode", ["local", "hybrid", "mix"])
+async def test_the_asked_edge_of_a_hub_ranks_first(
+    hub: Path, pipelines: Pipelines, mode: Mode
+) -> None:
+    """With seeds at both ends, 599 other relations of the hub do not bury the one asked about."""
+    param = QueryParam(mode=mode, ll_keywords=("Hub", "Neighbour 417"))
+    context = await pipelines(hub).retrieve("How is Hub related to Neighbour 417?", param)
+    assert {context.relations[0].source, context.relations[0].target} == {"Hub", "Neighbour 417"}
+
+
+async def test_ranking_by_degree_puts_well_connected_relations_first(
+    carol: Path, pipelines: Pipelines
+) -> None:
+    """The overview's own rule: the sum of the degrees of both ends."""
+    param = QueryParam(mode="local", ranking="degree", ll_keywords=("Bob Cratchit",))
+    context = await pipelines(carol).retrieve("Bob Cratchit", param)
+    assert context.relations[0].predicate == "employment"
+
+
+# ── keywords ────────────────────────────────────────────────────────────────────
+
+
+def keywords(high: Sequence[str], low: Sequence[str]) -> str:
+    """The answer of a model that was asked for keywords."""
+    quoted = [", ".join(f'"{word}"' for word in words) for words in (high, low)]
+    return f'{{"high_level_keywords":[{quoted[0]}],"low_level_keywords":[{quoted[1]}]}}'
+
+
+async def test_the_conversation_goes_to_keywords_and_answer(
+    carol: Path, pipelines: Pipelines
+) -> None:
+    """A follow-up question is understood from its history."""
+    llm = ScriptedLLM([keywords(["employment"], ["Bob Cratchit"]), "A clerk [1]."])
+    history = (Message("user", "Tell me of Bob Cratchit."),)
+    param = QueryParam(conversation_history=history, user_prompt="Be brief.")
+    answer = await pipelines(carol, llm=llm).answer("What does he do?", param)
+    assert answer.text == "A clerk [1]."
+    assert all("Tell me of Bob Cratchit." in request.text for request in llm.requests)
+    assert "Be brief." in llm.requests[1].text
+    assert answer.usage.calls == 2
+
+
+async def test_given_keywords_skip_the_call(carol: Path, pipelines: Pipelines) -> None:
+    """The model is asked for nothing but the answer."""
+    llm = ScriptedLLM(["Marley."])
+    param = QueryParam(mode="local", ll_keywords=("Scrooge", " scrooge ", ""))
+    answer = await pipelines(carol, llm=llm).answer(QUESTION, param)
+    assert answer.context.keywords == Keywords((), ("Scrooge",))
+    assert len(llm.requests) == 1
+
+
+@pytest.mark.parametrize("mode", GRAPH)
+@pytest.mark.parametrize(
+    "keywords",
+    [Keywords(("partnership",), ()), Keywords((), ("Scrooge",))],
+    ids=["themes", "names"],
+)
+async def test_one_kind_of_keywords_is_enough_in_every_mode(
+    carol: Path, pipelines: Pipelines, mode: Mode, keywords: Keywords
+) -> None:
+    """A mode without keywords of its own kind searches with the others."""
+    param = QueryParam(mode=mode, hl_keywords=keywords.high_level, ll_keywords=keywords.low_level)
+    context = await pipelines(carol).retrieve(QUESTION, param)
+    assert context.chunks[0].document_id == "partners"
+    assert {context.relations[0].source, context.relations[0].target} == {"Marley", "Scrooge"}
+
+
+@pytest.mark.parametrize(
+    ("answers", "found"),
+    [
+        (
+            ['{"高级关键词":["生意"],"低级关键词":"斯克鲁奇、马利"}'],
+            Keywords(("生意",), ("斯克鲁奇", "马利")),
+        ),
+        (["no JSON", "still none"], Keywords()),
+        (['{"high_level_keywords": [1, "  a  b ", "A b"], "low_level_keywords": "Hub"}'], None),
+    ],
+    ids=["Chinese", "unreadable", "odd"],
+)
+async def test_any_answer_about_keywords_leads_to_a_context(
+    carol: Path, pipelines: Pipelines, answers: list[str], found: Keywords | None
+) -> None:
+    """Chinese names of the fields are understood; without readable keywords the question itself is
+    searched with.
+    """
+    pipeline = pipelines(carol, llm=ScriptedLLM(answers))
+    context = await pipeline.retrieve(QUESTION, QueryParam(mode="global"))
+    assert context.keywords == (found or Keywords(("1", "a b"), ("Hub",)))
+    assert context.relations
+
+
+async def test_naive_asks_for_no_keywords(carol: Path, pipelines: Pipelines) -> None:
+    """A mode that searches no graph pays for no keywords."""
+    llm = ScriptedLLM([])
+    assert (await pipelines(carol, llm=llm).retrieve(QUESTION, QueryParam(mode="naive"))).chunks
+
+
+# ── answers ─────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("mode", SEARCHING)
+async def test_an_empty_index_answers_without_a_model(
+    tmp_path: Path, pipelines: Pipelines, mode: Mode
+) -> None:
+    """Nothing found is reported as such, in the caller's words where there are any."""
+    llm = ScriptedLLM([])
+    pipeline = pipelines(tmp_path, llm=llm)
+    plain = await pipeline.answer(QUESTION, QueryParam(mode=mode))
+    given = await pipeline.answer(QUESTION, QueryParam(mode=mode, fail_response="No idea."))
+    assert plain.text and plain.context.empty
+    assert given.text == "No idea."
+    assert llm.requests == []
+
+
+def form_of_the_answer(folder: Path, param: QueryParam | None = None, **more: Any) -> str:
+    """What the model is told in the line that says how the answer should look."""
+    llm = ScriptedLLM(["[1]"])
+    with LightRAG(folder, llm=llm, **more) as rag:
+        rag.query(QUESTION, param or QueryParam(ll_keywords=("Scrooge",)))
+    return re.findall("(?:Form of the answer: |回答的形式：)(.*?)[.。]", llm.requests[0].text)[0]
+
+
+@pytest.mark.parametrize(("language", "own"), [("en", "several paragraphs"), ("zh", "分为几段")])
+@pytest.mark.parametrize(("mode", "absent"), [("naive", None), ("local", ""), ("mix", None)])
+def test_the_form_of_an_answer_is_in_the_language_of_the_prompt(
+    tmp_path: Path, mode: Mode, absent: str | None, language: str, own: str
+) -> None:
+    """Unless the caller names one, which goes out as it is."""
+    with LightRAG(tmp_path, language=language) as rag:
+        rag.insert("Scrooge was the partner of Marley.")
+    param = QueryParam(mode=mode, ll_keywords=("Scrooge",), response_type=absent)
+    assert form_of_the_answer(tmp_path, param, language=language) == own
+    named = replace(param, response_type="一句话")
+    assert form_of_the_answer(tmp_path, named, language=language) == "一句话"
+
+
+def test_a_prompt_of_ones_own_need_not_name_a_form(carol: Path, tmp_path: Path) -> None:
+    """It may ask for the variable, as TrustGraph's do, whether anybody gives it or not."""
+    template = "---\nresponse-type: text\n---\n# user\n\nForm of the answer: {{ response_type }}.\n"
+    (tmp_path / "answer-mix.md").write_text(template, encoding="utf-8")
+    assert form_of_the_answer(carol, prompts=tmp_path) == "Multiple Paragraphs"
+
+
+async def test_bypass_is_the_model_alone(carol: Path, pipelines: Pipelines) -> None:
+    """History and question go out as they are, and nothing is retrieved; it needs a model."""
+    llm = ScriptedLLM(["Hello."])
+    history = (Message("user", "Hi."), Message("assistant", "Yes?"))
+    param = QueryParam(mode="bypass", conversation_history=history)
+    answer = await pipelines(carol, llm=llm).answer("Who are you?", param)
+    assert answer.text == "Hello." and answer.context.empty
+    assert llm.requests[0].messages == (*history, Message("user", "Who are you?"))
+    with pytest.raises(ConfigError, match="model"):
+        await pipelines(carol).answer(QUESTION, QueryParam(mode="bypass"))
+
+
+class Steps(QueryObserver):
+    """Notes each step."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+
+    async def keywords_found(self, keywords: Keywords) -> None:
+        self.steps.append("keywords")
+
+    async def retrieved(self, relations: object, chunks: object) -> None:
+        self.steps.append("retrieved")
+
+    async def selected(self, selection: object, context: Context) -> None:
+        self.steps.append("selected")
+
+    async def piece(self, text: str) -> None:
+        self.steps.append("piece")
+
+    async def answered(self, answer: Answer, *, reused: bool = False) -> None:
+        self.steps.append("answered")
+
+    async def failed(self, error: BaseException) -> None:
+        self.steps.append("failed")
+
+
+async def test_an_observer_is_told_of_each_step_in_order(carol: Path, pipelines: Pipelines) -> None:
+    """Keywords, retrieval, selection, the pieces, the answer; or once of a failure, which reaches
+    the caller, too.
+    """
+    observer = Steps()
+    await pipelines(carol).answer(QUESTION, QueryParam(), observer=observer)
+    assert observer.steps == ["keywords", "retrieved", "selected", "piece", "answered"]
+    failing = Steps()
+    llm = ScriptedLLM([keywords(["x"], ["y"]), LLMError("the server is gone")])
+    with pytest.raises(LLMError, match="gone"):
+        await pipelines(carol, llm=llm).answer(QUESTION, QueryParam(), observer=failing)
+    assert failing.steps == ["keywords", "retrieved", "selected", "failed"]
+
+
+# ── rerank ──────────────────────────────────────────────────────────────────────
+
+
+class Longest:
+    """A reranker that likes long texts, wrongly."""
+
+    async def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """The length."""
+        return [float(len(text)) for text in texts]
+
+
+class Worst:
+    """A reranker that throws out the passages a given text occurs in."""
+
+    async def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Not a number for what it dislikes."""
+        return [float("nan") if "Marley" in text else 1.0 for text in texts]
+
+
+async def test_the_reranker_orders_direct_hits(carol: Path, pipelines: Pipelines) -> None:
+    """In naive mode its order is the order; `enable_rerank=False` leaves it out."""
+    pipeline = pipelines(carol, reranker=Longest())
+    chunks = (await pipeline.retrieve(QUESTION, QueryParam(mode="naive"))).chunks
+    assert [len(c.text) for c in chunks] == sorted((len(c.text) for c in chunks), reverse=True)
+    param = QueryParam(mode="naive", enable_rerank=False)
+    assert (await pipeline.retrieve(QUESTION, param)).chunks[0].document_id == "partners"
+
+
+async def test_what_the_graph_reached_keeps_its_share(carol: Path, pipelines: Pipelines) -> None:
+    """A passage that the reranker throws out stays, because facts led to it."""
+    param = QueryParam(mode="mix", chunk_top_k=2)
+    chunks = (await pipelines(carol, reranker=Worst()).retrieve(QUESTION, param)).chunks
+    assert "partners" in [chunk.document_id for chunk in chunks]
+
+
+# ── bad input ───────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("question", ["", "   \n"])
+async def test_an_empty_question_is_an_error(
+    carol: Path, pipelines: Pipelines, question: str
+) -> None:
+    """The message says what is wrong."""
+    with pytest.raises(ConfigError, match="empty"):
+        await pipelines(carol).retrieve(question, QueryParam())
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Scrooge " * 200_000, "问" * 300_000, "\ud800\x00?", '"*:^(AND OR NOT', "?", "😀"],
+    ids=["long", "long without spaces", "unstorable", "query syntax", "a mark", "emoji"],
+)
+@pytest.mark.parametrize("mode", ["naive", "mix", "walk"])
+async def test_strange_questions_are_answered_within_the_budget(
+    carol: Path, pipelines: Pipelines, mode: Mode, question: str
+) -> None:
+    """Longer than any budget, without words, full of syntax: no crash, and no overflow."""
+    llm = ScriptedLLM(lambda request: "…")
+    param = QueryParam(mode=mode, max_total_tokens=400, ll_keywords=("Scrooge",))
+    answer = await pipelines(carol, llm=llm).answer(question, param)
+    assert answer.context.tokens <= 400
+    assert len(answer.context.question) <= 40_000
+
+
+class Broken:
+    """An embedder that gives one vector, whatever it is asked."""
+
+    name, dim = "broken", 3
+
+    async def embed(self, texts: Sequence[str], *, kind: str) -> np.ndarray:
+        """One row."""
+        return np.zeros((1, 3), np.float32)
+
+
+async def test_an_embedder_of_the_wrong_shape_is_named(carol: Path, pipelines: Pipelines) -> None:
+    """The error says who, what came and what was wanted."""
+    pipeline = pipelines(carol, embedder=Broken())
+    with pytest.raises(EmbeddingError, match=r"broken.* \(3, 3\), got \(1, 3\)"):
+        await pipeline.retrieve(QUESTION, QueryParam())
+
+
+class Misled:
+    """Says that one passage is nearest to any question, and the one that answers it farthest."""
+
+    name, dim = "misled", 2
+
+    def __init__(self, *, lexical: bool) -> None:
+        self.lexical = lexical
+
+    async def embed(self, texts: Sequence[str], *, kind: str) -> Vectors:
+        angles = [1.0 + ("Marley" in text) + 0.5 * ("dead" in text) for text in texts]
+        for place, text in enumerate(texts):
+            if kind == "query" or "at 9." in text:
+                angles[place] = 0.0
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+
+
+@pytest.mark.parametrize(("lexical", "first"), [(True, "d0"), (False, "d9")])
+async def test_words_decide_where_vectors_only_count_them(
+    tmp_path: Path, lexical: bool, first: str
+) -> None:
+    """An embedder that calls itself lexical cannot outvote the full text; any other can."""
+    texts = ["Marley was dead, quite dead.", *(f"Marley came at {n}." for n in range(1, 10))]
+    texts += [f"Fog came in at {n}." for n in range(20, 50)]
+    async with index(tmp_path, embedder=Misled(lexical=lexical)) as rag:
+        await rag.insert([Document(text, id=f"d{n}") for n, text in enumerate(texts)])
+        context = await rag.retrieve("Was Marley dead?", mode="naive")
+    assert context.chunks[0].document_id == first
