@@ -30,19 +30,8 @@ from lightrag_jsonl.core.types import (
 )
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.providers.offline import HashEmbedder
+from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import parse_where
-from lightrag_jsonl.storage.rows import (
-    Aliases,
-    Counts,
-    EntityMentionRow,
-    EntityRow,
-    NextIds,
-    PendingDocument,
-    RelationMentionRow,
-    RelationRow,
-    StoredChunk,
-    StoredDocument,
-)
 from lightrag_jsonl.storage.store import Store, Transaction
 
 __all__ = [
@@ -158,10 +147,10 @@ class ReplayLLM:
         """The recorded answer for the text and turn of this conversation."""
         request = Request(tuple(messages), response_type, max_tokens)
         self.requests.append(request)
-        text = self._say(request)
+        text = self._recorded(request)
         return Completion(text, usage=Usage(self.count(request.text), self.count(text)))
 
-    def _say(self, request: Request) -> str:
+    def _recorded(self, request: Request) -> str:
         asked = next(m.content for m in request.messages if m.role == "user")
         turn = sum(message.role == "assistant" for message in request.messages)
         for text, answers in self.answers.items():
@@ -215,7 +204,7 @@ class EmbedderContract:
         raise TypeError("override make() to return your embedder")
 
     def test_rows_are_unit_vectors_of_the_promised_shape(self) -> None:
-        """float32, one row of length 1 for each text, even for odd texts."""
+        """float32, one row of length 1 for each text, even for unusual texts."""
         embedder = self.make()
         rows = asyncio.run(embedder.embed(TEXTS, kind="passage"))
         assert rows.shape == (len(TEXTS), embedder.dim) and rows.dtype == np.float32
@@ -307,19 +296,21 @@ RADIUM = EntityMention("radium", "element", "an element", grounded=False)
 FOUND = RelationMention("Curie", "radium", ("discovery",), "she found it", 2.0)
 
 
-def sample_entities() -> list[EntityRow]:
+def sample_entities() -> list[r.EntityRow]:
     """The entities that every sample document mentions."""
-    curie = EntityRow(1, "curie", {"Curie": 4}, {"person": 4}, {"born\0001867": 4}, 4, "a chemist")
+    curie = r.EntityRow(
+        1, "curie", {"Curie": 4}, {"person": 4}, {"born\0001867": 4}, 4, "a chemist"
+    )
     curie.summary, curie.summarized_to, curie.summarized_mentions = "her summary", 3, 2
     curie.name, curie.type, curie.created_at = "Curie", "person", 1.5
-    radium = EntityRow(2, "radium", {"radium": 4}, {"element": 4}, name="radium", type="element")
+    radium = r.EntityRow(2, "radium", {"radium": 4}, {"element": 4}, name="radium", type="element")
     return [curie, radium]
 
 
-def sample_relation() -> RelationRow:
+def sample_relation() -> r.RelationRow:
     """The relation that every sample document mentions."""
     votes = ({"discovery": 4}, {"Curie": 4}, {"radium": 4})
-    return RelationRow(1, 1, 2, *votes, 4, 0, 8_000_000, 4, "she found it", created_at=1.5)
+    return r.RelationRow(1, 1, 2, *votes, 4, 0, 8_000_000, 4, "she found it", created_at=1.5)
 
 
 def put_sample(transaction: Transaction, number: int, text: str = TEXTS[0]) -> None:
@@ -327,18 +318,18 @@ def put_sample(transaction: Transaction, number: int, text: str = TEXTS[0]) -> N
     id, rows = f"d{number}", (2 * number - 1, 2 * number)
     metadata = {"year": 2000 + number, "tags": ["a", number]}
     named = (number, id, f"Title {number}", None, None)
-    document = StoredDocument(*named, metadata, "digest", "failed", 99, 1.0)
+    document = r.StoredDocument(*named, metadata, "digest", "failed", 99, 1.0)
     transaction.put_document(document, [Page(id, 1, text), Page(id, 2, "第二页")])
     chunks = [Chunk(f"{id}-{n}", id, n, 1, 0, len(text), text, 5) for n in (0, 1)]
     transaction.put_chunks(
-        [StoredChunk(row, number, one, 2.0, READ) for row, one in zip(rows, chunks, strict=True)]
+        [r.StoredChunk(row, number, one, 2.0, READ) for row, one in zip(rows, chunks, strict=True)]
     )
     entities = [
-        EntityMentionRow(2 * row - 2 + entity, entity, row, 1000 * row, mention)
+        r.EntityMentionRow(2 * row - 2 + entity, entity, row, 1000 * row, mention)
         for row in rows
         for entity, mention in ((1, CURIE), (2, RADIUM))
     ]
-    relations = [RelationMentionRow(row, 1, row, 1000 * row, FOUND, True) for row in rows]
+    relations = [r.RelationMentionRow(row, 1, row, 1000 * row, FOUND, True) for row in rows]
     transaction.put_mentions(entities, relations)
     transaction.put_entities(sample_entities())
     transaction.put_relations([sample_relation()])
@@ -414,7 +405,7 @@ class StoreContract:
             assert (report.chunk_id, report.report.rejections) == ("d1-1", {"not_json": 1})
             assert report.report.usage == Usage(7, 5, 1, 2) and report.report.gleaned == (3, 1)
             assert reader.rejections(["d1"])[0] == ("d1", "d1-0", REFUSED)
-            assert reader.counts() == Counts({"failed": 2}, 4, 2, 1)
+            assert reader.counts() == r.Counts({"failed": 2}, 4, 2, 1)
 
     def test_a_chunk_that_is_read_again_changes_its_documents_state(self, tmp_path: Path) -> None:
         """Storing a known chunk again replaces how it was read, and its refused lines."""
@@ -423,7 +414,7 @@ class StoreContract:
         for extraction in (failed, partial, Extraction(rejections=(REFUSED, REFUSED))):
             with store.transaction() as transaction:
                 chunks = transaction.document_chunks(["d1"]).items()
-                again = [StoredChunk(row, 1, chunk, 2.0, extraction) for row, chunk in chunks]
+                again = [r.StoredChunk(row, 1, chunk, 2.0, extraction) for row, chunk in chunks]
                 transaction.put_chunks(again)
                 transaction.set_document_state([1])
                 states += [document.state for document in transaction.documents()]
@@ -434,10 +425,12 @@ class StoreContract:
     def test_waiting_documents_are_kept_in_order(self, tmp_path: Path) -> None:
         """A document waits, with all it was given, until it is deleted or replaced."""
         document = Document("猫", "w1", "T", "s", "2024", {"n": [1, None]}, pages=("猫", ""))
-        first = PendingDocument(document, 5.0, ({"type": "entity", "name": "猫"},), ("猫",), (9, 1))
-        second = PendingDocument(Document("x", "w2"), 4.0)
+        first = r.PendingDocument(
+            document, 5.0, ({"type": "entity", "name": "猫"},), ("猫",), (9, 1)
+        )
+        second = r.PendingDocument(Document("x", "w2"), 4.0)
         with self.make(tmp_path).transaction() as transaction:
-            for pending in (first, second, PendingDocument(Document("old", "w1"), 3.0), first):
+            for pending in (first, second, r.PendingDocument(Document("old", "w1"), 3.0), first):
                 transaction.put_pending(pending)
             assert transaction.pending() == [second, first]
             assert transaction.counts().documents == {"pending": 2}
@@ -463,7 +456,7 @@ class StoreContract:
     def test_mentions_and_merged_rows_are_read_as_they_were_stored(self, tmp_path: Path) -> None:
         """Facts and what was merged from them come back, by any of their keys."""
         with self.filled(tmp_path, 1, 2).reader() as reader:
-            assert reader.next_ids() == NextIds(3, 5, 3, 2, 9, 5)
+            assert reader.next_ids() == r.NextIds(3, 5, 3, 2, 9, 5)
             assert [one.mention for one in reader.entity_mentions(chunks=[1])] == [CURIE, RADIUM]
             assert reader.entity_mentions(entities=[1]) == reader.entity_mentions()[::2]
             assert [one.mention for one in reader.relation_mentions(relations=[1])] == [FOUND] * 4
@@ -484,7 +477,9 @@ class StoreContract:
     def test_mentions_can_move_to_another_entity(self, tmp_path: Path) -> None:
         """A merge of names gives mentions to another entity; then the first one can be deleted."""
         store = self.filled(tmp_path, 1)
-        aliases = Aliases({"radium": "ra", "ra": "curie"}, {"ra": "Ra", "curie": "Curie", "x": "X"})
+        aliases = r.Aliases(
+            {"radium": "ra", "ra": "curie"}, {"ra": "Ra", "curie": "Curie", "x": "X"}
+        )
         with store.transaction() as transaction:
             entities, relations = transaction.entity_mentions(), transaction.relation_mentions()
             transaction.delete_graph_rows("relation", [1])

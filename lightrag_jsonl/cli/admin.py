@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 from dataclasses import asdict
 
 import click
@@ -11,15 +10,14 @@ import click
 from lightrag_jsonl import LightRAG, LightRAGError, __version__
 from lightrag_jsonl.cli.group import Reply, command, index_command, main
 from lightrag_jsonl.cli.opening import (
-    NO_MODEL,
-    embedder_name,
-    llm_name,
+    completed,
     make_embedder,
     open_index,
     recorded,
     remember,
 )
 from lightrag_jsonl.cli.options import (
+    NO_MODEL,
     NUMBER,
     Setup,
     embedder,
@@ -38,14 +36,7 @@ entity_names = click.argument("names", nargs=-1, required=True)
 
 @main.group()
 def entities() -> None:
-    """Find names that mean the same entity, and merge them.
-
-    \b
-    Examples:
-      lightrag-jsonl entities duplicates -w kb
-      lightrag-jsonl entities merge -w kb "Scrooge" "old Scrooge" --into "Ebenezer Scrooge"
-      lightrag-jsonl entities unmerge -w kb "old Scrooge"
-    """
+    """Find names that mean the same entity, and merge them."""
 
 
 @index_command(option("-n --limit", "How many.", NUMBER, default=50), group=entities)
@@ -107,10 +98,11 @@ def reembed(setup: Setup) -> Reply:
     """
     if setup.embedder is None:
         raise click.UsageError("name the new embedder with --embedder")
-    new = make_embedder(setup, {})
+    setup = completed(setup, {})
+    new = make_embedder(setup)
     with open_index(Setup(setup.working_dir)) as rag, progress_bar("texts") as progress:
         number = rag.admin.reembed(new, progress=progress)
-        remember(rag, {"cli.embedder": embedder_name(setup, {})})
+        remember(rag, embedder=setup.embedder)
     return Reply({"embedder": new.name, "dim": new.dim, "texts": number})
 
 
@@ -137,20 +129,19 @@ def doctor(setup: Setup) -> Reply:
                 problems += rag.admin.check()
     except LightRAGError as error:
         problems.append(str(error))
-    model, spec = llm_name(setup, known or {}), embedder_name(setup, known or {})
+    used = completed(setup, known or {})
     endpoint = setup.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
+    remote = str(used.embedder).startswith("openai:")
     found = {
         "version": __version__,
-        "python": platform.python_version(),
         "tokenizer": tokenizer_for((known or {}).get("tokenizer")).name,
-        "llm": model if model == NO_MODEL else f"{model} at {endpoint}",
-        "embedder": spec,
+        "llm": used.llm if used.llm == NO_MODEL else f"{used.llm} at {endpoint}",
+        "embedder": used.embedder,
+        "embedder_endpoint": (setup.embedder_base_url or endpoint) if remote else "",
         "key": f"{KEY} is {'set' if os.environ.get(KEY) else 'not set'}",
         "working_dir": setup.working_dir,
         "index": known is not None,
         "problems": problems,
     }
-    if spec.startswith("openai:"):
-        found["embedder"] = f"{spec} at {setup.embedder_base_url or endpoint}"
     notes = [f"problem: {problem}" for problem in problems]
     return Reply(found, {**found, "problems": len(problems)}, 1 if problems else 0, notes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
@@ -44,8 +44,8 @@ def demo(folder: Path | None) -> Reply:
         with LightRAG(folder / language, language=language) as rag:
             rag.insert(sample_documents(language))
             questions = [sample_questions(language)[number].question for number in numbers]
-            answers = [rag.query(question, mode="local") for question in questions]
-            lines += [*_graph_lines(rag, TITLES[language]), *_answer_lines(questions, answers)]
+            answers = {question: rag.query(question, mode="local") for question in questions}
+            lines += _lines(rag, TITLES[language], answers)
             value.append({"language": language, "status": rag.status(), "answers": answers})
     lines += [
         f"\n{'─' * COLUMNS}",
@@ -57,7 +57,7 @@ def demo(folder: Path | None) -> Reply:
     return Reply(value, "\n".join(lines))
 
 
-def _graph_lines(rag: LightRAG, title: str) -> Iterator[str]:
+def _lines(rag: LightRAG, title: str, answers: Mapping[str, Answer]) -> Iterator[str]:
     status, graph = rag.status(), rag.graph
     degrees = sorted(graph.degree, key=lambda pair: (-pair[1], pair[0]))[:SHOWN_ENTITIES]
     edges = sorted(graph.edges(data=True), key=lambda edge: (-edge[2]["weight"], edge[:2]))
@@ -68,9 +68,6 @@ def _graph_lines(rag: LightRAG, title: str) -> Iterator[str]:
     for _, _, data in edges[:SHOWN_RELATIONS]:
         keywords = ", ".join(data["keywords"][:3]) or "—"
         yield "  " + one_line(f"{data['source']} — {keywords} — {data['target']}", COLUMNS)
-
-
-def _answer_lines(questions: Sequence[str], answers: Sequence[Answer]) -> Iterator[str]:
-    for question, answer in zip(questions, answers, strict=True):
+    for question, answer in answers.items():
         yield f"\nQ: {question}"
         yield from (f"   {line}".rstrip() for line in str(answer).split("\n"))

@@ -15,7 +15,7 @@ from lightrag_jsonl import ConfigError, Document, InsertReport, LightRAG, NotFou
 from lightrag_jsonl.cli.group import INCOMPLETE, Reply, command, index_command
 from lightrag_jsonl.cli.opening import open_index
 from lightrag_jsonl.cli.options import Setup, limit_options, models, option, reading_options
-from lightrag_jsonl.cli.output import failure_notes, progress_bar, table
+from lightrag_jsonl.cli.output import progress_bar, table
 from lightrag_jsonl.core.text import decoded
 from lightrag_jsonl.indexing.loading import Given, load_documents
 
@@ -80,10 +80,9 @@ def insert(setup: Setup, files: tuple[str, ...], id: str | None, **options: Any)
 
 @index_command(*models, *limit_options)
 def retry(rag: LightRAG) -> Reply:
-    """Read again the chunks that failed, and no others.
+    """Read again the chunks that failed, and what is missing of chunks read in part.
 
-    Of a chunk that was read in part, only what is missing is asked for. Model and options are
-    those of the last insert, unless others are given.
+    Model and options are those of the last insert, unless others are given.
     """
     with progress_bar() as progress:
         report = rag.retry(progress=progress)
@@ -94,17 +93,15 @@ def retry(rag: LightRAG) -> Reply:
 def resume(rag: LightRAG) -> Reply:
     """Go on with the documents of an interrupted insert.
 
-    Answers that a model has given already are kept and not asked for again. Model and options
-    are those of that insert, unless others are given.
+    Model and options are those of that insert, unless others are given.
     """
     with progress_bar() as progress:
         return _reply(rag, rag.resume(progress=progress), "nothing is pending")
 
 
 def _reply(rag: LightRAG, report: InsertReport, nothing: str, go_on: str = "resume") -> Reply:
-    """The report of an insert; failures, and what to do about them, go to stderr."""
-    folder = rag.working_dir
-    notes = failure_notes(folder, report.failures)
+    """The report of an insert, and what to do next."""
+    notes, folder = [], rag.working_dir
     if report.extraction.rejections:
         notes.append(f"refused lines: lightrag-jsonl rejections -w {folder}")
     if report.stopped:
@@ -112,7 +109,7 @@ def _reply(rag: LightRAG, report: InsertReport, nothing: str, go_on: str = "resu
     elif pending := rag.status().documents.get("pending"):
         notes.append(f"documents pending: {pending}; lightrag-jsonl resume -w {folder}")
     words = None if report.documents or report.unchanged else nothing
-    return Reply(report, words, INCOMPLETE if report.failures or report.stopped else 0, notes)
+    return Reply(report, words, INCOMPLETE if report.stopped else 0, notes, report.failures)
 
 
 @index_command(click.argument("ids", nargs=-1, required=True), *models)
@@ -145,8 +142,7 @@ def documents(rag: LightRAG) -> Reply:
 def rejections(rag: LightRAG, ids: tuple[str, ...]) -> Reply:
     """List the refused lines of a model's answers.
 
-    Of all documents, or of those with IDS. Look at it before you pay for a large corpus: it shows
-    what the model gets wrong.
+    Of all documents, or of those with IDS. They show what the model gets wrong.
     """
     unknown = set(ids) - {document.id for document in rag.documents()}
     if unknown:

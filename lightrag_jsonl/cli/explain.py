@@ -16,8 +16,8 @@ from lightrag_jsonl.cli.options import COUNT, NUMBER, TARGET, option
 from lightrag_jsonl.cli.output import emit, in_words, one_line, table
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing import events
-from lightrag_jsonl.tracing.prov import source_uri
-from lightrag_jsonl.tracing.source_lookup import Sources, look_up_sources
+from lightrag_jsonl.tracing.rdf import source_uri
+from lightrag_jsonl.tracing.trace import Sources, look_up_sources
 
 FORMATS = click.Choice(["nquads", "turtle", "trig", "jsonld"])
 TIME = "%Y-%m-%d %H:%M:%S"
@@ -68,10 +68,9 @@ def edge(rag: LightRAG, **labels: str) -> Reply:
     SUBJECT and OBJECT may be spelled in any way; PREDICATE may be any keyword of the edge.
     """
     found = rag.traces.edge_provenance(labels["subject"], labels["predicate"], labels["object"])
-    lines = [f"Edge: ({', '.join(found.edge.labels)})  {found.edge.id}"]
-    for id, chunk in found.sources.chunks.items():
-        lines.append(f"  Source: {found.sources.where(id)}, characters {chunk.start}–{chunk.end}")
     sources = _located(found.edge.chunk_ids, found.sources)
+    lines = [f"Edge: ({', '.join(found.edge.labels)})  {found.edge.id}"]
+    lines += [f"  Source: {one['where']}" for one in sources]
     value = {"edge": found.edge, "sources": sources, "traces": found.traces}
     return Reply(value, "\n".join([*lines, *_users(found.traces)]))
 
@@ -82,9 +81,7 @@ def documents(rag: LightRAG, document: str) -> Reply:
     found = rag.traces.document_provenance(document)
     lines = [f"{one_line(found.document.name)}  {source_uri('document', found.document.id)}"]
     for facts in found.chunks:
-        chunk = facts.chunk
-        position = f"page {chunk.page}, characters {chunk.start}–{chunk.end}"
-        lines.append(f"  Chunk {chunk.index + 1}  {source_uri('chunk', chunk.id)}  {position}")
+        lines.append(f"  Page {facts.chunk.page}  {source_uri('chunk', facts.chunk.id)}")
         lines += [f"    Edge: ({', '.join(edge.labels)})  {edge.id}" for edge in facts.edges]
     return Reply(found, "\n".join([*lines, *_users(found.traces)]))
 
@@ -99,10 +96,9 @@ def documents(rag: LightRAG, document: str) -> Reply:
         click.Choice(["1.2", "star", "1.1"]),
     ),
     option("--with-source", "Add the chain to chunks, pages and documents.", is_flag=True),
-    option("-o --output", "Write to FILE, not to stdout.", TARGET),
     group=explain,
 )
-def export(rag: LightRAG, id: str | None, output: Path | None, **given: Any) -> Reply:
+def export(rag: LightRAG, id: str | None, **given: Any) -> Reply:
     """Write the trace ID as RDF (PROV-O), sorted, so that equal traces give equal bytes.
 
     Formats other than nquads are written by pyoxigraph: pip install 'pyoxigraph>=0.5'.
@@ -110,10 +106,7 @@ def export(rag: LightRAG, id: str | None, output: Path | None, **given: Any) -> 
     given["rdf"] = given["rdf"] or ("1.1" if given["format"] == "jsonld" else "1.2")
     name = _id(rag, id)
     text = rag.traces.export(name, **given)
-    if output is None:
-        return Reply({"id": name, **given, "text": text}, text.encode())
-    output.write_text(text, encoding="utf-8", newline="\n")
-    return Reply({"id": name, **given, "file": output}, "")
+    return Reply({"id": name, **given, "text": text}, text.encode())
 
 
 @index_command(click.argument("ids", nargs=-1), group=explain)
@@ -124,10 +117,8 @@ def verify(rag: LightRAG, ids: tuple[str, ...]) -> Reply:
     every citation is of something that was shown, the answer is stored. No model is asked.
     """
     problems = rag.traces.verify(*ids)
-    number = len(ids) or len(rag.traces.list(limit=None))
-    words = {"traces": number, "problems": len(problems)}
-    value = {"traces": number, "problems": problems}
-    return Reply(value, words, 1 if problems else 0, [str(problem) for problem in problems])
+    value = {"traces": len(ids or rag.traces.list(limit=None)), "problems": problems}
+    return Reply(value, status=1 if problems else 0, notes=[*map(str, problems)])
 
 
 @index_command(option("--keep", "How many.", COUNT, required=True), group=explain)

@@ -7,12 +7,12 @@ import functools
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import click
 
-from lightrag_jsonl import LightRAGError, __version__
+from lightrag_jsonl import Failure, LightRAGError, __version__
 from lightrag_jsonl.cli.opening import open_index
 from lightrag_jsonl.cli.options import (
     INDEXING_OPTIONS,
@@ -22,7 +22,7 @@ from lightrag_jsonl.cli.options import (
     models,
     working_dir,
 )
-from lightrag_jsonl.cli.output import emit, emit_json, in_words, one_line
+from lightrag_jsonl.cli.output import emit, emit_json, failure_notes, in_words, one_line
 
 FAILED, INCOMPLETE, INTERRUPTED = 1, 3, 130
 OUTPUT_CLOSED = 141  # the shell's status for a program ended by SIGPIPE
@@ -32,8 +32,6 @@ Examples:
   lightrag-jsonl demo
   lightrag-jsonl insert -w kb books/ 'notes/*.md'
   lightrag-jsonl query -w kb "Who was Scrooge's partner?"
-  lightrag-jsonl insert -w kb --llm gpt-4o-mini report.txt
-  lightrag-jsonl status -w kb --json
 
 \b
 Exit status: 0 done; 1 an error; 2 wrong usage of the command line; 3 some of
@@ -46,14 +44,15 @@ like, they come from LIGHTRAG_JSONL_LLM, LIGHTRAG_JSONL_BASE_URL and so on, from
 
 
 class Reply(NamedTuple):
-    """What a command prints: a value as JSON, or else words (without any, the value's fields), and
-    notes on stderr; then its exit status.
+    """What a command prints: a value as JSON, or else words (without any, the value's fields); on
+    stderr notes and failures, which make the exit status `INCOMPLETE`.
     """
 
     value: object
     words: object = None
     status: int = 0
-    notes: Iterable[str] = ()
+    notes: Sequence[str] = ()
+    failures: Sequence[Failure] = ()
 
 
 class _Main(click.Group):
@@ -115,10 +114,9 @@ def command(
             else:
                 words = reply.value if reply.words is None else reply.words
                 emit(words if isinstance(words, bytes) else in_words(words))
-            for note in reply.notes:
+            for note in (*reply.notes, *failure_notes(reply.failures)):
                 emit(note, err=True)
-            if reply.status:
-                raise click.exceptions.Exit(reply.status)
+            raise click.exceptions.Exit(INCOMPLETE if reply.failures else reply.status)
 
         json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
         decorated: Any = run

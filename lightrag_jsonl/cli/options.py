@@ -20,6 +20,7 @@ FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 TARGET = click.Path(dir_okay=False, path_type=Path)
 COUNT, NUMBER = click.IntRange(0, 1_000_000), click.IntRange(min=1)
 PROMPTS = click.Choice(["extract-graph", "agent-kg-extract", "extract-with-ontologies"])
+NO_MODEL = "none"
 EMBEDDERS = "hash, st:NAME_OR_FOLDER or openai:NAME"
 
 

@@ -71,29 +71,29 @@ def in_words(value: object) -> str:
 def table(records: Iterable[object], *columns: str) -> str:
     """These columns of records (or all), aligned under their names; "" for no records."""
     rows = [row for record in records if isinstance(row := to_json(record), dict)]
-    names = columns or tuple(rows[0] if rows else ())
-    numbers = {
-        at
-        for at, name in enumerate(names)
-        if all(isinstance(row[name], int | float) for row in rows)
-    }
-    cells = [
-        [one_line(_cell(row[name]), CELL_COLUMNS if at else None) for at, name in enumerate(names)]
-        for row in rows
-    ]
-    return _aligned([[name.replace("_", " ") for name in names], *cells], numbers) if rows else ""
+    if not rows:
+        return ""
+    names = columns or tuple(rows[0])
+    lines = [[name.replace("_", " ") for name in names]]
+    for row in rows:
+        first, *others = (one_line(_cell(row[name])) for name in names)
+        lines.append([first, *(one_line(cell, CELL_COLUMNS) for cell in others)])
+    return _aligned(lines)
 
 
-def _fields(record: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-    """The fields with their texts; long lists as their lengths, nested objects on own lines."""
+def _fields(record: Mapping[str, Json]) -> Iterator[list[str]]:
+    """The fields with their texts; lists of objects and long ones as a number, objects in objects
+    on lines of their own.
+    """
     for name, value in record.items():
+        if isinstance(value, list) and (len(value) > LISTED or isinstance([*value, 0][0], dict)):
+            value = len(value)
         if isinstance(value, dict):
-            yield name, _cell({n: v for n, v in value.items() if not isinstance(v, dict)})
-            yield from _fields({n: v for n, v in value.items() if isinstance(v, dict)})
+            inner = {n: v for n, v in value.items() if isinstance(v, dict)}
+            yield [name, _cell({n: v for n, v in value.items() if n not in inner})]
+            yield from _fields(inner)
         else:
-            if isinstance(value, list) and len(value) > LISTED:
-                value = len(value)
-            yield name.replace("_", " "), one_line(_cell(value))
+            yield [name.replace("_", " "), one_line(_cell(value))]
 
 
 def _cell(value: Json) -> str:
@@ -109,15 +109,12 @@ def _cell(value: Json) -> str:
     return f"{value:,}" if isinstance(value, int) else value or ""
 
 
-def _aligned(rows: Sequence[Sequence[str]], to_the_right: Iterable[int] = ()) -> str:
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
     """Rows in columns, whose widths are those on a terminal."""
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
-        cells = []
-        for at, cell in enumerate(row):
-            space = " " * (widths[at] - width(cell))
-            cells.append(space + cell if at in to_the_right else cell + space)
+        cells = [cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 
@@ -155,13 +152,13 @@ def progress_bar(unit: str = "chunks") -> Iterator[ProgressCallback | None]:
             bar.total = progress.chunks_known
             steps = progress.steps.items()
             words = [f"{name} {done:,}/{known:,}" for name, (done, known) in steps]
-            bar.set_description_str(", ".join(words), refresh=False)
             bar.update(progress.chunks_done - bar.n)
+            bar.set_description_str(", ".join(words), refresh=bool(words))
 
         yield show
 
 
-def failure_notes(working_dir: object, failures: Sequence[Failure]) -> list[str]:
+def failure_notes(failures: Sequence[Failure]) -> list[str]:
     """Failures in words, grouped by reason, and what can be done about them."""
     by_reason: dict[str, list[Failure]] = {}
     for failure in failures:
@@ -172,5 +169,5 @@ def failure_notes(working_dir: object, failures: Sequence[Failure]) -> list[str]
         others = f" (and {len(alike) - 1:,} more)" if alike[1:] else ""
         notes.append(f"failed: {one_line(first)}{others}: {one_line(reason)}")
     if any(failure.chunk_id for failure in failures):
-        notes.append(f"ask again for the chunks: lightrag-jsonl retry -w {working_dir}")
+        notes.append("ask again for the chunks: lightrag-jsonl retry")
     return notes

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
+import msgspec
 
 from lightrag_jsonl import ConfigError, LightRAG, PromptManager, parse_jsonl
 from lightrag_jsonl.cli import options
 from lightrag_jsonl.cli.group import Reply, command, main
-from lightrag_jsonl.cli.opening import make_llm
-from lightrag_jsonl.cli.options import FILE, Setup, option, user_default
+from lightrag_jsonl.cli.opening import completed, make_llm
+from lightrag_jsonl.cli.options import FILE, Setup, option
 from lightrag_jsonl.cli.output import json_lines, one_line
 from lightrag_jsonl.core.text import decoded
-from lightrag_jsonl.core.types import Json, Rejection
 from lightrag_jsonl.indexing.loading import read_text
 from lightrag_jsonl.llm.prompt_manager import check_set
 
@@ -35,20 +35,12 @@ def prompts() -> None:
 @command(options.language, options.prompts, name="list", group=prompts)
 def list_(setup: Setup) -> Reply:
     """List the prompts: id, form of the answer, revision, variables, aliases."""
-    manager = _manager(setup)
-    found = [(id, manager.prompt(id)) for id in manager.ids]
-    return Reply(
-        [
-            {
-                "id": id,
-                "response_type": prompt.response_type,
-                "revision": prompt.revision,
-                "inputs": prompt.inputs,
-                "aliases": prompt.aliases,
-            }
-            for id, prompt in found
-        ]
-    )
+    manager, found = _manager(setup), []
+    for id in manager.ids:
+        prompt = manager.prompt(id)
+        fields = ("response_type", "revision", "inputs", "aliases")
+        found.append({"id": id, **{name: getattr(prompt, name) for name in fields}})
+    return Reply(found)
 
 
 @command(click.argument("id"), options.language, options.prompts, group=prompts)
@@ -75,48 +67,33 @@ def check(folder: Path | None) -> Reply:
     return Reply(found, "\n".join(problems) or "OK", 1 if problems else 0)
 
 
-def _manager(setup: Setup) -> PromptManager:
-    language = setup.language or user_default("language") or "en"
-    return PromptManager.load(language, setup.prompts or user_default("prompts"))
+def _manager(given: Setup) -> PromptManager:
+    setup = completed(given, {})
+    return PromptManager.load(str(setup.language), setup.prompts)
 
 
 @command(
     text_file,
     option("--schema", "A JSON Schema the records must match.", FILE),
-    option("--strict", "Exit 1 if a line was refused or a byte is invalid.", is_flag=True),
+    option("--strict", "Exit 1 if a line was refused.", is_flag=True),
 )
 def parse(file: BinaryIO, schema: Path | None, strict: bool) -> Reply:
     """Read a model's JSONL answer from FILE or stdin.
 
-    Records go to stdout, one per line; refused lines go to stderr. Code fences, arrays,
-    pretty-printed objects and remarks in between are handled; an incomplete record is never
-    completed.
+    Records go to stdout, one per line; refused lines go to stderr.
     """
-    data, problems = file.read(), []
     try:
-        text = decoded(data, "the answer")
-    except ConfigError as error:
-        text = data.decode(errors="replace")
-        problems.append(f"{error}; read as UTF-8, with U+FFFD for invalid bytes")
-    result = parse_jsonl(text, schema=_schema(schema) if schema else None)
-    refused = problems or any(one.reason != "repaired" for one in result.rejections)
-    notes = [*map(_rejection_line, result.rejections), *problems]
+        kind = dict[str, Any]
+        loaded = msgspec.json.decode(read_text(schema), type=kind) if schema else None
+    except msgspec.MsgspecError as error:
+        raise ConfigError(f"{schema} is no JSON Schema: {error}") from error
+    result = parse_jsonl(decoded(file.read(), "the answer"), schema=loaded)
+    notes = [
+        f"line {one.line}: {one.reason} {one.detail}: {one_line(one.text, 100)}"
+        for one in result.rejections
+    ]
+    refused = any(one.reason != "repaired" for one in result.rejections)
     return Reply(result, json_lines(result.records), 1 if strict and refused else 0, notes)
-
-
-def _schema(path: Path) -> dict[str, Json]:
-    try:
-        value = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise ConfigError(f"{path} must hold a JSON Schema, which is an object")
-    return value
-
-
-def _rejection_line(rejection: Rejection) -> str:
-    detail = f" ({rejection.detail})" if rejection.detail else ""
-    return f"line {rejection.line}: {rejection.reason}{detail}: {one_line(rejection.text, 100)}"
 
 
 @command(
@@ -140,11 +117,10 @@ def extract(setup: Setup, id: str, file: BinaryIO, variables: tuple[str, ...]) -
     printed as JSONL; nothing is stored.
 
     \b
-    Examples:
-      lightrag-jsonl extract extract-topics notes.txt --llm gpt-4o-mini
+    Example:
       lightrag-jsonl extract extract-rows bill.txt --set schema=@table.json --llm gpt-4o-mini
     """
-    model = make_llm(setup, {})
+    model = make_llm(completed(setup, {}))
     if model is None:
         raise click.UsageError("extract asks a model: name one with --llm")
     values = dict(map(_variable, variables))

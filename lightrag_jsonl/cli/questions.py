@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -69,19 +68,12 @@ question_options = (
     option("--response-type", 'The form of the answer, such as "One Paragraph".'),
     option("--user-prompt", "A further instruction for the answer."),
     option(
-        "--stream/--no-stream",
-        "Print the answer as it is written (the default on a terminal).",
-        default=None,
-    ),
-    option(
         "--explain",
         "Have the model choose the facts and give reasons; print each step to stderr.",
         is_flag=True,
     ),
 )
-def query(
-    rag: LightRAG, question: tuple[str, ...], stream: bool | None, explain: bool, **given: Any
-) -> Reply:
+def query(rag: LightRAG, question: tuple[str, ...], explain: bool, **given: Any) -> Reply:
     """Answer a QUESTION, and show where the answer comes from.
 
     Without a QUESTION, or with -, it is read from stdin. The model is the one the index was
@@ -90,26 +82,20 @@ def query(
 
     \b
     Examples:
-      lightrag-jsonl query -w kb "Who was Scrooge's partner?"
       lightrag-jsonl query -w kb --mode global --llm gpt-4o-mini "What is the book about?"
       lightrag-jsonl query -w kb --where source=minutes.txt --where 'date>=2024-01-01' "Who came?"
-      echo "乔峰的身世是什么？" | lightrag-jsonl query -w kb
     """
-    as_json = click.get_current_context().params["as_json"]
-    if stream and as_json:
-        raise click.UsageError("--json prints the complete answer: it cannot go with --stream")
     text, param = _question(question), _param(given)
     listener = event_printer(rag) if explain else None
-    if stream or (stream is None and sys.stdout.isatty() and not as_json):
+    if click.get_current_context().params["as_json"]:
+        answer = rag.query(text, param, explain=explain, listener=listener)
+    else:
         pieces = rag.stream(text, param, explain=explain, listener=listener)
         for piece in pieces:
             click.echo(printable(piece), nl=False)
         answer = pieces.answer
-        words = str(answer).removeprefix(answer.text) or b"\n"
-    else:
-        answer = rag.query(text, param, explain=explain, listener=listener)
-        words = str(answer)
-    return Reply(answer, words, notes=_notes(rag, answer.context, param, answer))
+    sources = str(answer).removeprefix(answer.text)
+    return Reply(answer, sources or b"\n", notes=[*_notes(rag, answer.context, param, answer)])
 
 
 @index_command(
@@ -121,7 +107,7 @@ def retrieve(rag: LightRAG, question: tuple[str, ...], prompt: bool, **given: An
     param = _param(given)
     found = rag.retrieve(_question(question), param)
     words = found.prompt if prompt else _context_words(found)
-    return Reply(found, words, notes=_notes(rag, found, param))
+    return Reply(found, words, notes=[*_notes(rag, found, param)])
 
 
 def _question(words: Sequence[str]) -> str:

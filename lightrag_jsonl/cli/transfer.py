@@ -5,33 +5,19 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from lightrag_jsonl import Failure, LightRAG
+from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.documents import find_sources
 from lightrag_jsonl.cli.group import INCOMPLETE, Reply, command, index_command, main
-from lightrag_jsonl.cli.opening import NO_MODEL, open_index, recorded
-from lightrag_jsonl.cli.options import (
-    FILE,
-    FOLDER,
-    TARGET,
-    Setup,
-    models,
-    option,
-    reading_options,
-)
-from lightrag_jsonl.cli.output import (
-    failure_notes,
-    json_lines,
-    one_line,
-    progress_bar,
-    to_json,
-)
+from lightrag_jsonl.cli.opening import open_index, recorded
+from lightrag_jsonl.cli.options import FILE, FOLDER, TARGET, Setup, models, option, reading_options
+from lightrag_jsonl.cli.output import json_lines, one_line, progress_bar, to_json
 from lightrag_jsonl.tools.batch import export_batch, import_batch
 from lightrag_jsonl.tools.estimate import estimate as estimate_documents
 from lightrag_jsonl.tools.importer import import_index, read_folder
@@ -41,40 +27,21 @@ PRICE = click.FloatRange(0)
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def _reply(setup: Setup, value: object, failures: Sequence[Failure], *notes: str) -> Reply:
-    """A report; with failures, which go to stderr, the status says that it is not complete."""
-    status = INCOMPLETE if failures else 0
-    return Reply(value, None, status, [*notes, *failure_notes(setup.working_dir, failures)])
-
-
 @command(
     click.argument("files", nargs=-1, required=True),
     *models,
     *reading_options,
-    option("--price-input", "Of a million tokens read.", PRICE),
-    option("--price-cached", "Of a million cached ones.", PRICE),
-    option("--price-output", "Of a million tokens written.", PRICE),
+    option("--prices", "READ CACHED WRITTEN: of a million tokens each.", PRICE, nargs=3),
 )
 def estimate(
-    setup: Setup,
-    files: tuple[str, ...],
-    price_input: float | None,
-    price_cached: float | None,
-    price_output: float | None,
-    **options: Any,
+    setup: Setup, files: tuple[str, ...], prices: tuple[float, ...] | None, **options: Any
 ) -> Reply:
     """Estimate what reading FILES with a model would cost.
 
     No model is asked, nothing is stored. Chunks, calls and input tokens come from the real
     prompts; output tokens from a rule fitted to recorded answers. Answers that the index in
     --working-dir (if there is one) has cached cost nothing. Batches usually cost half.
-
-    \b
-    Example:
-      lightrag-jsonl estimate book.txt --price-input 0.15 --price-cached 0.075 --price-output 0.6
     """
-    if (price_input is None) != (price_output is None):
-        raise click.UsageError("--price-input and --price-output go together")
     sources = find_sources(files)
     is_new = recorded(setup.working_dir) is None
     with tempfile.TemporaryDirectory() as scratch:
@@ -83,9 +50,9 @@ def estimate(
         with open_index(setup, options, create=is_new) as rag:
             found = rag.run(estimate_documents, sources)
     value = {**asdict(found), "total": found.usage}
-    if price_input is not None and price_output is not None:
-        value["cost"] = found.cost(input=price_input, output=price_output, cached=price_cached)
-    return _reply(setup, value, found.failures)
+    if prices is not None:
+        value["cost"] = found.cost(input=prices[0], cached=prices[1], output=prices[2])
+    return Reply(value, failures=found.failures)
 
 
 @main.group()
@@ -123,21 +90,14 @@ def export_requests(
     """
     sources = find_sources(files) if files else []
     with open_index(setup, options, create=bool(files)) as rag:
-        if rag.status().llm == NO_MODEL:
-            raise click.UsageError("batch files ask a model: name one with --llm")
         report = rag.run(export_batch, output, sources, reasoning=reasoning)
-    go_on = f"then: lightrag-jsonl batch import RESULTS -w {setup.working_dir}"
-    return _reply(setup, report, report.failures, *([go_on] if report.requests else []))
+    return Reply(report, failures=report.failures)
 
 
 @command(
     click.argument("results", nargs=-1, required=True, type=FILE),
     *models,
-    option(
-        "--finish",
-        "Stop waiting: chunks without an answer count as failed (`retry` asks for them).",
-        is_flag=True,
-    ),
+    option("--finish", "Count chunks without an answer as failed, for `retry`.", is_flag=True),
     name="import",
     group=batch,
 )
@@ -149,8 +109,8 @@ def import_results(setup: Setup, results: tuple[Path, ...], finish: bool) -> Rep
     with open_index(setup, {}) as rag:
         report = rag.run(import_batch, results, finish=finish)
     refused = [f"{request[:16]}: {one_line(why)}" for request, why in report.failed[:SHOWN]]
-    reply = _reply(setup, report, report.inserted.failures, *refused)
-    return reply._replace(status=INCOMPLETE) if report.missing or report.unreadable else reply
+    status = INCOMPLETE if report.missing or report.unreadable else 0
+    return Reply(report, None, status, refused, report.inserted.failures)
 
 
 @command(click.argument("folder", type=FOLDER), *models, name="import")
@@ -165,11 +125,7 @@ def import_folder(setup: Setup, folder: Path) -> Reply:
     create = recorded(setup.working_dir) is None
     with open_index(setup, {}, create=create) as rag, progress_bar() as progress:
         report = rag.run(import_index, folder, progress=progress)
-    notes = [f"{item.kind} {item.name}: {item.reason}" for item in report.not_imported[:SHOWN]]
-    return _reply(setup, report, report.failures, *map(one_line, notes))
-
-
-# ── export ──────────────────────────────────────────────────────────────────────
+    return Reply(report, notes=report.not_imported[:SHOWN], failures=report.failures)
 
 
 @index_command(

@@ -33,10 +33,11 @@ async def in_thread(call: Callable[..., Result], *args: object) -> Result:
     task = asyncio.get_running_loop().run_in_executor(None, call, *args)
     with CancelScope(shield=True):
         try:
-            return await asyncio.shield(task)
+            await asyncio.shield(task)
         except asyncio.CancelledError:
             while not task.done():
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.wait([task])
             task.exception()  # it counts as retrieved
             raise
+    return task.result()

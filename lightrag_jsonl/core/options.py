@@ -125,11 +125,9 @@ class QueryParam:
     - `lexical`: search the full text, too.
     - `where`: filter documents by `id`, `title`, `source`, `date` or their metadata. A condition is
       a value, a list of alternatives, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`,
-      `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`). Where the metadata is a list, one matching member
-      is enough.
+      `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`). Of metadata that is a list, one match is enough.
     - `similarity_reuse`: give the stored answer of an earlier question that is at least this
-      similar (cosine); None: never. `similarity_check`: only if the model agrees that both mean the
-      same.
+      similar (cosine); `similarity_check`: only if the model agrees that both mean the same.
     """
 
     mode: Mode = "mix"
@@ -159,7 +157,9 @@ class QueryParam:
         check_fields(self)
         history = self.conversation_history
         if isinstance(history, str | Mapping) or not isinstance(history, Iterable):
-            raise ConfigError(f"conversation_history must be a tuple of turns, not {shown(history)}")
+            raise ConfigError(
+                f"conversation_history must be a tuple of turns, not {shown(history)}"
+            )
         object.__setattr__(self, "conversation_history", self.turns)
 
     @property

@@ -15,18 +15,11 @@ from lightrag_jsonl.core.errors import ConfigError
 
 def sanitize(text: str) -> str:
     """Replace what UTF-8 or SQLite cannot hold (lone surrogates, NUL) by U+FFFD; keeps the length."""
-    if "\0" not in text and is_unicode(text):
-        return text
-    return _UNSTORABLE.sub("\ufffd", text)
-
-
-def is_unicode(text: str) -> bool:
-    """Whether the text has no lone surrogates; much faster than checking each character."""
     try:
-        text.encode()
+        text.encode()  # much faster than looking at each character
     except UnicodeEncodeError:
-        return False
-    return True
+        return _UNSTORABLE.sub("\ufffd", text)
+    return text.replace("\0", "\ufffd")
 
 
 def digest(*parts: str) -> str:
@@ -249,12 +242,6 @@ def _strip_quotes(text: str) -> str:
 
 # ── files ───────────────────────────────────────────────────────────────────────
 
-_BYTE_ORDER_MARKS = {  # UTF-32 first, since its mark may begin with that of UTF-16
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
 _OTHER_FORMATS = (b"%PDF-", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"{\\rtf", b"\x1f\x8b")
 _ENCODINGS = ["gb18030", "big5", "shift_jis", "euc_jp", "euc_kr", "cp1252", "cp1251", "koi8_r"]
 
@@ -263,22 +250,22 @@ def decoded(data: bytes, name: str = "the file") -> str:
     """The text of a file's bytes: UTF-8, UTF-16 or UTF-32 with a byte order mark, or the encoding
     that its characters make likely. `ConfigError`, with the file's `name`, if there is none.
     """
-    for mark, encoding in _BYTE_ORDER_MARKS.items():
-        if data.startswith(mark):
-            return data.decode(encoding, errors="replace")
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):  # begins like that of UTF-16
+        return data.decode("utf-32", errors="replace")
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", errors="replace")
     if data.startswith(_OTHER_FORMATS) or b"\0" in data:
         raise ConfigError(f"{name} is no text file: save its text first, PDFs with pdftotext")
     try:
         return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        text = _decoded_otherwise(data)
-        if text is None:
-            line = data.count(b"\n", 0, error.start) + 1
-            raise ConfigError(
-                f"{name} cannot be read: as UTF-8 it is wrong at byte {error.start + 1:,}, in line "
-                f"{line:,}, and no other encoding fits. Convert it to UTF-8 first"
-            ) from error
-        return text
+        if (text := _decoded_otherwise(data)) is not None:
+            return text
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError(
+            f"{name} cannot be read: as UTF-8 it is wrong at byte {error.start + 1:,}, in line "
+            f"{line:,}, and no other encoding fits. Convert it to UTF-8 first"
+        ) from error
 
 
 def _decoded_otherwise(data: bytes) -> str | None:
@@ -287,7 +274,7 @@ def _decoded_otherwise(data: bytes) -> str | None:
 
     repaired = data.decode(errors="replace")
     wrong = repaired.count("\ufffd")
-    if wrong < len(repaired) - len(repaired.encode("ascii", "ignore")) - wrong:
+    if 2 * wrong < len(repaired) - len(repaired.encode("ascii", "ignore")):
         return None
     chinese = data.decode("gb18030", errors="replace")
     if _is_chinese(chinese):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from itertools import zip_longest
 from typing import Any, Literal, TypeAlias
@@ -23,21 +24,9 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 Record: TypeAlias = dict[str, Json]
 ResponseType: TypeAlias = Literal["text", "json", "jsonl"]
 RejectionReason: TypeAlias = Literal[
-    "repaired",
-    "array",
-    "multiline",
-    "not_object",
-    "not_json",
-    "malformed",
-    "truncated",
-    "too_deep",
-    "schema",
-    "unknown_id",
-    "duplicate_id",
-    "self_relation",
-    "empty_name",
-    "ontology",
-]
+    "repaired", "array", "multiline", "not_object", "not_json", "malformed", "truncated", "too_deep",
+    "schema", "unknown_id", "duplicate_id", "self_relation", "empty_name", "ontology",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +48,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A line of model output that did not become a record (or did so only after repair).
-
-    `line` counts from 1 in the model's text; `detail` says where and why in words.
-    """
+    """A line of model output, counted from 1, that is no record, or one only after repair."""
 
     line: int
     text: str
@@ -72,10 +58,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class JsonlResult:
-    """What a JSONL answer held: its whole records, the line each began on, and what was refused.
-
-    `truncated` says that the answer broke off inside a record, an array or a thought.
-    """
+    """What a JSONL answer held; `truncated` if it broke off inside a record, array or thought."""
 
     records: tuple[Record, ...] = ()
     line_numbers: tuple[int, ...] = ()
@@ -87,10 +70,9 @@ class JsonlResult:
 class Document:
     """A text to index.
 
-    Without an `id` the document is known by a digest of its content. `pages` are the texts of its
-    pages; without them, form feeds in `text` separate the pages. `metadata` is plain JSON;
-    `QueryParam.where` filters by it, and by `title`, `source` and `date`. `ConfigError` names a
-    field whose value has the wrong type.
+    Without an `id` the document is known by a digest of its content. Without `pages`, form feeds in
+    `text` separate the pages. `metadata` is plain JSON; `QueryParam.where` filters by it, and by
+    `title`, `source` and `date`. `ConfigError` names a field whose value has the wrong type.
     """
 
     text: str
@@ -118,8 +100,8 @@ class Page:
 class Chunk:
     """A piece of a page: `page.text[start:end] == text`, in characters.
 
-    `index` numbers the chunks of a document from 0; `tokens` is the chunk's length by the index's
-    tokenizer. `created_at` is when it was stored. `score` and `why` are set in search results only.
+    `index` numbers the chunks of a document from 0. `created_at` is when it was stored. `score` and
+    `why` are set in search results only.
     """
 
     id: str
@@ -137,10 +119,9 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class EntityMention:
-    """What one chunk says about one entity.
+    """What one chunk says about one entity; `grounded` if its text holds the name.
 
-    `grounded` says whether the name occurs in the chunk's text; `attributes` are (name, value)
-    pairs.
+    `attributes` are (name, value) pairs.
     """
 
     name: str
@@ -165,10 +146,9 @@ class RelationMention:
 class Extraction:
     """Everything that was read from one chunk, and how the model got there.
 
-    `records` counts the records read, `truncated` the answers that were cut off and `resumed` the
-    times the model was asked to go on with one. `gleaned` holds, for each gleaning round, how many
-    new names and pairs it brought. `error` says why the chunk, or the rest of it, could not be
-    read.
+    `truncated` counts the answers that were cut off and `resumed` the times the model was asked to
+    go on with one. `gleaned` holds how many new names and pairs each gleaning round brought.
+    `error` says why the chunk, or the rest of it, could not be read.
     """
 
     entities: tuple[EntityMention, ...] = ()
@@ -185,9 +165,7 @@ class Extraction:
 
     @property
     def unfinished(self) -> bool:
-        """Whether a retry has something to do: the whole chunk failed, or an error came before its
-        end.
-        """
+        """Whether a retry has something to do: the chunk, or the end of it, was not read."""
         return self.state == "failed" or bool(self.error)
 
 
@@ -253,9 +231,8 @@ class Dropped:
 class Context:
     """What was retrieved for a question, best first, and the text the model reads.
 
-    `tokens` counts `prompt` with the index's tokenizer; where only its parts were counted, their
-    sum may be slightly more. `documents` maps document ids to the titles (or sources) that readers
-    are shown. `language` is the index's language, in which places are written out.
+    `tokens` is the length of `prompt`, or of its parts together. `documents` maps document ids to
+    the titles (or sources) that readers are shown. `language` is the index's.
     """
 
     question: str = ""
@@ -280,9 +257,9 @@ class Context:
 class Citation:
     """One `[number]` of an answer, resolved to the text behind it.
 
-    `start` and `end` are characters of the page. For a chunk they cover the sentence that supports
-    the claim, or the whole chunk where no sentence stands out. An entity or a relation is cited by
-    the chunks it was read from: one `Citation` for each chunk, all with the same number.
+    `start` and `end` are characters of the page: those of the sentence that supports the answer, or
+    of the whole chunk. An entity or a relation is cited by the chunks it was read from: one
+    `Citation` for each chunk, all with the same number.
     """
 
     number: int
@@ -318,12 +295,10 @@ class Answer:
         if not self.citations:
             return self.text
         labels = unique_labels((one.document_id, one.document) for one in self.citations)
-        language = self.context.language
-        sources = [
-            f"[{one.number}] "
-            + format_position(labels[one.document_id], one.page, one.start, one.end, language)
-            for one in self.citations
-        ]
+        sources = []
+        for one in self.citations:
+            where = labels[one.document_id], one.page, one.start, one.end
+            sources.append(f"[{one.number}] {format_position(*where, self.context.language)}")
         return "\n".join([self.text, "", *dict.fromkeys(sources)])
 
 
@@ -340,9 +315,9 @@ class Failure:
 class ExtractionReport:
     """How extraction went, added up over many chunks, to judge a model by.
 
-    `ok`, `empty`, `partial` and `failed` count chunks by their state. `rejections` counts refused
-    lines by reason, `repaired` the records that were mended, `ungrounded` the entity mentions whose
-    name does not occur in their chunk. The other fields are those of `Extraction`, added up.
+    `ok`, `empty`, `partial` and `failed` count chunks by their state, `rejections` refused lines by
+    reason, `repaired` the records that were repaired, `ungrounded` the entity mentions whose name
+    does not occur in their chunk. The other fields are those of `Extraction`, added up.
     """
 
     ok: int = 0
@@ -359,30 +334,23 @@ class ExtractionReport:
     usage: Usage = Usage()
 
     def __add__(self, other: ExtractionReport) -> ExtractionReport:
-        reasons = sorted({*self.rejections, *other.rejections})
+        added = {one: getattr(self, one) + getattr(other, one) for one in _ADDED}
+        gleaned = zip_longest(self.gleaned, other.gleaned, fillvalue=0)
+        rejections = sorted((Counter(self.rejections) + Counter(other.rejections)).items())
         return ExtractionReport(
-            self.ok + other.ok,
-            self.empty + other.empty,
-            self.partial + other.partial,
-            self.failed + other.failed,
-            self.records + other.records,
-            {one: self.rejections.get(one, 0) + other.rejections.get(one, 0) for one in reasons},
-            self.repaired + other.repaired,
-            self.ungrounded + other.ungrounded,
-            self.truncated + other.truncated,
-            self.resumed + other.resumed,
-            tuple(map(sum, zip_longest(self.gleaned, other.gleaned, fillvalue=0))),
-            self.usage + other.usage,
+            **added, rejections=dict(rejections), gleaned=tuple(map(sum, gleaned))
         )
+
+
+_ADDED = [one.name for one in fields(ExtractionReport) if one.name not in ("rejections", "gleaned")]
 
 
 @dataclass(frozen=True, slots=True)
 class InsertReport:
     """What an insert did; `entities` and `relations` count those that were created or changed.
 
-    `documents` lists the ids of documents that became visible, `unchanged` those that were in the
-    index already. `stopped` is empty, or says why the insert ended early: a limit was reached, or
-    the model's server refused every call.
+    `documents` lists the ids of documents that became visible, `unchanged` those that were there
+    already. `stopped` is empty, or says why the insert ended early.
     """
 
     documents: tuple[str, ...] = ()
@@ -398,9 +366,7 @@ class InsertReport:
 
 @dataclass(frozen=True, slots=True)
 class DeleteReport:
-    """What a deletion removed: the ids of its documents, and the number of chunks, entities and
-    relations.
-    """
+    """What a deletion removed: the ids of its documents, and the numbers of other things."""
 
     documents: tuple[str, ...] = ()
     chunks: int = 0
@@ -474,9 +440,7 @@ def format_position(document: str, page: int, start: int, end: int, language: st
 
 
 def unique_labels(labels: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """What to call documents, by id, given (id, label) pairs; a label that several documents share
-    gets the id added.
-    """
+    """Labels by id, given (id, label) pairs; a label that several ids share gets the id added."""
     sharing: dict[str, set[str]] = {}
     for id, label in labels:
         sharing.setdefault(label, set()).add(id)

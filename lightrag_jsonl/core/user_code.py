@@ -12,8 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LightRAGError, LLMError
-from lightrag_jsonl.core.protocols import Answerer, Embedder, KeywordExtractor, Reranker
-from lightrag_jsonl.core.protocols import Tokenizer, Vectors
+from lightrag_jsonl.core.protocols import (
+    Answerer,
+    Embedder,
+    KeywordExtractor,
+    Reranker,
+    Tokenizer,
+    Vectors,
+)
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Context, Keywords, Message
 from lightrag_jsonl.core.usage import Usage
@@ -124,7 +130,7 @@ def described(error: Exception) -> str:
     """The type and the words of an error that a user's code raised, whose `str` may fail, too."""
     try:
         words = str(error)
-    except Exception:
+    except Exception:  # noqa: BLE001 - the user's own code may raise anything
         words = ""
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
 

@@ -45,7 +45,7 @@ def shown(value: object) -> str:
     """The beginning of a value's `repr`, which a user's own class may have broken."""
     try:
         text = repr(value)
-    except Exception:
+    except Exception:  # noqa: BLE001 - the user's own code may raise anything
         text = f"<{type(value).__name__}>"
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 

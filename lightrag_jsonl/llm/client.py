@@ -7,16 +7,30 @@ import contextlib
 import hashlib
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, replace
 from typing import Protocol
 from weakref import WeakValueDictionary
 
 import msgspec
 
-from lightrag_jsonl.core.errors import ConfigError, LightRAGError, LLMError
-from lightrag_jsonl.core.errors import ResponseError, StorageError
+from lightrag_jsonl.core.errors import (
+    FREE,
+    ConfigError,
+    LightRAGError,
+    LLMError,
+    ResponseError,
+    StorageError,
+)
 from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Json, JsonlResult, Message, ResponseType
@@ -26,8 +40,7 @@ from lightrag_jsonl.llm.json_values import read_json
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.llm.reader import Normalize, parse_jsonl
 from lightrag_jsonl.llm.scheduler import QUESTION, CallScheduler
-from lightrag_jsonl.llm.thinking import ThinkingFilter, without_prompted_thinking
-from lightrag_jsonl.llm.thinking import without_thinking
+from lightrag_jsonl.llm.thinking import ThinkingFilter, without_prompted_thinking, without_thinking
 
 FIRST_PAUSE = 0.5  # seconds before the second try; twice as long before the third
 LONGEST_PAUSE = 60.0
@@ -115,10 +128,9 @@ class Records:
 
 
 class ReplyStream:
-    """An answer in pieces, as they are written. The model does not wait for the reader.
+    """An answer in pieces, as they are written; the model does not wait for the reader.
 
-    Leaving it early (`aclose`, a cancelled or a forgotten reader) cancels the call. After the last
-    piece, `reply` holds the whole answer.
+    A reader who leaves early cancels the call. After the last piece, `reply` is the whole answer.
     """
 
     def __init__(self, call: Callable[[_Sink], Awaitable[Reply]]) -> None:
@@ -192,8 +204,7 @@ class _Request:
 class ModelClient:
     """Asks one model with one set of prompts, with a limit on calls in flight.
 
-    With `store_answers` false the cache is read but never written, for rehearsals with a simulated
-    model.
+    With `store_answers` false the cache is read but never written, for rehearsals.
     """
 
     def __init__(
@@ -242,9 +253,8 @@ class ModelClient:
     ) -> Reply:
         """The model's text; `then` holds further messages after the rendered prompt.
 
-        `priority` counts when all calls are taken. `skip_cache` is for a `then` that holds an
-        answer which was only just paid for: there can be no follow-up to it yet. With `for_reader`,
-        an empty text is an `LLMError`.
+        `skip_cache` is for a `then` that holds an answer which was only just paid for. With
+        `for_reader`, an empty text is an `LLMError`.
         """
         request = _Request(
             prompt,
@@ -264,10 +274,9 @@ class ModelClient:
         *,
         normalize: Callable[[Json], Json] | None = None,
     ) -> Json:
-        """The model's JSON value, checked against the schema; an unreadable answer is asked for once more.
+        """The model's JSON value, checked against the schema after `normalize`.
 
-        If that one is unreadable, too, `ResponseError` is raised. `normalize` is applied before the
-        schema.
+        An unreadable answer is asked for once more; then it is a `ResponseError`.
         """
         request = _Request(prompt, self.prompts.render(prompt, variables), "json")
         schema = self.prompts.schema(prompt, variables)
@@ -294,10 +303,9 @@ class ModelClient:
         priority: int = QUESTION,
         skip_cache: bool = False,
     ) -> Records:
-        """The model's records, checked against the prompt's schema, or one given in `variables`.
+        """The model's records, checked against the schema after `normalize`; see also `text`.
 
-        `then`, `priority` and `skip_cache` are as in `text`. `normalize` is applied to each record
-        before the schema; `names` limits entity names if the model's server can enforce that.
+        `names` limits entity names if the model's server can enforce that.
         """
         schema = self.prompts.schema(prompt, variables)
         request = _Request(
@@ -350,10 +358,7 @@ class ModelClient:
     # ── one call ────────────────────────────────────────────────────────────────
 
     async def _reply(self, request: _Request, meter: UsageMeter | None) -> Reply:
-        """The answer from the cache or the model; of the same requests at once, one is sent.
-
-        What UTF-8 cannot hold is replaced: a question may bring it in, and no model could read it.
-        """
+        """The answer from the cache or the model; of the same requests at once, one is sent."""
         messages = tuple([Message(turn.role, sanitize(turn.content)) for turn in request.messages])
         request, paid = replace(request, messages=messages), UsageMeter(meter)
         key = request_key(self.llm.name, messages, request.response_type, request.max_tokens)
@@ -433,11 +438,10 @@ class ModelClient:
         except LightRAGError:
             raise
         except Exception as error:  # the user's own code may raise anything
-            kind = type(error).__name__
             message = f"{self.llm.name} failed: {described(error)}"
-            if "Timeout" in kind or isinstance(error, ConnectionResetError):  # the answer got lost
-                raise LLMError(message, cost=ONE_CALL) from error
-            raise LLMError(message, transient=isinstance(error, OSError)) from error
+            lost = "Timeout" in type(error).__name__ or isinstance(error, ConnectionResetError)
+            transient = isinstance(error, OSError) and not lost
+            raise LLMError(message, transient=transient, cost=ONE_CALL if lost else FREE) from error
 
 
 def request_key(

@@ -67,10 +67,7 @@ def normalize_graph_record(record: Record) -> tuple[Record, ...]:
 
 
 def normalize_keywords(value: Json) -> Json:
-    """The two keyword lists that an answer clearly means; the answer itself if there are none.
-
-    If only one of the lists is there, the other one is empty.
-    """
+    """The two keyword lists that an answer means, one may be empty; or the answer, without any."""
     if not isinstance(value, dict):
         return value
     found = {_KEYWORD_LISTS.get(_NO_LETTER.sub("", key).casefold()): value[key] for key in value}
@@ -103,31 +100,27 @@ def read_strength(value: Json) -> Json:
 
 
 def _typed(type_: str, item: Record) -> Record:
-    """An item of a list with its type from there; `type` inside it is an entity's type, or a
-    relation's predicate.
-    """
+    """An item of a list with its type from there; its own is an entity's, or a predicate."""
     own = item.get("type")
-    typed: Record = {**item, "type": type_}
-    if isinstance(own, str) and own.casefold() not in _TYPES:
-        if type_ == "entity":
-            typed["entity_type"] = own
-        elif item.keys().isdisjoint(_PREDICATES):
-            typed["predicate"] = own
-    return typed
+    if not isinstance(own, str) or own.casefold() in _TYPES:
+        return {**item, "type": type_}
+    if type_ == "entity":
+        return {**item, "type": type_, "entity_type": own}
+    word = next((item[key] for key in _PREDICATES if key in item), own)
+    return {**item, "type": type_, "predicate": word}
 
 
 def _normalize(record: Record) -> Record:
-    if None in record.values():  # null counts as absent
-        record = {key: value for key, value in record.items() if value is not None}
-    if "type" not in record and "类型" in record:
-        record = {"type": record["类型"], **{k: v for k, v in record.items() if k != "类型"}}
-    own = record.get("type")
+    record = {key: value for key, value in record.items() if value is not None}
+    own = record.get("type", record.get("类型"))
     known = _TYPES.get(own.casefold()) if isinstance(own, str) else None
-    found = {**record}
-    if known != "done" and not _OTHER_KEYS.isdisjoint(record):
-        found = {_key(key, record): value for key, value in record.items()}
-    if known is None and (known := _guess_type(found)) == "entity" and isinstance(own, str):
-        found.setdefault("entity_type", own)
+    found = record if known == "done" else {_key(key, record): record[key] for key in record}
+    if known is None:
+        if "source" in found and "target" in found:
+            known = "relationship"
+        elif "name" in found and "description" in found:
+            known = "entity"
+            found.setdefault("entity_type", own)
     if known is not None:
         found["type"] = known
     if known == "relationship":
@@ -140,7 +133,7 @@ def _normalize(record: Record) -> Record:
 
 
 def _key(key: str, record: Record) -> str:
-    """Our name for a key, unless the record has that key as well."""
+    """Our name for a key, unless the record has that key, too."""
     name = _KEYS.get(key, key)
     return key if name in record else name
 
@@ -152,9 +145,3 @@ def _triple_fields(record: Record, found: Record) -> Record:
     if not all(isinstance(word, str) for word in (predicate, *ends)):
         return {}
     return {"keywords": predicate, "description": f"{ends[0]} {predicate} {ends[1]}"}
-
-
-def _guess_type(record: Record) -> str | None:
-    if "source" in record and "target" in record:
-        return "relationship"
-    return "entity" if "name" in record and "description" in record else None

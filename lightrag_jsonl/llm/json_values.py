@@ -10,21 +10,31 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, cast
 
 from lightrag_jsonl.core.errors import ResponseError
+from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Json, Record
-from lightrag_jsonl.llm.repair import object_end, requoted
 from lightrag_jsonl.llm.schemas import Schema
-from lightrag_jsonl.llm.thinking import PROMPTED_END, without_leading_thinking
+from lightrag_jsonl.llm.thinking import without_thinking
 
 MAX_DEPTH = 200  # levels of nesting in a record
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _SHOWN = 300  # characters of a bad reply that are shown in an error
 _INVISIBLE = "[\ufeff\u200b-\u200d\u2060]"  # zero-width characters mean nothing outside strings
 _STRING_OR_INVISIBLE = re.compile(rf'("[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"?)|{_INVISIBLE}')
-_VALUE_OR_END = re.compile(  # a bracket that begins JSON or ends the text, unlike those in prose
-    rf"(?P<end>(?i:{PROMPTED_END.pattern}))|\{{\s*(?:[\"}}]|\Z)"
-    r"|\[\s*(?:[\]\[{\"\d-]|true\b|false\b|null\b|\Z)"
+_VALUE = re.compile(  # a bracket that begins JSON or ends the text, unlike those in prose
+    r"\{\s*(?:[\"}]|\Z)|\[\s*(?:[\]\[{\"\d-]|true\b|false\b|null\b|\Z)"
 )
-
+# A closing quote is followed by one of these; any other quote is inside a string. The repetition
+# in `_STRING` is not possessive, since Python before 3.11.5 has a bug there.
+_CLOSED = r"(?=[ \t\r]*(?:[,:}\]\n]|\Z))"
+_STRING = re.compile(
+    rf'"([^"\\]*+(?:(?:\\.|"(?!{_CLOSED}))[^"\\]*+)*)(?:"{_CLOSED}(\s*:)?|(\Z))', re.DOTALL
+)
+# A string where JSON allows one, to the end of its line if its closing quote is missing; or a brace
+_STRING_OR_BRACE = re.compile(
+    r'(?:[{\[,:]|^)[ \t\r]*"[^"\\\n]*+'
+    rf'(?:(?:\\.|"(?!{_CLOSED}))[^"\\\n]*+)*(?:"|\\?(?=\n|\Z))|[{{}}]',
+    re.MULTILINE,
+)
+_ESCAPE_OR_QUOTE = re.compile(r'\\.|"', re.DOTALL)
 
 ObjectState = Literal["whole", "open", "broken", "too deep"]
 
@@ -59,11 +69,48 @@ def parse_object(text: str, start: int = 0) -> ParsedObject:
     return ParsedObject("whole", end, _clean(record) if escaped else record)
 
 
-def repaired_object(text: str, *, dialect: bool = False) -> Record | None:
-    """The record that a closed object with broken quoting means, or None; see `requoted`."""
-    text = requoted(text, dialect=dialect) or ""
-    parsed = parse_object(text)
-    return parsed.record if text and parsed.end == len(text) else None
+def object_end(text: str, depth: int = 0) -> tuple[int, int]:
+    """Look for the end of a broken object, with `depth` braces already open.
+
+    Returns (the position after its closing brace, 0), or (-1, the number of braces still open).
+    """
+    for match in _STRING_OR_BRACE.finditer(text):
+        mark = match.group()[0]
+        if mark == "{":
+            depth += 1
+        elif mark == "}":
+            depth -= 1
+            if depth <= 0:
+                return match.end(), 0
+    return -1, depth
+
+
+def repaired_object(text: str) -> Record | None:
+    """The record that a closed object with unescaped quotes inside its values means.
+
+    Nothing is completed: this changes how text is quoted, and gives up if a quote can be read in
+    two ways.
+    """
+    with contextlib.suppress(ValueError):
+        text = _STRING.sub(_escaped, text)
+        parsed = parse_object(text)
+        return parsed.record if parsed.end == len(text) else None
+    return None
+
+
+def _escaped(string: re.Match[str]) -> str:
+    """A string with its inner quotes escaped; `ValueError` if one may be the end of another."""
+    text = string[1]
+    quotes = [found.start() for found in _ESCAPE_OR_QUOTE.finditer(text) if found[0] == '"']
+    if string[3] is not None:
+        raise ValueError("a string without an end")
+    if not quotes:
+        return string[0]
+    before = {text[max(0, at - 9) : at].rstrip(" \t")[-1:] for at in quotes}
+    if string[2] or before & {"{", "["} or (before & {",", ":"} and len(quotes) % 2):
+        raise ValueError("a quote that can be read in two ways")
+    inner = _ESCAPE_OR_QUOTE.sub(lambda found: '\\"' if found[0] == '"' else found[0], text)
+    return f'"{inner}"'
 
 
 def without_invisible(text: str) -> str:
@@ -99,44 +146,18 @@ def read_json(
 
 
 def _find_value(text: str) -> Json:
-    """The whole text, or else the longest object or array in it.
-
-    What comes before the end of thinking that the prompt began does not count, even if it is
-    broken. An end mark after an odd number of quotes may be inside an unclosed string.
-    """
+    """The whole text, or else the longest object or array in it."""
     with contextlib.suppress(ValueError, RecursionError):
         return cast(Json, _DECODER.decode(text))
-    text = without_leading_thinking(text)
-    found: list[tuple[int, Json]] = []
-    position = 0
-    while (mark := _VALUE_OR_END.search(text, position)) is not None:
-        start, position = mark.span()
-        if mark["end"] is not None:
-            found.clear()
-            continue
-        try:
-            value, position = _value_at(text, start)
-            found.append((position - start, value))
-        except (ValueError, RecursionError):
-            end = PROMPTED_END.search(text, start)
-            if end is None or text.count('"', start, end.start()) % 2:
-                raise
-            found, position = [], end.end()
-    if not found:
+    text, position, longest = without_thinking(text), 0, 0
+    value: Json = None
+    while mark := _VALUE.search(text, position):
+        found, position = _DECODER.raw_decode(text, mark.start())
+        if position - mark.start() > longest:
+            value, longest = found, position - mark.start()
+    if not longest:
         raise ValueError("no object and no array in it")
-    return max(found, key=lambda item: item[0])[1]
-
-
-def _value_at(text: str, start: int) -> tuple[Json, int]:
-    """The value that begins at `start`, repaired if it is a closed object, and its end."""
-    try:
-        return cast(tuple[Json, int], _DECODER.raw_decode(text, start))
-    except ValueError:
-        end = object_end(text, start)[0] if text[start] == "{" else -1
-        record = repaired_object(text[start:end]) if end > 0 else None
-        if record is None:
-            raise
-        return record, end
+    return value
 
 
 def _depth(value: Json) -> int:
@@ -150,13 +171,7 @@ def _depth(value: Json) -> int:
 
 def _clean(value: Any) -> Any:
     """The value with lone surrogates replaced, so that it can be written as UTF-8."""
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, list):
-        return [_clean(item) for item in value]
-    if isinstance(value, dict):
-        return {_SURROGATE.sub("\ufffd", key): _clean(item) for key, item in value.items()}
-    return value
+    return json.loads(sanitize(json.dumps(value, ensure_ascii=False)))
 
 
 def _finite(digits: str) -> float:

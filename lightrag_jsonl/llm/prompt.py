@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -21,12 +20,11 @@ from lightrag_jsonl.llm.schemas import Schema, row_schema
 class Prompt:
     """One question to a model: its text, the form of the answer, and defaults for its variables.
 
-    Templates are Jinja's, rendered in a sandbox; variables are data, never interpreted. Lists and
-    mappings are written as JSON, a conversation as a line "role: content" for each turn; `{{ values
-    | joined(", ") }}` joins a list. `schema` describes the whole value (`json`) or each record
-    (`jsonl`). Instead, `schema_input` may name a variable with the description of a table (see
-    `row_schema`). `examples` are lines of model output, which templates show as `{{ examples }}`.
-    `origin` names the prompt in errors.
+    Templates are Jinja's, rendered in a sandbox. Lists and mappings are written as JSON, a
+    conversation as lines "role: content"; `{{ values | joined(", ") }}` joins a list. `schema`
+    describes the whole value (`json`) or each record (`jsonl`); instead, `schema_input` may name a
+    variable with the description of a table (see `row_schema`). `examples` are lines of model
+    output, shown as `{{ examples }}`. `origin` names the prompt in errors.
     """
 
     def __init__(
@@ -97,11 +95,6 @@ class Prompt:
         user = Message("user", _render(self.template, values, self.origin))
         return (Message("system", system), user) if system else (user,)
 
-    def check(self) -> None:
-        """Raise `PromptError` with everything that is wrong with this prompt."""
-        if problems := self.problems():
-            raise PromptError("\n".join(problems))
-
     def problems(self) -> list[str]:
         """What is wrong: with templates, declared and used variables, or example lines."""
         try:
@@ -109,8 +102,12 @@ class Prompt:
         except PromptError as error:
             return [str(error)]
 
-    def check_against(self, base: Prompt) -> None:
-        """Check that a replacement answers in the same form and uses only variables that callers give."""
+    def check(self, base: Prompt | None = None) -> None:
+        """Raise `PromptError` with all problems, or if it cannot replace the prompt `base`."""
+        if problems := self.problems():
+            raise PromptError("\n".join(problems))
+        if base is None:
+            return
         if self.response_type != base.response_type:
             raise PromptError(
                 f"{self.origin}: response-type: must be {base.response_type!r}, as in {base.origin}"
@@ -125,14 +122,14 @@ class Prompt:
     def _problems(self) -> Iterator[str]:
         used = self.variables | ({self.schema_input} - {""})
         inputs = used if self._inputs is None else set(self._inputs)
-        yield from (f"inputs: {name!r} is declared but not used" for name in sorted(inputs - used))
+        yield from [f"inputs: {name!r} is declared but not used" for name in sorted(inputs - used)]
         missing = sorted(used - inputs - set(self.terms))
-        yield from (f"inputs: {name!r} is used but not declared" for name in missing)
+        yield from [f"inputs: {name!r} is used but not declared" for name in missing]
         for number, line in enumerate(self.examples, start=1):
             try:
                 value = json.loads(line)
                 fault = self.schema.error(value) if self.schema else None
-            except (ValueError, RecursionError) as error:
+            except ValueError as error:
                 fault = f"not JSON: {error}"
             if fault:
                 yield f"examples: line {number}: {fault}"
@@ -143,6 +140,7 @@ class Prompt:
 
 class _Settings(
     msgspec.Struct,
+    forbid_unknown_fields=True,
     rename={"template": "prompt", "response_type": "response-type", "schema_input": "schema-input"},
 ):
     """The arguments of `Prompt`."""
@@ -159,15 +157,9 @@ class _Settings(
     aliases: list[str] = []
 
 
-_KEYS = (*_Settings.__struct_encode_fields__, "object-schema")
-
-
 def make_prompt(settings: Mapping[str, object], origin: str) -> Prompt:
     """A prompt from its settings; `PromptError` names `origin` and the key that is wrong."""
-    settings = {key.replace("_", "-"): value for key, value in settings.items()}
-    for key in settings:
-        if key not in _KEYS and (near := difflib.get_close_matches(key, _KEYS, 1, cutoff=0.75)):
-            raise PromptError(f"{origin}: {key}: unknown key; did you mean {near[0]!r}?")
+    settings = {str(key).replace("_", "-"): value for key, value in settings.items()}
     schema, other = (decoded(settings.pop(key, None)) for key in ("schema", "object-schema"))
     if schema and other and schema != other:
         raise PromptError(f"{origin}: schema and object-schema differ; keep one of them")
@@ -233,17 +225,11 @@ def _written(value: object) -> object:
     return "" if value is None else value
 
 
-def _joined(value: object, separator: str = ", ") -> object:
-    """The items of a list, or the `key: value` pairs of a mapping, joined; a string as it is."""
-    if isinstance(value, Mapping):
-        return separator.join(f"{key}: {_item(item)}" for key, item in value.items())
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return separator.join(map(_item, value))
-    return value
-
-
-def _item(value: object) -> str:
-    return value if isinstance(value, str) else _json(value)
+def _joined(values: Iterable[object], separator: str = ", ") -> str:
+    """The values in one text; those that are no texts as JSON."""
+    if isinstance(values, str):
+        return values
+    return separator.join([value if isinstance(value, str) else _json(value) for value in values])
 
 
 def _json(value: object) -> str:

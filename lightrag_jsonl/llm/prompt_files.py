@@ -19,28 +19,19 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _PARENTS = (_PACKAGE, _PACKAGE.parent)  # of prompt folders, in a wheel and in a checkout
 
 
-def packaged_folder(language: str | Path) -> Path | None:
-    """The folder of a packaged language ("en", "zh"); None for any other."""
-    if not re.fullmatch(r"[A-Za-z]{2,3}([-_]\w+)?", str(language)):
-        return None
-    folders = (parent / f"prompts_{language}" for parent in _PARENTS)
-    return next((folder for folder in folders if folder.is_dir()), None)
-
-
 def prompt_folder(language: str | Path) -> Path:
-    """The folder of a language: a packaged one by its code, any other by its path."""
-    folder = packaged_folder(language)
-    if folder is None and str(language) and Path(language).is_dir():
-        folder = Path(language)
-    if folder is None:
-        found = {path.name[8:] for parent in _PARENTS for path in parent.glob("prompts_??")}
-        raise PromptError(
-            f"no prompts for the language {str(language)!r}; there are: "
-            f"{', '.join(sorted(found))}. To add one, copy the folder prompts_en, translate its "
-            "files, run `lightrag-jsonl prompts check FOLDER`, and give the folder's path as the "
-            "language"
-        )
-    return folder
+    """The folder of a language: a packaged one by its code ("en", "zh"), any other by its path."""
+    if re.fullmatch(r"[A-Za-z]{2,3}", str(language)):
+        for parent in _PARENTS:
+            if (folder := parent / f"prompts_{language}").is_dir():
+                return folder
+    if str(language) and Path(language).is_dir():
+        return Path(language)
+    raise PromptError(
+        f"no prompts for the language {str(language)!r}; there are: en, zh. To add one, copy the "
+        "folder prompts_en, translate its files, run `lightrag-jsonl prompts check FOLDER`, and "
+        "give the folder's path as the language"
+    )
 
 
 def prompt_paths(folder: Path) -> tuple[Path, ...]:
@@ -49,11 +40,6 @@ def prompt_paths(folder: Path) -> tuple[Path, ...]:
     if not paths:
         raise PromptError(f"{folder}: holds no prompt file (*.md)")
     return tuple(paths)
-
-
-def folder_prompts(folder: Path) -> dict[str, Prompt]:
-    """The prompts of a folder by id, not yet checked."""
-    return {path.stem: read_prompt(path) for path in prompt_paths(folder)}
 
 
 def read_prompt(path: Path) -> Prompt:
@@ -74,7 +60,6 @@ def read_prompt(path: Path) -> Prompt:
         raise PromptError(
             f"{origin}: front matter: must hold `key: value` lines; `prompt` and `system` are parts"
         )
-    settings = {str(key): value for key, value in settings.items()}
     return make_prompt({**settings, **_parts(match["body"], origin)}, origin)
 
 

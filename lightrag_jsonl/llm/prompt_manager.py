@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -14,20 +13,11 @@ from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.types import Json, Message, Record
 from lightrag_jsonl.llm.json_values import read_json
 from lightrag_jsonl.llm.prompt import Prompt, decoded, make_prompt
-from lightrag_jsonl.llm.prompt_files import (
-    folder_prompts,
-    packaged_folder,
-    prompt_folder,
-    prompt_paths,
-    read_prompt,
-)
+from lightrag_jsonl.llm.prompt_files import prompt_folder, prompt_paths, read_prompt
 from lightrag_jsonl.llm.reader import parse_jsonl
 from lightrag_jsonl.llm.schemas import Schema
 
 AskFunction: TypeAlias = Callable[[str, str], Awaitable[str]]
-MISSPELT = 0.8  # the similarity of "anwser" and "answer"; a new name is less like any packaged one
-
-log = logging.getLogger(__name__)
 
 
 class PromptManager:
@@ -52,23 +42,18 @@ class PromptManager:
     ) -> PromptManager:
         """A language's prompts (a code, or a folder), with those of the folder `overrides` on top.
 
-        A user's folder is checked completely: `PromptError` names the file and the key. A file in
-        `overrides` whose name is similar to a prompt's causes a warning.
+        A user's folder is checked completely: `PromptError` names the file and the key.
         """
-        manager, packaged = cls(), packaged_folder(language) is not None
-        english = None if packaged else cls.load("en")
-        manager._add(folder_prompts(prompt_folder(language)), bases=english)
+        manager, folder = cls(), prompt_folder(language)
+        english = cls.load("en") if folder == Path(language) else None
+        manager._add(folder_prompts(folder), bases=english)
         if english and (missing := sorted({*english.ids} - {*manager.ids})):
             raise PromptError(
                 f"{language}: lacks {', '.join(missing)}; a language needs every prompt (to "
                 "replace some prompts of a packaged language, give the folder as overrides)"
             )
         if overrides is not None:
-            own = folder_prompts(Path(overrides))
-            for id in own:
-                if manager._find(id) is None and manager._near(id):
-                    log.warning("%s: %s", overrides, manager._remark(id))
-            manager._add(own, bases=manager)
+            manager._add(folder_prompts(Path(overrides)), bases=manager)
         return manager
 
     def load_config(self, config: Mapping[str, object], *, source: str = "config") -> None:
@@ -103,7 +88,8 @@ class PromptManager:
         """The prompt with this id or alias; `KeyError` for an unknown one lists similar names."""
         prompt = self._find(id)
         if prompt is None:
-            near = self._near(id, 3, cutoff=0.5) or self.ids
+            near = difflib.get_close_matches(id, [*self._prompts, *self._aliases], 3, 0.5)
+            near = near or [*self.ids]
             raise NotFoundError(f"no prompt {id!r}; there is: {', '.join(near)}")
         return prompt
 
@@ -122,10 +108,10 @@ class PromptManager:
     async def invoke(
         self, id: str, variables: Mapping[str, object], llm: LLM | AskFunction
     ) -> Json | list[Record]:
-        """Ask and read the answer: a text (`text`), one value (`json`) or the valid records (`jsonl`).
+        """Ask and read the answer: a text, one value (`json`) or the valid records (`jsonl`).
 
         `llm` is an `LLM`, or an async function of the system text and the prompt. An unreadable
-        `json` answer raises `ResponseError`; in a `jsonl` answer bad lines are left out.
+        `json` answer raises `ResponseError`.
         """
         response_type = self.prompt(id).response_type
         schema = self.schema(id, variables)
@@ -142,49 +128,22 @@ class PromptManager:
             return read_json(text, schema=schema)
         return text if response_type == "text" else list(parse_jsonl(text, schema=schema).records)
 
-    def parse_json(
-        self,
-        text: str,
-        *,
-        prompt: str | None = None,
-        normalize: Callable[[Json], Json] | None = None,
-    ) -> Json:
-        """The JSON value in a model's text, checked against the schema of `prompt` if that is given.
-
-        `normalize` is applied before the schema. `ResponseError` shows the text, or the path of the
-        fault.
-        """
-        schema = None if prompt is None else self.prompt(prompt).schema
-        return read_json(text, schema=schema, normalize=normalize)
-
     def parse_jsonl(self, text: str, *, prompt: str | None = None) -> list[Record]:
         """The whole records in a model's text that fit the schema of `prompt`; never raises."""
         schema = None if prompt is None else self.prompt(prompt).schema
         return list(parse_jsonl(text, schema=schema).records)
 
     def _add(self, prompts: Mapping[str, Prompt], *, bases: PromptManager | None = None) -> None:
-        """Add or replace prompts; one given under an alias replaces the prompt behind it.
-
-        With `bases`, each is checked on its own and against the prompt that it replaces.
-        """
+        """Add or replace prompts, also by an alias; with `bases`, check what they replace there."""
         for id, prompt in prompts.items():
             if bases is not None:
-                prompt.check()
-                if (base := bases._find(id)) is not None:
-                    prompt.check_against(base)
+                prompt.check(bases._find(id))
             id = self._aliases.get(id, id)
             self._prompts[id] = prompt
             self._aliases.update(dict.fromkeys(prompt.aliases, id))
 
     def _find(self, id: str) -> Prompt | None:
         return self._prompts.get(self._aliases.get(id, id))
-
-    def _near(self, id: str, count: int = 1, cutoff: float = MISSPELT) -> list[str]:
-        return difflib.get_close_matches(id, [*self.ids, *sorted(self._aliases)], count, cutoff)
-
-    def _remark(self, id: str) -> str:
-        near = "".join(f"; near: {name}" for name in self._near(id))
-        return f"{id}.md replaces no packaged prompt{near}"
 
 
 def check_set(language: str | Path) -> list[str]:
@@ -198,20 +157,15 @@ def check_set(language: str | Path) -> list[str]:
     packaged, problems = PromptManager.load("en"), list[str]()
     for path in paths:
         try:
-            prompt = read_prompt(path)
-            problems.extend(prompt.problems())
-            if (base := packaged._find(path.stem)) is not None:
-                prompt.check_against(base)
+            read_prompt(path).check(packaged._find(path.stem))
         except PromptError as error:
             problems.append(str(error))
     return list(dict.fromkeys(problems))
 
 
-def unused_prompts(language: str | Path) -> list[str]:
-    """Remarks on the prompt files of a language or a folder that replace no packaged prompt."""
-    packaged = PromptManager.load("en")
-    ids = [path.stem for path in prompt_paths(prompt_folder(language))]
-    return [packaged._remark(id) for id in ids if packaged._find(id) is None]
+def folder_prompts(folder: Path) -> dict[str, Prompt]:
+    """The prompts of a folder by id, not yet checked."""
+    return {path.stem: read_prompt(path) for path in prompt_paths(folder)}
 
 
 def _config_keys(config: Mapping[str, object], source: str) -> dict[str, str]:

@@ -1,16 +1,9 @@
 """Reads a model's JSONL answer, whole or as it streams, into records and rejections.
 
-A record is an object that is whole in the text, never one that was completed. Three rules go beyond
-JSON's grammar, and are strict on purpose:
-
-* Text beside an object on its line (`{"a":1} // note`, `Here: {"a":1}`) makes the line malformed,
-  as for any strict parser. The exception is an array that never ends: whole objects inside it are
-  records.
-* An object that is closed but not valid JSON may be repaired (see `repair`). Unescaped inner quotes
-  always are; the habits of other languages (single quotes, `True`, a trailing comma) only if a
-  schema checks the result. Such a record gets a `repaired` note.
-* An object that breaks off is given up at its end, or at the next line that can only be a new
-  record; objects nested inside it are not read as records.
+A record is an object that is whole in the text, never one that was completed. Text beside an object
+on its line (`{"a":1} // note`) makes the line malformed, except in an array that never ends. An
+object that breaks off ends at the next line that can only be a new record; objects nested inside it
+are not read as records.
 """
 
 from __future__ import annotations
@@ -21,15 +14,13 @@ from collections.abc import Callable, Iterable, Mapping
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Json, JsonlResult, Record, Rejection, RejectionReason
 from lightrag_jsonl.llm import json_values
-from lightrag_jsonl.llm.json_values import ParsedObject, parse_object
-from lightrag_jsonl.llm.repair import object_end
+from lightrag_jsonl.llm.json_values import ParsedObject, object_end, parse_object
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.llm.thinking import PROMPTED_END, thinking_at
 
 Normalize = Callable[[Record], Iterable[Record]]
 
 _MAX_TEXT = 2_000  # characters of a rejection
-_TRIM = 10_000  # characters that were read, and may be kept
 
 _SPACE = r"[^\S\n]"
 _BLANK = re.compile(rf"(?:\s|{PROMPTED_END.pattern})*", re.IGNORECASE)
@@ -93,10 +84,6 @@ class JsonlReader:
 
         An object over several lines is looked at again whenever its text has doubled.
         """
-        if self._result is not None:
-            raise ValueError("this reader is closed")
-        if not isinstance(piece, str):
-            raise TypeError(f"expected a text, got {type(piece).__name__}")
         before = len(self._records)
         end = piece.rfind("\n") + 1
         self._tail.append(piece[:end])
@@ -108,19 +95,20 @@ class JsonlReader:
 
     def close(self) -> JsonlResult:
         """End the text: read what is left, and return the whole result."""
-        if self._result is None:
-            self._ended = True
-            self._read()
-            self._begin_part(len(self._text))
-            if self._thinking is not None:
-                line = self._thinking_line
-                self._reject(line, "<think>", "truncated", "the text ends inside thinking")
-            elif self._arrays:
-                self._reject(self._array_line, "[", "truncated", "the text ends inside this array")
-            rejections = tuple(sorted(self._rejections, key=lambda rejection: rejection.line))
-            truncated = any(rejection.reason == "truncated" for rejection in rejections)
-            records, numbers = tuple(self._records), tuple(self._line_numbers)
-            self._result = JsonlResult(records, numbers, rejections, truncated)
+        if self._result is not None:
+            return self._result
+        self._ended = True
+        self._read()
+        self._begin_part(len(self._text))
+        if self._thinking is not None:
+            line = self._thinking_line
+            self._reject(line, "<think>", "truncated", "the text ends inside thinking")
+        elif self._arrays:
+            self._reject(self._array_line, "[", "truncated", "the text ends inside this array")
+        rejections = tuple(sorted(self._rejections, key=lambda rejection: rejection.line))
+        truncated = any(one.reason == "truncated" for one in rejections)
+        records, numbers = tuple(self._records), tuple(self._line_numbers)
+        self._result = JsonlResult(records, numbers, rejections, truncated)
         return self._result
 
     def _read(self) -> None:
@@ -176,8 +164,6 @@ class JsonlReader:
     def _begin_line(self) -> None:
         """Find where a line's content begins, after thinking, the mark of a fence and a bullet."""
         number = self._line_number(self._at)
-        if self._at > max(_TRIM, len(self._text) // 20):  # let go of what was read
-            self._text, self._at, self._counted = self._text[self._at :], 0, 0
         line = self._text[self._at : _line_end(self._text, self._at)]
         at = self._skip_thinking(line, number)
         self._first = self._first and at == len(line)
@@ -226,11 +212,8 @@ class JsonlReader:
         if brace >= 0 and text[end : end + 1] in ("", "\n") and object_end(text[brace:end])[1]:
             return self._read_broken(self._part, brace, ParsedObject("broken", brace))
         part = text[self._part : end].strip()
-        if "{" in part or part[:1] in ("[", '"', "}"):
-            detail = f"not JSON from {text[at : min(end, at + 20)]!r} on"
-            self._reject(self._part_line, part, "malformed", detail)
-        else:
-            self._reject(self._part_line, part, "not_json")
+        is_json = "{" in part or part[:1] in ("[", '"', "}")
+        self._reject(self._part_line, part, "malformed" if is_json else "not_json")
         self._at, self._apart = end, True
         return True
 
@@ -248,38 +231,35 @@ class JsonlReader:
     def _read_broken(self, start: int, brace: int, parsed: ParsedObject) -> bool:
         """Find the end of a broken object; repair it, or refuse the text from `start` to there."""
         end, closed = self._broken_end(brace, parsed.end)
-        reason: RejectionReason = "too_deep" if parsed.state == "too deep" else "malformed"
-        if end < 0:
-            if start == brace:
-                self._begin_part(start)
-            return self._leave_open(start, "truncated" if reason == "malformed" else reason)
         if closed and start == brace:
             return self._close_object(start, end, parsed)
         if start == brace:
             self._begin_part(start)
-        detail = "the object is no JSON" if closed else "the object does not close"
-        self._reject(self._part_line, self._text[start:end], reason, detail)
+        reason: RejectionReason = "too_deep" if parsed.state == "too deep" else "malformed"
+        if end < 0:
+            return self._leave_open(start, "truncated" if reason == "malformed" else reason)
+        self._reject(self._part_line, self._text[start:end], reason, "the object does not close")
         self._at, self._apart, self._in_line = end, True, closed
         return True
 
     def _broken_end(self, start: int, fault: int) -> tuple[int, bool]:
         """Where a broken object ends, and whether it is closed there; -1 if the text ends first.
 
-        It also ends where a line can only be the start of another object.
+        It also ends before a fence, and before a line no further to the right that begins with a
+        brace: unless that follows a comma, a colon or a bracket where JSON allows an object.
         """
         text, depth, before = self._text, 0, ""
         indent = _indent(text[text.rfind("\n", 0, start) + 1 : _line_end(text, start)])
-        fault_line = text.rfind("\n", 0, fault) + 1
-        misplaced = text[fault : fault + 1] == "{" and not text[fault_line:fault].strip()
-        misplaced = misplaced and fault - fault_line <= indent
         while start < len(text):
             line = text[start : _line_end(text, start)]
+            content = _BULLET.sub("", line.strip(), count=1)
+            is_new = content.startswith("{") and _indent(line) <= indent
+            misplaced = start + len(line) - len(line.lstrip()) == fault
             if before and (
-                (misplaced and start == fault_line)
-                or _begins_anew(line, indent, before, after_comma=misplaced)
+                _FENCE.match(content) or (is_new and (before not in ",[:" or misplaced))
             ):
                 return start, False
-            end, depth = object_end(line, 0, depth)
+            end, depth = object_end(line, depth)
             if end >= 0:
                 return start + end, True
             before = line.rstrip()[-1:] or before
@@ -301,12 +281,11 @@ class JsonlReader:
             self._begin_part(start)
         line = self._line_number(start)
         if record is None:
-            record = json_values.repaired_object(text, dialect=self._schema is not None)
+            record = json_values.repaired_object(text)
         if self._nested > 1:
             self._reject(line, text, "array", "inside an array inside an array")
         elif parsed.state == "too deep":
-            detail = f"more than {json_values.MAX_DEPTH} levels"
-            self._reject(line, text, "too_deep", detail)
+            self._reject(line, text, "too_deep", f"more than {json_values.MAX_DEPTH} levels")
         elif record is None:
             self._reject(line, text, "malformed", "the object is no JSON")
         else:
@@ -340,22 +319,6 @@ class JsonlReader:
         self._line += self._text.count("\n", self._counted, position)
         self._counted = max(self._counted, position)
         return self._line
-
-
-def _begins_anew(line: str, indent: int, before: str, *, after_comma: bool) -> bool:
-    """Whether a line after the start of a broken object can only be the start of another one.
-
-    `before` is the last visible character before it.
-    """
-    text = line.strip()
-    if _FENCE.match(text):
-        return True
-    text = text[_end_of(_BULLET, text, 0) :]
-    if text[:1] != "{" or _indent(line) > indent:
-        return False
-    if before in ("[", ":") or (before == "," and after_comma):
-        return parse_object(text)[:2] == ("whole", len(text))
-    return before != ","
 
 
 def _line_end(text: str, at: int) -> int:

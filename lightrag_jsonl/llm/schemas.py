@@ -15,21 +15,14 @@ from lightrag_jsonl.core.types import Json
 _MAX_FAULTS = 3  # named in one message
 _MAX_LENGTH = 200  # characters of one fault
 _REQUIRED = " is a required property"
-_TYPES = {
-    **dict.fromkeys(("int", "integer", "long"), "integer"),
-    **dict.fromkeys(("float", "double", "decimal", "number"), "number"),
-    **dict.fromkeys(("bool", "boolean"), "boolean"),
-}
-_SCHEMA_WORDS = {"$schema", "$ref", "properties", "oneOf", "anyOf", "allOf"}
+_TYPES = {"int": "integer", "float": "number", "double": "number", "bool": "boolean"}
+_JSON_TYPES = {"integer", "number", "boolean"}
+_SCHEMA_WORDS = {"type", "properties", "$ref", "oneOf", "anyOf", "allOf"}
 _REQUIRED_WORDS = ("required", "primary", "primary_key", "primary-key")
 
 
 class Schema:
-    """A compiled JSON Schema.
-
-    Raises `PromptError` if it is not valid, or refers to another schema: nothing is read from disk
-    or the network.
-    """
+    """A compiled JSON Schema; `PromptError` if it is not valid, or refers to another one."""
 
     def __init__(self, source: Mapping[str, Json]) -> None:
         if not isinstance(source, Mapping):
@@ -44,9 +37,8 @@ class Schema:
     def error(self, record: Json) -> str | None:
         """None for a valid value; otherwise what is wrong and where.
 
-        If the schema is a `oneOf` (or `anyOf`) whose branches differ in a constant field, the
-        message is about the branch that the record's field names: "relationship: 'object-entity' is
-        missing".
+        Of a `oneOf` whose branches differ in a constant field, the one that the record names
+        counts: "relationship: 'object-entity' is missing".
         """
         if self._validator.is_valid(record):
             return None
@@ -56,53 +48,43 @@ class Schema:
 def row_schema(table: object) -> dict[str, Json]:
     """The schema that each row of a table must obey.
 
-    `table` is a JSON Schema (of a row, or of an array of rows), a mapping with `fields`, a mapping
-    of field names to types, a list of fields (names, or mappings with `name` and `type`), or any of
-    these as JSON text. Fields that are not required may be null or missing; fields not in the table
-    are refused.
+    `table` is a JSON Schema of a row, a list of fields (names, or mappings with `name` and `type`),
+    a mapping with such `fields`, or any of these as JSON text. Fields that are not required may be
+    null or missing; fields not in the table are refused.
     """
     if isinstance(table, str):
         try:
             table = json.loads(table)
         except (ValueError, RecursionError) as error:
             raise PromptError(f"schema: neither a JSON Schema nor a table: {error}") from error
-    if isinstance(table, Mapping) and (
-        _SCHEMA_WORDS & set(table) or table.get("type") in ("object", "array")
-    ):
-        rows = table.get("items") if table.get("type") == "array" else table
-        return dict(rows) if isinstance(rows, Mapping) else {"type": "object"}
-    fields = _table_fields(table.get("fields", table) if isinstance(table, Mapping) else table)
-    required = [
-        n for n, field in fields.items() if any(field.get(w) is True for w in _REQUIRED_WORDS)
-    ]
+    if isinstance(table, Mapping) and "fields" not in table and _SCHEMA_WORDS & set(table):
+        return dict(table)
+    fields = table.get("fields") if isinstance(table, Mapping) else table
+    if not fields or not isinstance(fields, list | tuple):
+        raise PromptError("schema: must be a JSON Schema, or a table with a list of `fields`")
+    properties: dict[str, Json] = {}
+    required: list[Json] = []
+    for field in fields:
+        settings = field if isinstance(field, Mapping) else {"name": field}
+        if not isinstance(name := settings.get("name"), str):
+            raise PromptError("schema: each field of a table needs a name")
+        if any(settings.get(word) is True for word in _REQUIRED_WORDS):
+            required.append(name)
+        properties[name] = _field_schema(settings, name in required)
     return {
         "type": "object",
-        "properties": {n: _field_schema(field, n in required) for n, field in fields.items()},
-        "required": [*required],
+        "properties": properties,
+        "required": required,
         "additionalProperties": False,
     }
 
 
-def _table_fields(fields: object) -> dict[str, Mapping[str, Any]]:
-    """Each field's settings by its name."""
-    named: list[tuple[Any, Any]]
-    if isinstance(fields, Mapping):
-        named = [(str(name), field) for name, field in fields.items()]
-    elif isinstance(fields, list | tuple):
-        named = [(f.get("name") if isinstance(f, Mapping) else f, f) for f in fields]
-    else:
-        raise PromptError("schema: the fields must be a list or a mapping")
-    if not named or not all(isinstance(name, str) for name, _ in named):
-        raise PromptError("schema: a table needs at least one field, and each field a name")
-    return {name: field if isinstance(field, Mapping) else {"type": field} for name, field in named}
-
-
 def _field_schema(field: Mapping[str, Any], required: bool) -> Json:
-    null = [] if required else [None]
-    if isinstance(field.get("enum"), list | tuple) and field["enum"]:
-        return {"enum": [*field["enum"], *null]}
-    name = _TYPES.get(str(field.get("type")).casefold(), "string")
-    return {"type": [name, "null"] if null else name}
+    if field.get("enum"):
+        return {"enum": [*field["enum"]] if required else [*field["enum"], None]}
+    given = str(field.get("type")).casefold()
+    name = _TYPES.get(given, given if given in _JSON_TYPES else "string")
+    return {"type": name if required else [name, "null"]}
 
 
 def _refuse(uri: str) -> Json:

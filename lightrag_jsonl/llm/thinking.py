@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_MARKS = (  # how thinking begins and ends; of the last two, which documents may hold, see below
+_MARKS = (  # how thinking begins and ends; documents may hold the last, too
     (r"<(?:seed:|mm:)?think(?:ing)?(?:\s[^<>]*)?>", r"</(?:seed:|mm:)?think(?:ing)?\s*>"),  # most
     (r"\[THINK\]", r"\[/THINK\]"),  # Mistral
     ("◁think▷", "◁/think▷"),  # Kimi

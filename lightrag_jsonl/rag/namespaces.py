@@ -17,7 +17,9 @@ from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.duplicates import Duplicate, find_duplicates
 from lightrag_jsonl.indexing.progress import ProgressCallback
 from lightrag_jsonl.storage.store import Reader, read, write
-from lightrag_jsonl.tracing import trace_store, verify
+from lightrag_jsonl.tracing import verify
+from lightrag_jsonl.tracing.export import export
+from lightrag_jsonl.tracing.page import render_page
 from lightrag_jsonl.tracing.provenance import (
     DocumentProvenance,
     EdgeProvenance,
@@ -25,8 +27,7 @@ from lightrag_jsonl.tracing.provenance import (
     edge_provenance,
 )
 from lightrag_jsonl.tracing.rdf import Format, Version
-from lightrag_jsonl.tracing.source_lookup import Sources
-from lightrag_jsonl.tracing.trace import Trace
+from lightrag_jsonl.tracing.trace import Sources, Trace, load_trace, look_up_sources
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -111,11 +112,11 @@ class Traces:
 
         Raises `NotFoundError` if no trace, or more than one, has an id that begins like this.
         """
-        return await read(self._rag._store, lambda reader: trace_store.load(reader, trace_id))
+        return await read(self._rag._store, lambda reader: load_trace(reader, trace_id))
 
     async def list(self, *, limit: int | None = 100) -> tuple[TraceSummary, ...]:
         """The newest queries, each with its status; None for all."""
-        return await read(self._rag._store, lambda reader: trace_store.summaries(reader, limit))
+        return tuple(await read(self._rag._store, lambda reader: reader.traces(limit=limit)))
 
     async def verify(self, *trace_ids: str) -> tuple[verify.Problem, ...]:
         """What is wrong with these traces; without ids, with all traces and the texts they rest
@@ -138,29 +139,33 @@ class Traces:
         The URI of an entity or predicate is a base (by default `urn:entity:` or `urn:predicate:`)
         followed by its percent-encoded key. Raises `ConfigError` for a base without a scheme.
         """
-        return await read(
-            self._rag._store,
-            lambda reader: trace_store.export_trace(
-                reader,
-                trace_id,
+
+        def write_rdf(reader: Reader) -> str:
+            trace = load_trace(reader, trace_id)
+            return export(
+                trace,
                 format=format,
-                rdf=rdf,
-                with_source=with_source,
+                version=rdf,
+                sources=look_up_sources(reader, trace.chunk_ids) if with_source else None,
                 entity_base=entity_base,
                 predicate_base=predicate_base,
-            ),
-        )
+            )
+
+        return await read(self._rag._store, write_rdf)
 
     async def page(self, trace_id: str, *, language: str | None = None) -> str:
         """A trace as one self-contained web page, by default in the index's language."""
-        words = language or self._rag.language
-        return await read(
-            self._rag._store, lambda reader: trace_store.trace_page(reader, trace_id, words)
-        )
+
+        def render(reader: Reader) -> str:
+            trace = load_trace(reader, trace_id)
+            found = look_up_sources(reader, trace.chunk_ids)
+            return render_page(trace, found, language=language or self._rag.language)
+
+        return await read(self._rag._store, render)
 
     async def sources(self, trace: Trace) -> Sources:
         """The stored texts behind a trace."""
-        return await read(self._rag._store, lambda reader: trace_store.sources(reader, trace))
+        return await read(self._rag._store, lambda reader: look_up_sources(reader, trace.chunk_ids))
 
     async def edge_provenance(self, source: str, predicate: str, target: str) -> EdgeProvenance:
         """Where an edge was read: every chunk, page and document, and the queries that chose it.

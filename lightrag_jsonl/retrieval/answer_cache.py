@@ -68,7 +68,7 @@ class AnswerCache:
         self, question: str, param: QueryParam, answer: Answer, generation: int | None = None
     ) -> None:
         """Store an answer for reuse, unless the index has changed since this generation."""
-        if param.similarity_reuse is None:
+        if param.similarity_reuse is None or self.store.read_only:
             return
         (vector,) = await embed_texts(self.embedder, [question], "query")
         values = (self._signature(param), question, vector, msgspec.json.encode(answer).decode())

@@ -60,12 +60,12 @@ def filtered_degrees(snapshot: Snapshot, entities: Ids, filtered: FilterResult) 
     return np.bincount(inside, minlength=len(entities))
 
 
-def _grouped(rows: Iterable[Row], owner: str, allowed: Collection[int]) -> dict[int, list[Row]]:
+def _grouped(rows: Iterable[Row], field: str, allowed: Collection[int]) -> dict[int, list[Row]]:
     """The first mentions in allowed chunks by entity or relation, in the order of the text."""
     groups: dict[int, list[Row]] = {}
     for row in sorted(rows, key=lambda row: row.position):
         if row.chunk in allowed:
-            groups.setdefault(getattr(row, owner), []).append(row)
+            groups.setdefault(getattr(row, field), []).append(row)
     return {id: mentions[:SOURCES] for id, mentions in groups.items()}
 
 

@@ -9,7 +9,7 @@ from lightrag_jsonl.core.text import is_cjk, is_lone, search_terms
 from lightrag_jsonl.storage.store import Snapshot
 
 POSTINGS = 2_500  # chunks that the terms occur in; more frequent terms hardly count in BM25
-LARGE = 5_000  # chunks; in a larger index, function words are not even counted
+LARGE = 1_000  # chunks; in a larger index, function words are not even counted
 TERM_LIMIT = 256  # terms of a question that are used
 ANY_END = "*"  # after a term: all terms that begin with it
 
@@ -22,7 +22,7 @@ _WORDS = (
 FUNCTION_WORDS = frozenset(_WORDS.split())
 
 
-def telling_terms(snapshot: Snapshot, question: str, keywords: Iterable[str]) -> list[str]:
+def distinctive_terms(snapshot: Snapshot, question: str, keywords: Iterable[str]) -> list[str]:
     """The terms to search for: the rarest, as far as `POSTINGS` allows, at least one.
 
     A single CJK character that is one of the keywords, or the whole question, becomes a beginning

@@ -14,7 +14,16 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from lightrag_jsonl.retrieval.hits import Hits, SearchTask, Seeds, Subgraph, among, column, distinct
+from lightrag_jsonl.retrieval.hits import (
+    NO_HITS,
+    Hits,
+    SearchTask,
+    Seeds,
+    Subgraph,
+    among,
+    column,
+    distinct,
+)
 from lightrag_jsonl.storage.store import Snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
@@ -46,7 +55,7 @@ Path: TypeAlias = Sequence[tuple[int, int]]  # nodes, and how each is reached; t
 class WalkGraph:
     """Entities and chunks (row ids, ascending) as nodes, with the steps between them.
 
-    A step leads from a sender to a receiver, with a probability and a kind; the steps from a node
+    A step leads from a sender to a receiver, with a probability and a type; the steps from a node
     add up to 1.
     """
 
@@ -55,7 +64,7 @@ class WalkGraph:
     senders: Ids
     receivers: Ids
     chances: Floats
-    kinds: Ids
+    edge_types: Ids
 
 
 def walk_around(
@@ -72,8 +81,9 @@ def walk_around(
     split = len(graph.entities)
     reset = start_weights(task, graph, seeds)
     shares = walk(graph, reset)
-    limit = task.param.top_k if task.mode.ranked_by_walk else 0
-    entities = Hits.ranked(graph.entities, shares[:split], limit)
+    entities = NO_HITS
+    if task.mode.ranked_by_walk:
+        entities = Hits.ranked(graph.entities, shares[:split], task.param.top_k)
     chunks = Hits.ranked(graph.chunks, shares[split:], task.chunk_limit)
     entities, chunks = entities[entities.scores > 0], chunks[chunks.scores > 0]
     nodes = [graph.entities.searchsorted(entities.ids), graph.chunks.searchsorted(chunks.ids)]
@@ -116,11 +126,11 @@ def neighbourhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGra
 
 def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) -> Ids:
     """The chunks that mention these entities, those of named and of rare entities first."""
-    counts = task.snapshot.graph.chunk_counts(entities)
-    leading = (counts > 0) & (counts <= FREQUENT)
-    entities, counts = entities[leading], counts[leading]
     which, chunks = task.snapshot.graph.chunks_of(entities)
-    pull = (1 / counts + among(entities, seeds.named_rows))[which]
+    counts = np.bincount(which, minlength=len(entities))
+    leading = counts[which] <= FREQUENT
+    which, chunks = which[leading], chunks[leading]
+    pull = (1 / np.maximum(counts, 1) + among(entities, seeds.named_rows))[which]
     if task.filtered is not None:
         inside = among(chunks, task.filtered.chunk)
         chunks, pull = chunks[inside], pull[inside]
@@ -143,11 +153,11 @@ def walk_graph(
     mentions = mentions + np.array([0, len(entities)])
     pairs = np.concatenate([mentions, relations, synonyms])
     weights = np.concatenate([rarity, np.ones(len(relations)), similarities])
-    kinds = np.repeat([MENTION, RELATION, SYNONYM], [len(rarity), len(relations), len(synonyms)])
+    types = np.repeat([MENTION, RELATION, SYNONYM], [len(rarity), len(relations), len(synonyms)])
     senders, receivers = np.concatenate([pairs, pairs[:, ::-1]]).T
-    weights, kinds = np.tile(weights, 2), np.tile(kinds, 2)
+    weights, types = np.tile(weights, 2), np.tile(types, 2)
     total = np.bincount(senders, weights, len(entities) + len(chunks))
-    return WalkGraph(entities, chunks, senders, receivers, weights / total[senders], kinds)
+    return WalkGraph(entities, chunks, senders, receivers, weights / total[senders], types)
 
 
 def synonyms(snapshot: Snapshot, leading: Ids, others: Ids) -> tuple[Ids, Floats]:
@@ -178,7 +188,7 @@ def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
             for end in task.snapshot.graph.ends(column([row])).ravel().tolist():
                 sure[end] = max(alike, sure.get(end, 0.0))
     reset = np.zeros(len(graph.entities) + len(graph.chunks))
-    mentions = np.bincount(graph.senders[graph.kinds == MENTION], minlength=len(reset))
+    mentions = np.bincount(graph.senders[graph.edge_types == MENTION], minlength=len(reset))
     for row, alike in sure.items():
         node = int(graph.entities.searchsorted(row))
         if node < len(graph.entities) and graph.entities[node] == row:
@@ -253,7 +263,7 @@ def path_to(graph: WalkGraph, last: Ids, node: int) -> Path:
     """The most probable path to a node."""
     path = []
     while (step := int(last[node])) >= 0:
-        path.append((node, int(graph.kinds[step])))
+        path.append((node, int(graph.edge_types[step])))
         node = int(graph.senders[step])
     return [(node, START), *reversed(path)]
 

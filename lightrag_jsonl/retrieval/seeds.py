@@ -12,7 +12,7 @@ from lightrag_jsonl.core.text import CJK, name_key
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.retrieval.fusion import fuse, joined
 from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, SearchTask, Seeds
-from lightrag_jsonl.retrieval.lexical import telling_terms
+from lightrag_jsonl.retrieval.lexical import distinctive_terms
 
 SURE = 0.75  # the least cosine at which the nearest entity counts as named (spec 3, sec. 4)
 LONGEST_NAME = 6  # words; names up to this length are looked for in the question
@@ -52,7 +52,7 @@ def find_seeds(task: SearchTask) -> Seeds:
 
 
 def _lexical_hits(task: SearchTask, limit: int) -> Hits:
-    terms = telling_terms(task.snapshot, task.query.question, task.query.low)
+    terms = distinctive_terms(task.snapshot, task.query.question, task.query.low)
     allowed = None if task.filtered is None else task.filtered.chunk.tolist()
     rows = task.snapshot.search_terms(terms, limit, allowed)
     ids, scores = zip(*rows, strict=True) if rows else ((), ())

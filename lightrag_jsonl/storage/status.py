@@ -55,6 +55,7 @@ def document_statuses(reader: Reader) -> tuple[DocumentStatus, ...]:
     for pending in reader.pending():
         new, id = pending.document, pending.document.id or ""
         at = datetime.fromtimestamp(pending.created_at, UTC)
-        about = (id, new.title, new.source, new.date, "pending", 0, len(new.text), at)
-        found.setdefault(id, DocumentStatus(*about, metadata=new.metadata))
+        named, size = (id, new.title, new.source, new.date), len(new.text)
+        status = DocumentStatus(*named, "pending", 0, size, at, metadata=new.metadata)
+        found.setdefault(id, status)
     return tuple(found.values())

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -154,7 +153,15 @@ async def import_batch(
     answers, failed, unreadable = await to_thread.run_sync(_read, paths)
     answered = asked.requests.keys() & answers.keys()
     prompt = "summarize-descriptions" if asked.round == "summaries" else rag.options.extraction
-    await write(rag._store, partial(_put, answers, _model(rag).name, prompt, rag._clock()))
+    facts = {"model": _model(rag).name, "prompt": prompt, "created_at": rag._clock()}
+
+    def put(transaction: Transaction) -> None:
+        for id, completion in answers.items():
+            key = bytes.fromhex(id)
+            if transaction.completion(key) is None:
+                transaction.put_completion(key, completion, **facts)
+
+    await write(rag._store, put)
     inserted = await _insert_complete(rag, await _open_work(rag), finish=finish)
     left = await _open_work(rag)
     missing = asked.requests.keys() - answered
@@ -288,18 +295,3 @@ def _answer(record: Record) -> Completion:
     if completion.finish == "length" and not completion.text.strip():
         raise LLMError("the answer was cut off before its first word")
     return completion
-
-
-def _put(
-    answers: Mapping[str, Completion],
-    model: str,
-    prompt: str,
-    created_at: float,
-    transaction: Transaction,
-) -> None:
-    for id, completion in answers.items():
-        key = bytes.fromhex(id)
-        if transaction.completion(key) is None:
-            transaction.put_completion(
-                key, completion, model=model, prompt=prompt, created_at=created_at
-            )

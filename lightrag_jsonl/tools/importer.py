@@ -53,17 +53,8 @@ class ImportCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class NotImported:
-    """Something that has no exact counterpart here."""
-
-    kind: str
-    name: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What was read, what is stored here, and what differs from the original.
+    """What was read, what is stored here, and in words what has no exact counterpart here.
 
     Entities and relations that named no known chunk are stored in a document of their own.
     """
@@ -71,7 +62,7 @@ class ImportReport:
     documents: tuple[str, ...]
     read: ImportCounts
     stored: ImportCounts
-    not_imported: tuple[NotImported, ...] = ()
+    not_imported: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
 
 
@@ -85,12 +76,13 @@ async def import_index(
     index = await to_thread.run_sync(read_folder, Path(folder))
     conversion = _Conversion(index)
     pending = [one.pending(rag._clock()) for one in conversion.targets if one.pieces]
-    report = await rag._indexing.insert(pending, progress=progress, tolerant=True)
+    indexing = rag._index_pipeline(rag._model_client(None))  # so that no summary is asked for
+    report = await indexing.insert(pending, progress=progress, tolerant=True)
     ids = tuple(str(one.document.id) for one in pending)
     counts = len(index.documents), len(index.chunks), len(index.graph), index.graph.size()
     stored = await read(rag._store, lambda reader: _stored(reader, ids))
-    unmapped = tuple(conversion.not_imported)
-    return ImportReport(ids, ImportCounts(*counts), stored, unmapped, report.failures)
+    differences = tuple(conversion.not_imported)
+    return ImportReport(ids, ImportCounts(*counts), stored, differences, report.failures)
 
 
 def _stored(reader: Reader, ids: Sequence[str]) -> ImportCounts:
@@ -167,7 +159,7 @@ class _Conversion:
     """
 
     def __init__(self, index: ForeignIndex) -> None:
-        self.not_imported: list[NotImported] = []
+        self.not_imported: list[str] = []
         self.targets: list[_Target] = []
         self._positions: dict[str, tuple[_Target, int]] = {}  # of chunks, by their foreign ids
         self._names: dict[str, str] = {}
@@ -187,7 +179,7 @@ class _Conversion:
             if text.strip(CUT):
                 number = order if isinstance(order, int) else 0
                 by_document[str(entry.get("full_doc_id") or id)].append((number, id, text))
-        for id in index.documents.keys() - by_document.keys():
+        for id in sorted(index.documents.keys() - by_document.keys()):
             self._skip("document", id, "it was not processed there: insert its text")
         for id, chunks in by_document.items():
             if id not in index.documents:
@@ -202,23 +194,20 @@ class _Conversion:
         source = None if path in NO_FILE else path
         title = source and source.replace("\\", "/").rsplit("/", 1)[-1]
         target = _Target(id, title, source, [text] if text.strip() else [])
-        position, lost = 0, []
+        found, lost, position = [], [], 0
         for _, chunk, content in chunks:
             piece = content if text.find(content, position) >= 0 else content.strip(CUT)
             start = text.find(piece, position)
             if start < 0:
                 lost.append((chunk, content))
             else:
-                self._add_piece(target, chunk, piece)
+                found.append((chunk, piece))
                 position = start + 1
-        for chunk, content in lost:
-            target.pages.append(content)
-            self._add_piece(target, chunk, content)
+        target.pages += [content for _, content in lost]
+        for number, (chunk, piece) in enumerate(found + lost):
+            self._positions[chunk] = target, number
+            target.pieces.append(piece)
         self.targets.append(target)
-
-    def _add_piece(self, target: _Target, chunk: str, piece: str) -> None:
-        self._positions[chunk] = target, len(target.pieces)
-        target.pieces.append(piece)
 
     def _add_entity(self, raw: str, data: Mapping[str, object]) -> None:
         cleaned = name = clean_name(raw)
@@ -272,7 +261,7 @@ class _Conversion:
             target.records.append({**record, "description": text, "chunk": index})
 
     def _skip(self, kind: str, name: str, reason: str) -> None:
-        self.not_imported.append(NotImported(kind, name, reason))
+        self.not_imported.append(f"{kind} {name}: {reason}")
 
 
 def _parts(joined: object) -> tuple[str, ...]:

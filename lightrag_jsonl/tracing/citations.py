@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
-from itertools import pairwise
+from collections.abc import Awaitable, Callable
+from functools import lru_cache, partial
 from typing import TypeAlias
 
-from lightrag_jsonl.core.text import CITATION_MARKER, is_cjk, search_terms, sentence_spans
-from lightrag_jsonl.core.types import Chunk, Citation, Context, Entity, Kind, Relation
-from lightrag_jsonl.storage.store import Store, read
+from lightrag_jsonl.core.text import CITATION_MARKER, search_terms, sentence_spans
+from lightrag_jsonl.core.types import Chunk, Citation, Context
+from lightrag_jsonl.storage.store import Reader, Store, read
+from lightrag_jsonl.tracing.events import Shown
+from lightrag_jsonl.tracing.recorder import numbered_items
 
-Item: TypeAlias = Entity | Relation | Chunk
 Cited: TypeAlias = tuple[tuple[Citation, ...], tuple[int, ...]]
 """The citations of an answer in reading order, and the cited numbers that were never shown."""
 
@@ -23,7 +22,6 @@ CITED_CHUNKS = 5  # an entity or relation is cited by the first so many chunks
 _RANGE = re.compile(r"(\d+)(?:\s*[-‐-―−~～－]\s*(\d+))?")
 _LONGEST_RANGE = 100  # longer ranges count as their two ends: so many items are never shown
 _LEADING = re.compile(rf"(?:\s|{CITATION_MARKER.pattern})*".replace("?P<numbers>", "?:"))
-_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _ENOUGH_SHARE = 0.2
 _ENOUGH_TERMS = 2
 _FUNCTION_WORDS = frozenset(
@@ -41,54 +39,37 @@ def cite(store: Store) -> Callable[[str, Context], Awaitable[Cited]]:
     """A function that resolves the citations of an answer, given its text and its context."""
 
     async def cited(text: str, context: Context) -> Cited:
-        items = _numbered_items(context)
-        numbers = [n for found in CITATION_MARKER.finditer(text) for n in cited_numbers(found)]
-        ids = [id for n in numbers if n in items for id in _cited_ids(items[n])]
-        return await read(
-            store, lambda reader: resolve_citations(text, context, reader.chunks_by_id(set(ids)))
-        )
+        return await read(store, partial(resolve_citations, text, context))
 
     return cited
 
 
-def resolve_citations(text: str, context: Context, chunks: Mapping[str, Chunk]) -> Cited:
+def resolve_citations(text: str, context: Context, reader: Reader) -> Cited:
     """Resolve every number that an answer written from `context` cites.
 
-    A fact is cited by those of its chunks that are in `chunks`, by id. A citation is narrowed to
-    the sentence of its chunk that shares most terms with the citing sentence; if no sentence shares
-    enough, it is the whole chunk.
+    A fact is cited by the first of its chunks, as far as they are still stored. A citation is
+    narrowed to the sentence of its chunk that shares most terms with the citing sentence; if no
+    sentence shares enough, it is the whole chunk.
     """
-    items = _numbered_items(context)
+    items = dict(enumerate(numbered_items(context, {}), 1))
+    shown = {chunk.id: chunk for chunk in context.chunks}
+    cited = _cited_numbers(text)
+    known = [items[number] for number, _ in cited if number in items]
+    stored = reader.chunks_by_id({id for item in known for id in item.chunk_ids[:CITED_CHUNKS]})
     citations: dict[Citation, None] = {}
     invented: dict[int, None] = {}
-    for sentence, numbers in _citing_sentences(text):
-        terms = [term for term in dict.fromkeys(sentence) if term not in _FUNCTION_WORDS]
-        for number in numbers:
-            if number not in items:
-                invented[number] = None
-                continue
-            item = items[number]
-            kind, label = _kind_and_label(item)
-            own = [item] if isinstance(item, Chunk) else map(chunks.get, _cited_ids(item))
-            for chunk in filter(None, own):
-                start, end = _best_sentence(chunk.text, terms)
-                citation = Citation(
-                    number=number,
-                    kind=kind,
-                    label=label,
-                    document_id=chunk.document_id,
-                    document=context.documents.get(chunk.document_id, chunk.document_id),
-                    page=chunk.page,
-                    chunk_id=chunk.id,
-                    start=chunk.start + start,
-                    end=chunk.start + end,
-                    text=chunk.text[start:end],
-                )
-                citations[citation] = None
+    for number, terms in cited:
+        if number not in items:
+            invented[number] = None
+            continue
+        chunks = shown if items[number].kind == "chunk" else stored
+        for id in items[number].chunk_ids[:CITED_CHUNKS]:
+            if id in chunks:
+                citations[_citation(items[number], chunks[id], terms, context)] = None
     return tuple(citations), tuple(invented)
 
 
-def cited_numbers(marker: re.Match[str]) -> tuple[int, ...]:
+def marked_numbers(marker: re.Match[str]) -> tuple[int, ...]:
     """The numbers in a `CITATION_MARKER`: [1], [2, 5], [3-6]."""
     numbers: dict[int, None] = {}
     for first, last in _RANGE.findall(marker["numbers"]):
@@ -98,91 +79,58 @@ def cited_numbers(marker: re.Match[str]) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def _kind_and_label(item: Item) -> tuple[Kind, str]:
-    if isinstance(item, Chunk):
-        return "chunk", item.id
-    if isinstance(item, Entity):
-        return "entity", item.name
-    return "relation", f"{item.source} — {item.predicate} → {item.target}"
-
-
-def _numbered_items(context: Context) -> dict[int, Item]:
-    return dict(enumerate((*context.entities, *context.relations, *context.chunks), 1))
-
-
-def _cited_ids(item: Item) -> tuple[str, ...]:
-    """The chunks to look up; a chunk of the context is there already."""
-    return () if isinstance(item, Chunk) else item.chunk_ids[:CITED_CHUNKS]
-
-
-def _citing_sentences(text: str) -> Iterator[tuple[list[str], tuple[int, ...]]]:
-    """The terms of each sentence that cites something, and the numbers it cites."""
+def _cited_numbers(text: str) -> list[tuple[int, tuple[str, ...]]]:
+    """The numbers that each sentence cites, with the sentence's terms."""
     spans = sentence_spans(text)
-    starts = [start for start, _ in spans]
     cited: dict[int, dict[int, None]] = {}
-    # Marks that open a sentence belong to the previous one, if that is on the same line.
-    leading = [found.end() for start in starts if (found := _LEADING.match(text, start))]
     for marker in CITATION_MARKER.finditer(text):
-        index = max(bisect_right(starts, marker.start()) - 1, 0)
-        joined = index > 0 and "\n" not in text[spans[index - 1][1] : starts[index]]
-        if joined and marker.start() < leading[index]:
+        index = max(bisect_right(spans, (marker.start(), len(text))) - 1, 0)
+        start = spans[index][0]
+        # Marks that open a sentence belong to the previous one, if that is on the same line.
+        leading = _LEADING.match(text, start)
+        joined = index > 0 and "\n" not in text[spans[index - 1][1] : start]
+        if joined and leading and marker.start() < leading.end():
             index -= 1
-        cited.setdefault(index, {}).update(dict.fromkeys(cited_numbers(marker)))
+        cited.setdefault(index, {}).update(dict.fromkeys(marked_numbers(marker)))
+    found = []
     for index, numbers in cited.items():
-        start, end = spans[index]
-        yield search_terms(CITATION_MARKER.sub(" ", text[start:end])), tuple(numbers)
+        words = search_terms(CITATION_MARKER.sub(" ", text[slice(*spans[index])]))
+        terms = tuple(dict.fromkeys(word for word in words if word not in _FUNCTION_WORDS))
+        found += [(number, terms) for number in numbers]
+    return found
 
 
-def _best_sentence(text: str, terms: list[str]) -> tuple[int, int]:
-    """The span of the sentence that shares most terms, or of the whole text if none shares enough.
+def _citation(item: Shown, chunk: Chunk, terms: tuple[str, ...], context: Context) -> Citation:
+    start, end = _best_sentence(chunk.text, terms)
+    return Citation(
+        number=item.number,
+        kind=item.kind,
+        label=item.id if item.kind == "chunk" else item.label,
+        document_id=chunk.document_id,
+        document=context.documents.get(chunk.document_id, chunk.document_id),
+        page=chunk.page,
+        chunk_id=chunk.id,
+        start=chunk.start + start,
+        end=chunk.start + end,
+        text=chunk.text[start:end],
+    )
 
-    Among equals the rarer terms decide, then the earlier sentence. Only paragraphs that could hold
-    the best sentence are cut into sentences.
+
+def _best_sentence(text: str, terms: tuple[str, ...]) -> tuple[int, int]:
+    """The span of the sentence that shares most terms, the earlier among equals, or of the whole
+    text if none shares enough.
     """
-    folded_text, paragraphs = _paragraphs(text)
-    rarities = {term: 1 / count for term in terms if (count := folded_text.count(term))}
-    shared = []
-    for base, paragraph, folded in paragraphs:
-        found = [term for term in rarities if term in folded]
-        shared.append((-len(found), base, found, paragraph))
-    best, span = (0, 0.0, 0), (0, len(text))
-    for _, base, found, paragraph in sorted(shared):
-        if len(found) < max(best[0], 1):
-            break
-        for start, end, folded in _sentences(paragraph):
-            here = _shared(folded, found)
-            rank = len(here), sum(map(rarities.__getitem__, here)), -base - start
-            if rank > best:
-                best, span = rank, (base + start, base + end)
+    best, span = 0, (0, len(text))
+    for start, end, words in _sentences(text):
+        shared = len(words.intersection(terms))
+        if shared > best:
+            best, span = shared, (start, end)
     enough = max(min(_ENOUGH_TERMS, len(terms)), _ENOUGH_SHARE * len(terms), 1)
-    return span if best[0] >= enough else (0, len(text))
+    return span if best >= enough else (0, len(text))
 
 
 @lru_cache(100)  # a passage is often cited several times
-def _paragraphs(text: str) -> tuple[str, list[tuple[int, str, str]]]:
-    """The text folded; and the start of each paragraph, its text, and this folded."""
-    cuts = [0, *[found.end() for found in _BLANK_LINES.finditer(text)], len(text)]
-    spans = pairwise(cuts)
-    return _folded(text), [(a, text[a:b], _folded(text[a:b])) for a, b in spans]
-
-
-@lru_cache(1_000)
-def _sentences(paragraph: str) -> list[tuple[int, int, str]]:
-    """The span of each sentence, and its folded text."""
-    spans = sentence_spans(paragraph)
-    return [(start, end, _folded(paragraph[start:end])) for start, end in spans]
-
-
-def _folded(text: str) -> str:
-    """Lower case and half width, as in search terms."""
-    return unicodedata.normalize("NFKC", text).casefold()
-
-
-def _shared(folded: str, terms: Iterable[str]) -> list[str]:
-    """The terms that occur in the text; in scripts with spaces, only as whole words."""
-    return [
-        term
-        for term in terms
-        if term in folded
-        and (is_cjk(term[0]) or re.search(rf"(?<![^\W_]){re.escape(term)}(?![^\W_])", folded))
-    ]
+def _sentences(text: str) -> list[tuple[int, int, frozenset[str]]]:
+    """The span and the terms of each sentence."""
+    spans = sentence_spans(text)
+    return [(start, end, frozenset(search_terms(text[start:end]))) for start, end in spans]

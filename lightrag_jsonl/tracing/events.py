@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Literal, TypeAlias, cast
 
 import msgspec
 
+from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.options import Selection as Method
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Citation, Json, Keywords, Kind, Mode, Rejection
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.retrieval.edge_selection import Edge, SelectedEdge
-from lightrag_jsonl.tracing.prov import DEFAULT_BASES, Bases, derived_triples, source_uri, stage_uri
-from lightrag_jsonl.tracing.rdf import Triple, iri, literal, term, triple_term, triples_of
+from lightrag_jsonl.tracing import rdf
+from lightrag_jsonl.tracing.rdf import Triple, iri, literal, triples_of
 
 Status: TypeAlias = Literal["complete", "failed", "incomplete"]
 Stage: TypeAlias = Literal[
     "session", "keywords", "retrieval", "selection", "chunk", "answer", "end"
 ]
 
-GENERATED = "prov:wasGeneratedBy"
-MODES_WITHOUT_EDGES: frozenset[Mode] = frozenset({"naive", "bypass"})
-MODES_WITH_CHUNKS: frozenset[Mode] = frozenset({"naive", "mix", "walk"})  # retrieved directly
-
-_MESSAGE: Mapping[str, Json] = {
-    "error": None,
-    "response": "",
-    "end_of_stream": False,
-    "explain_id": None,
-    "explain_collection": "explainability",
-    "message_type": "chunk",
-    "end_of_session": False,
-}
+MODES_WITHOUT_EDGES: frozenset[t.Mode] = frozenset({"naive", "bypass"})
+MODES_WITH_CHUNKS: frozenset[t.Mode] = frozenset({"naive", "mix", "walk"})  # retrieved directly
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +36,7 @@ class Shown:
     """
 
     number: int
-    kind: Kind
+    kind: t.Kind
     id: str
     label: str
     chunk_ids: tuple[str, ...] = ()
@@ -70,34 +58,49 @@ class _Event(msgspec.Struct, frozen=True, tag_field="stage"):
     @property
     def uri(self) -> str:
         """The URI of the record that this event is about."""
-        return stage_uri(self.stage, self.trace_id)
+        return rdf.stage_uri(self.stage, self.trace_id)
 
     @property
     def triples(self) -> tuple[Triple, ...]:
         """What the event adds to the graph of retrievals."""
         return ()
 
-    def to_message(self) -> dict[str, Json]:
+    def to_message(self) -> dict[str, t.Json]:
         """The event under the specification's field names."""
-        return {**_MESSAGE, "message_type": "explain", "explain_id": self.uri}
+        piece = self if isinstance(self, AnswerChunk) else None
+        end = self if isinstance(self, End) else None
+        return {
+            "error": end.error if end else None,
+            "response": piece.text if piece else "\n".join(end.sources if end else ()),
+            "end_of_stream": piece is not None and piece.end_of_stream,
+            "explain_id": None if piece or end else self.uri,
+            "explain_collection": "explainability",
+            "message_type": "chunk" if piece or end else "explain",
+            "end_of_session": end is not None,
+        }
+
+    def _described(self, label: str, origin: Stage, *more: tuple[str, str]) -> tuple[Triple, ...]:
+        """The triples of a record that comes from that of an earlier stage."""
+        link = "prov:wasGeneratedBy" if origin == "session" else "prov:wasDerivedFrom"
+        origin_uri = rdf.stage_uri(origin, self.trace_id)
+        return rdf.entity_triples(self.uri, label, origin_uri, *more, link=link)
 
 
 class Session(_Event, frozen=True, tag="session"):
     """A question was asked; `generation` is the number of the index's last change."""
 
     question: str
-    mode: Mode
+    mode: t.Mode
     started_at: datetime
     generation: int = 0
 
     @property
     def triples(self) -> tuple[Triple, ...]:
-        started_at = self.started_at.astimezone(UTC).isoformat().replace("+00:00", "Z")
         return triples_of(
             self.uri,
-            ("rdf:type", term("prov:Activity")),
+            ("rdf:type", rdf.term("prov:Activity")),
             ("rdfs:label", literal("Query session")),
-            ("prov:startedAtTime", literal(started_at, "xsd:dateTime")),
+            ("prov:startedAtTime", literal(self.started_at)),
             ("tg:query", literal(self.question)),
         )
 
@@ -105,20 +108,19 @@ class Session(_Event, frozen=True, tag="session"):
 class KeywordsFound(_Event, frozen=True, tag="keywords"):
     """The question's keywords were found."""
 
-    keywords: Keywords
+    keywords: t.Keywords
 
     @property
     def triples(self) -> tuple[Triple, ...]:
-        concepts = dict.fromkeys((*self.keywords.high_level, *self.keywords.low_level))
-        words = [("tg:concept", literal(word)) for word in concepts]
-        session_uri = stage_uri("session", self.trace_id)
-        return derived_triples(self.uri, "Keywords", session_uri, *words, link=GENERATED)
+        words = dict.fromkeys((*self.keywords.high_level, *self.keywords.low_level))
+        concepts = [("tg:concept", literal(word)) for word in words]
+        return self._described("Keywords", "session", *concepts)
 
 
 class Retrieval(_Event, frozen=True, tag="retrieval"):
     """The edges of the subgraph, and the chunks found directly, were retrieved; best first."""
 
-    mode: Mode
+    mode: t.Mode
     candidates: tuple[Edge, ...] = ()
     retrieved_chunks: tuple[str, ...] = ()
 
@@ -126,11 +128,10 @@ class Retrieval(_Event, frozen=True, tag="retrieval"):
     def triples(self) -> tuple[Triple, ...]:
         counts = []
         if self.mode not in MODES_WITHOUT_EDGES:
-            counts.append(("tg:edgeCount", literal(len(self.candidates), "xsd:integer")))
+            counts.append(("tg:edgeCount", literal(len(self.candidates))))
         if self.mode in MODES_WITH_CHUNKS:
-            counts.append(("tg:chunkCount", literal(len(self.retrieved_chunks), "xsd:integer")))
-        session_uri = stage_uri("session", self.trace_id)
-        return derived_triples(self.uri, "Retrieval", session_uri, *counts, link=GENERATED)
+            counts.append(("tg:chunkCount", literal(len(self.retrieved_chunks))))
+        return self._described("Retrieval", "session", *counts)
 
 
 class Selection(_Event, frozen=True, tag="selection"):
@@ -144,30 +145,25 @@ class Selection(_Event, frozen=True, tag="selection"):
     selected: tuple[SelectedEdge, ...] = ()
     selected_chunks: tuple[str, ...] = ()
     shown: tuple[Shown, ...] = ()
-    rejections: tuple[Rejection, ...] = ()
+    rejections: tuple[t.Rejection, ...] = ()
     fallback: bool = False
     selection_error: str | None = None
 
     @property
     def triples(self) -> tuple[Triple, ...]:
-        return self.triples_under(DEFAULT_BASES)
-
-    def triples_under(self, bases: Bases) -> tuple[Triple, ...]:
-        """The triples, with these bases for the URIs of entities and predicates."""
-        edge_uri = stage_uri("edge", self.trace_id)
-        nodes = [f"{edge_uri}:{index}" for index in range(len(self.selected))]
-        links = [("tg:selectedEdge", iri(node)) for node in nodes]
-        links += [("tg:selectedChunk", iri(source_uri("chunk", id))) for id in self.selected_chunks]
-        if self.fallback:
-            links.append(("tg:fallback", literal("true", "xsd:boolean")))
-        retrieval_uri = stage_uri("retrieval", self.trace_id)
-        found = derived_triples(self.uri, "Selection", retrieval_uri, *links)
-        for node, chosen in zip(nodes, self.selected, strict=True):
-            why = "tg:score", literal(float(chosen.score or 0.0), "xsd:double")
+        links, edges = [], list[Triple]()
+        for index, chosen in enumerate(self.selected):
+            node = f"{rdf.stage_uri('edge', self.trace_id)}:{index}"
+            why = "tg:score", literal(float(chosen.score or 0.0))
             if chosen.reasoning is not None:
                 why = "tg:reasoning", literal(chosen.reasoning)
-            found += triples_of(node, ("tg:edge", triple_term(bases.triple(chosen.edge))), why)
-        return found
+            links.append(("tg:selectedEdge", iri(node)))
+            edges += triples_of(node, ("tg:edge", rdf.triple_term(rdf.fact(chosen.edge))), why)
+        for id in self.selected_chunks:
+            links.append(("tg:selectedChunk", iri(rdf.source_uri("chunk", id))))
+        if self.fallback:
+            links.append(("tg:fallback", literal(True)))
+        return *self._described("Selection", "retrieval", *links), *edges
 
 
 class AnswerChunk(_Event, frozen=True, tag="chunk"):
@@ -175,10 +171,6 @@ class AnswerChunk(_Event, frozen=True, tag="chunk"):
 
     text: str
     end_of_stream: bool = False
-
-    def to_message(self) -> dict[str, Json]:
-        """The piece under the specification's field names."""
-        return {**_MESSAGE, "response": self.text, "end_of_stream": self.end_of_stream}
 
 
 class Answered(_Event, frozen=True, tag="answer"):
@@ -189,15 +181,15 @@ class Answered(_Event, frozen=True, tag="answer"):
     """
 
     answer: str
-    citations: tuple[Citation, ...] = ()
+    citations: tuple[t.Citation, ...] = ()
     invented: tuple[int, ...] = ()
     reused: bool = False
     truncated: bool = False
 
     @property
     def triples(self) -> tuple[Triple, ...]:
-        text = "tg:document", iri(stage_uri("chunk", self.trace_id))
-        return derived_triples(self.uri, "Answer", stage_uri("selection", self.trace_id), text)
+        text = "tg:document", iri(rdf.stage_uri("chunk", self.trace_id))
+        return self._described("Answer", "selection", text)
 
 
 class End(_Event, frozen=True, tag="end"):
@@ -216,11 +208,6 @@ class End(_Event, frozen=True, tag="end"):
         """How the query went."""
         return "complete" if self.error is None else "failed"
 
-    def to_message(self) -> dict[str, Json]:
-        """The sources, or the error, under the specification's field names."""
-        sources = "\n".join(self.sources)
-        return {**_MESSAGE, "error": self.error, "response": sources, "end_of_session": True}
-
 
 Event: TypeAlias = Session | KeywordsFound | Retrieval | Selection | AnswerChunk | Answered | End
 
@@ -237,7 +224,4 @@ def event_to_json(event: Event) -> str:
 
 def event_from_json(text: str) -> Event:
     """The event in text written by `event_to_json`; `ValueError` for any other text."""
-    try:
-        return _DECODER.decode(text)
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+    return _DECODER.decode(text)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import mimetypes
+import re
 from collections.abc import Iterable, Iterator
+from urllib.parse import quote
 
-from lightrag_jsonl.core.types import Chunk, Page
-from lightrag_jsonl.tracing import prov, rdf
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.tracing import rdf
 from lightrag_jsonl.tracing.events import Answered, Retrieval, Selection, Session
-from lightrag_jsonl.tracing.prov import DEFAULT_BASES, Bases, page_uri, source_uri
-from lightrag_jsonl.tracing.rdf import Triple, literal
-from lightrag_jsonl.tracing.source_lookup import SourceDocument, Sources
-from lightrag_jsonl.tracing.trace import Trace
-
-SOURCE_GRAPH = "urn:graph:source"
-RETRIEVAL_GRAPH = "urn:graph:retrieval"
+from lightrag_jsonl.tracing.rdf import Triple, entity_triples, literal, source_uri
+from lightrag_jsonl.tracing.trace import SourceDocument, Sources, Trace
 
 
 def export(
@@ -22,21 +21,25 @@ def export(
     format: rdf.Format = "nquads",
     version: rdf.Version = "1.2",
     sources: Sources | None = None,
-    bases: Bases = DEFAULT_BASES,
+    entity_base: str | None = None,
+    predicate_base: str | None = None,
 ) -> str:
     """Write the records of a query, but for its keywords; equal traces give equal bytes.
 
     `sources` add the selected facts (in the default graph), and for each the chain from every chunk
-    that states it to page and document. Deleted sources have no chain.
+    that states it to page and document. Deleted sources have no chain. `ConfigError` if a base of
+    URIs does not begin with a scheme.
     """
-    graphs: dict[str, Iterable[Triple]] = {RETRIEVAL_GRAPH: trace_triples(trace, bases)}
+    graphs: dict[str, Iterable[Triple]] = {"urn:graph:retrieval": trace_triples(trace)}
     if sources is not None:
-        graphs[""] = _facts(trace, bases)
-        graphs[SOURCE_GRAPH] = _chains(trace, bases, sources)
+        graphs |= {"": _facts(trace), "urn:graph:source": _chains(trace, sources)}
+    for old, new in ((rdf.ENTITY_BASE, entity_base), (rdf.PREDICATE_BASE, predicate_base)):
+        if new is not None:
+            graphs = {name: list(_rebased(graph, old, new)) for name, graph in graphs.items()}
     return rdf.serialize(graphs, format=format, version=version)
 
 
-def trace_triples(trace: Trace, bases: Bases = DEFAULT_BASES) -> Iterator[Triple]:
+def trace_triples(trace: Trace) -> Iterator[Triple]:
     """The records of the steps that the query reached."""
     id, mode = trace.id, trace.mode
     yield from Session(id, trace.question, mode, trace.started_at).triples
@@ -44,56 +47,64 @@ def trace_triples(trace: Trace, bases: Bases = DEFAULT_BASES) -> Iterator[Triple
         yield from Retrieval(id, mode, trace.candidates, trace.retrieved_chunks).triples
     if "selection" in trace.stages:
         chosen = trace.selected, trace.selected_chunks
-        selection = Selection(id, "score", *chosen, fallback=trace.fallback)
-        yield from selection.triples_under(bases)
+        yield from Selection(id, "score", *chosen, fallback=trace.fallback).triples
     if trace.answer is not None:
         yield from Answered(id, trace.answer).triples
 
 
-def _facts(trace: Trace, bases: Bases) -> Iterator[Triple]:
+def _facts(trace: Trace) -> Iterator[Triple]:
     for chosen in trace.selected:
-        fact = bases.triple(chosen.edge)
+        fact = rdf.fact(chosen.edge)
         yield fact
         for resource, label in zip(fact, chosen.edge.labels, strict=True):
             yield resource, rdf.term("rdfs:label"), literal(label)
 
 
-def _chains(trace: Trace, bases: Bases, sources: Sources) -> Iterator[Triple]:
+def _chains(trace: Trace, sources: Sources) -> Iterator[Triple]:
     """The chain of each chunk that states a selected fact, or was selected itself."""
     stated: dict[str, list[Triple]] = {id: [] for id in trace.selected_chunks}
     for chosen in trace.selected:
         for id in chosen.edge.chunk_ids:
-            stated.setdefault(id, []).append(bases.triple(chosen.edge))
+            stated.setdefault(id, []).append(rdf.fact(chosen.edge))
     for chunk in filter(None, map(sources.chunks.get, stated)):
-        page, document = sources.page_of(chunk), sources.documents.get(chunk.document_id)
-        if page is not None and document is not None:
-            yield from _chain(stated[chunk.id], chunk, page, document)
-
-
-def _chain(
-    facts: list[Triple], chunk: Chunk, page: Page, document: SourceDocument
-) -> Iterator[Triple]:
-    chunk_uri, document_uri = source_uri("chunk", chunk.id), source_uri("document", document.id)
-    number = chunk.index + 1
-    if facts:
-        contained = [("tg:contains", rdf.triple_term(fact)) for fact in facts]
-        subgraph_uri = source_uri("subgraph", chunk.id)
-        yield from prov.derived_triples(
-            subgraph_uri, f"Facts of chunk {number}", chunk_uri, *contained
+        number, uri = chunk.index + 1, source_uri("chunk", chunk.id)
+        if facts := stated[chunk.id]:
+            contained = [("tg:contains", rdf.triple_term(fact)) for fact in facts]
+            graph_uri = source_uri("subgraph", chunk.id)
+            yield from entity_triples(graph_uri, f"Facts of chunk {number}", uri, *contained)
+        page = sources.pages[chunk.document_id, chunk.page]
+        page_uri, document = rdf.page_uri(page), sources.documents[chunk.document_id]
+        yield from entity_triples(
+            uri,
+            f"Chunk {number}",
+            page_uri,
+            ("tg:chunkIndex", literal(chunk.index)),
+            ("tg:charOffset", literal(chunk.start)),
+            ("tg:charLength", literal(len(chunk.text))),
         )
-    span = {"chunkIndex": chunk.index, "charOffset": chunk.start, "charLength": len(chunk.text)}
-    numbers = [(f"tg:{name}", literal(value, "xsd:integer")) for name, value in span.items()]
-    yield from prov.derived_triples(chunk_uri, f"Chunk {number}", page_uri(page), *numbers)
-    page_number = "tg:pageNumber", literal(page.number, "xsd:integer")
-    yield from prov.derived_triples(
-        page_uri(page), f"Page {page.number}", document_uri, page_number
-    )
+        page_number = "tg:pageNumber", literal(page.number)
+        document_uri = source_uri("document", document.id)
+        yield from entity_triples(page_uri, f"Page {page.number}", document_uri, page_number)
+        yield from _description(document_uri, document)
+
+
+def _description(uri: str, document: SourceDocument) -> Iterator[Triple]:
     properties = {
         "rdfs:label": document.name,
         "dcterms:title": document.title,
         "dcterms:source": document.source,
         "dcterms:date": document.date,
-        "dcterms:format": document.media_type,
+        "dcterms:format": mimetypes.guess_type(document.source or "")[0] or "text/plain",
     }
     known = [(name, literal(value)) for name, value in properties.items() if value]
-    yield from rdf.triples_of(document_uri, ("rdf:type", rdf.term("prov:Entity")), *known)
+    yield from rdf.triples_of(uri, ("rdf:type", rdf.term("prov:Entity")), *known)
+
+
+def _rebased(graph: Iterable[Triple], old: str, new: str) -> Iterator[Triple]:
+    """The triples with the URIs under another base; literals stay as they are."""
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", new):
+        raise ConfigError(f"the base of a URI begins with its scheme, unlike {new!r}")
+    start, base = f"<{old}", "<" + quote(sanitize(new), safe=":/?#@!$&'()*+,;=%")
+    for subject, predicate, value in graph:
+        moved = value if value.startswith('"') else value.replace(start, base)
+        yield subject.replace(start, base), predicate.replace(start, base), moved

@@ -11,11 +11,8 @@
     const heading = document.createElement("h3");
     heading.textContent = card.querySelector("summary").textContent;
     const text = card.querySelector(".text").cloneNode(true);
-    for (const mark of text.querySelectorAll("mark")) {
-      const [narrow, wide] = [mark.dataset.n, mark.dataset.w].map((names) => names.split(" ").includes(number));
-      mark.classList.toggle("on", narrow || wide);
-      mark.classList.toggle("whole", wide && !narrow);
-    }
+    for (const mark of text.querySelectorAll("mark"))
+      mark.classList.toggle("on", mark.dataset.numbers.split(" ").includes(number));
     return [heading, text];
   };
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lightrag_jsonl.core.errors import CorruptError, NotFoundError
+from lightrag_jsonl.core.errors import NotFoundError
 from lightrag_jsonl.core.text import name_key
-from lightrag_jsonl.core.types import Chunk, Page, Relation, TraceSummary
+from lightrag_jsonl.core.types import Chunk, Relation, TraceSummary
 from lightrag_jsonl.retrieval.edge_selection import Edge, edge_id, labels
 from lightrag_jsonl.storage.store import Reader
-from lightrag_jsonl.tracing.events import Selection, event_from_json
-from lightrag_jsonl.tracing.source_lookup import SourceDocument, Sources, look_up_sources
-from lightrag_jsonl.tracing.trace_store import summaries
+from lightrag_jsonl.tracing.trace import (
+    SourceDocument,
+    Sources,
+    describe_documents,
+    look_up_sources,
+)
 
 _EVERY_CHUNK = 2**31
 
@@ -27,10 +30,9 @@ class ChunkFacts:
 
 @dataclass(frozen=True, slots=True)
 class DocumentProvenance:
-    """A document with its pages and chunks in order, and the queries that were shown part of it."""
+    """A document with its chunks in order, and the queries that were shown part of it."""
 
     document: SourceDocument
-    pages: tuple[Page, ...]
     chunks: tuple[ChunkFacts, ...]
     traces: tuple[TraceSummary, ...]
 
@@ -46,70 +48,49 @@ class EdgeProvenance:
 
 def document_provenance(reader: Reader, document_id: str) -> DocumentProvenance:
     """What was read from a document, chunk by chunk; `NotFoundError` where there is none."""
-    documents = reader.documents([document_id])
-    if not documents:
+    documents = describe_documents(reader, [document_id])
+    if document_id not in documents:
         raise NotFoundError(f"no such document: {document_id}")
-    chunks = reader.document_chunks([document_id])
-    stated: dict[int, dict[int, None]] = {row: {} for row in chunks}
-    for mention in reader.relation_mentions(chunks=chunks):
-        if mention.relation is not None:
-            stated[mention.chunk][mention.relation] = None
-    relations = reader.relations({id for ids in stated.values() for id in ids}, chunk_limit=1)
-    facts = [
-        ChunkFacts(chunk, tuple(_edge(relations[id], (chunk.id,)) for id in stated[row]))
-        for row, chunk in chunks.items()
-    ]
-    own = {chunk.id for chunk in chunks.values()}
-    traces = _queries(
-        reader, lambda found: any(not own.isdisjoint(item.chunk_ids) for item in found.shown)
-    )
-    document = SourceDocument.of(documents[0])
-    return DocumentProvenance(document, reader.pages(document_id), tuple(facts), traces)
+    found = []
+    for row, chunk in reader.document_chunks([document_id]).items():
+        relations = reader.relations(reader.mentioned_relations([row]), chunk_limit=1)
+        edges = [_edge(relation, (chunk.id,)) for relation in relations.values()]
+        found.append(ChunkFacts(chunk, tuple(edges)))
+    traces = _queries(reader, [facts.chunk.id for facts in found])
+    return DocumentProvenance(documents[document_id], tuple(found), traces)
 
 
 def edge_provenance(reader: Reader, source: str, predicate: str, target: str) -> EdgeProvenance:
     """Where an edge was read; ends are found by any spelling, the predicate by any of its keywords.
 
-    `NotFoundError` names the entity or edge that does not exist; if only the predicate differs, it
-    also names the edge that does.
+    `NotFoundError` if there is none; if only the predicate differs, it names the edge that exists.
     """
     relation = _relation_between(reader, source, target)
     edge = _edge(relation, relation.chunk_ids)
-    if name_key(predicate) not in {name_key(w) for w in (edge.predicate, *relation.keywords)}:
+    if name_key(predicate) not in map(name_key, (edge.predicate, *relation.keywords)):
         raise NotFoundError(
             f"no edge ({source}, {predicate}, {target}); there is ({', '.join(edge.labels)})"
         )
-    traces = _queries(
-        reader, lambda found: edge.labels in [one.edge.labels for one in found.selected]
-    )
+    traces = _queries(reader, [f'"id":"{edge.id}'])
     return EdgeProvenance(edge, look_up_sources(reader, edge.chunk_ids), traces)
 
 
 def _relation_between(reader: Reader, source: str, target: str) -> Relation:
-    keys = [name_key(source), name_key(target)]
-    ids = reader.entity_ids(keys)
-    for name, key in zip((source, target), keys, strict=True):
-        if key not in ids:
-            raise NotFoundError(f"no such entity: {name}")
-    low, high = sorted(ids[key] for key in keys)
-    found = reader.relations(reader.relation_rows(pairs=[(low, high)]), chunk_limit=_EVERY_CHUNK)
-    if not found:
-        raise NotFoundError(f"no edge between {source} and {target}")
-    return next(iter(found.values()))
+    ids = sorted(reader.entity_ids([name_key(source), name_key(target)]).values())
+    rows = reader.relation_rows(pairs=[(ids[0], ids[1])]) if len(ids) == 2 else ()
+    for relation in reader.relations(rows, chunk_limit=_EVERY_CHUNK).values():
+        return relation
+    raise NotFoundError(f"no edge between {source} and {target}")
 
 
 def _edge(relation: Relation, chunk_ids: tuple[str, ...]) -> Edge:
     return Edge(edge_id(*labels(relation)), *labels(relation), chunk_ids)
 
 
-def _queries(reader: Reader, wanted: Callable[[Selection], bool]) -> tuple[TraceSummary, ...]:
-    """The queries whose selection meets a condition, the newest first."""
+def _queries(reader: Reader, marks: Sequence[str]) -> tuple[TraceSummary, ...]:
+    """The queries whose stored selection has one of these texts in it, the newest first."""
     ids = set()
-    for id, text in reader.events_of_stage("selection"):
-        try:
-            event = event_from_json(text)
-        except ValueError as error:
-            raise CorruptError(f"trace {id} cannot be read: {error}") from error
-        if isinstance(event, Selection) and wanted(event):
+    for id, event in reader.events_of_stage("selection"):
+        if any(mark in event for mark in marks):
             ids.add(id)
-    return tuple(found for found in summaries(reader) if found.id in ids)
+    return tuple(found for found in reader.traces() if found.id in ids)

@@ -1,21 +1,29 @@
-"""RDF triples as text: N-Quads are written here, Turtle, TriG and JSON-LD by pyoxigraph."""
+"""RDF: the URIs of what a trace refers to, triples as text, and their serialization.
+
+N-Quads are written here, Turtle, TriG and JSON-LD by pyoxigraph.
+"""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal, TypeAlias, get_args
+from datetime import datetime
+from typing import Literal, TypeAlias
 from urllib.parse import quote
 
+import msgspec
+
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import digest, sanitize
+from lightrag_jsonl.core.text import digest, name_key, sanitize
+from lightrag_jsonl.core.types import Page
+from lightrag_jsonl.retrieval.edge_selection import Edge
 
 Format = Literal["nquads", "turtle", "trig", "jsonld"]
 Version = Literal["1.2", "star", "1.1"]
 Triple: TypeAlias = tuple[str, str, str]
 """Subject, predicate and object, each in N-Quads notation."""
 
+ENTITY_BASE, PREDICATE_BASE = "urn:entity:", "urn:predicate:"
 PREFIXES = {
     "dcterms": "http://purl.org/dc/terms/",
     "prov": "http://www.w3.org/ns/prov#",
@@ -24,14 +32,38 @@ PREFIXES = {
     "tg": "https://trustgraph.ai/ns/",
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
-_IRI_ALLOWED = ":/?#@!$&'()*+,;=%"
-_LONE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
+_URI_NAMES = {"session": "session", "end": "session", "chunk": "answer"}
+_DATATYPES: Mapping[type, str] = {
+    bool: "xsd:boolean",
+    int: "xsd:integer",
+    float: "xsd:double",
+    datetime: "xsd:dateTime",
+}
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|<(?!<)[^>]*>|<<\(|\)>>')
 
 
+def stage_uri(stage: str, trace_id: str) -> str:
+    """The URI of what a stage records: "session" and "end" the query, "chunk" the answer's text."""
+    return f"urn:trustgraph:{_URI_NAMES.get(stage, f'prov:{stage}')}:{_encoded(trace_id)}"
+
+
+def source_uri(kind: Literal["chunk", "document", "subgraph"], id: str) -> str:
+    """The URI of a chunk, of a document, or of everything that one chunk states."""
+    return f"urn:{kind}:{_encoded(id)}"
+
+
+def page_uri(page: Page) -> str:
+    """The URI of a page, derived from its document, number and text."""
+    return "urn:page:" + digest(page.document_id, str(page.number), page.text)
+
+
+def _encoded(key: str) -> str:
+    return quote(key, safe="", errors="replace")
+
+
 def iri(uri: str) -> str:
-    """A URI, percent-encoded where necessary."""
-    return f"<{quote(_LONE_PERCENT.sub('%25', sanitize(uri)), safe=_IRI_ALLOWED)}>"
+    """The term of a URI whose parts are percent-encoded."""
+    return f"<{uri}>"
 
 
 def term(name: str) -> str:
@@ -40,9 +72,12 @@ def term(name: str) -> str:
     return iri(PREFIXES[prefix] + local)
 
 
-def literal(value: object, datatype: str = "") -> str:
-    """A plain string, or a value of a datatype such as "xsd:integer"."""
-    text = json.dumps(sanitize(str(value)), ensure_ascii=False)
+def literal(value: str | bool | int | float | datetime) -> str:
+    """A literal of the datatype that the value has in Python."""
+    known = sanitize(value) if isinstance(value, str) else value
+    text = msgspec.json.encode(known).decode()
+    text = text if text.startswith('"') else f'"{text}"'
+    datatype = _DATATYPES.get(type(value))
     return f"{text}^^{term(datatype)}" if datatype else text
 
 
@@ -51,18 +86,29 @@ def triple_term(triple: Triple) -> str:
     return f"<<( {' '.join(triple)} )>>"
 
 
+def fact(edge: Edge) -> Triple:
+    """What an edge states; names that are equal (by `name_key`) have the same URI."""
+    source, predicate, target = [_encoded(name_key(label)) for label in edge.labels]
+    return iri(ENTITY_BASE + source), iri(PREDICATE_BASE + predicate), iri(ENTITY_BASE + target)
+
+
 def triples_of(uri: str, *pairs: tuple[str, str]) -> tuple[Triple, ...]:
     """Triples about one subject, from (prefixed name of the predicate, object)."""
     return tuple([(iri(uri), term(name), value) for name, value in pairs])
+
+
+def entity_triples(
+    uri: str, label: str, origin: str, *more: tuple[str, str], link: str = "prov:wasDerivedFrom"
+) -> tuple[Triple, ...]:
+    """A record's triples: its type, its label, the record that it comes from, and more."""
+    entity = ("rdf:type", term("prov:Entity")), ("rdfs:label", literal(label))
+    return triples_of(uri, *entity, (link, iri(origin)), *more)
 
 
 def serialize(
     graphs: Mapping[str, Iterable[Triple]], *, format: Format = "nquads", version: Version = "1.2"
 ) -> str:
     """Write the triples of graphs by URI ("": the default graph); equal sets give equal text."""
-    for name, value, known in (("format", format, Format), ("rdf", version, Version)):
-        if value not in get_args(known):
-            raise ConfigError(f"{name} must be one of {', '.join(get_args(known))}, not {value!r}")
     if format == "jsonld" and version != "1.1":
         raise ConfigError('JSON-LD cannot carry triple terms: use rdf="1.1"')
     lines = {
@@ -73,7 +119,10 @@ def serialize(
     text = "".join(sorted(lines))
     if format != "nquads":
         text = _by_pyoxigraph(text, format)
-    return _starred(text) if version == "star" else text
+    if version == "star":  # the older notation, without touching literals and IRIs
+        older = {"<<(": "<<", ")>>": ">>"}
+        text = _TOKENS.sub(lambda token: older.get(token[0], token[0]), text)
+    return text
 
 
 def _reified(triples: Iterable[Triple]) -> Iterator[Triple]:
@@ -101,9 +150,3 @@ def _by_pyoxigraph(nquads: str, format: Format) -> str:
         found = list(dict.fromkeys(quad.triple for quad in found))
     written = serialize(found, format=formats[format], prefixes=PREFIXES) or b""
     return written.decode().rstrip("\n") + "\n"
-
-
-def _starred(text: str) -> str:
-    """RDF 1.2's `<<( s p o )>>` in the older notation, without touching literals and IRIs."""
-    older = {"<<(": "<<", ")>>": ">>"}
-    return _TOKENS.sub(lambda token: older.get(token[0], token[0]), text)

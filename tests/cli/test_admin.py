@@ -55,7 +55,7 @@ def test_damage_is_found_and_what_is_derived_is_made_anew(run: Run, kb: Path) ->
     """doctor exits with 1 and names the problem; after `rebuild` all is as it was."""
     before = view(kb)
     with contextlib.closing(sqlite3.connect(kb / "index.sqlite")) as connection, connection:
-        connection.execute("DELETE FROM entities WHERE id = 1")
+        connection.execute("INSERT INTO chunk_terms (chunk_terms) VALUES ('delete-all')")
 
     broken = run("doctor", "-w", kb)
     assert broken.exit_code == 1 and "problem: " in broken.stderr

@@ -107,7 +107,7 @@ def test_a_full_bar_shows_what_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
         assert show
         show(Progress(567, 567, 0))
         show(Progress(567, 567, 0, {"embedding": (1_024, 22_178)}))
-    assert "567/567" in terminal.getvalue()
+    assert "embedding 1,024/22,178: 100%" in terminal.getvalue()
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with output.progress_bar() as show:
         assert show is None

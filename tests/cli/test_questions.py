@@ -61,9 +61,7 @@ def test_streaming_with_a_model(run: Run, kb: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["--stream", "--no-stream"])
-def test_a_cut_answer_is_marked_as_cut(
-    run: Run, run_json: RunJson, kb: Path, how: str
-) -> None:
+def test_a_cut_answer_is_marked_as_cut(run: Run, run_json: RunJson, kb: Path, how: str) -> None:
     """On stderr, also where it comes from the cache, and in the JSON."""
     reply = stream_reply(["In War"], finish="length")
     whole = chat_reply("In War", finish="length")
@@ -121,7 +119,11 @@ def test_where_narrows_the_documents(
     ("words", "status", "reason"),
     [
         (("--where", "year"), 2, "is not KEY=VALUE"),
-        (("--where", "titel=Curie"), 0, "no document has titel, but: date, id, source, title, year"),
+        (
+            ("--where", "titel=Curie"),
+            0,
+            "no document has titel, but: date, id, source, title, year",
+        ),
         (("--where", "title=Nobody"), 0, "only documents that match --where were searched\n"),
         (("--max-tokens", "5"), 0, "note: what was found exceeds 5 tokens\n"),
     ],

@@ -10,8 +10,8 @@ import networkx as nx
 
 from lightrag_jsonl import Document, LightRAG
 from tests.cli.conftest import CHINESE, ENGLISH, Run, RunJson
+from tests.tools.foreign import small as small_index
 from tests.tools.test_batch import LONG, answered_by, run_batch, small
-from tests.tools.test_importer import Foreign
 
 
 def test_graphml_can_be_read_back(run: Run, kb: Path, tmp_path: Path) -> None:
@@ -89,10 +89,10 @@ def test_batches_go_round(run_json: RunJson, tmp_path: Path) -> None:
 
 
 def test_import_reports_what_was_read_and_stored(
-    run: Run, run_json: RunJson, foreign: Foreign, tmp_path: Path
+    run: Run, run_json: RunJson, tmp_path: Path
 ) -> None:
     """Counts side by side; a folder that cannot be read makes no index."""
-    folder, kb = foreign.write(), tmp_path / "kb"
+    folder, kb = small_index(tmp_path / "there").write(), tmp_path / "kb"
     (tmp_path / "other").mkdir()
     wrong = run("import", tmp_path / "other", "-w", kb)
     assert wrong.exit_code == 1 and "no working directory of" in wrong.stderr and not kb.exists()

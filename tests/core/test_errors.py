@@ -9,7 +9,6 @@ import pickle
 import pytest
 
 from lightrag_jsonl.core import errors
-from lightrag_jsonl.core.usage import Usage
 
 ERRORS = [
     error
@@ -42,9 +41,3 @@ def test_an_error_is_also_what_python_calls_it(
 ) -> None:
     """Who does not know the package's own tree catches a wrong value as one."""
     assert issubclass(kind, errors.LightRAGError) and issubclass(kind, built_in)
-
-
-def test_an_error_of_a_model_says_what_it_cost() -> None:
-    """Nothing, unless the adapter knows better."""
-    assert errors.LLMError("refused").cost == Usage()
-    assert errors.LLMError("cut", cost=Usage(10, 5, 0, 1)).cost == Usage(10, 5, 0, 1)

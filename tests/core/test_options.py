@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.options import ENTITY_TYPES, MODES, IndexOptions, QueryParam
+from lightrag_jsonl.core.options import MODES, IndexOptions, QueryParam
 from lightrag_jsonl.core.types import Document, Message
 
 
@@ -63,13 +63,6 @@ def test_a_wrong_value_is_refused_by_its_field(
         make(**{**given, field: value})
 
 
-def test_a_long_value_is_shown_in_part() -> None:
-    """The message stays a line."""
-    with pytest.raises(ConfigError) as error:
-        Document(b"x" * 10_000)  # type: ignore[arg-type]
-    assert len(str(error.value)) < 150
-
-
 def test_what_is_accepted() -> None:
     """NumPy's numbers, a whole number for a broken one, a list for a tuple, None where it may be."""
     QueryParam(top_k=np.int64(3), chunk_share=np.float32(0.5), similarity_reuse=None)  # type: ignore[arg-type]
@@ -113,8 +106,3 @@ def test_the_default_overlap_fits_small_chunks(tokens: int) -> None:
     )
     with pytest.raises(ConfigError, match="below"):
         IndexOptions(chunk_tokens=tokens, chunk_overlap=tokens + (tokens == 100))
-
-
-def test_entity_types_of_the_languages_match() -> None:
-    """One for one, since the offline rules name a type by its position."""
-    assert len(ENTITY_TYPES["en"]) == len(ENTITY_TYPES["zh"]) == len(set(ENTITY_TYPES["zh"]))

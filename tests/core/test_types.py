@@ -15,12 +15,10 @@ from lightrag_jsonl.core.types import (
     Context,
     Entity,
     Extraction,
-    Relation,
     format_position,
     known_language,
     unique_labels,
 )
-from lightrag_jsonl.core.usage import Usage
 
 CITED = Citation(1, "chunk", "[1]", "d1", "红楼梦", 2, "c", 10, 24, "黛玉自幼多病。👻")
 
@@ -68,14 +66,3 @@ def test_what_is_empty_or_unfinished() -> None:
     assert not Extraction(state="empty").unfinished
     assert Extraction(state="failed").unfinished
     assert Extraction(state="partial", error="timeout").unfinished
-
-
-def test_a_relation_has_a_predicate() -> None:
-    """Its keywords, or words that always hold."""
-    assert Relation("a", "b", ("知己", "met"), "").predicate == "知己, met"
-    assert Relation("a", "b", (), "").predicate == "related to"
-
-
-def test_usage_adds_up() -> None:
-    """Field by field."""
-    assert Usage(1, 2, 3, 4) + Usage(10, 20, 30, 40) == Usage(11, 22, 33, 44)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LightRAGError, LLMError
 from lightrag_jsonl.core.types import Context, Keywords
 from lightrag_jsonl.core.user_code import (
     CheckedTokenizer,
+    checked_completion,
     embed_texts,
     find_keywords,
     rerank_scores,
@@ -91,23 +91,28 @@ def test_whatever_a_part_does_wrong_names_it(
     assert str(caught.value).startswith(f"{part} 'mine'")
 
 
+class Unprintable(Exception):
+    """Raises whenever it is shown."""
+
+    def __str__(self) -> str:
+        raise KeyError("x")
+
+    __repr__ = __str__
+
+
+def test_what_cannot_be_shown_does_not_hide_the_error() -> None:
+    """An exception or a value whose `repr` fails is named by its type."""
+    with pytest.raises(LLMError, match=r"answerer 'mine' failed: Unprintable$"):
+        use("answerer", raising(Unprintable()))
+    with pytest.raises(LLMError, match="m answered without a text: <Unprintable>"):
+        checked_completion(Unprintable(), "m")
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_an_error_of_the_package_is_raised_as_it_is(part: str) -> None:
     """It needs no other words."""
     with pytest.raises(LightRAGError, match=r"^ask later$"):
         use(part, raising(LightRAGError("ask later")))
-
-
-def test_vectors_are_brought_to_unit_length() -> None:
-    """float32 rows, from lists and other types alike; a row of zeros stays zero."""
-    rows = use("embedder", lambda texts: [[3, 4], [0, 0]])
-    assert isinstance(rows, np.ndarray) and rows.dtype == np.float32
-    assert rows.tolist() == [[pytest.approx(0.6), pytest.approx(0.8)], [0.0, 0.0]]
-
-
-def test_an_answer_may_hold_half_a_character() -> None:
-    """It is replaced, as no file and no database takes it."""
-    assert use("answerer", lambda: "镭 \ud83c") == "镭 \ufffd"
 
 
 # ── tokenizers ──────────────────────────────────────────────────────────────────
@@ -139,18 +144,6 @@ def test_a_count_must_be_a_whole_number(count: Callable[..., object], words: str
     """Anything else is a `ConfigError` that names the tokenizer."""
     with pytest.raises(ConfigError, match=f"^tokenizer 'mine' failed: {words}"):
         CheckedTokenizer(Words(count)).count("a b")  # type: ignore[arg-type]
-
-
-def test_a_count_may_be_numpys() -> None:
-    """Whole numbers of any type are taken for what they are."""
-    tokenizer = CheckedTokenizer(Words(lambda text: np.int64(len(text.split()))))  # type: ignore[arg-type]
-    assert type(tokenizer.count("a b")) is int
-
-
-def test_a_cut_must_be_a_text() -> None:
-    """Anything else is a `ConfigError` that names the tokenizer."""
-    with pytest.raises(ConfigError, match=r"^tokenizer 'mine' failed: TypeError: it gave NoneType"):
-        CheckedTokenizer(Words(truncate=lambda text, limit: None)).truncate("a", 1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lightrag_jsonl.core.types import Json, Record
 from lightrag_jsonl.llm.field_aliases import (
@@ -119,13 +117,6 @@ def test_a_triple_is_a_relation_that_its_words_describe(triple: Record) -> None:
     assert relation["description"] == "Ann sings with Bob"
 
 
-def test_a_relations_own_fields_come_before_its_predicate() -> None:
-    """A description and keywords of its own are kept."""
-    [relation] = read({**ASKED[2], "predicate": "sings with"})
-    assert relation["keywords"] == ["friends", "music"]
-    assert relation["description"] == "They sing."
-
-
 @pytest.mark.parametrize(
     ("answer", "high", "low"),
     [
@@ -139,45 +130,6 @@ def test_a_relations_own_fields_come_before_its_predicate() -> None:
 def test_keywords_under_other_names_are_read(answer: Json, high: Json, low: Json) -> None:
     """Other names of the lists, a text in place of a list, a list that is missing."""
     assert normalize_keywords(answer) == {"high_level_keywords": high, "low_level_keywords": low}
-
-
-@pytest.mark.parametrize("answer", [[], "keywords", 7, {}, {"themes": ["a"]}])
-def test_an_answer_without_keywords_is_left_for_the_schema_to_refuse(answer: Json) -> None:
-    """No empty lists are made of an answer to something else."""
-    assert normalize_keywords(answer) == answer
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
-    ),
-    max_leaves=8,
-)
-KEYS = [
-    "type",
-    "name",
-    "source",
-    "target",
-    "to",
-    "entities",
-    "edges",
-    "keywords",
-    "strength",
-    "描述",
-    "类型",
-    "x",
-]
-
-
-@given(st.dictionaries(st.sampled_from(KEYS), VALUES | st.sampled_from(["entity", "关系", "done"])))
-def test_no_record_is_an_error(record: Record) -> None:
-    """Whatever a line holds, normalizing it gives records that the schema can judge."""
-    schema = prompts().prompt("extract-graph").schema
-    assert schema is not None
-    for one in normalize_graph_record(record):
-        assert isinstance(one, dict)
-        schema.error(one)
 
 
 @pytest.mark.parametrize(
@@ -200,11 +152,6 @@ def test_no_record_is_an_error(record: Record) -> None:
 def test_a_strength_is_a_number_from_1_to_10(value: Json, strength: float) -> None:
     """Texts that are numbers, and numbers beyond the scale, are brought onto it."""
     assert read_strength(value) == strength and isinstance(read_strength(value), float)
-
-
-def test_a_strength_that_is_no_number_is_left_for_the_schema_to_refuse() -> None:
-    """None is guessed."""
-    assert [read_strength(v) for v in ("high", None, True, [1])] == ["high", None, True, [1]]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl.core.options import ENTITY_TYPES
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.llm.prompt_files import prompt_folder
 from lightrag_jsonl.llm.prompt_manager import PromptManager, check_set
@@ -130,20 +129,6 @@ def test_chinese_prose_is_chinese_and_keys_are_ascii():
             assert "".join(json.loads(line)).isascii()
 
 
-def test_english_prose_is_english(manager):
-    """Only the Chinese set holds Chinese characters."""
-    texts = [path.read_text(encoding="utf-8") for path in prompt_folder("en").glob("*.md")]
-    assert not any(re.search(r"[\u4e00-\u9fff]", text) for text in texts)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_default_entity_types_are_the_languages_own(language):
-    """The prompt's own list is that of `IndexOptions`."""
-    terms = PromptManager.load(language).prompt("extract-graph").terms
-
-    assert terms["entity_types"] == list(ENTITY_TYPES[language])
-
-
 def test_everything_before_the_text_is_the_same_for_all_chunks(manager):
     """Prefixes can be cached: two chunks' requests differ only in the text, which stands last."""
     first, second = (
@@ -156,15 +141,6 @@ def test_everything_before_the_text_is_the_same_for_all_chunks(manager):
     assert first[1].content.endswith("first 一")
 
 
-@pytest.mark.parametrize("id", ["resume-extract", "glean-extract", "glean-check"])
-def test_later_turns_are_one_user_message(manager, id):
-    """They continue a conversation: no system text, no variables."""
-    (message,) = manager.render(id)
-
-    assert message.role == "user"
-    assert manager.prompt(id).inputs == ()
-
-
 def test_the_question_stands_last_in_answer_prompts(manager):
     """Context first, question last; the user's wishes and the history only where there are any."""
     for id in ("answer", "answer-naive", "answer-mix", "keywords", "kg-edge-selection"):
@@ -173,17 +149,6 @@ def test_the_question_stands_last_in_answer_prompts(manager):
         messages = manager.render(id, known)
         assert messages[-1].content.endswith("乔峰是谁？")
         assert "\n\n\n" not in "".join(message.content for message in messages)
-
-
-@pytest.mark.parametrize("id", ["answer", "answer-naive", "answer-mix"])
-def test_an_answer_prompt_needs_no_more_than_the_specification_names(manager, id):
-    """Who asks the question in a message of its own, as users of LightRAG do, gives no `query`."""
-    messages = manager.render(
-        id, {"context": "[1] 乔峰", "history": "", "response_type": "One line"}
-    )
-    text = "\n".join(message.content for message in messages)
-    assert "[1] 乔峰" in messages[-1].content and "One line" in text
-    assert not messages[-1].content.rstrip().endswith((":", "："))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -227,20 +192,6 @@ def test_the_ontology_lines_of_the_specification_fit(manager):
     for line in lines:
         part = {key: value for key, value in line.items() if key != list(line)[-1]}
         assert manager.parse_jsonl(json.dumps(part), prompt="ontology-extract") == []
-
-
-def test_a_relationship_without_object_entity_is_refused_alone(manager):
-    """Of two kinds of record the schema picks the branch by `type`; neighbours are kept."""
-    text = (
-        '{"type":"definition","entity":"cat","definition":"x"}\n'
-        '{"type":"relationship","subject":"cat","predicate":"eats","object":"fish"}\n'
-        '{"type":"relationship","subject":"cat","predicate":"eats","object":"fish","object-entity":true}\n'
-        '{"type":"entity"}'
-    )
-
-    records = manager.parse_jsonl(text, prompt="agent-kg-extract")
-
-    assert [record["type"] for record in records] == ["definition", "relationship"]
 
 
 def _bare(schema: object) -> Json:

@@ -97,18 +97,6 @@ def test_broken_json_invents_nothing(shared_data: Path) -> None:
     assert "malformed" in {rejection.reason for rejection in result.rejections}
 
 
-def test_a_broken_object_cut_anywhere_invents_nothing(shared_data: Path) -> None:
-    """Any beginning of the valid and of the broken text holds only records of the valid one."""
-    folder = shared_data / "json-suites"
-    valid = (folder / "json_repair_valid.json").read_text(encoding="utf-8")
-    invalid = (folder / "json_repair_invalid.json").read_text(encoding="utf-8")
-    objects = objects_of(valid)
-    for text in (valid, invalid):
-        for cut in range(0, len(text), 101):
-            records = parse_jsonl(text[:cut]).records
-            assert records == objects[: len(records)]
-
-
 def test_well_formed_answers_give_exactly_their_objects(answers: list[dict[str, Json]]) -> None:
     """Every answer that is JSON gives its objects, no more and no less, and no complaint."""
     strict = [str(answer["answer"]) for answer in answers if answer.get("strict_json")]

@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.llm.scheduler import QUESTION, QUESTIONS_IN_A_ROW, SUMMARY, CallScheduler
+from lightrag_jsonl.llm.scheduler import QUESTION, SUMMARY, CallScheduler
 
 
 async def call(scheduler: CallScheduler, priority: int, log: list[int], name: int) -> None:
@@ -31,17 +31,6 @@ def test_the_lowest_priority_goes_first_and_equals_in_their_order() -> None:
     priorities = [chunk, later, chunk, SUMMARY, QUESTION, QUESTION]
     run(*(call(scheduler, priority, log, name) for name, priority in enumerate(priorities)))
     assert log == [0, 4, 5, 3, 2, 1]
-
-
-def test_an_insert_goes_on_beside_questions_without_end() -> None:
-    """After some questions in a row one of the others is next."""
-    scheduler, log = CallScheduler(2), list[int]()
-    questions = [call(scheduler, QUESTION, log, name) for name in range(100)]
-    chunk = scheduler.next_priority()
-    run(*questions, *(call(scheduler, chunk, log, name) for name in (100, 101)))
-    first, second = log.index(100), log.index(101)
-    assert first <= QUESTIONS_IN_A_ROW + 2 and second <= first + QUESTIONS_IN_A_ROW + 1
-    assert [name for name in log if name < 100] == list(range(100))
 
 
 @given(st.integers(1, 3), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6)), max_size=12))

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.errors import ResponseError
 from lightrag_jsonl.llm.json_values import read_json
 from lightrag_jsonl.llm.reader import parse_jsonl
 from lightrag_jsonl.llm.thinking import (
@@ -111,19 +110,6 @@ def test_what_a_document_says_is_no_thinking(text: str) -> None:
     answer = without_prompted_thinking(f'{value}\n{{"b": 1}}')
     assert parse_jsonl(answer).records == ({"a": text}, {"b": 1})
     assert without_thinking(f"It says: {text}, and so on.") == f"It says: {text}, and so on."
-
-
-@pytest.mark.parametrize("mark", ["<thought>", "<reason>", "</reason>", "<reasoning mode='x'>"])
-def test_tags_that_documents_have_are_no_thinking_within_an_answer(mark: str) -> None:
-    """A line of a document that a model repeats costs that line alone."""
-    result = parse_jsonl(f'{{"a": 1}}\n{mark}\n{{"b": 1}}')
-    assert result.records == ({"a": 1}, {"b": 1})
-
-
-def test_half_a_value_is_none_whatever_it_speaks_of() -> None:
-    """What comes after a mark in a string that has no end is a part of it."""
-    with pytest.raises(ResponseError):
-        read_json('{"a": 1, "b": "it wrote </think> [1, 2]')
 
 
 @given(st.lists(st.sampled_from([*PIECES, "so", "🙂 "]), max_size=12), st.data())

@@ -139,7 +139,7 @@ CHOOSING = QueryParam(mode="hybrid", selection="llm", ll_keywords=("Scrooge",))
 QUESTION = "Who was Scrooge's partner?"
 
 
-class Watching(QueryObserver):
+class Observed(QueryObserver):
     """Keeps what was found, and what was chosen of it."""
 
     selection = EdgeSelection("score")
@@ -160,15 +160,15 @@ def choosing(lines: str | Exception) -> ScriptedLLM:
 async def test_only_what_was_chosen_is_answered_from(carol: Path, pipelines: Pipelines) -> None:
     """The relation and its passage stay; no entity, whose description may say what was not chosen."""
     lines = f'{{"id":"{PARTNER}","reasoning":"Names the partner"}}\n{{"id":"00000000"}}\n{{"id"'
-    llm, watching = choosing(lines), Watching()
-    answer = await pipelines(carol, llm=llm).answer(QUESTION, CHOOSING, observer=watching)
+    llm, observed = choosing(lines), Observed()
+    answer = await pipelines(carol, llm=llm).answer(QUESTION, CHOOSING, observer=observed)
     assert [r.predicate for r in answer.context.relations] == ["partner"]
     assert answer.context.entities == ()
     assert [c.document_id for c in answer.context.chunks] == ["partners"]
     assert "Tiny Tim" not in llm.requests[-1].text
-    assert watching.selection.reasons == ("Names the partner",)
-    assert [r.reason for r in watching.selection.rejections] == ["unknown_id", "truncated"]
-    assert not watching.selection.fallback
+    assert observed.selection.reasons == ("Names the partner",)
+    assert [r.reason for r in observed.selection.rejections] == ["unknown_id", "truncated"]
+    assert not observed.selection.fallback
 
 
 @pytest.mark.parametrize("lines", ["", LLMError("the server is gone")], ids=["none", "failed"])
@@ -176,20 +176,20 @@ async def test_where_the_model_chose_nothing_rank_decides_and_says_so(
     carol: Path, pipelines: Pipelines, lines: str | Exception
 ) -> None:
     """Without a choice the best by rank are taken, without invented reasons, and why is on record."""
-    watching = Watching()
+    observed = Observed()
     pipeline = pipelines(carol, llm=choosing(lines))
-    answer = await pipeline.answer(QUESTION, CHOOSING, observer=watching)
-    assert watching.selection.fallback
-    assert watching.selection.error == (str(lines) or None)
-    assert set(watching.selection.reasons) == {None}
-    assert answer.context.relations == watching.selection.relations != ()
+    answer = await pipeline.answer(QUESTION, CHOOSING, observer=observed)
+    assert observed.selection.fallback
+    assert observed.selection.error == (str(lines) or None)
+    assert set(observed.selection.reasons) == {None}
+    assert answer.context.relations == observed.selection.relations != ()
 
 
 async def test_without_a_model_selection_is_by_score(carol: Path, pipelines: Pipelines) -> None:
     """Asking for a model's choice offline is no error; "all" shows all that was found."""
-    pipeline, watching = pipelines(carol), Watching()
-    await pipeline.retrieve(QUESTION, CHOOSING, watching)
-    assert watching.selection.method == "score" and watching.selection.relations
+    pipeline, observed = pipelines(carol), Observed()
+    await pipeline.retrieve(QUESTION, CHOOSING, observed)
+    assert observed.selection.method == "score" and observed.selection.relations
     few = QueryParam(mode="hybrid", top_k=1, selection="all", ll_keywords=("Scrooge",))
-    every = await pipeline.retrieve(QUESTION, few, watching)
-    assert watching.selection.method == "all" and len(every.relations) == len(watching.found) > 1
+    every = await pipeline.retrieve(QUESTION, few, observed)
+    assert observed.selection.method == "all" and len(every.relations) == len(observed.found) > 1

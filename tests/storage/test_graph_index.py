@@ -123,7 +123,7 @@ def test_it_agrees_with_dictionaries_after_any_changes(history: list[State]) -> 
 
 
 def test_an_unknown_relation_is_an_error() -> None:
-    """There is nothing to be said about its ends."""
+    """Nothing is known about its ends."""
     model = Model({3: ((1, 2), 5)}, {})
     for index, unknown in ((model.index(), 4), (Model().index(), 3)):
         with pytest.raises(KeyError, match=f"no relation {unknown}"):

@@ -178,7 +178,7 @@ def test_the_schema_refuses_what_makes_no_sense(kb: Path, statement: str) -> Non
 
 
 def test_a_busy_database(kb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waited in vain for another program's transaction is told so."""
+    """Whoever waited in vain for another program's transaction gets an error that says so."""
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
     store = SQLiteStore(kb)
     with contextlib.closing(sqlite3.connect(kb / FILE_NAME, isolation_level=None)) as other:
@@ -213,11 +213,12 @@ def test_a_transaction_inside_another_is_an_error(kb: Path) -> None:
 # ── what cannot be written to ───────────────────────────────────────────────────
 
 
-def test_a_sealed_folder_is_read(kb: Path, sealed: Seal) -> None:
-    """All is found as where it can be written to; whoever writes is told to copy the folder."""
+def test_a_sealed_folder_is_read(kb: Path, sealed: Seal, caplog: pytest.LogCaptureFixture) -> None:
+    """All is found as where it can be written to; an error says how to write: copy the folder."""
     expected = stored_content(SQLiteStore(kb))
     store = SQLiteStore(sealed(kb), create=False)
     assert store.read_only and stored_content(store) == expected and store.check() == []
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
     for use in (store.transaction, lambda: store.writer_lock(0)):
         with pytest.raises(StorageError, match="copy the folder to change it"), use():
             pass

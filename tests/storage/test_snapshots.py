@@ -22,7 +22,7 @@ from lightrag_jsonl.storage.store import Transaction
 from lightrag_jsonl.testing import put_sample, sample_entities, stored_content
 
 Change = Callable[[Transaction], None]
-KINDS: tuple[Kind, ...] = ("entity", "relation", "chunk")
+ALL_KINDS: tuple[Kind, ...] = ("entity", "relation", "chunk")
 
 
 # ── changes ─────────────────────────────────────────────────────────────────────
@@ -85,7 +85,7 @@ def dimension(transaction: Transaction) -> int:
 
 def held(transaction: Transaction) -> dict[Kind, list[int]]:
     """The rows of each kind that have a vector."""
-    return {kind: sorted(transaction.vector_digests(kind, range(1, 99))) for kind in KINDS}
+    return {kind: sorted(transaction.vector_digests(kind, range(1, 99))) for kind in ALL_KINDS}
 
 
 CHANGES: tuple[Change, ...] = (

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from lightrag_jsonl.retrieval.edge_selection import SelectedEdge, candidate_edges
 
 from lightrag_jsonl.core.types import Chunk, Context, Page, Relation
 from lightrag_jsonl.indexing.chunking import chunk_id
+from lightrag_jsonl.retrieval.edge_selection import SelectedEdge, candidate_edges
 from lightrag_jsonl.tracing.citations import resolve_citations
 from lightrag_jsonl.tracing.events import (
     AnswerChunk,
@@ -21,8 +23,7 @@ from lightrag_jsonl.tracing.events import (
     Session,
     Shown,
 )
-from lightrag_jsonl.tracing.source_lookup import SourceDocument, Sources
-from lightrag_jsonl.tracing.trace import Trace, assemble_trace
+from lightrag_jsonl.tracing.trace import SourceDocument, Sources, Trace, assemble_trace
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
 QUESTION = "What did Marie Curie discover?"
@@ -32,15 +33,20 @@ LABEL = "Marie Curie — discovered → radium"
 Events = Callable[..., tuple[Event, ...]]
 
 
+def stored(chunks: Mapping[str, Chunk]) -> Any:
+    """A reader of an index that holds these chunks."""
+    return SimpleNamespace(chunks_by_id=lambda ids: {id: chunks[id] for id in ids if id in chunks})
+
+
 def sources_of(*texts: str) -> Sources:
     """A stored document `d1` with one chunk on each page."""
-    pages = {number: Page("d1", number, text) for number, text in enumerate(texts, 1)}
+    pages = {("d1", number): Page("d1", number, text) for number, text in enumerate(texts, 1)}
     chunks = [
         Chunk(chunk_id("d1", page, 0, text), "d1", page - 1, page, 0, len(text), text)
         for page, text in enumerate(texts, 1)
     ]
     by_id = {chunk.id: chunk for chunk in chunks}
-    return Sources(by_id, {"d1": pages}, {"d1": SourceDocument("d1", title="d1.txt")})
+    return Sources(by_id, pages, {"d1": SourceDocument("d1", title="d1.txt")})
 
 
 @pytest.fixture
@@ -63,7 +69,7 @@ def events(sources: Sources) -> Events:
         edges = candidate_edges(relations)
         chosen = SelectedEdge(edges[0], reasoning=REASON)
         shown = Shown(1, "relation", edges[0].id, LABEL, (first,), "She found it.")
-        cited = resolve_citations(answer, Context(relations=relations[:1]), sources.chunks)
+        cited = resolve_citations(answer, Context(relations=relations[:1]), stored(sources.chunks))
         return (
             Session("0001", QUESTION, "hybrid", NOON),
             Retrieval("0001", "hybrid", edges),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import signal
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,10 +17,10 @@ from lightrag_jsonl.core.errors import EmbeddingError, LLMError, NotFoundError
 from lightrag_jsonl.core.options import MODES
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Mode
-from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.testing import HashEmbedder, Request, ScriptedLLM
 from lightrag_jsonl.tracing.events import AnswerChunk, Answered, End, Event, Selection
-from lightrag_jsonl.tracing.trace import Trace, assemble_trace
+from lightrag_jsonl.tracing.trace import assemble_trace
+from tests.processes import run_python
 
 from .curie import CHINESE, ENGLISH, Example, filled, opened, opened_async, step
 
@@ -47,15 +47,10 @@ def exported(folder: Path, example: Example, *, with_source: bool = False) -> st
         return rag.traces.export(explained(rag, example), with_source=with_source)
 
 
-def comparable(trace: Trace) -> Trace:
-    """The trace without its id and what the first asking paid."""
-    return replace(trace, id="", usage=Usage())
-
-
 # ── the acceptance examples ─────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("mode", ["hybrid", "local", "global", "mix", "walk"])
+@pytest.mark.parametrize("mode", ["hybrid", "mix", "walk"])
 def test_events_come_in_order(tmp_path: Path, example: Example, mode: Mode) -> None:
     """Example 1: one edge chosen, three lines refused, and nothing else reaches the synthesis."""
     model = example.model()
@@ -170,7 +165,10 @@ def test_offsets_are_exact(tmp_path: Path) -> None:
 
 
 def test_every_source_not_one(tmp_path: Path, example: Example) -> None:
-    """Example 6: the same sentence in two documents is two sources; deleted, they are reported."""
+    """Example 6: the same sentence in two documents is two sources; deleted, they are reported.
+
+    A document that comes back has the URIs it had, and the old trace finds its source again.
+    """
     with filled(tmp_path, example) as rag:
         again = example.records_of(0, *example.found)
         rag.insert_records(example.document("d2", example.pages[0]), again)
@@ -183,6 +181,8 @@ def test_every_source_not_one(tmp_path: Path, example: Example) -> None:
         trace = rag.traces.get(id)
         sources = rag.traces.sources(trace)
         assert rag.traces.verify() == ()
+        rag.insert_records(example.document("d2", example.pages[0]), again)
+        assert rag.traces.export(id, with_source=True) == texts[1]
 
     assert counts == [(2, 2), (1, 1), (0, 0)]
     assert [text.count("#wasDerivedFrom> <urn:document:") for text in texts] == [2, 1, 0]
@@ -199,17 +199,6 @@ def counted(rag: LightRAG, example: Example) -> tuple[int, int]:
     return len(found.sources.chunks), len(found.sources.documents)
 
 
-def test_inserted_again_the_uris_are_the_same(tmp_path: Path) -> None:
-    """A document that comes back has the URIs it had, and the old trace finds its source again."""
-    with filled(tmp_path, ENGLISH) as rag:
-        id = explained(rag)
-        before = rag.traces.export(id, with_source=True)
-        rag.delete("d1")
-        rag.insert_records(ENGLISH.document(), ENGLISH.records)
-
-        assert rag.traces.export(id, with_source=True) == before
-
-
 def test_an_edge_is_found_by_any_spelling(tmp_path: Path) -> None:
     """With the queries that chose it; an error names what does not exist, and what does."""
     with filled(tmp_path, ENGLISH) as rag:
@@ -219,7 +208,7 @@ def test_an_edge_is_found_by_any_spelling(tmp_path: Path) -> None:
         assert [one.id for one in found.traces] == [id]
         for wrong, named in [
             (("Marie Curie", "found", "radium"), r"there is \(Marie Curie, discovered, radium\)"),
-            (("Marie Curie", "discovered", "gold"), "no such entity: gold"),
+            (("Marie Curie", "discovered", "gold"), "no edge between Marie Curie and gold"),
             (("radium", "discovered", "Warsaw"), "no edge between radium and Warsaw"),
         ]:
             with pytest.raises(NotFoundError, match=named):
@@ -250,17 +239,17 @@ def test_every_mode_leaves_a_sound_trace(tmp_path: Path, mode: Mode, selection: 
     assert {one.reasoning is not None for one in trace.selected} <= {selection == "llm"}
 
 
-@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "bypass"])
-def test_the_offline_parts_leave_sound_traces_too(tmp_path: Path, mode: Mode) -> None:
+def test_the_offline_parts_leave_sound_traces_too(tmp_path: Path) -> None:
     """With no model at all nothing is chosen by one, and no reason is invented; that nothing was
-    found is on record, too.
+    found, or that half an emoji was asked, is on record, too.
     """
     with LightRAG(tmp_path) as rag:
         for text in ("", "Marie Curie discovered radium in Paris. Pierre Curie married her."):
             if text:
                 rag.insert(text)
-            trace = rag.traces.get(explained(rag, mode=mode))
-            assert trace.status == "complete" and trace.method in ("score", None)
+            id = rag.query("Who is Marie \ud800 Curie?", explain=True).trace_id
+            trace = rag.traces.get(str(id))
+            assert trace.status == "complete" and trace.method == "score"
             assert not [one for one in trace.selected if one.reasoning is not None]
         assert rag.traces.verify() == ()
 
@@ -269,7 +258,7 @@ NUMBERED = re.compile(r"^\[(\d+)\] ", re.MULTILINE)
 
 
 @pytest.mark.parametrize("explain", [True, False])
-@pytest.mark.parametrize("mode", ["naive", "local", "global", "hybrid", "mix", "walk"])
+@pytest.mark.parametrize("mode", ["naive", "hybrid", "mix"])
 def test_the_prompt_contains_exactly_what_the_trace_shows(
     tmp_path: Path, example: Example, explain: bool, mode: Mode
 ) -> None:
@@ -355,12 +344,10 @@ def test_a_failing_synthesis_ends_the_session_once(tmp_path: Path) -> None:
 
 
 class FailingEmbedder(HashEmbedder):
-    """An embedder that stops working when it is told to."""
-
-    broken = False
+    """An embedder that cannot embed questions."""
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
-        if self.broken:
+        if kind == "query":
             raise EmbeddingError("no vectors today")
         return await super().embed(texts, kind=kind)
 
@@ -368,16 +355,45 @@ class FailingEmbedder(HashEmbedder):
 @pytest.mark.parametrize("reuse", [None, 0.9])
 def test_a_failing_search_ends_the_session(tmp_path: Path, reuse: float | None) -> None:
     """Wherever a query fails, it ends once: in the search, or in looking for an earlier answer."""
-    embedder, heard = FailingEmbedder(), list[Event]()
-    with LightRAG(tmp_path, llm=ENGLISH.model(), embedder=embedder) as rag:
+    heard = list[Event]()
+    with LightRAG(tmp_path, llm=ENGLISH.model(), embedder=FailingEmbedder()) as rag:
         rag.insert_records(ENGLISH.document(), ENGLISH.records)
-        embedder.broken = True
         with pytest.raises(EmbeddingError):
             rag.query("Who?", QueryParam(similarity_reuse=reuse), listener=heard.append)
         (trace,) = rag.traces.list()
 
     assert trace.status == "failed"
     assert [event.error for event in heard if isinstance(event, End)] == ["no vectors today"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.tracing.curie import ENGLISH, filled, step
+from lightrag_jsonl.testing import ScriptedLLM
+
+def script(request):
+    if step(request) == sys.argv[2]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return ENGLISH.script({})(request)
+
+with filled(Path(sys.argv[1]), ENGLISH, ScriptedLLM(script)) as rag:
+    rag.query(ENGLISH.question, mode="hybrid", explain=True, listener=lambda event: None)
+"""
+
+
+@pytest.mark.parametrize(("at", "quads"), [("selection", 8), ("answer", 14)])
+def test_a_killed_process_leaves_an_incomplete_trace(tmp_path: Path, at: str, quads: int) -> None:
+    """What a listener had heard is stored, and it is sound."""
+    assert run_python(KILLED, tmp_path, at).returncode == -signal.SIGKILL
+
+    with opened(tmp_path, ENGLISH) as rag:
+        trace = rag.traces.get("0001")
+        assert "did not finish" in rag.traces.page("0001")
+        assert rag.traces.export("0001").count("\n") == quads
+        assert rag.traces.verify() == ()
+    reached = ("session", "keywords", "retrieval", "selection")[: 3 + (at == "answer")]
+    assert (trace.status, trace.stages) == ("incomplete", reached)
 
 
 def test_events_left_early_stop_the_query(tmp_path: Path) -> None:
@@ -390,15 +406,6 @@ def test_events_left_early_stop_the_query(tmp_path: Path) -> None:
         (trace,) = rag.traces.list()
         assert trace.status == "incomplete" and rag.traces.verify() == ()
     assert not any(step(request) == "answer" for request in model.requests)
-
-
-def test_a_question_that_cannot_be_stored_leaves_a_trace_all_the_same(tmp_path: Path) -> None:
-    """Half an emoji, or any byte that was no UTF-8 on a command line."""
-    with LightRAG(tmp_path) as rag:
-        rag.insert(ENGLISH.document())
-        answer = rag.query("Who is Marie \ud800 Curie?")
-        assert rag.traces.get(str(answer.trace_id)).status == "complete"
-        assert rag.traces.verify() == ()
 
 
 async def test_twenty_queries_at_once_leave_twenty_whole_traces(tmp_path: Path) -> None:
@@ -435,18 +442,6 @@ async def test_twenty_queries_at_once_leave_twenty_whole_traces(tmp_path: Path) 
 
 
 # ── answers that cost nothing ───────────────────────────────────────────────────
-
-
-def test_a_cached_answer_leaves_a_whole_trace(tmp_path: Path) -> None:
-    """The second time nothing is asked of the model, and the trace is as good as the first."""
-    model = ENGLISH.model()
-    with filled(tmp_path, ENGLISH, model) as rag:
-        first = rag.traces.get(explained(rag))
-        calls = len(model.requests)
-        second = rag.traces.get(explained(rag))
-
-    assert len(model.requests) == calls
-    assert comparable(first) == comparable(second) and first.id != second.id
 
 
 @pytest.mark.parametrize("way", ["query", "stream", "events"])

@@ -1,19 +1,23 @@
-"""Checking traces again: sound ones pass, each planted fault is found."""
+"""Checking traces again: sound ones pass, each planted fault is found by the check meant for it."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl.core.types import Page
+from lightrag_jsonl import LightRAG
+from lightrag_jsonl.core.errors import CorruptError, NotFoundError
 from lightrag_jsonl.tracing.events import End
-from lightrag_jsonl.tracing.source_lookup import Sources
-from lightrag_jsonl.tracing.trace import Trace, assemble_trace
+from lightrag_jsonl.tracing.trace import Sources, Trace, assemble_trace
 from lightrag_jsonl.tracing.verify import verify_trace
 
 from .conftest import NOON, Events
+from .curie import ENGLISH, filled
 
 
 def test_a_sound_trace_has_no_problems(trace: Trace, sources: Sources) -> None:
@@ -28,8 +32,7 @@ def test_every_prefix_of_a_query_is_sound(events: Events, sources: Sources) -> N
     recorded = events()
     for length in range(1, len(recorded)):
         killed = assemble_trace(recorded[:length])
-        end = End("0001", NOON, error="LLMError: gone")
-        failed = assemble_trace([*recorded[:length], end])
+        failed = assemble_trace([*recorded[:length], End("0001", NOON, error="LLMError: gone")])
         assert verify_trace(killed, sources) == () == verify_trace(failed, sources)
 
 
@@ -38,81 +41,90 @@ def citing(**changes: object) -> Callable[[Trace], Trace]:
     return lambda t: replace(t, citations=(replace(t.citations[0], **changes),))  # type: ignore[arg-type]
 
 
-def showing(**changes: object) -> Callable[[Trace], Trace]:
-    """A trace whose shown item was changed."""
-    return lambda t: replace(t, shown=(replace(t.shown[0], **changes),))
-
-
-FAULTS: dict[str, tuple[str, Callable[[Trace], Trace]]] = {
+BROKEN: dict[str, tuple[str, Callable[[Trace], Trace]]] = {
     "a lost stage": ("chain", lambda t: replace(t, stages=("session", "selection", "answer"))),
-    "stages out of order": (
-        "chain",
-        lambda t: replace(t, stages=("session", "selection", "retrieval", "answer", "end")),
-    ),
     "an edge without a chunk": (
         "edges",
         lambda t: replace(t, candidates=(*t.candidates, replace(t.candidates[0], chunk_ids=()))),
     ),
     "a selected edge that was not found": ("edges", lambda t: replace(t, candidates=())),
-    "a selected chunk that was not found": (
-        "edges",
-        lambda t: replace(t, selected_chunks=("c",)),
-    ),
-    "an edge shown that was not found": ("shown", showing(id="ffffffff")),
-    "an item without a chunk": ("shown", showing(chunk_ids=())),
-    "a number that was not in the prompt": ("shown", showing(number=2)),
     "a citation of nothing shown": ("citations", citing(number=7)),
     "a citation of another kind": ("citations", citing(kind="chunk")),
     "a citation of another chunk": ("citations", citing(chunk_id="other")),
     "a citation beyond its chunk": ("citations", citing(start=-5)),
     "a citation of another page": ("citations", citing(page=2)),
     "a misquotation": ("citations", citing(text="Marie Curie discovered barium.")),
-    "a shown number reported as invented": ("citations", lambda t: replace(t, invented=(1,))),
     "a lost answer": ("chain", lambda t: replace(t, answer="")),
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_is_found(fault: str, trace: Trace, sources: Sources) -> None:
-    """Each fault is found by its own check."""
-    check, plant = FAULTS[fault]
-
-    assert check in {problem.check for problem in verify_trace(plant(trace), sources)}
-
-
-def test_a_passage_shown_beyond_its_chunk_is_found(trace: Trace, sources: Sources) -> None:
-    """What was shown of a chunk lies inside it."""
-    first, *_ = sources.chunks
-    passage = showing(kind="chunk", id=first, chunk_ids=(first,), start=0, end=30)(trace)
-    sound = replace(passage, citations=())
-    beyond = showing(end=31)(sound)
-
-    assert verify_trace(sound, sources) == ()
-    assert [problem.check for problem in verify_trace(beyond, sources)] == ["shown"]
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_broken_trace_is_found(fault: str, trace: Trace, sources: Sources) -> None:
+    """What is recorded of a query does not fit together: the problem names the trace and check."""
+    check, breaking = BROKEN[fault]
+    problems = verify_trace(breaking(trace), sources)
+    assert any(str(problem).startswith(f"0001: {check}: ") for problem in problems)
 
 
-def test_faults_of_the_stored_texts_are_found(trace: Trace, sources: Sources) -> None:
-    """A chunk that is not its slice of its page, or whose page is lost, or that was rewritten
-    together with its page, is a fault.
-    """
-    first, _ = sources.chunks.values()
-    rewritten = replace(first, text=first.text.replace("radium", "barium"))
-    other_page = Page("d1", 1, rewritten.text)
-
-    def checks(chunk: object, pages: dict[int, Page]) -> list[str]:
-        changed = replace(sources, chunks={first.id: chunk}, pages={"d1": pages})
-        return [problem.check for problem in verify_trace(replace(trace, citations=()), changed)]
-
-    assert checks(first, {1: sources.pages["d1"][1]}) == []
-    assert checks(first, {1: other_page}) == ["offsets"]
-    assert checks(first, {}) == ["offsets"]
-    assert checks(rewritten, {1: other_page}) == ["offsets"]
+# ── in the database ─────────────────────────────────────────────────────────────
 
 
-def test_a_problem_says_where(trace: Trace, sources: Sources) -> None:
-    """In words: which trace, which check, what is wrong."""
-    broken = replace(trace, answer="")
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    """An index in which the example's question was asked, closed."""
+    with filled(tmp_path, ENGLISH) as rag:
+        rag.query(ENGLISH.question, mode="hybrid", explain=True)
+    return tmp_path
 
-    assert [str(problem) for problem in verify_trace(broken, sources)] == [
-        "0001: chain: the text of the answer is not stored"
-    ]
+
+def plant(folder: Path, statement: str) -> None:
+    """Change the database behind the index's back."""
+    with closing(sqlite3.connect(folder / "index.sqlite")) as connection:
+        before = connection.total_changes
+        connection.execute(statement)
+        connection.commit()
+        assert connection.total_changes > before, "the fault was not planted"
+
+
+def deleted(stage: str) -> str:
+    return f"DELETE FROM trace_events WHERE event ->> 'stage' = '{stage}'"
+
+
+MISQUOTED = "replace(event, 'discovered radium.', 'discovered iron.')"
+PLANTED = {
+    "a chunk rewritten": ("offsets", "UPDATE chunks SET text = 'She found gold.'"),
+    "a page rewritten": ("offsets", "UPDATE pages SET text = 'She found gold.'"),
+    "a page lost": ("offsets", "DELETE FROM pages WHERE number = 2"),
+    "the answer lost": ("chain", deleted("answer")),
+    "the session lost": ("events", deleted("session")),
+    "the end lost": ("events", deleted("end")),
+    "another status": ("events", "UPDATE traces SET status = 'failed'"),
+    "an event that is none": ("events", "UPDATE trace_events SET event = '{}'"),
+    "a misquotation": (
+        "citations",
+        f"UPDATE trace_events SET event = {MISQUOTED} WHERE event ->> 'stage' = 'answer'",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_planted_fault_is_found(index: Path, fault: str) -> None:
+    """Each fault, made by hand in the database, is found by the check that is meant for it."""
+    check, statement = PLANTED[fault]
+    plant(index, statement)
+
+    with LightRAG(index) as rag:
+        problems = rag.traces.verify()
+
+    assert check in {problem.check for problem in problems}, problems
+
+
+def test_an_unreadable_trace_is_named(index: Path) -> None:
+    """Loading a damaged trace is an error that names it; an unknown one is not found."""
+    plant(index, "UPDATE trace_events SET event = replace(event, '\"question\":', '\"q\":')")
+
+    with LightRAG(index) as rag:
+        with pytest.raises(CorruptError, match="0001"):
+            rag.traces.get("0001")
+        with pytest.raises(NotFoundError):
+            rag.traces.verify("0002")

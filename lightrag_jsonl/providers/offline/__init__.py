@@ -1,6 +1,4 @@
-"""Providers that need no model and no network: extraction, keywords and answers by language rules,
-and an embedder that hashes words.
-"""
+"""Providers that need no model and no network: language rules, and an embedder that hashes words."""
 
 from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer
 from lightrag_jsonl.providers.offline.embedder import HashEmbedder

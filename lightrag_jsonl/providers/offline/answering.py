@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections import Counter
@@ -36,9 +35,8 @@ _NOTHING: Mapping[Language, str] = {
 class ExtractiveAnswerer:
     """An `Answerer` without a model: quotes 2 to 5 sentences (fewer if fewer fit), each with `[n]`.
 
-    Sentences are scored by the terms of the question and of its low-level keywords (which name what
-    a follow-up question only refers to), weighted by their rarity in the context and by the rank of
-    the chunk. A heading counts for the sentence under it. If no chunk contains any of the terms,
+    Sentences are scored by the terms of the question and of its low-level keywords, weighted by
+    their rarity in the context and by the rank of the chunk. If no chunk contains any of the terms,
     descriptions of relations and entities are quoted; if nothing speaks of what the keywords name,
     nothing is. The last line says that no model wrote the answer.
     """
@@ -190,10 +188,8 @@ def _score(
 
 _ENDING = re.compile(r"(?<=[a-z]{2})(?:ing|ies|ied|es|ed|[esy])$")  # "married" meets "marry"
 _ASKING = "谁哪吗呢的了是"  # two of them ask (是谁), or join what is asked (的是)
-_FUNCTION_TERMS = frozenset(
-    [term for word in FUNCTION_WORDS for term in search_terms(word)]
-    + list(map("".join, itertools.product(_ASKING, repeat=2)))
-)
+_FUNCTION_TERMS = {term for word in FUNCTION_WORDS for term in search_terms(word)}
+_FUNCTION_TERMS |= {first + second for first in _ASKING for second in _ASKING}
 
 
 def _terms(text: str) -> frozenset[str]:

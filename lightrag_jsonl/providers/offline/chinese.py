@@ -60,9 +60,7 @@ def _segmenter() -> Jieba:
 
 
 def _words(text: str) -> Iterator[_Word]:
-    """The words of a text; those that are guessed, or people's names, without what was joined to
-    them ("孔明笑", "煤是").
-    """
+    """The words of a text; guessed ones and people's names without what was joined to them (煤是)."""
     segmenter = _segmenter()
     at = 0
     for whole, tag in segmenter.tag(text):
@@ -98,14 +96,7 @@ _LATIN = re.compile(
     r"(?<![A-Za-z0-9])[a-z]*[A-Z][A-Za-z0-9.+&'’-]*(?:/[A-Z]{1,3}(?= ?\d)[\d.-]*)?"  # GB/T 19001
     r"(?: (?:of |the |and )*[A-Z0-9][A-Za-z0-9.+&'’-]*){0,5}"
 )
-_TYPES: dict[str, str] = {
-    "nr": "person",
-    "nrt": "person",
-    "nrfg": "person",
-    "ns": "place",
-    "nt": "organization",
-    "nz": "concept",
-}
+_TYPES = {"nr": "person", "ns": "place", "nt": "organization", "nz": "concept"}  # by kind of tag
 
 
 def _written_names(text: str) -> Iterator[Phrase]:
@@ -120,12 +111,11 @@ def _written_names(text: str) -> Iterator[Phrase]:
 def _tagged_names(words: Sequence[_Word]) -> Iterator[Phrase]:
     """People, places, organizations and other names, by their tags.
 
-    The segmenter takes many words for people's names: only those count that begin with a surname,
-    or are repeated.
+    Too many words are tagged as people: only those count that begin with a surname, or are repeated.
     """
     counts = Counter(word.text for word in words)
     for word in words:
-        type = _TYPES.get(word.tag)
+        type = _TYPES.get(word.tag[:2])
         if not type or len(word.text) < 2 or not has_cjk(word.text) or _is_common(word.text):
             continue
         if word.tag != "nr" or word.text[0] in SURNAMES or counts[word.text] > 1:

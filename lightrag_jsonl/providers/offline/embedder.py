@@ -28,7 +28,7 @@ _LOUDNESS = 2.0  # factor for capitalized words, which are mostly names
 _LOUD = re.compile(r"[A-ZÀ-ÞΑ-ΩА-Я][^\W_]*(?:['’][^\W_]+)*")
 _NOTHING = 1e-9
 _LONGEST_WORD = 40  # characters; longer "words" are addresses or data, and are cut
-_FAINT_CHARACTERS = frozenset(
+_FAINT_CHARACTERS = (
     "的了是在有我你他她它们这那之与及或而但也都就还又被把为对从到于以其此何么吗呢吧谁哪几"
 )
 _FAINT_TERMS = frozenset(word.replace("'", "") for word in FUNCTION_WORDS)
@@ -61,9 +61,7 @@ class HashEmbedder:
 
 
 def hash_vectors(texts: Sequence[str], dim: int) -> Vectors:
-    """A unit vector for each text, float32, shape (len(texts), dim); the first axis if a text has no
-    features.
-    """
+    """A unit vector for each text, shape (len(texts), dim); the first axis if it has no features."""
     known: dict[tuple[str, bool], _Features] = {}
     vectors = np.zeros((len(texts), dim), dtype=np.float32)
     for row, text in enumerate(texts):

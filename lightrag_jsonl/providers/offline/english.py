@@ -29,7 +29,6 @@ _NAME = regex.compile(
 )
 _WORD = regex.compile(r"(?<![\p{L}\p{N}'’-])\p{L}[\p{L}\p{N}'’-]*[\p{L}\p{N}]")
 _LETTER = regex.compile(r"[\p{L}\p{N}]")
-_PART = regex.compile(r"\S+")
 _IS_A = regex.compile(
     r"['\"”’]?\s*(?:\([^()]{0,160}\))?,?\s*(?:is|was|are|were)\s+(?:an?|the|one\s+of\s+the)\s+"
     r"([^.,;:()]{1,80})"
@@ -64,7 +63,7 @@ def _names(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[Phrase]:
             capitals[found[0].casefold()] += 1 if found[0][0].isupper() else -1
     for start, end in spans:
         for run in _NAME.finditer(text, start, end):
-            words = [found.span() for found in _PART.finditer(text, *run.span())]
+            words = [part.span() for part in regex.finditer(r"\S+", text, 0, *run.span())]
             if name := _name(text, words, run.start() in openings, capitals):
                 yield name
 
@@ -77,7 +76,7 @@ def _name(
     while words:
         word = text[slice(*words[0])]
         low = word.replace("’", "'").casefold()
-        common = opening and len(words) == 1 and capitals[low] <= 0
+        common = opening and capitals[low] < (1 if len(words) == 1 else 0)
         if low in tables.TITLES:
             titled = True
         elif word[0].isupper() and low.partition("'")[0] not in tables.STOP_WORDS and not common:
@@ -92,14 +91,16 @@ def _name(
 
 
 def _shown_type(text: str, name: str, start: int, end: int) -> str | None:
-    """The type that the text shows: by "X is a …", by the last word of the name, or by "in X"."""
+    """The type that the text shows: by "X is a …", by the last word of the name, or before it."""
     described = _IS_A.match(text, end)
     words = described[1].split() if described else []
     noun_phrase = list(takewhile(lambda word: word not in tables.STOP_WORDS, words))
-    head = name.casefold().partition(" of ")[0].split()[-1:] if " " in name else []
-    for word in (*reversed(noun_phrase), *head):
+    head = name.casefold().partition(" of ")[0].split()[-1]
+    for word in (*reversed(noun_phrase), head):
         if word in tables.TYPES:
             return tables.TYPES[word]
+    if text.endswith(("said ", "asked ", "cried "), 0, start):
+        return "person"
     return "place" if text.endswith((" in ", " near "), 0, start) else None
 
 

@@ -35,12 +35,8 @@ def find_keywords(question: str, history: Sequence[Message], language: Language)
     if _REFERRING.search(question):
         before = next((turn.content for turn in reversed(history) if turn.role == "user"), "")
         names = _distinct([*names, *_names_and_words(sanitize(before), language)[0]])
-    known = {name_key(part) for name in names for part in [name, *name.split()]}
-    themes = [
-        word
-        for word in words
-        if name_key(word) not in known and not (has_cjk(word) and word in "\n".join(names))
-    ]
+    named = " ".join(names).casefold()
+    themes = [word for word in words if word not in named]
     if not names:
         names, themes = themes or _distinct(_remaining_words(question)), []
     return Keywords(high_level=tuple(themes), low_level=tuple(names))

@@ -16,11 +16,7 @@ TAG = re.compile(r"</?[A-Za-z][^<>]{0,80}>")  # markup, which is not part of the
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A part of the text that names something.
-
-    `type` is one of the English `ENTITY_TYPES`; `sure` means that the text shows it, otherwise it is
-    only the default.
-    """
+    """A part of the text that names something; `sure` means that the text shows its English type."""
 
     start: int
     end: int
@@ -33,8 +29,7 @@ class Phrase:
 class Sentence:
     """One sentence: its span, its phrases in order, and its content words with their positions.
 
-    `topic` is the first name of its paragraph (or of one before that), if that comes earlier: most
-    sentences are about it, mostly by a pronoun.
+    `topic` is the first name of its paragraph, or of an earlier one: what most sentences are about.
     """
 
     start: int
@@ -45,9 +40,7 @@ class Sentence:
 
 
 def written_in(text: str, default: Language) -> Language:
-    """The language of a text: Chinese if at least a fifth of its letters are CJK, else English; the
-    default if it has no letters.
-    """
+    """Chinese if at least a fifth of the letters are CJK, else English; the default without letters."""
     letters = [char for char in text if char.isalpha()]
     if not letters:
         return default

@@ -39,13 +39,10 @@ QUESTION_WORDS = words(
     " 哪两个 哪国 哪一 介绍 说明 解释 请问 告诉 列举 描述 全称 时候 东西 名称 名字 意思"
 )
 FUNCTION_WORDS = STOP_WORDS | QUESTION_WORDS
-TITLES = words(
-    """mr. mrs. ms. miss dr. prof. sir lady lord madame rev. capt. captain gen. col. lt. sgt. mr mrs ms
-    dr prof rev capt gen col lt sgt"""
-)
+TITLES = words("mr. mrs. ms. miss dr. prof. sir lady lord gen. col. captain mr mrs ms dr prof")
 CALENDAR = words(
-    """january february march april may june july august september october november december monday
-    tuesday wednesday thursday friday saturday sunday"""
+    "january february march april may june july august september october november december"
+    " monday tuesday wednesday thursday friday saturday sunday"
 )
 SURNAMES = frozenset(
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林郑谢罗梁宋唐许韩冯邓曹彭曾萧田董潘袁蔡蒋余于杜叶程魏苏吕丁任沈"
@@ -63,13 +60,13 @@ _TYPE_WORDS: Mapping[str, str] = {  # last words of names, and nouns after "X is
     team party association society union council committee agency department ministry bank army church
     foundation organization government court network museum library hospital press records studios""",
     "place": """city town village river lake mountain island islands sea ocean street road square park
-    bridge airport castle county district province state country region valley building palace""",
-    "event": "war battle revolution championship cup tournament festival election season race",
+    bridge airport castle county district province state states country region valley building palace""",
+    "event": "war battle revolution championship cup tournament festival election season day",
     "work": """film movie novel book album song single series show play opera musical symphony poem
     magazine newspaper painting story carol""",
     "product": "aircraft car ship engine camera computer software game drug vehicle",
-    "method": "algorithm method technique theorem theory procedure process protocol",
-    "creature": "species genus dog cat horse bird fish plant tree flower ghost spirit god",
+    "method": "algorithm method technique theorem theory process protocol",
+    "creature": "species genus dog cat horse bird fish plant tree ghost spirit god",
 }
 TYPES: Mapping[str, str] = {
     word: type for type, listed in _TYPE_WORDS.items() for word in listed.split()

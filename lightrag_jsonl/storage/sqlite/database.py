@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import socket
 import sqlite3
@@ -29,7 +30,11 @@ PRAGMAS = (
     "temp_store = MEMORY",
     f"wal_autocheckpoint = {64_000_000 // PAGE_BYTES}",
 )
+READ_ONLY = "%s cannot be written to: neither answers nor traces are stored"
 OURS = "SELECT count(*) FROM sqlite_schema WHERE name IN ('settings', 'documents', 'chunks')"
+
+
+log = logging.getLogger(__name__)
 
 
 class SQLiteStore:
@@ -45,6 +50,8 @@ class SQLiteStore:
         self._path = self._folder / FILE_NAME
         writable = os.access(self._folder, os.W_OK) and os.access(self._path, os.W_OK)
         self.read_only = self._path.exists() and not writable
+        if self.read_only:
+            log.warning(READ_ONLY, self._folder)
         self._free: deque[sqlite3.Connection] = deque()  # for reading; thread-safe at both ends
         self._writer: sqlite3.Connection | None = None
         self._write_lock = threading.RLock()  # so that a transaction inside another is an error
@@ -131,7 +138,7 @@ class SQLiteStore:
         finally:
             lock.release()
 
-    # ── upkeep ──────────────────────────────────────────────────────────────────
+    # ── maintenance ──────────────────────────────────────────────────────────────
 
     def is_empty(self) -> bool:
         """Whether there is no chunk; quick."""
@@ -254,9 +261,8 @@ class SQLiteStore:
 
 
 def _problems(connection: sqlite3.Connection) -> list[str]:
-    found = [f"SQLite: {line}" for (line,) in connection.execute("PRAGMA integrity_check(20)")]
-    if found == ["SQLite: ok"]:
-        found = []
+    lines = [line for (line,) in connection.execute("PRAGMA integrity_check(20)")]
+    found = [f"SQLite: {line}" for line in lines if line != "ok"]
     references = connection.execute("PRAGMA foreign_key_check")
     missing = Counter((table, parent) for table, _, parent, _ in references)
     for (table, parent), rows in sorted(missing.items()):

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from operator import attrgetter
 
 import numpy as np
-import numpy.typing as npt
 from msgspec.json import decode as parse
 
 from lightrag_jsonl.core.protocols import Vectors
@@ -260,15 +259,12 @@ class GraphTables(Tables):
 
     def vector_rows(
         self, kind: Kind, dim: int, rows: Collection[int] | None = None
-    ) -> tuple[Ids, npt.NDArray[np.float16]]:
-        """Row ids, ascending, and vectors of all rows that have one of this length, or of some.
-
-        Shapes (n,) and (n, dim), float16 as they are stored.
-        """
+    ) -> tuple[Ids, Vectors]:
+        """Row ids (n,), ascending, and vectors (n, dim) of all or some rows that have such ones."""
         columns = f"id, CASE WHEN length(data) = {2 * dim} THEN data END"
         found = [row for row in self._select(columns, f"{kind}_vectors", "id", rows) if row[1]]
-        matrix: npt.NDArray[np.float16] = np.frombuffer(b"".join([row[1] for row in found]), HALF)
-        return np.array([row[0] for row in found], np.int64), matrix.reshape(len(found), dim)
+        matrix = _unpacked(b"".join([row[1] for row in found])).reshape(len(found), dim)
+        return np.array([row[0] for row in found], np.int64), matrix
 
     def _upsert(self, table: str, columns: str, rows: Iterable[Sequence[object]]) -> None:
         """Insert rows, or replace those with the same ids.

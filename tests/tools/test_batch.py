@@ -1,0 +1,243 @@
+"""Batch files: rounds of requests and results until the index is what an insert would have made it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lightrag_jsonl import ConfigError, Document, IndexOptions, LightRAG, Message, OpenAILLM
+from lightrag_jsonl.testing import ReplayLLM, Request, ScriptedLLM
+from lightrag_jsonl.tools import batch
+from lightrag_jsonl.tools.batch import export_batch, import_batch
+from tests.replays import carol
+
+Line = dict[str, Any]
+Answer = Callable[[Line], Line | None]
+
+ENTITY = '{"type":"entity","name":"Scrooge","entity_type":"person","description":"A miser."}'
+MORE = '{"type":"entity","name":"Marley","entity_type":"person","description":"A ghost."}'
+SHORT = "Scrooge met Marley."  # too short to be gleaned
+LONG = "Scrooge met Marley in the counting house on Christmas Eve. " * 10
+
+
+def lines(path: Path) -> list[Line]:
+    """The requests or results of a file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
+def result(request: Line, text: str, finish: str = "stop") -> Line:
+    """A good result in the provider's form."""
+    choice = {"message": {"role": "assistant", "content": text}, "finish_reason": finish}
+    usage = {"prompt_tokens": 100, "completion_tokens": 10}
+    response = {"status_code": 200, "body": {"choices": [choice], "usage": usage}}
+    return {"custom_id": request["custom_id"], "response": response, "error": None}
+
+
+def answered_by(llm: ReplayLLM) -> Answer:
+    """A provider whose model is this one."""
+
+    def answer(request: Line) -> Line:
+        turns = [Message(m["role"], m["content"]) for m in request["body"]["messages"]]
+        return result(request, asyncio.run(llm.complete(turns)).text)
+
+    return answer
+
+
+def run_batch(requests: Path, answer: Answer) -> Path:
+    """What a provider makes of a file; a request answered with None is missing."""
+    results = requests.with_suffix(".results")
+    found = [one for one in map(answer, lines(requests)) if one is not None]
+    results.write_text("".join(json.dumps(line) + "\n" for line in found), encoding="utf-8")
+    return results
+
+
+def small() -> ReplayLLM:
+    """A model that knows the two small texts."""
+    texts = {SHORT: [ENTITY], LONG: [ENTITY, MORE]}
+    return ReplayLLM(texts, otherwise=lambda request: "A summary.")
+
+
+@pytest.fixture
+def rag(tmp_path: Path) -> Iterator[LightRAG]:
+    """An empty index whose model must never be called."""
+    llm = ScriptedLLM([], name="replay")
+    with LightRAG(tmp_path / "kb", llm=llm) as opened:
+        yield opened
+    assert llm.requests == []
+
+
+@pytest.fixture
+def requests(tmp_path: Path) -> Path:
+    """Where the requests are written."""
+    return tmp_path / "requests.jsonl"
+
+
+def test_rounds_of_files_make_what_an_insert_makes(shared_data: Path, tmp_path: Path) -> None:
+    """First turns, gleanings, summaries: then the index holds what live calls would have brought."""
+    texts = carol.chunks(shared_data)[:12]
+    answers = dict(zip(texts, carol.answers(shared_data), strict=False))
+
+    def summary(request: Request) -> str:
+        return "In short: " + " ".join(request.question.split()[:40])
+
+    llm = ReplayLLM(answers, otherwise=summary)
+    options = IndexOptions(chunk_tokens=2000, summarize_fragments=3)
+    documents = [Document(text, id=f"chunk {n}") for n, text in enumerate(texts)]
+    rounds, given, path = [], documents, tmp_path / "requests.jsonl"
+    with LightRAG(tmp_path / "batch", llm=llm, options=options) as rag:
+        while (export := rag.run(export_batch, path, given)).requests:
+            rounds.append((export.round, export.requests, export.pending))
+            imported = rag.run(import_batch, [run_batch(path, answered_by(llm))])
+            assert (imported.answered, imported.missing) == (export.requests, 0)
+            given = []
+        batched, graph, left = rag.admin.records(), rag.graph, rag.status()
+    assert rounds[:2] == [("extraction", 12, 12), ("extraction", 12, 12)]
+    assert {one[0] for one in rounds[2:]} == {"summaries"}
+    assert left.documents == {"done": 12}
+    with LightRAG(tmp_path / "live", llm=llm, options=options) as rag:
+        rag.insert(documents)
+        assert sorted(map(repr, batched)) == sorted(map(repr, rag.admin.records()))
+        assert {n: d["description"] for n, d in graph.nodes(data=True)} == {
+            n: d["description"] for n, d in rag.graph.nodes(data=True)
+        }
+
+
+def test_nothing_is_visible_before_its_answers_are_whole(rag: LightRAG, requests: Path) -> None:
+    """A document waits through its gleaning; one without gleaning is there after one round. An export
+    can be repeated; known documents are not asked for again.
+    """
+    given = [Document(SHORT, id="s"), Document(LONG, id="l")]
+    export = rag.run(export_batch, requests, given)
+    first = requests.read_bytes()
+    assert rag.run(export_batch, requests, given) == export and requests.read_bytes() == first
+    assert (export.round, export.requests, export.pending) == ("extraction", 2, 2)
+    imported = rag.run(import_batch, [run_batch(requests, answered_by(small()))])
+    assert imported.inserted.documents == ("s",) and imported.pending == imported.requests == 1
+    assert set(rag.graph) == {"Scrooge"}
+    assert rag.run(export_batch, requests).requests == 1
+    assert len(lines(requests)[0]["body"]["messages"]) > 3
+    imported = rag.run(import_batch, [run_batch(requests, answered_by(small()))])
+    assert imported.inserted.documents == ("l",) and imported.round == "done"
+    assert set(rag.graph) == {"Scrooge", "Marley"}
+    again = rag.run(export_batch, requests, given)
+    assert (again.round, again.unchanged, again.files) == ("done", ("l", "s"), ())
+    assert not requests.exists()
+
+
+def test_an_insert_later_pays_for_nothing_that_a_file_brought(
+    tmp_path: Path, requests: Path
+) -> None:
+    """The answers are in the same cache under the same keys as those of live calls."""
+    llm = small()
+    with LightRAG(tmp_path / "kb", llm=llm) as rag:
+        rag.run(export_batch, requests, LONG)
+        rag.run(import_batch, [run_batch(requests, answered_by(small()))])
+        assert llm.requests == []
+        rag.resume()
+        assert len(llm.requests) == 1 and rag.status().documents == {"done": 1}
+
+
+def test_missing_failed_doubled_and_strange_results(
+    rag: LightRAG, requests: Path, tmp_path: Path
+) -> None:
+    """Each kind is counted, over several files; what has no good result is asked for again."""
+    rag.run(export_batch, requests, [f"Text {number}: {SHORT}" for number in range(6)])
+    asked = lines(requests)
+    failed = {**result(asked[1], ""), "response": None, "error": {"message": "quota"}}
+    refused = result(asked[2], "")
+    refused["response"] = {"status_code": 429, "body": {"error": {"message": "slow down"}}}
+    silent = result(asked[3], "")
+    silent["response"]["body"]["choices"][0]["message"] = {"content": None, "refusal": "no"}
+    good, retried = result(asked[0], ENTITY), result(asked[2], ENTITY)
+    stranger = result({"custom_id": "someone else's"}, ENTITY)
+    paths = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    parts = [[good, good, failed, silent], [refused, retried, stranger, ["no result"]]]
+    for path, part in zip(paths, parts, strict=True):
+        text = "".join(json.dumps(line) + "\n" for line in part) + '{"custom_id": "cut'
+        path.write_text(text, encoding="utf-8")
+    report = rag.run(import_batch, paths)
+    assert (report.answered, report.missing, report.unreadable, report.unused) == (2, 4, 3, 0)
+    assert {reason for _, reason in report.failed} == {"quota", "the model gave no text: no"}
+    assert (len(report.inserted.documents), report.pending) == (2, 4)
+    assert rag.run(export_batch, requests).requests == 4
+    assert rag.run(import_batch, paths).unused == 2
+    with pytest.raises(ConfigError, match=r"nothing\.jsonl"):
+        rag.run(import_batch, [tmp_path / "nothing.jsonl"])
+
+
+def test_a_cut_answer_is_resumed_in_the_next_round(rag: LightRAG, requests: Path) -> None:
+    """What an answer held before its limit is kept, and the model is asked to go on; an answer
+    without any record is asked for again.
+    """
+    rag.run(export_batch, requests, SHORT)
+    report = rag.run(import_batch, [run_batch(requests, lambda one: result(one, "{broken"))])
+    assert (report.pending, report.requests, report.inserted.documents) == (1, 1, ())
+    rag.run(export_batch, requests)
+    cut = ENTITY + "\n" + MORE[:30]
+    report = rag.run(import_batch, [run_batch(requests, lambda one: result(one, cut, "length"))])
+    assert (report.answered, report.pending, report.requests) == (1, 1, 1)
+    rag.run(export_batch, requests)
+    turns = lines(requests)[0]["body"]["messages"]
+    assert turns[-2] == {"role": "assistant", "content": json.dumps(json.loads(ENTITY))}
+    rag.run(import_batch, [run_batch(requests, lambda one: result(one, MORE))])
+    assert set(rag.graph) == {"Scrooge", "Marley"}
+
+
+def test_finish_waits_for_nothing(rag: LightRAG, requests: Path) -> None:
+    """What never came counts as failed chunks, which a later round or `retry` may still bring; what
+    the answers cost is counted.
+    """
+    given = [Document(SHORT, id="a"), Document("Other: " + SHORT, id="b")]
+    rag.run(export_batch, requests, given)
+    first = lines(requests)[0]["custom_id"]
+    part = run_batch(requests, lambda r: result(r, ENTITY) if r["custom_id"] == first else None)
+    report = rag.run(import_batch, [part], finish=True)
+    assert report.pending == 0 and len(report.inserted.failures) == 1
+    assert report.inserted.extraction.usage.input_tokens == 100
+    assert rag.status().documents == {"done": 1, "failed": 1}
+    assert rag.run(export_batch, requests).requests == 1
+    report = rag.run(import_batch, [run_batch(requests, lambda one: result(one, MORE))])
+    assert report.inserted.documents == ("b",) and rag.status().documents == {"done": 2}
+    assert set(rag.graph) == {"Scrooge", "Marley"}
+
+
+def test_requests_have_the_form_that_providers_take(tmp_path: Path, requests: Path) -> None:
+    """Method, address, and the body that a live call would send; ids are unique."""
+    options = IndexOptions(max_extract_tokens=500, max_calls=1)  # about calls that are made now
+    llm = OpenAILLM("gpt-4o-mini", extra_body={"seed": 7})
+    with LightRAG(tmp_path / "kb", llm=llm, options=options) as rag:
+        rag.run(export_batch, requests, [SHORT, "张骞出使西域。"])
+        found = lines(requests)
+        assert {(one["method"], one["url"]) for one in found} == {("POST", "/v1/chat/completions")}
+        assert len({one["custom_id"] for one in found}) == 2
+        assert "张骞出使西域" in requests.read_text(encoding="utf-8")
+        body = found[0]["body"]
+        turns = body.pop("messages")
+        assert body == {"model": "gpt-4o-mini", "temperature": 0.0, "max_tokens": 500, "seed": 7}
+        assert [turn["role"] for turn in turns] == ["system", "user"]
+        rag.run(export_batch, requests, reasoning=True)
+        body = lines(requests)[0]["body"]
+        assert "temperature" not in body and body["max_completion_tokens"] == 500
+
+
+def test_large_exports_are_divided(
+    rag: LightRAG, requests: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file holds more requests than providers take; together they hold all."""
+    monkeypatch.setattr(batch, "MAX_REQUESTS", 2)
+    export = rag.run(export_batch, requests, [f"{n}: {SHORT}" for n in range(5)])
+    names = [Path(file).name for file in export.files]
+    assert names == ["requests.jsonl", "requests-2.jsonl", "requests-3.jsonl"]
+    parts = [run_batch(Path(file), lambda one: result(one, ENTITY)) for file in export.files]
+    assert rag.run(import_batch, parts).answered == 5
+
+
+def test_without_a_model_there_is_nothing_to_ask(tmp_path: Path, requests: Path) -> None:
+    """An index that is read by rules says so instead of writing an empty file."""
+    with LightRAG(tmp_path / "kb") as rag, pytest.raises(ConfigError, match="need a model"):
+        rag.run(export_batch, requests, SHORT)

@@ -1,0 +1,84 @@
+"""Cost before paying: the estimate beside the usage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import Document, IndexOptions, LightRAG, Usage
+from lightrag_jsonl.core.tokens import FittedTokenizer
+from lightrag_jsonl.testing import ReplayLLM, Request, ScriptedLLM
+from lightrag_jsonl.tools.estimate import Estimate, estimate
+from tests.replays import carol
+
+RUNS = ("gpt-4o", "gpt-4o-mini", "gpt-4o-mini (LightRAG prompt)")
+WHOLE = IndexOptions(chunk_tokens=2000)  # each recorded chunk stays one chunk
+TEXT = "Marie Curie discovered radium in Paris. " * 40
+
+
+def summary(request: Request) -> str:
+    """What stands for a summary, which nobody recorded."""
+    return " ".join(request.question.split()[:180])
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_estimate_is_close_to_what_is_used(shared_data: Path, tmp_path: Path, run: str) -> None:
+    """On the replayed Carol calls, input and output tokens are each within ten per cent; answers that
+    are cached cost nothing.
+    """
+    texts = carol.chunks(shared_data, "bom" if "prompt" in run else "nobom")
+    pairs = dict(zip(texts, carol.answers(shared_data, run), strict=False))
+    llm = ReplayLLM(pairs, otherwise=summary, count=FittedTokenizer().count)
+    documents = [Document(text, id=f"chunk {n}") for n, text in enumerate(texts)]
+    with LightRAG(tmp_path, llm=llm, options=WHOLE) as rag:
+        found = rag.run(estimate, documents)
+        assert llm.requests == []
+        used = rag.insert(documents).usage
+        assert rag.run(estimate, documents).usage == Usage()
+    assert (found.documents, found.chunks) == (42, 42)
+    for name in ("calls", "input_tokens", "output_tokens"):
+        expected, paid = getattr(found.usage, name), getattr(used, name)
+        assert abs(expected - paid) <= 0.1 * paid, name
+
+
+def test_an_estimate_leaves_nothing_behind(tmp_path: Path) -> None:
+    """No document waits, and no answer is cached, afterwards; one unreadable file is named."""
+    llm = ScriptedLLM([])
+    (tmp_path / "bad.txt").write_bytes(b"\0\1\2" * 100)
+    with LightRAG(tmp_path / "kb", llm=llm) as rag:
+        given = [TEXT, Document("居里夫人发现了镭。" * 60), tmp_path / "bad.txt"]
+        found = rag.run(estimate, given)
+        assert rag.status().documents == {} and rag.admin.cache().completions == 0
+    assert found.usage.calls == 4 and found.documents == 2
+    assert [Path(one.document_id).name for one in found.failures] == ["bad.txt"]
+    assert llm.requests == []
+
+
+@pytest.mark.parametrize("extraction", ["extract-graph", "agent-kg-extract"])
+@pytest.mark.parametrize("rounds", [0, 1, 2])
+def test_each_gleaning_round_is_a_call(tmp_path: Path, rounds: int, extraction: str) -> None:
+    """The conversation is the real one: a short text takes one call, the same text is paid once."""
+    options = IndexOptions(max_gleanings=rounds, extraction=extraction)  # type: ignore[arg-type]
+    with LightRAG(tmp_path, llm=ScriptedLLM([]), options=options) as rag:
+        assert rag.run(estimate, TEXT).usage.calls == 1 + rounds
+        assert rag.run(estimate, [TEXT, TEXT]).usage.calls == 1 + rounds
+        assert rag.run(estimate, "Marie Curie discovered radium.").usage.calls == 1
+
+
+def test_cacheable_tokens_are_the_shared_beginnings(tmp_path: Path) -> None:
+    """The first request shares nothing, the next one its instructions, a gleaning its question."""
+    once = IndexOptions(max_gleanings=0)
+    with LightRAG(tmp_path / "a", llm=ScriptedLLM([]), options=once) as rag:
+        assert rag.run(estimate, TEXT).usage.cached_tokens == 0
+        assert 300 < rag.run(estimate, [TEXT, TEXT + "More."]).usage.cached_tokens < 1000
+    with LightRAG(tmp_path / "b", llm=ScriptedLLM([])) as rag:
+        both = rag.run(estimate, TEXT)
+    assert both.usage.cached_tokens > both.text_tokens
+
+
+def test_money_follows_the_prices() -> None:
+    """Prices are for a million tokens; cached input may have its own."""
+    found = Estimate(extraction=Usage(1_000_000, 500_000, 400_000, 10))
+    assert found.cost(input=2.0, output=8.0) == pytest.approx(2.0 + 4.0)
+    assert found.cost(input=2.0, output=8.0, cached=1.0) == pytest.approx(1.2 + 0.4 + 4.0)
