@@ -8,24 +8,9 @@ from dataclasses import asdict
 import click
 
 from lightrag_jsonl import LightRAG, LightRAGError, __version__
+from lightrag_jsonl.cli import opening, options
 from lightrag_jsonl.cli.group import Reply, command, index_command, main
-from lightrag_jsonl.cli.opening import (
-    completed,
-    make_embedder,
-    open_index,
-    recorded,
-    remember,
-)
-from lightrag_jsonl.cli.options import (
-    NO_MODEL,
-    NUMBER,
-    Setup,
-    embedder,
-    embedder_base_url,
-    models,
-    option,
-    working_dir,
-)
+from lightrag_jsonl.cli.options import NO_MODEL, NUMBER, Setup, models, option
 from lightrag_jsonl.cli.output import progress_bar, table
 from lightrag_jsonl.core.tokens import tokenizer_for
 
@@ -49,10 +34,7 @@ def duplicates(rag: LightRAG, limit: int) -> Reply:
 
 
 @index_command(
-    entity_names,
-    option("--into", "The name of the merged entity.", required=True),
-    *models,
-    group=entities,
+    entity_names, option("--into", "The merged entity.", required=True), *models, group=entities
 )
 def merge(rag: LightRAG, names: tuple[str, ...], into: str) -> Reply:
     """Merge the entities NAMES. What was read from the texts is kept, so this can be undone."""
@@ -64,33 +46,24 @@ def merge(rag: LightRAG, names: tuple[str, ...], into: str) -> Reply:
 
 @index_command(entity_names, *models, group=entities)
 def unmerge(rag: LightRAG, names: tuple[str, ...]) -> Reply:
-    """Make merged NAMES entities of their own again.
-
-    Given the name that others were merged into, these become entities of their own.
-    """
+    """Make merged NAMES, or all that were merged into NAMES, entities of their own again."""
     rag.entities.unmerge(*names)
     return Reply({"unmerged": names})
 
 
 @index_command(option("--clear", "Delete them.", is_flag=True))
 def cache(rag: LightRAG, clear: bool) -> Reply:
-    """Show how many answers of the model are cached, or delete them.
-
-    The graph stays as it is, but the same texts or questions would have to be paid for again.
-    """
+    """Show how many answers of the model are cached, or delete them. The graph stays."""
     return Reply({"deleted": rag.admin.clear_cache()} if clear else rag.admin.cache())
 
 
 @index_command()
 def vacuum(rag: LightRAG) -> Reply:
-    """Give unused space back to the disk.
-
-    The whole database is rewritten; until that is done, nothing else can be written.
-    """
+    """Give unused space back to the disk. Until that is done, nothing else can be written."""
     return Reply({"freed_bytes": rag.admin.vacuum()})
 
 
-@command(working_dir, embedder, embedder_base_url)
+@command(options.working_dir, options.embedder, options.embedder_base_url)
 def reembed(setup: Setup) -> Reply:
     """Move the index to another --embedder.
 
@@ -98,11 +71,11 @@ def reembed(setup: Setup) -> Reply:
     """
     if setup.embedder is None:
         raise click.UsageError("name the new embedder with --embedder")
-    setup = completed(setup, {})
-    new = make_embedder(setup)
-    with open_index(Setup(setup.working_dir)) as rag, progress_bar("texts") as progress:
+    setup = opening.completed(setup, {})
+    new = opening.make_embedder(setup)
+    with opening.open_index(Setup(setup.working_dir)) as rag, progress_bar("texts") as progress:
         number = rag.admin.reembed(new, progress=progress)
-        remember(rag, embedder=setup.embedder)
+        opening.remember(rag, embedder=setup.embedder)
     return Reply({"embedder": new.name, "dim": new.dim, "texts": number})
 
 
@@ -123,13 +96,13 @@ def doctor(setup: Setup) -> Reply:
     problems: list[str] = []
     known: dict[str, str] | None = None
     try:
-        known = recorded(setup.working_dir)
+        known = opening.recorded(setup.working_dir)
         if known is not None:
-            with open_index(setup) as rag:
+            with opening.open_index(setup) as rag:
                 problems += rag.admin.check()
     except LightRAGError as error:
         problems.append(str(error))
-    used = completed(setup, known or {})
+    used = opening.completed(setup, known or {})
     endpoint = setup.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
     remote = str(used.embedder).startswith("openai:")
     found = {

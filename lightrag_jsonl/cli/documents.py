@@ -80,9 +80,9 @@ def insert(setup: Setup, files: tuple[str, ...], id: str | None, **options: Any)
 
 @index_command(*models, *limit_options)
 def retry(rag: LightRAG) -> Reply:
-    """Read again the chunks that failed, and what is missing of chunks read in part.
+    """Read again the chunks that failed, and no others.
 
-    Model and options are those of the last insert, unless others are given.
+    Of chunks read in part only what is missing is asked for. Model and options are those of the last insert, unless others are given.
     """
     with progress_bar() as progress:
         report = rag.retry(progress=progress)

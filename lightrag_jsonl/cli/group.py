@@ -13,15 +13,9 @@ from typing import Any, NamedTuple
 import click
 
 from lightrag_jsonl import Failure, LightRAGError, __version__
+from lightrag_jsonl.cli import options
 from lightrag_jsonl.cli.opening import open_index
-from lightrag_jsonl.cli.options import (
-    INDEXING_OPTIONS,
-    SETUP_OPTIONS,
-    Option,
-    Setup,
-    models,
-    working_dir,
-)
+from lightrag_jsonl.cli.options import Option, Setup
 from lightrag_jsonl.cli.output import emit, emit_json, failure_notes, in_words, one_line
 
 FAILED, INCOMPLETE, INTERRUPTED = 1, 3, 130
@@ -44,8 +38,8 @@ like, they come from LIGHTRAG_JSONL_LLM, LIGHTRAG_JSONL_BASE_URL and so on, from
 
 
 class Reply(NamedTuple):
-    """What a command prints: a value as JSON, or else words (without any, the value's fields); on
-    stderr notes and failures, which make the exit status `INCOMPLETE`.
+    """What a command prints: a value as JSON, or words (the default: the value's fields); and what
+    goes to stderr. With failures the exit status is `INCOMPLETE`.
     """
 
     value: object
@@ -97,7 +91,7 @@ def main(debug: bool) -> None:
 
 
 def command(
-    *options: Option, name: str | None = None, group: click.Group = main
+    *declared: Option, name: str | None = None, group: click.Group = main
 ) -> Callable[[Callable[..., Reply]], click.Command]:
     """Make a function a command with these options and --json.
 
@@ -107,7 +101,7 @@ def command(
     def decorate(function: Callable[..., Reply]) -> click.Command:
         @functools.wraps(function)
         def run(as_json: bool, **given: Any) -> None:
-            setup = {name: given.pop(name) for name in SETUP_OPTIONS if name in given}
+            setup = {name: given.pop(name) for name in options.SETUP if name in given}
             reply = function(Setup(**setup), **given) if setup else function(**given)
             if as_json:
                 emit_json(reply.value)
@@ -120,7 +114,7 @@ def command(
 
         json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
         decorated: Any = run
-        for option in reversed([*options, json_option]):
+        for option in reversed([*declared, json_option]):
             decorated = option(decorated)
         return group.command(name)(decorated)
 
@@ -128,18 +122,18 @@ def command(
 
 
 def index_command(
-    *options: Option, name: str | None = None, group: click.Group = main
+    *declared: Option, name: str | None = None, group: click.Group = main
 ) -> Callable[[Callable[..., Reply]], click.Command]:
     """Like `command`, for a function of an existing index, which gets it opened."""
 
     def decorate(function: Callable[..., Reply]) -> click.Command:
         @functools.wraps(function)
         def run(setup: Setup, **given: Any) -> Reply:
-            indexing = {name: given.pop(name) for name in INDEXING_OPTIONS if name in given}
+            indexing = {name: given.pop(name) for name in options.INDEXING if name in given}
             with open_index(setup, indexing or None) as rag:
                 return function(rag, **given)
 
-        wanted = options if models[1] in options else (working_dir, *options)
-        return command(*wanted, name=name, group=group)(run)
+        setup = () if options.llm in declared else (options.working_dir,)
+        return command(*setup, *declared, name=name, group=group)(run)
 
     return decorate

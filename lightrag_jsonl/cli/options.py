@@ -37,8 +37,8 @@ class Setup:
     prompts: Path | None = None
 
 
-SETUP_OPTIONS = tuple(Setup.__dataclass_fields__)
-INDEXING_OPTIONS = tuple(IndexOptions.__dataclass_fields__)
+SETUP = tuple(Setup.__dataclass_fields__)
+INDEXING = tuple(IndexOptions.__dataclass_fields__)
 
 
 def user_default(name: str) -> str | None:
@@ -54,7 +54,7 @@ def user_default(name: str) -> str | None:
                 config = tomllib.loads(path.read_text(encoding="utf-8"))
             except ValueError as error:
                 raise ConfigError(f"{path} is not TOML: {error}") from error
-            if unknown := ", ".join(sorted(config.keys() - {*SETUP_OPTIONS})):
+            if unknown := ", ".join(sorted(config.keys() - {*SETUP})):
                 raise ConfigError(f"{path}: unknown settings {unknown}")
             value = config.get(name)
     return str(value) if value else None

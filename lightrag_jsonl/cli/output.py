@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -158,16 +159,13 @@ def progress_bar(unit: str = "chunks") -> Iterator[ProgressCallback | None]:
         yield show
 
 
-def failure_notes(failures: Sequence[Failure]) -> list[str]:
-    """Failures in words, grouped by reason, and what can be done about them."""
-    by_reason: dict[str, list[Failure]] = {}
-    for failure in failures:
-        by_reason.setdefault(failure.reason, []).append(failure)
-    notes = []
-    for reason, alike in list(by_reason.items())[:SHOWN_REASONS]:
-        first = " ".join(filter(None, (alike[0].document_id, alike[0].chunk_id)))
-        others = f" (and {len(alike) - 1:,} more)" if alike[1:] else ""
-        notes.append(f"failed: {one_line(first)}{others}: {one_line(reason)}")
+def failure_notes(failures: Sequence[Failure]) -> Iterator[str]:
+    """Failures in words, each reason once, and what can be done about them."""
+    reasons = Counter(failure.reason for failure in failures)
+    first = {failure.reason: failure for failure in reversed(failures)}
+    for reason, count in reasons.most_common(SHOWN_REASONS):
+        where = " ".join(filter(None, (first[reason].document_id, first[reason].chunk_id)))
+        others = f" (and {count - 1:,} more)" if count > 1 else ""
+        yield f"failed: {one_line(where)}{others}: {one_line(reason)}"
     if any(failure.chunk_id for failure in failures):
-        notes.append("ask again for the chunks: lightrag-jsonl retry")
-    return notes
+        yield "ask again for the chunks: lightrag-jsonl retry"

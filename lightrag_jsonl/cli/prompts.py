@@ -124,7 +124,7 @@ def extract(setup: Setup, id: str, file: BinaryIO, variables: tuple[str, ...]) -
     if model is None:
         raise click.UsageError("extract asks a model: name one with --llm")
     values = dict(map(_variable, variables))
-    text = decoded(file.read(), file.name)
+    text = decoded(file.read(), "the text")
     with (
         tempfile.TemporaryDirectory(prefix="lightrag-jsonl-") as folder,
         LightRAG(folder, llm=model, prompts=_manager(setup)) as rag,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -45,13 +45,20 @@ def _where(
     return where
 
 
+def _question(context: click.Context, option: click.Parameter, value: tuple[str, ...]) -> str:
+    text = " ".join(value) if value and value != ("-",) else read_stdin()
+    if not text.strip():
+        raise click.UsageError("the question is empty")
+    return text.strip()
+
+
 question_options = (
-    click.argument("question", nargs=-1),
+    click.argument("question", nargs=-1, callback=_question),
     *models,
     mode,
-    option("--top-k", "Entities and relations to look up (default 40).", COUNT),
-    option("--chunk-top-k", "Chunks to look up (default 20).", COUNT),
-    option("--max-tokens max_total_tokens", "Maximum context tokens (default 30000).", NUMBER),
+    option("--top-k", "Entities and relations to look up (40).", COUNT, default=40),
+    option("--chunk-top-k", "Chunks to look up (20).", COUNT, default=20),
+    option("--max-tokens max_total_tokens", "Context tokens (30000).", NUMBER, default=30_000),
     option(
         "--where",
         "Only documents with this id, title, source, date or other metadata; may be repeated. "
@@ -66,14 +73,14 @@ question_options = (
 @index_command(
     *question_options,
     option("--response-type", 'The form of the answer, such as "One Paragraph".'),
-    option("--user-prompt", "A further instruction for the answer."),
+    option("--user-prompt", "A further instruction for the answer.", default=""),
     option(
         "--explain",
         "Have the model choose the facts and give reasons; print each step to stderr.",
         is_flag=True,
     ),
 )
-def query(rag: LightRAG, question: tuple[str, ...], explain: bool, **given: Any) -> Reply:
+def query(rag: LightRAG, question: str, explain: bool, **given: Any) -> Reply:
     """Answer a QUESTION, and show where the answer comes from.
 
     Without a QUESTION, or with -, it is read from stdin. The model is the one the index was
@@ -85,12 +92,12 @@ def query(rag: LightRAG, question: tuple[str, ...], explain: bool, **given: Any)
       lightrag-jsonl query -w kb --mode global --llm gpt-4o-mini "What is the book about?"
       lightrag-jsonl query -w kb --where source=minutes.txt --where 'date>=2024-01-01' "Who came?"
     """
-    text, param = _question(question), _param(given)
+    param = QueryParam(**given)
     listener = event_printer(rag) if explain else None
     if click.get_current_context().params["as_json"]:
-        answer = rag.query(text, param, explain=explain, listener=listener)
+        answer = rag.query(question, param, explain=explain, listener=listener)
     else:
-        pieces = rag.stream(text, param, explain=explain, listener=listener)
+        pieces = rag.stream(question, param, explain=explain, listener=listener)
         for piece in pieces:
             click.echo(printable(piece), nl=False)
         answer = pieces.answer
@@ -102,24 +109,12 @@ def query(rag: LightRAG, question: tuple[str, ...], explain: bool, **given: Any)
     *question_options,
     option("--prompt", "Print the context as a model would read it.", is_flag=True),
 )
-def retrieve(rag: LightRAG, question: tuple[str, ...], prompt: bool, **given: Any) -> Reply:
+def retrieve(rag: LightRAG, question: str, prompt: bool, **given: Any) -> Reply:
     """Show what is found for a QUESTION, best first."""
-    param = _param(given)
-    found = rag.retrieve(_question(question), param)
+    param = QueryParam(**given)
+    found = rag.retrieve(question, param)
     words = found.prompt if prompt else _context_words(found)
     return Reply(found, words, notes=[*_notes(rag, found, param)])
-
-
-def _question(words: Sequence[str]) -> str:
-    """The arguments as one text, or else stdin."""
-    text = " ".join(words) if words and tuple(words) != ("-",) else read_stdin()
-    if not text.strip():
-        raise click.UsageError("the question is empty")
-    return text.strip()
-
-
-def _param(given: Mapping[str, Any]) -> QueryParam:
-    return QueryParam(**{name: value for name, value in given.items() if value is not None})
 
 
 def _notes(
@@ -186,10 +181,8 @@ def evaluate(
     """
     if (questions is None) == (generate is None):
         raise click.UsageError("give either a file of QUESTIONS or --generate N")
-    if questions is not None:
-        asked = evaluation.read_questions(questions)
-    else:
-        asked = rag.run(evaluation.generate_questions, generate or 0)
+    made = rag.run(evaluation.generate_questions, generate) if generate else ()
+    asked = evaluation.read_questions(questions) if questions else made
     if save is not None:
         evaluation.write_questions(save, asked)
     rows = rag.run(evaluation.evaluate, asked, modes=modes or GRAPH_MODES)

@@ -10,10 +10,7 @@ FREE = Usage()
 
 
 class LightRAGError(Exception):
-    """Base of every error this package raises on purpose.
-
-    `usage` is what the failed question or insert had cost before the error.
-    """
+    """Base of every error of this package; `usage` is what the operation had cost until then."""
 
     usage = FREE
 
@@ -29,13 +26,10 @@ class PromptError(LightRAGError):
 class LLMError(LightRAGError, RuntimeError):
     """A model call failed.
 
-    - `transient`: the same call may succeed if it is repeated. `retry_after`: the seconds the
-      server asked to wait, if it did.
-    - `permanent`: every other call would fail in the same way (a refused key, no credit, an unknown
-      model). An insert then makes no further calls.
-    - `cost`: what is known, or must be assumed, to have been paid for the call: one call if its
-      answer did not arrive in time, nothing if it was refused. A model slower than its timeout
-      would be paid for every attempt, so a timeout is not transient.
+    `transient`: it may succeed if repeated, after `retry_after` seconds if the server said so.
+    `permanent`: every other call would fail, too (a refused key, an unknown model). `cost` is what
+    is known, or must be assumed, to have been paid. A timeout is not transient: a model slower than
+    it would be paid for every attempt.
     """
 
     def __init__(

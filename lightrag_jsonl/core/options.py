@@ -29,22 +29,14 @@ Cosine: TypeAlias = Annotated[float, Meta(ge=-1, le=1)]
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 
+LANGUAGE_NAMES = {"en": "English", "zh": "中文"}
 ENTITY_TYPES = {
     "en": (
-        "person",
-        "organization",
-        "place",
-        "event",
-        "work",
-        "product",
-        "concept",
-        "method",
-        "creature",
-        "date",
-        "quantity",
+        "person", "organization", "place", "event", "work", "product", "concept", "method",
+        "creature", "date", "quantity",
     ),
     "zh": ("人物", "组织", "地点", "事件", "作品", "产品", "概念", "方法", "生物", "时间", "数量"),
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +90,8 @@ class IndexOptions:
         if self.chunk_overlap == OVERLAP >= self.chunk_tokens:
             object.__setattr__(self, "chunk_overlap", self.chunk_tokens // 12)
         if self.chunk_overlap >= self.chunk_tokens:
-            raise ConfigError(
-                f"chunk_overlap ({self.chunk_overlap}) must be below chunk_tokens "
-                f"({self.chunk_tokens})"
-            )
+            overlap, size = self.chunk_overlap, self.chunk_tokens
+            raise ConfigError(f"chunk_overlap ({overlap}) must be below chunk_tokens ({size})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +102,9 @@ class QueryParam:
     - `top_k`, `chunk_top_k`: how many entities and relations, and how many chunks, to look for.
     - `max_entity_tokens`, `max_relation_tokens`, `max_total_tokens`: budgets of the context.
       `chunk_share` is the part of the total that is reserved for chunks.
-    - `response_type`, `user_prompt`: the form of the answer, and further wishes; both are told to
-      the model. `fail_response`: the answer where nothing was found. None: the language's own
-      words.
-    - `hl_keywords`, `ll_keywords`: high- and low-level keywords; if either is given, the model is
-      not asked for any.
+    - `response_type`, `user_prompt`: the form of the answer, and further wishes, for the model.
+      `fail_response`: the answer where nothing was found; None for the language's own words.
+    - `hl_keywords`, `ll_keywords`: high- and low-level keywords, in place of those of the model.
     - `conversation_history`: `Message`s, or mappings with "role" and "content".
     - `enable_rerank`: use the reranker, if the index has one.
     - `ranking`: order the relations of found entities by likeness to the question or by degree.
@@ -174,7 +162,5 @@ def _message(turn: Turn) -> Message:
         turn = Message(str(turn.get("role")), turn["content"])
     if isinstance(turn, Message) and turn.role in get_args(Role):
         return turn
-    raise ConfigError(
-        f'a turn of conversation_history is {{"role": {" | ".join(get_args(Role))}, "content": '
-        f"text}}, not {shown(turn)}"
-    )
+    form = f'{{"role": {" | ".join(get_args(Role))}, "content": text}}'
+    raise ConfigError(f"a turn of conversation_history is {form}, not {shown(turn)}")

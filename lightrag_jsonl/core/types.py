@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from itertools import zip_longest
+from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 from lightrag_jsonl.core.usage import Usage
@@ -167,6 +168,23 @@ class Extraction:
     def unfinished(self) -> bool:
         """Whether a retry has something to do: the chunk, or the end of it, was not read."""
         return self.state == "failed" or bool(self.error)
+
+    @property
+    def report(self) -> ExtractionReport:
+        """How the extraction went, in numbers."""
+        reasons = Counter[str](map(attrgetter("reason"), self.rejections))
+        grounded = sum(map(attrgetter("grounded"), self.entities))
+        return ExtractionReport(
+            **{self.state: 1},
+            records=self.records,
+            rejections=dict(sorted(reasons.items())),
+            repaired=reasons["repaired"],
+            ungrounded=len(self.entities) - grounded,
+            truncated=self.truncated,
+            resumed=self.resumed,
+            gleaned=self.gleaned,
+            usage=self.usage,
+        )
 
 
 @dataclass(frozen=True, slots=True)

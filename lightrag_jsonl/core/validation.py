@@ -20,10 +20,10 @@ def check_fields(instance: object) -> None:
     Numbers of other libraries (numpy) are replaced by Python's own, so that they can be stored.
     """
     for name, hint in _hints(type(instance)).items():  # type: ignore[arg-type]  # mypy: no Hashable
-        value = plain_json(getattr(instance, name), name)
+        value = getattr(instance, name)
         try:
-            checked = msgspec.convert(value, hint)
-        except msgspec.ValidationError as error:
+            checked = msgspec.convert(plain_json(value, name), hint)
+        except (msgspec.ValidationError, RecursionError) as error:
             raise ConfigError(f"{name}: {error}, got {shown(value)}") from error
         object.__setattr__(instance, name, checked)
 

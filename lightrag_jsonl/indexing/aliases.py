@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.text import clean_name, name_key
-from lightrag_jsonl.storage.rows import Aliases, EntityMentionRow, RelationMentionRow
+from lightrag_jsonl.indexing.changes import IndexChange
+from lightrag_jsonl.indexing.merging import GraphMerger, stored_at
+from lightrag_jsonl.storage.rows import Aliases
 from lightrag_jsonl.storage.store import Reader
 
 
@@ -63,18 +65,24 @@ def _used(
     return {key: name for key, name in displays.items() if key in kept}
 
 
-def mentions_to_move(
-    reader: Reader, before: Aliases, after: Aliases
-) -> tuple[list[EntityMentionRow], list[RelationMentionRow]]:
-    """All mentions of entities that names are taken from or given to, and of their relations."""
+def plan_renaming(new_aliases: Callable[[Reader], Aliases], reader: Reader) -> IndexChange:
+    """Change which names stand for which entity; only the mentions of these are merged anew."""
+    before, after = reader.aliases(), new_aliases(reader)
     old, new = targets(before), targets(after)
+    merger = GraphMerger(reader, reader.next_ids(), new)
+    renamed = {key for key, _ in {*before.displays.items()} ^ {*after.displays.items()}}
+    merger.start_with(reader.entity_rows(keys=renamed).values(), ())
     moved = {key for key in {*old, *new} if old.get(key, key) != new.get(key, key)}
     ends = {old.get(key, key) for key in moved} | {new.get(key, key) for key in moved}
     entities = reader.entity_mentions(entities=reader.entity_rows(keys=ends))
-    keys = {name_key(one.mention.name) for one in entities}
-    relations = reader.relation_mentions(chunks={one.chunk for one in entities})
-    return entities, [
+    names = {name_key(one.mention.name) for one in entities}
+    chunks = reader.chunks({one.chunk for one in entities})
+    relations = [
         one
-        for one in relations
-        if name_key(one.mention.source) in keys or name_key(one.mention.target) in keys
+        for one in reader.relation_mentions(chunks=chunks)
+        if not names.isdisjoint((name_key(one.mention.source), name_key(one.mention.target)))
     ]
+    merger.remove(entities, relations)
+    created = {row: stored_at(chunk) for row, chunk in chunks.items()}
+    merger.add(entities, relations, created)
+    return IndexChange(graph=merger.finish(after.displays), aliases=after)

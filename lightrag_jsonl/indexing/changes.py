@@ -1,52 +1,20 @@
-"""The values that the steps of indexing pass on: what they work with, and a change of the index."""
+"""The values that the steps of indexing pass on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TypeAlias
 
-from lightrag_jsonl.core.options import IndexOptions
-from lightrag_jsonl.core.protocols import Extractor, Tokenizer, Vectors
+from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Chunk, Extraction, Kind, Page
-from lightrag_jsonl.llm.client import ModelClient
-from lightrag_jsonl.llm.schemas import Schema
-from lightrag_jsonl.storage.rows import (
-    Aliases,
-    EntityMentionRow,
-    EntityRow,
-    RelationMentionRow,
-    RelationRow,
-    StoredChunk,
-    StoredDocument,
-)
-from lightrag_jsonl.storage.store import Store
+from lightrag_jsonl.storage import rows as r
 
-if TYPE_CHECKING:
-    from lightrag_jsonl.indexing.embedding import PassageEmbedder
-
-GraphRow: TypeAlias = EntityRow | RelationRow
+GraphRow: TypeAlias = r.EntityRow | r.RelationRow
 GraphKey: TypeAlias = tuple[Kind, int]  # a kind and a row id
-Stage: TypeAlias = Literal["merging", "summarizing", "embedding", "writing"]
-StepCallback: TypeAlias = Callable[[Stage, int, int], None]  # stage, items done, items known
+StepCallback: TypeAlias = Callable[[int, int], None]  # items done, items known
 
-LANGUAGE_NAMES = {"en": "English", "zh": "中文"}
 GRAPH_KINDS: tuple[Kind, ...] = ("entity", "relation")
-
-
-@dataclass(frozen=True, slots=True)
-class IndexParts:
-    """What the steps work with. `settings` returns what the index is built with, to be recorded."""
-
-    store: Store
-    client: ModelClient
-    extractor: Extractor
-    embedder: PassageEmbedder
-    tokenizer: Tokenizer
-    options: IndexOptions
-    language: str
-    settings: Callable[[], Mapping[str, str]]
-    record_schema: Schema | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +25,7 @@ class ExtractedDocument:
     empty, and the document has no row id yet.
     """
 
-    document: StoredDocument
+    document: r.StoredDocument
     pages: tuple[Page, ...]
     chunks: tuple[Chunk, ...]
     extractions: tuple[Extraction, ...]
@@ -75,23 +43,18 @@ class GraphChange:
       row id of these.
     """
 
-    entities: dict[int, EntityRow] = field(default_factory=dict)
-    relations: dict[int, RelationRow] = field(default_factory=dict)
-    entity_mentions: list[EntityMentionRow] = field(default_factory=list)
-    relation_mentions: list[RelationMentionRow] = field(default_factory=list)
+    entities: dict[int, r.EntityRow] = field(default_factory=dict)
+    relations: dict[int, r.RelationRow] = field(default_factory=dict)
+    entity_mentions: list[r.EntityMentionRow] = field(default_factory=list)
+    relation_mentions: list[r.RelationMentionRow] = field(default_factory=list)
     without: set[int] = field(default_factory=set)
     descriptions: dict[GraphKey, list[tuple[int, str]]] = field(default_factory=dict)
     last_mentions: dict[GraphKey, int] = field(default_factory=dict)
 
-    def rows(self, kind: Kind) -> Mapping[int, GraphRow]:
-        """The touched rows of a kind that have mentions left."""
+    def rows(self, kind: Kind, *, gone: bool = False) -> Mapping[int, GraphRow]:
+        """The touched rows of a kind that have mentions left, or those that have none left."""
         rows: Mapping[int, GraphRow] = self.entities if kind == "entity" else self.relations
-        return {id: row for id, row in rows.items() if row.mentions}
-
-    def gone(self, kind: Kind) -> list[int]:
-        """The touched rows of a kind that lost their last mention."""
-        rows: Mapping[int, GraphRow] = self.entities if kind == "entity" else self.relations
-        return [id for id, row in rows.items() if not row.mentions]
+        return {id: row for id, row in rows.items() if (row.mentions == 0) == gone}
 
 
 @dataclass(slots=True)
@@ -108,15 +71,15 @@ class IndexChange:
     """
 
     graph: GraphChange = field(default_factory=GraphChange)
-    documents: list[tuple[StoredDocument, tuple[Page, ...]]] = field(default_factory=list)
-    chunks: list[StoredChunk] = field(default_factory=list)
-    read_again: list[StoredChunk] = field(default_factory=list)
+    documents: list[tuple[r.StoredDocument, tuple[Page, ...]]] = field(default_factory=list)
+    chunks: list[r.StoredChunk] = field(default_factory=list)
+    read_again: list[r.StoredChunk] = field(default_factory=list)
     chunk_texts: dict[int, str] = field(default_factory=dict)
     old_documents: list[int] = field(default_factory=list)
     old_chunks: list[int] = field(default_factory=list)
     states: set[int] = field(default_factory=set)
     pending: list[str] = field(default_factory=list)
-    aliases: Aliases | None = None
+    aliases: r.Aliases | None = None
     vectors: dict[Kind, dict[int, tuple[bytes, Vectors]]] = field(default_factory=dict)
     cached_vectors: list[bytes] = field(default_factory=list)
     rebuilt: bool = False

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.text import digest, is_cjk, sanitize, sentence_spans
 from lightrag_jsonl.core.tokens import character_boundary
@@ -29,8 +31,8 @@ def document_pages(document_id: str, document: Document) -> tuple[Page, ...]:
 
     Characters that cannot be stored are replaced one by one, so that offsets stay valid.
     """
-    texts = document.pages or document.text.split("\f")
-    return tuple(Page(document_id, number, sanitize(text)) for number, text in enumerate(texts, 1))
+    texts = map(sanitize, document.pages or document.text.split("\f"))
+    return tuple([Page(document_id, number, text) for number, text in enumerate(texts, 1)])
 
 
 def chunk_pages(
@@ -46,26 +48,86 @@ def chunk_pages(
     """
     if not 0 <= overlap < size:
         raise ValueError(f"overlap {overlap} must be at least 0 and below size {size}")
-    return chunks_at(
-        (page, span) for page in pages for span in _page_spans(page.text, tokenizer, size, overlap)
-    )
+    spans: list[tuple[Page, Span]] = []
+    for page in pages:
+        if page.text.strip():
+            tokens = tokenizer.count(page.text) if len(page.text) <= size * _MOST_CHARACTERS else 0
+            if 0 < tokens <= size:
+                spans.append((page, Span(0, len(page.text), tokens)))
+            else:
+                cutter = PageCutter(page.text, tokenizer, size, overlap)
+                spans += ((page, span) for span in cutter.spans(Span(0, 0), until=len(page.text)))
+    return _chunks(spans)
 
 
-def chunks_at(spans: Iterable[tuple[Page, Span]]) -> tuple[Chunk, ...]:
-    """A document's spans, in order, as chunks numbered from 0."""
-    chunks = []
-    for index, (page, span) in enumerate(spans):
-        text = page.text[span.start : span.end]
-        id = chunk_id(page.document_id, page.number, span.start, text)
-        chunks.append(
-            Chunk(id, page.document_id, index, page.number, span.start, span.end, text, span.tokens)
-        )
-    return tuple(chunks)
+def rechunk(
+    pages: Sequence[Page],
+    old_pages: Sequence[Page],
+    old_chunks: Sequence[Chunk],
+    *,
+    tokenizer: Tokenizer,
+    size: int,
+    overlap: int,
+) -> tuple[Chunk, ...]:
+    """The chunks of an edited document: before the first and after the last change of a page they
+    stay as they were.
+
+    A page is compared with the old page of the same text, if there is one, or else of the same
+    number. An id depends on where a chunk stands, so a chunk that moved gets a new id.
+    """
+    by_text = {page.text: page for page in reversed(old_pages)}
+    by_number = {page.number: page for page in old_pages}
+    spans: list[tuple[Page, Span]] = []
+    for page in pages:
+        old = by_text.get(page.text) or by_number.get(page.number) or Page("", 0, "")
+        chunks = [chunk for chunk in old_chunks if chunk.page == old.number]
+        kept = _kept_spans(page.text, old.text, chunks, size)
+        if page.text != old.text or len(kept) < len(chunks):
+            cutter, last = PageCutter(page.text, tokenizer, size, overlap), Span(0, 0)
+            end = Span(len(page.text), len(page.text))
+            filled: list[Span] = []
+            for span in [*kept, end]:
+                filled += [*cutter.spans(last, until=span.start), span]
+                last = span
+            kept = filled[:-1]
+        spans += ((page, span) for span in kept)
+    return _chunks(spans)
+
+
+def provided_chunks(
+    pages: Sequence[Page], pieces: Sequence[str], tokenizer: Tokenizer
+) -> tuple[Chunk, ...]:
+    """The pieces as chunks; each is searched in the pages from where the previous one began.
+
+    `ConfigError` names a piece that does not occur.
+    """
+    spans: list[tuple[Page, Span]] = []
+    index, start = 0, -1  # the page and the position of the previous piece
+    for number, piece in enumerate(map(sanitize, pieces)):
+        start = pages[index].text.find(piece, start + 1)
+        while start < 0 and index + 1 < len(pages):
+            index += 1
+            start = pages[index].text.find(piece)
+        if start < 0 or not piece:
+            raise ConfigError(f"chunks[{number}] does not occur in the document, in this order")
+        spans.append((pages[index], Span(start, start + len(piece), tokenizer.count(piece))))
+    return _chunks(spans)
 
 
 def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
     """The id of a chunk, derived from its position and text."""
     return "chunk-" + digest(document_id, str(page), str(start), text)
+
+
+def _chunks(spans: Iterable[tuple[Page, Span]]) -> tuple[Chunk, ...]:
+    """A document's spans, in order, as chunks numbered from 0."""
+    chunks = []
+    for index, (page, span) in enumerate(spans):
+        text, id = page.text[span.start : span.end], page.document_id
+        position = index, page.number, span.start, span.end
+        key = chunk_id(id, page.number, span.start, text)
+        chunks.append(Chunk(key, id, *position, text, span.tokens))
+    return tuple(chunks)
 
 
 # ── cutting ─────────────────────────────────────────────────────────────────────
@@ -78,15 +140,28 @@ _WORDS = re.compile(r"(?s).{1,60}[\s，、；：,;:]|.{60}")  # what long senten
 _VISIBLE = re.compile(r"\S")
 
 
-def _page_spans(text: str, tokenizer: Tokenizer, size: int, overlap: int) -> Iterable[Span]:
-    """The chunks of one page: a single one if the page fits."""
-    if not text.strip():
-        return ()
-    if len(text) <= size * _MOST_CHARACTERS:
-        tokens = tokenizer.count(text)
-        if tokens <= size:
-            return (Span(0, len(text), tokens),)
-    return PageCutter(text, tokenizer, size, overlap).spans(Span(0, 0), until=len(text))
+def _kept_spans(text: str, old: str, chunks: Sequence[Chunk], size: int) -> list[Span]:
+    """Where the old chunks before the first change and after the last one stand in the new text."""
+    prefix = len(os.path.commonprefix([text, old]))  # noqa: RUF071
+    suffix = len(os.path.commonprefix([text[prefix:][::-1], old[prefix:][::-1]]))  # noqa: RUF071
+    kept: list[Span] = []
+    for chunk in chunks:
+        moved = 0 if chunk.end <= prefix else len(text) - len(old)
+        span = Span(chunk.start + moved, chunk.end + moved, chunk.tokens)
+        is_same = chunk.end <= prefix or chunk.start >= len(old) - suffix
+        fits = is_same and span.tokens <= size
+        if fits and _is_border(text, span.start) and _is_border(text, span.end):
+            kept.append(span)
+    if kept and text[kept[-1].end :].strip() and 2 * kept[-1].tokens < size:
+        kept.pop()  # a short last chunk should grow
+    return kept
+
+
+def _is_border(text: str, position: int) -> bool:
+    """Whether a position is inside neither a character nor a word that spaces end."""
+    around = text[max(position - 1, 0) : position + 1]
+    in_word = len(around) == 2 and around.isalnum() and not any(map(is_cjk, around))
+    return not in_word and character_boundary(text, position) == position
 
 
 class PageCutter:

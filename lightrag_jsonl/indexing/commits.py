@@ -3,44 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 
 from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.errors import BudgetError, LLMError
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.indexing import aliases
+from lightrag_jsonl.indexing.aliases import targets
 from lightrag_jsonl.indexing.changes import (
     GRAPH_KINDS,
     ExtractedDocument,
     GraphChange,
     GraphKey,
     IndexChange,
-    IndexParts,
     StepCallback,
 )
-from lightrag_jsonl.indexing.embedding import Texts
-from lightrag_jsonl.indexing.merging import (
-    GraphMerger,
-    embedded_text,
-    mention_rows,
-    stored_at,
-)
+from lightrag_jsonl.indexing.embedding import PassageEmbedder, Texts, embedded_text
+from lightrag_jsonl.indexing.merging import GraphMerger, mention_rows, stored_at
 from lightrag_jsonl.indexing.summaries import Describer, DueSummary
 from lightrag_jsonl.llm.client import UsageMeter
-from lightrag_jsonl.storage.rows import Aliases, EntityRow, NextIds, RelationRow, StoredChunk
-from lightrag_jsonl.storage.store import Reader, Transaction, read, write
+from lightrag_jsonl.storage.rows import EntityRow, NextIds, RelationRow, StoredChunk
+from lightrag_jsonl.storage.store import Reader, Store, Transaction, read, write
+
+Step = Callable[[str, int, int], None]  # the step, items done, items known
 
 CHUNK_BITS = 22  # of a position: room for the index of a chunk in its document
 
 
+@dataclass(frozen=True, slots=True)
 class IndexWriter:
-    """The one place that changes what queries see; used by one writer at a time."""
+    """The one place that changes what queries see; used by one writer at a time.
 
-    def __init__(self, parts: IndexParts) -> None:
-        self._parts = parts
-        self._describer = Describer(parts)
+    `settings` returns what the index is built with, to be recorded.
+    """
+
+    store: Store
+    describer: Describer
+    embedder: PassageEmbedder
+    relation_vectors: bool
+    settings: Callable[[], Mapping[str, str]]
 
     async def commit(
         self,
@@ -48,7 +51,7 @@ class IndexWriter:
         *,
         meter: UsageMeter | None = None,
         deferred: set[GraphKey] | None = None,
-        step: StepCallback = lambda stage, done, known: None,
+        step: Step = lambda step, done, known: None,
     ) -> IndexChange:
         """Carry out a plan in one transaction, with descriptions and vectors.
 
@@ -56,20 +59,22 @@ class IndexWriter:
         that is None; those that fail are added to it. `BudgetError` if a limit is reached on the
         way: then nothing was written.
         """
-        deferred = deferred if self._parts.client.has_model else None
+        deferred = deferred if self.describer.client.has_model else None
 
         def prepare(reader: Reader) -> tuple[IndexChange, list[DueSummary]]:
             change = plan(reader)
-            return change, self._describer.describe(reader, change.graph, deferred)
+            return change, self.describer.describe(reader, change.graph, deferred)
 
         step("merging", 0, 1)
-        change, due = await read(self._parts.store, prepare)
+        change, due = await read(self.store, prepare)
         if deferred is not None and due:
-            await self._summarize(due, meter or UsageMeter(), deferred, step)
-        texts = _texts(change, with_relations=self._parts.options.relation_vectors)
-        await self._parts.embedder.embed(texts, change, partial(step, "embedding"))
+            await self._summarize(
+                due, meter or UsageMeter(), deferred, partial(step, "summarizing")
+            )
+        texts = _texts(change, with_relations=self.relation_vectors)
+        await self.embedder.embed(texts, change, partial(step, "embedding"))
         step("writing", 0, 1)
-        await write(self._parts.store, partial(self._write, change))
+        await write(self.store, partial(self._write, change))
         return change
 
     async def _summarize(
@@ -86,15 +91,15 @@ class IndexWriter:
         async def write_one(one: DueSummary) -> None:
             nonlocal done
             try:
-                await self._describer.summarize(one, meter)
+                await self.describer.summarize(one, meter)
             except LLMError:  # the descriptions stand in; the next insert tries again
-                deferred.add((one.kind, one.row.id))
+                deferred.add(one.key)
             except BudgetError as error:
                 ended.append(error)
             done += 1
-            step("summarizing", done, len(due))
+            step(done, len(due))
 
-        step("summarizing", 0, len(due))
+        step(0, len(due))
         await gather_all(map(write_one, due))
         if ended:
             raise ended[0]
@@ -102,21 +107,21 @@ class IndexWriter:
     def _write(self, change: IndexChange, writer: Transaction) -> None:
         graph = change.graph
         writer.delete_documents(change.old_documents)
-        writer.delete_mentions([stored.row for stored in change.read_again])
-        writer.put_entities([row for row in graph.entities.values() if row.mentions])
-        writer.put_relations([row for row in graph.relations.values() if row.mentions])
+        writer.delete_mentions(list(map(attrgetter("row"), change.read_again)))
+        writer.put_entities(list(filter(attrgetter("mentions"), graph.entities.values())))
+        writer.put_relations(list(filter(attrgetter("mentions"), graph.relations.values())))
         for document, pages in change.documents:
             writer.put_document(document, pages)
         writer.put_chunks([*change.chunks, *change.read_again])
         writer.put_mentions(graph.entity_mentions, graph.relation_mentions)
         for kind, vectors in change.vectors.items():
             writer.put_vectors(kind, vectors)
-        writer.delete_graph_rows("relation", graph.gone("relation"))
-        writer.delete_graph_rows("entity", graph.gone("entity"))
+        writer.delete_graph_rows("relation", list(graph.rows("relation", gone=True)))
+        writer.delete_graph_rows("entity", list(graph.rows("entity", gone=True)))
         writer.set_document_state(change.states)
         writer.delete_pending(change.pending)
         writer.delete_cached_vectors(change.cached_vectors)
-        writer.put_settings(self._parts.settings())
+        writer.put_settings(self.settings())
         if change.aliases is not None:
             writer.put_aliases(change.aliases)
         if change.rebuilt:
@@ -149,30 +154,28 @@ def plan_documents(
 ) -> IndexChange:
     """Make documents visible, replacing earlier versions, and delete others."""
     known, ids = reader.aliases(), reader.next_ids()
-    change = IndexChange()
-    # of a document that was only retried, a newer version may be pending: it is kept
-    change.pending = [*(one.document.id for one in documents if not one.rows), *delete]
-    change.old_documents = [one.row for one in reader.documents(change.pending)]
-    change.old_chunks = list(reader.document_chunks(change.pending))
+    change = IndexChange(pending=list(delete))
     for one in documents:
-        if one.rows:
-            change.read_again += _read_again(reader, one)
-        else:
+        change.read_again += _read_again(reader, one) if one.rows else ()
+        if not one.rows:
+            change.pending.append(one.document.id)
             _number(change, one, ids)
-    new = [*change.chunks, *change.read_again]
-    change.states = {stored.document for stored in new}
-    change.chunk_texts = {stored.row: stored.chunk.text for stored in change.chunks}
-    merger = GraphMerger(reader, ids, aliases.targets(known))
-    if gone := [*change.old_chunks, *(stored.row for stored in change.read_again)]:
+    # of a document that was only retried, a newer version may be pending: it is kept
+    change.old_documents = list(map(attrgetter("row"), reader.documents(change.pending)))
+    change.old_chunks = list(reader.document_chunks(change.pending))
+    merger = GraphMerger(reader, ids, targets(known))
+    if gone := [*change.old_chunks, *map(attrgetter("row"), change.read_again)]:
         merger.remove(reader.entity_mentions(chunks=gone), reader.relation_mentions(chunks=gone))
-    entities, relations = [], []
-    for stored in new:
+    entities, relations, created = [], [], {}
+    for stored in (*change.chunks, *change.read_again):
         position = int(digest(stored.chunk.document_id)[:7], 16) << CHUNK_BITS
         position += stored.chunk.index
         found = mention_rows(stored.extraction, stored.row, position, ids)
         entities += found[0]
         relations += found[1]
-    merger.add(entities, relations, {stored.row: stored.created_at for stored in new})
+        created[stored.row] = stored.created_at
+        change.states.add(stored.document)
+    merger.add(entities, relations, created)
     change.graph = merger.finish(known.displays)
     return change
 
@@ -186,6 +189,7 @@ def _number(change: IndexChange, one: ExtractedDocument, ids: NextIds) -> None:
     for chunk, extraction in zip(one.chunks, one.extractions, strict=True):
         stored = StoredChunk(ids.chunks, document.row, chunk, created_at, extraction)
         change.chunks.append(stored)
+        change.chunk_texts[ids.chunks] = chunk.text
         ids.chunks += 1
 
 
@@ -202,19 +206,6 @@ def _read_again(reader: Reader, one: ExtractedDocument) -> Iterator[StoredChunk]
             yield StoredChunk(row, one.document.row, chunk, one.document.created_at, extraction)
 
 
-def plan_renaming(new_aliases: Callable[[Reader], Aliases], reader: Reader) -> IndexChange:
-    """Change which names stand for which entity; only the mentions of these are merged anew."""
-    before, after = reader.aliases(), new_aliases(reader)
-    merger = GraphMerger(reader, reader.next_ids(), aliases.targets(after))
-    renamed = {key for key, _ in {*before.displays.items()} ^ {*after.displays.items()}}
-    merger.start_with(reader.entity_rows(keys=renamed).values(), ())
-    moved = aliases.mentions_to_move(reader, before, after)
-    merger.remove(*moved)
-    chunks = reader.chunks(merger.change.without)
-    merger.add(*moved, {row: stored_at(chunk) for row, chunk in chunks.items()})
-    return IndexChange(graph=merger.finish(after.displays), aliases=after)
-
-
 def plan_summaries(reader: Reader) -> IndexChange:
     """Describe every entity and relation anew, so that summaries are written that are due."""
     graph = GraphChange(reader.entity_rows(), reader.relation_rows())
@@ -227,7 +218,7 @@ def plan_summaries(reader: Reader) -> IndexChange:
 def plan_rebuilding(reader: Reader) -> IndexChange:
     """Merge all mentions anew; the summaries that are due then are asked for again."""
     known, documents = reader.aliases(), reader.documents()
-    merger = GraphMerger(reader, reader.next_ids(), aliases.targets(known))
+    merger = GraphMerger(reader, reader.next_ids(), targets(known))
     merger.start_with(
         [EntityRow(row.id, row.key) for row in reader.entity_rows().values()],
         [RelationRow(row.id, row.low, row.high) for row in reader.relation_rows().values()],

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.options import ENTITY_TYPES, IndexOptions
+from lightrag_jsonl.core.options import ENTITY_TYPES, LANGUAGE_NAMES, IndexOptions
 from lightrag_jsonl.core.types import (
     Chunk,
     ChunkState,
@@ -18,8 +19,7 @@ from lightrag_jsonl.core.types import (
     Rejection,
     known_language,
 )
-from lightrag_jsonl.indexing.changes import LANGUAGE_NAMES
-from lightrag_jsonl.indexing.mentions import ADAPTERS, MentionCollector
+from lightrag_jsonl.indexing.mentions import GRAPH_PROMPT, MentionCollector
 from lightrag_jsonl.llm.client import ModelClient, Records, UsageMeter
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 
@@ -48,8 +48,7 @@ class LLMExtractor:
         self._options = options
         self._ontology = ontology
         self._names_in = names_in
-        self._adapter = ADAPTERS[options.extraction]
-        is_graph = options.extraction == "extract-graph"
+        is_graph = options.extraction == GRAPH_PROMPT
         self._normalize = normalize_graph_record if is_graph else None
         types = options.entity_types or ENTITY_TYPES[known_language(language)]
         variables: dict[str, object] = {
@@ -70,106 +69,90 @@ class LLMExtractor:
 
         Only a permanent `LLMError` is raised, since every other chunk would fail, too.
         """
-        conversation = _Conversation(
-            MentionCollector(chunk.text, self._ontology),
+        chat = _Conversation(
+            MentionCollector(chunk.text, self._options.extraction, self._ontology),
             {**self._variables, "text": chunk.text},
             self._client.scheduler.next_priority(),
-            (meter or UsageMeter()).child(),
+            UsageMeter(meter),
             None if self._names_in is None else self._names_in(chunk.text),
         )
         try:
-            await self._first_answer(conversation)
-            if conversation.records and chunk.tokens >= self._options.glean_min_tokens:
-                await self._glean(conversation)
+            answer = await self._ask(chat)
+            if _is_unreadable(answer):
+                answer = await self._ask(chat)
+            if _is_unreadable(answer):
+                chat.error = "no line of the answer could be read as a record"
+            await self._read(chat, answer)
+            if chat.records and chunk.tokens >= self._options.glean_min_tokens:
+                await self._glean(chat)
         except LLMError as error:
             if error.permanent:
                 raise
-            conversation.error = str(error)
-        return conversation.extraction()
+            chat.error = str(error)
+        return chat.extraction()
 
-    # ── turns ───────────────────────────────────────────────────────────────────
-
-    async def _first_answer(self, conversation: _Conversation) -> None:
-        answer = await self._ask(conversation)
-        if _is_unreadable(answer):
-            answer = await self._ask(conversation)
-        if _is_unreadable(answer):
-            conversation.error = "no line of the answer could be read as a record"
-        self._add(conversation, answer)
-        await self._resume(conversation, answer)
-
-    async def _resume(self, conversation: _Conversation, answer: Records) -> None:
-        """While the answer is cut off, let the model go on after its last whole record."""
-        for _ in range(self._options.max_resumes):
-            if not _is_cut_off(answer) or not answer.result.records:
-                return
-            whole = (json.dumps(record, ensure_ascii=False) for record in answer.result.records)
-            conversation.add_turns("\n".join(whole), self._question("resume-extract"))
-            conversation.resumed += 1
-            answer = await self._ask(conversation)
-            self._add(conversation, answer)
-
-    async def _glean(self, conversation: _Conversation) -> None:
-        """Ask for what was missed, until a round brings nothing new or nothing should be missing."""
-        for _ in range(self._options.max_gleanings):
-            if await self._nothing_is_missing(conversation):
-                return
-            conversation.add_turns(conversation.last_answer, self._question("glean-extract"))
-            conversation.begin_round()
-            answer = await self._ask(conversation)
-            new = self._add(conversation, answer)
-            await self._resume(conversation, answer)
-            conversation.gleaned.append(new)
-            if not new:
-                return
-
-    async def _nothing_is_missing(self, conversation: _Conversation) -> bool:
-        """Whether as much was read as the model declared, and it also says that nothing is missing."""
-        if conversation.collector.declared != conversation.new_mentions():
-            return False
-        reply = await self._client.text(
-            self._options.extraction,
-            conversation.variables,
-            then=[
-                *conversation.then,
-                Message("assistant", conversation.last_answer),
-                *self._question("glean-check"),
-            ],
-            meter=conversation.meter,
-            priority=conversation.priority,
-            skip_cache=conversation.paid,
-        )
-        return NO.match(reply.text_without_thinking) is not None
-
-    def _question(self, prompt: str) -> Sequence[Message]:
-        return self._client.prompts.render(prompt, {})
-
-    async def _ask(self, conversation: _Conversation) -> Records:
+    async def _ask(self, chat: _Conversation) -> Records:
         answer = await self._client.jsonl(
             self._options.extraction,
-            conversation.variables,
-            then=conversation.then,
+            chat.variables,
+            then=chat.then,
             normalize=self._normalize,
-            names=conversation.names,
+            names=chat.names,
             max_tokens=self._options.max_extract_tokens,
-            meter=conversation.meter,
-            priority=conversation.priority,
-            skip_cache=conversation.paid,
+            meter=chat.meter,
+            priority=chat.priority,
+            skip_cache=chat.paid,
         )
         if _is_unreadable(answer):
             await self._client.forget(answer.reply)
         return answer
 
-    def _add(self, conversation: _Conversation, answer: Records) -> int:
-        """Add an answer's mentions; returns how many new names and pairs they brought."""
-        result = answer.result
-        conversation.records += len(result.records)
-        conversation.truncated += int(_is_cut_off(answer))
-        conversation.rejections += result.rejections
-        conversation.last_answer = answer.reply.text
-        conversation.paid = not answer.reply.cached
-        numbered = zip(result.line_numbers, result.records, strict=True)
-        return conversation.collector.add(numbered, self._adapter)
+    async def _read(self, chat: _Conversation, answer: Records) -> int:
+        """Add an answer's mentions; while it is cut off, let the model go on after its last whole
+        record. Returns how many new names and pairs that brought.
+        """
+        new = chat.add(answer)
+        for _ in range(self._options.max_resumes):
+            if not _is_cut_off(answer) or not answer.result.records:
+                break
+            whole = (json.dumps(record, ensure_ascii=False) for record in answer.result.records)
+            self._go_on(chat, "\n".join(whole), "resume-extract")
+            chat.resumed += 1
+            answer = await self._ask(chat)
+            new += chat.add(answer)
+        return new
+
+    async def _glean(self, chat: _Conversation) -> None:
+        """Ask for what was missed, until a round brings nothing new or nothing should be missing."""
+        for _ in range(self._options.max_gleanings):
+            if await self._nothing_is_missing(chat):
+                return
+            self._go_on(chat, chat.last_answer, "glean-extract")
+            chat.collector.declared = None
+            chat.earlier_mentions = chat.mentions()  # the model declares the numbers of this round
+            chat.gleaned.append(await self._read(chat, await self._ask(chat)))
+            if not chat.gleaned[-1]:
+                return
+
+    async def _nothing_is_missing(self, chat: _Conversation) -> bool:
+        """Whether as much was read as the model declared, and it also says that nothing is missing."""
+        before, now = chat.earlier_mentions, chat.mentions()
+        if chat.collector.declared != (now[0] - before[0], now[1] - before[1]):
+            return False
+        question = self._client.prompts.render("glean-check", {})
+        reply = await self._client.text(
+            self._options.extraction,
+            chat.variables,
+            then=[*chat.then, Message("assistant", chat.last_answer), *question],
+            meter=chat.meter,
+            priority=chat.priority,
+            skip_cache=chat.paid,
+        )
+        return NO.match(reply.text_without_thinking) is not None
+
+    def _go_on(self, chat: _Conversation, answer: str, prompt: str) -> None:
+        """Add the model's turn and the next question."""
+        chat.then += [Message("assistant", answer), *self._client.prompts.render(prompt, {})]
 
 
 @dataclass(slots=True)
@@ -192,25 +175,31 @@ class _Conversation:
     gleaned: list[int] = field(default_factory=list)
     error: str = ""
 
-    def add_turns(self, answer: str, question: Sequence[Message]) -> None:
-        """Add the model's turn and the next question."""
-        self.then += [Message("assistant", answer), *question]
+    def add(self, answer: Records) -> int:
+        """Add an answer's mentions; returns how many new names and pairs they brought."""
+        result = answer.result
+        self.records += len(result.records)
+        self.truncated += int(_is_cut_off(answer))
+        self.rejections += result.rejections
+        self.last_answer = answer.reply.text
+        self.paid = not answer.reply.cached
+        return self.collector.add(zip(result.line_numbers, result.records, strict=True))
 
-    def begin_round(self) -> None:
-        """Count mentions anew, since the numbers that the model will declare are of this round."""
-        self.earlier_mentions = len(self.collector.entities), len(self.collector.relations)
-        self.collector.declared = None
-
-    def new_mentions(self) -> tuple[int, int]:
-        """The numbers of entity and relation mentions since the round began."""
-        entities, relations = self.earlier_mentions
-        return len(self.collector.entities) - entities, len(self.collector.relations) - relations
+    def mentions(self) -> tuple[int, int]:
+        """The numbers of entity and relation mentions."""
+        return len(self.collector.entities), len(self.collector.relations)
 
     def extraction(self) -> Extraction:
         """Everything that was read."""
+        found, refused = self.collector.extraction(), _some_are_refused(self.rejections)
+        state: ChunkState = "ok" if found.entities else "empty"
+        if not self.records and (self.error or refused):
+            state = "failed"
+        elif self.error or refused or self.collector.rejections:
+            state = "partial"
         return replace(
-            self.collector.extraction(),
-            state=self._state(),
+            found,
+            state=state,
             records=self.records,
             rejections=(*self.rejections, *self.collector.rejections),
             truncated=self.truncated,
@@ -220,19 +209,15 @@ class _Conversation:
             error=self.error,
         )
 
-    def _state(self) -> ChunkState:
-        refused = any(one.reason != "repaired" for one in self.rejections)
-        if not self.records and (self.error or refused):
-            return "failed"
-        if self.error or refused or self.collector.rejections:
-            return "partial"
-        return "ok" if self.collector.entities or self.collector.relations else "empty"
-
 
 def _is_unreadable(answer: Records) -> bool:
-    refused = any(one.reason != "repaired" for one in answer.result.rejections)
-    return (refused or _is_cut_off(answer)) and not answer.result.records
+    refused = _some_are_refused(answer.result.rejections)
+    return not answer.result.records and (refused or _is_cut_off(answer))
 
 
 def _is_cut_off(answer: Records) -> bool:
     return answer.result.truncated or answer.reply.cut_off
+
+
+def _some_are_refused(rejections: Iterable[Rejection]) -> bool:
+    return bool(set(map(attrgetter("reason"), rejections)) - {"repaired"})

@@ -1,4 +1,4 @@
-"""Loads what callers give as documents: texts, files, folders, and iterables of these."""
+"""Loads what callers give as documents (texts, files, folders), and makes it storable."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import json
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import decoded
-from lightrag_jsonl.core.types import Document, Failure, Json
+from lightrag_jsonl.core.text import decoded, digest, name_key, sanitize
+from lightrag_jsonl.core.types import Document, Failure, Json, Page
+from lightrag_jsonl.indexing.chunking import document_pages
+from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
 
 Given: TypeAlias = str | Path | Document
 SUFFIXES = (".txt", ".md", ".markdown", ".text", ".jsonl")
 DATABASE = "index.sqlite"  # the file of an index
-LONGEST_NAME = 256  # characters; longer texts are not checked for being a file's name
 FIELDS = frozenset(field.name for field in fields(Document))
-TEXT_FIELDS = ("id", "title", "source", "date")
 
 log = logging.getLogger(__name__)
 
@@ -34,11 +34,11 @@ def load_documents(given: Given | Iterable[Given]) -> Iterator[Document | Failur
     """
     if isinstance(given, str | Path | Document):
         yield from _load(given)
-        return
-    if isinstance(given, Mapping | bytes) or not isinstance(given, Iterable):
+    elif isinstance(given, Iterable) and not isinstance(given, dict | bytes):
+        for one in given:
+            yield from _load_or_fail(one)
+    else:
         raise _type_error(given)
-    for one in given:
-        yield from _load_or_fail(one)
 
 
 def _load_or_fail(one: Given) -> Iterator[Document | Failure]:
@@ -50,18 +50,20 @@ def _load_or_fail(one: Given) -> Iterator[Document | Failure]:
 
 
 def _load(one: Given) -> Iterator[Document | Failure]:
-    if isinstance(one, Document):
-        yield one
-    elif isinstance(one, str):
-        if len(one) < LONGEST_NAME and one.endswith(SUFFIXES) and Path(one).is_file():
-            log.warning("%r is read as a text; to read the file, give Path(%r)", one, one)
-        yield Document(one)
+    if isinstance(one, str | Document):
+        yield Document(one) if isinstance(one, str) else one
     elif not isinstance(one, Path):
         raise _type_error(one)
     elif one.is_dir():
         yield from _load_folder(one)
     else:
-        yield from _load_file(one)
+        text = read_text(one)
+        if not text.strip():
+            raise ConfigError(f"{one} is empty")
+        if one.suffix.lower() == ".jsonl":
+            yield from list(_parse_lines(one, text))  # a bad line refuses the whole file
+        else:
+            yield Document(text, title=one.stem, source=str(one))
 
 
 def _type_error(given: object) -> TypeError:
@@ -70,41 +72,20 @@ def _type_error(given: object) -> TypeError:
 
 
 def _load_folder(folder: Path) -> Iterator[Document | Failure]:
+    """The folder's texts; files of other kinds are skipped with a warning."""
     closed: list[OSError] = []
     tree = os.walk(folder, onerror=closed.append)
     files = sorted(Path(parent, name) for parent, _, names in tree for name in names)
     paths = [path for path in files if path.suffix.lower() in SUFFIXES]
     if not paths and not closed:
         raise ConfigError(f"{folder} holds no readable file ({', '.join(SUFFIXES)})")
-    _warn_of_skipped(folder, files)
+    suffixes = Counter(path.suffix.lower() or "without suffix" for path in files)
+    if skipped := [f"{n} {suffix}" for suffix, n in suffixes.items() if suffix not in SUFFIXES]:
+        log.warning("%s: skipped %s", folder, ", ".join(skipped))
     for error in closed:
         yield Failure(error.filename, None, f"cannot read {error.filename}: {error.strerror}")
     for path in paths:
         yield from _load_or_fail(path)
-
-
-def _warn_of_skipped(folder: Path, files: Iterable[Path]) -> None:
-    """Warn of files that are not read, except hidden ones and those of an index."""
-    suffixes = Counter(
-        path.suffix.lower() or "without suffix"
-        for path in files
-        if "/." not in f"/{path.relative_to(folder).as_posix()}"
-        and path.suffix.lower() not in SUFFIXES
-        and not path.name.startswith(DATABASE)
-    )
-    if suffixes:
-        skipped = ", ".join(f"{count} {suffix}" for suffix, count in suffixes.most_common(5))
-        log.warning("%s: skipped %s; only %s are read", folder, skipped, ", ".join(SUFFIXES))
-
-
-def _load_file(path: Path) -> Iterator[Document]:
-    text = read_text(path)
-    if not text.strip():
-        raise ConfigError(f"{path} is empty")
-    if path.suffix.lower() == ".jsonl":
-        yield from list(_parse_lines(path, text))  # a bad line refuses the whole file
-    else:
-        yield Document(text, title=path.stem, source=str(path))
 
 
 def read_text(path: Path) -> str:
@@ -139,17 +120,75 @@ def document_from(value: Json, *, where: str, source: str | None = None) -> Docu
         return Document(value, source=source)
     if not isinstance(value, dict) or not isinstance(value.get("text"), str):
         raise ConfigError(f'{where}: expected a text, or an object with a "text"')
-    known: dict[str, Any] = {  # of any type: `Document` checks them
-        key: item for key, item in value.items() if key in FIELDS and item is not None
-    }
-    for key in TEXT_FIELDS:
-        if isinstance(known.get(key), int | float) and not isinstance(known[key], bool):
-            known[key] = str(known[key])
+    known: dict[str, Any] = {"source": source}  # of any type: `Document` checks them
+    others = {}
+    for key, item in value.items():
+        if key not in FIELDS:
+            others[key] = item
+        elif type(item) in (int, float):
+            known[key] = str(item)
+        elif item is not None:
+            known[key] = item
     metadata = known.get("metadata", {})
-    if isinstance(metadata, dict):
-        others = {key: item for key, item in value.items() if key not in FIELDS}
-        known["metadata"] = {**others, **metadata}
+    known["metadata"] = {**others, **metadata} if isinstance(metadata, dict) else metadata
     try:
-        return Document(**{"source": source, **known})
+        return Document(**known)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
+
+
+# ── what can be stored ──────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingDocument:
+    """A document to index, as it can be stored, and as it will be stored except for its row id."""
+
+    pending: PendingDocument
+    document: StoredDocument
+    pages: tuple[Page, ...]
+    has_text: bool
+
+
+def incoming(given: PendingDocument) -> IncomingDocument:
+    """A document with its id, which is derived from its text if it has none.
+
+    `ConfigError` if the id has no visible character, or if a value cannot be stored.
+    """
+    document = given.document
+    if document.id and not name_key(document.id):
+        raise ConfigError(f"the id {document.id!r} has no character that can be seen")
+    pages = document_pages("", document)
+    texts = [page.text for page in pages]
+    derived_id = "doc-" + digest(*texts)
+    id = sanitize(document.id or "") or derived_id
+    title = document.title and sanitize(document.title)
+    source = document.source and sanitize(document.source)
+    date = document.date and sanitize(document.date)
+    metadata, records = plain_json((dict(document.metadata), given.records))
+    # one text is one document, wherever it was found, unless the caller named it
+    named = [title, source] if id != derived_id else []
+    same = [*named, date, metadata, records, given.chunks]
+    content = digest(*texts, json.dumps(same, ensure_ascii=False, sort_keys=True))
+    size, at = sum(map(len, texts)), given.created_at
+    stored = StoredDocument(0, id, title, source, date, metadata, content, "done", size, at)
+    own_pages = tuple(texts) if document.pages else None
+    kept = Document(sanitize(document.text), id, title, source, date, metadata, own_pages)
+    records = None if records is None else tuple(records)
+    own = tuple([replace(page, document_id=id) for page in pages])
+    pending = replace(given, document=kept, records=records)
+    return IncomingDocument(pending, stored, own, any(map(str.strip, texts)))
+
+
+def plain_json(value: object) -> Any:
+    """A value as it will be read back from JSON: tuples become lists, NaN and infinity null.
+
+    `ConfigError` for values that are nested too deeply, are too long, or are not JSON.
+    """
+    try:
+        text = sanitize(json.dumps(value, ensure_ascii=False))
+        return json.loads(text, parse_constant=lambda _: None)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"metadata of a document, and records, must be plain JSON that can be stored: {error}"
+        ) from error

@@ -7,22 +7,11 @@ same row: the graph is a function of the set of mentions (laws *fold* and *undo*
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from lightrag_jsonl.core.text import name_key
-from lightrag_jsonl.core.types import (
-    UNKNOWN_TYPE,
-    Chunk,
-    EntityMention,
-    Extraction,
-    Kind,
-    RelationMention,
-)
-from lightrag_jsonl.indexing.changes import (
-    GRAPH_KINDS,
-    GraphChange,
-    GraphRow,
-    winner,
-)
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Extraction, Kind
+from lightrag_jsonl.indexing.changes import GRAPH_KINDS, GraphChange, GraphRow, winner
 from lightrag_jsonl.storage.rows import (
     EntityMentionRow,
     EntityRow,
@@ -63,19 +52,20 @@ class GraphMerger:
         self, entities: Sequence[EntityMentionRow], relations: Sequence[RelationMentionRow]
     ) -> None:
         """Take stored mentions out of their rows. The mentions of a row in one chunk go together."""
-        counted = [(one.relation, one) for one in relations if one.relation is not None]
+        counted = {one.relation for one in relations if one.relation is not None}
         self.start_with(
             self._reader.entity_rows(ids={one.entity for one in entities}).values(),
-            self._reader.relation_rows(ids={id for id, _ in counted}).values(),
+            self._reader.relation_rows(ids=counted).values(),
         )
         for one in entities:
             entity = self.change.entities[one.entity]
-            count_entity(entity, one.mention, -1)
+            count_entity(entity, one, -1)
             _drop_summary(entity, one.id)
-        for id, other in counted:
-            relation = self.change.relations[id]
-            count_relation(relation, other.mention, -1, forward=other.forward)
-            _drop_summary(relation, other.id)
+        for other in relations:
+            if other.relation is not None:
+                relation = self.change.relations[other.relation]
+                count_relation(relation, other, -1)
+                _drop_summary(relation, other.id)
         self.change.without.update([one.chunk for one in entities])
         self._update_created()
 
@@ -86,73 +76,76 @@ class GraphMerger:
         created: Mapping[int, float],
     ) -> None:
         """Add mentions to the rows of their names; `created` is when each chunk was stored."""
-        keys = [self._key(one.mention.name) for one in entities]
-        ends = [(self._key(one.mention.source), self._key(one.mention.target)) for one in relations]
-        unknown = set(keys).union(*ends) - self._by_key.keys()
+        keys = list(map(self._key, map(attrgetter("mention.name"), entities)))
+        sources = list(map(self._key, map(attrgetter("mention.source"), relations)))
+        targets = list(map(self._key, map(attrgetter("mention.target"), relations)))
+        unknown = {*keys, *sources, *targets} - self._by_key.keys()
         for row in self._reader.entity_rows(keys=unknown).values():
             self._by_key[row.key] = row
         for one, key in zip(entities, keys, strict=True):
-            entity = self._entity(key, created[one.chunk])
-            count_entity(entity, one.mention, 1)
+            entity = self._by_key.get(key)
+            if entity is None:
+                entity = self._by_key[key] = EntityRow(self._ids.entities, key)
+                self._ids.entities += 1
+            self._touch("entity", entity, one, created)
+            count_entity(entity, one, 1)
+            self.change.entities[entity.id] = entity
             one.entity = entity.id
-            self._note("entity", entity, one)
         self.change.entity_mentions += entities
-        pairs = [(self._by_key[source].id, self._by_key[target].id) for source, target in ends]
-        unread = {(min(pair), max(pair)) for pair in pairs} - self._by_pair.keys()
+        pairs, unread = [], set()
+        for source, target in zip(sources, targets, strict=True):
+            ends = self._by_key[source].id, self._by_key[target].id
+            pairs.append(ends)
+            unread.add((min(ends), max(ends)))
+        unread -= self._by_pair.keys()
         for found in self._reader.relation_rows(pairs=unread).values():
             self._by_pair[found.low, found.high] = found
-        for other, (source, target) in zip(relations, pairs, strict=True):
-            self._add_relation(other, source, target, created[other.chunk])
+        for other, (source_id, target_id) in zip(relations, pairs, strict=True):
+            self._add_relation(other, source_id, target_id, created)
+        self.change.relation_mentions += relations
 
     def finish(self, displays: Mapping[str, str]) -> GraphChange:
         """The whole change; `displays` holds names that a person chose, by key."""
         for row in self.change.entities.values():
             row.name = displays.get(row.key) or winner(row.names)
-            known = {type: count for type, count in row.types.items() if type != UNKNOWN_TYPE}
+            known = {**row.types}
+            known.pop(UNKNOWN_TYPE, None)
             row.type = winner(known) or UNKNOWN_TYPE
         for one in self.change.relations.values():
             low, high = winner(one.low_names), winner(one.high_names)
             one.reversed = (one.forward, high) < (one.backward, low)
         return self.change
 
-    # ── one mention ─────────────────────────────────────────────────────────────
-
     def _key(self, name: str) -> str:
         key = name_key(name)
         return self._targets.get(key, key)
 
-    def _entity(self, key: str, created_at: float) -> EntityRow:
-        row = self._by_key.get(key)
-        if row is None:
-            row = self._by_key[key] = EntityRow(self._ids.entities, key)
-            self._ids.entities += 1
-        row.created_at = min(row.created_at, created_at) if row.mentions else created_at
-        self.change.entities[row.id] = row
-        return row
-
-    def _relation(self, pair: tuple[int, int], created_at: float) -> RelationRow:
+    def _add_relation(
+        self, one: RelationMentionRow, source: int, target: int, created: Mapping[int, float]
+    ) -> None:
+        one.relation, one.forward = None, source < target
+        if source == target:  # a merge of names made both ends one entity
+            return
+        pair = min(source, target), max(source, target)
         row = self._by_pair.get(pair)
         if row is None:
             row = self._by_pair[pair] = RelationRow(self._ids.relations, *pair)
             self._ids.relations += 1
-        row.created_at = min(row.created_at, created_at) if row.mentions else created_at
+        one.relation = row.id
+        self._touch("relation", row, one, created)
+        count_relation(row, one, 1)
         self.change.relations[row.id] = row
-        return row
 
-    def _add_relation(
-        self, one: RelationMentionRow, source: int, target: int, created_at: float
+    def _touch(
+        self,
+        kind: Kind,
+        row: GraphRow,
+        one: EntityMentionRow | RelationMentionRow,
+        created: Mapping[int, float],
     ) -> None:
-        forward, relation = source < target, None
-        if source != target:  # equal if a merge of names made both ends one entity
-            row = self._relation((min(source, target), max(source, target)), created_at)
-            count_relation(row, one.mention, 1, forward=forward)
-            self._note("relation", row, one)
-            relation = row.id
-        one.relation, one.forward = relation, forward
-        self.change.relation_mentions.append(one)
-
-    def _note(self, kind: Kind, row: GraphRow, one: EntityMentionRow | RelationMentionRow) -> None:
-        """Note an added mention and its description."""
+        """Note an added mention: when it was first stored, and its description."""
+        at = created[one.chunk]
+        row.created_at = min(row.created_at, at) if row.mentions else at
         self.change.last_mentions[kind, row.id] = one.id
         if one.mention.description:
             description = one.position, one.mention.description
@@ -201,55 +194,39 @@ def mention_rows(
 # ── sums and votes ──────────────────────────────────────────────────────────────
 
 
-def count_entity(row: EntityRow, mention: EntityMention, times: int) -> None:
+def count_entity(row: EntityRow, one: EntityMentionRow, times: int) -> None:
     """Add a mention to an entity (`times` 1) or remove it (-1)."""
     row.mentions += times
-    _vote(row.names, mention.name, times)
-    _vote(row.types, mention.type, times)
-    for name, value in mention.attributes:
+    _vote(row.names, one.mention.name, times)
+    _vote(row.types, one.mention.type, times)
+    for name, value in one.mention.attributes:
         _vote(row.attributes, f"{name}\0{value}", times)
 
 
-def count_relation(
-    row: RelationRow, mention: RelationMention, times: int, *, forward: bool
-) -> None:
+def count_relation(row: RelationRow, one: RelationMentionRow, times: int) -> None:
     """Add a mention to a relation (`times` 1) or remove it (-1)."""
+    mention = one.mention
     row.mentions += times
     row.weight += times * round(mention.strength * MILLIONTHS)
     for keyword in mention.keywords:
         _vote(row.keywords, keyword, times)
-    low, high = (mention.source, mention.target) if forward else (mention.target, mention.source)
-    _vote(row.low_names, low, times)
-    _vote(row.high_names, high, times)
-    if forward:
+    if one.forward:
         row.forward += times
+        low, high = mention.source, mention.target
     else:
         row.backward += times
+        high, low = mention.source, mention.target
+    _vote(row.low_names, low, times)
+    _vote(row.high_names, high, times)
 
 
 def _vote(votes: dict[str, int], choice: str, times: int) -> None:
-    count = votes.get(choice, 0) + times
-    if count:
-        votes[choice] = count
-    else:
-        votes.pop(choice, None)
+    votes[choice] = votes.get(choice, 0) + times
+    if not votes[choice]:
+        del votes[choice]
 
 
 def _drop_summary(row: GraphRow, removed: int) -> None:
     """Drop a summary that was written from a mention that is removed."""
     if removed <= row.summarized_to:
         row.summary, row.summarized_to, row.summarized_mentions = None, 0, 0
-
-
-# ── text for a vector ───────────────────────────────────────────────────────────
-
-
-def embedded_text(row: GraphRow) -> str:
-    """The text embedded for an entity (name and description) or for a relation (`source — keywords —
-    target: description`).
-    """
-    if isinstance(row, EntityRow):
-        return f"{row.name}\n{row.description}"
-    ends = [winner(row.low_names), winner(row.high_names)]
-    source, target = reversed(ends) if row.reversed else ends
-    return f"{source} — {', '.join(sorted(row.keywords))} — {target}: {row.description}"

@@ -14,15 +14,11 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import name_key
 from lightrag_jsonl.core.types import Json, Record
 
-NUMBERS = {"number", "integer", "int", "long", "short", "float", "double", "decimal"}
+NUMBERS = {"number", "integer", "int", "long", "float", "double", "decimal"}
 NUMBERS |= {"positiveinteger", "nonnegativeinteger"}
-VALUES = {"string", "text", "literal", "langstring", "date", "datetime", "time", "year", "gyear"}
-VALUES |= {"boolean", "bool", "uri", "anyuri", "quantity"} | NUMBERS
 BOOLEANS = {"true", "false", "yes", "no", "是", "否", "有", "没有"}
 ANYTHING = {"thing", "any", "entity", "resource"}
-NAMES = ("name", "label", "id", "qid", "pid", "uri", "iri")  # what a class can be found by
 
-Content: TypeAlias = dict[str, tuple[str, Json]]  # keys and values by folded key
 Settings: TypeAlias = dict[str, tuple[str, ...]]  # texts by folded key
 
 
@@ -30,14 +26,13 @@ Settings: TypeAlias = dict[str, tuple[str, ...]]  # texts by folded key
 class Property:
     """A property and the classes it connects; an empty end accepts anything.
 
-    For a datatype property `range` names types of values. A property declared several times becomes
-    several of these; a record must fit one of them.
+    For a datatype property `range` names types of values.
     """
 
     name: str
-    domain: tuple[str, ...] = ()
-    range: tuple[str, ...] = ()
-    comment: str = ""
+    domain: tuple[str, ...]
+    range: tuple[str, ...]
+    comment: str
 
     def __str__(self) -> str:
         ends = f"{' | '.join(self.domain) or '*'} -> {' | '.join(self.range) or '*'}"
@@ -49,8 +44,8 @@ class Ontology:
     """Classes (each with its direct superclasses) and properties; load one with `Ontology.load`."""
 
     classes: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    object_properties: list[Property] = field(default_factory=list)
-    datatype_properties: list[Property] = field(default_factory=list)
+    object_properties: dict[str, Property] = field(default_factory=dict)  # by folded name
+    datatype_properties: dict[str, Property] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
     _names: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -59,17 +54,16 @@ class Ontology:
         """Read a JSON or YAML file, or a mapping; `ConfigError` says what is wrong and where.
 
         The keys are `classes`, `object_properties` and `datatype_properties` in any spelling
-        (`objectProperties`), as lists or as mappings by name. Alternatively `concepts` and
-        `relations`: a relation's range tells whether it is an object or a datatype property
-        (without one it is both), and it may name classes that are not declared.
+        (`objectProperties`), as mappings by name or as lists. This includes TrustGraph's layout,
+        with `rdfs:label`, `rdfs:subClassOf`, `rdfs:domain` and `rdfs:range`.
         """
-        path = None if isinstance(source, Mapping) else Path(source)
+        name = "ontology" if isinstance(source, Mapping) else Path(source).name
         content = source if isinstance(source, Mapping) else _file_content(Path(source))
         ontology = cls()
         try:
             ontology._read({_fold(key): (key, value) for key, value in content.items()})
         except ConfigError as error:
-            raise ConfigError(f"{path.name if path else 'ontology'}: {error}") from error
+            raise ConfigError(f"{name}: {error}") from error
         return ontology
 
     def variables(self) -> dict[str, list[str]]:
@@ -79,11 +73,10 @@ class Ontology:
             comment = self.comments.get(name)
             line = f"{name} < {', '.join(parents)}" if parents else name
             classes.append(f"{line} ({comment})" if comment else line)
-        objects, values = self.object_properties, self.datatype_properties
         return {
             "classes": classes,
-            "object_properties": list(map(str, objects)),
-            "datatype_properties": list(map(str, values)),
+            "object_properties": list(map(str, self.object_properties.values())),
+            "datatype_properties": list(map(str, self.datatype_properties.values())),
         }
 
     def is_a(self, name: str, ancestor: str) -> bool:
@@ -105,155 +98,116 @@ class Ontology:
     def check(self, record: Record, types: Mapping[str, str]) -> str | None:
         """How a record of `extract-with-ontologies` violates the ontology; None if it does not.
 
-        `types` holds the classes of the entities declared so far, by name or by `name_key`. An end
-        of a relation may have a class only if it is the declared one, or above or below it.
+        `types` holds the classes of the entities declared so far, by `name_key`. An end of a
+        relation may have a class only if it is the declared one, or above or below it.
         """
         type = record.get("type")
         text = {key: value for key, value in record.items() if isinstance(value, str)}
         if type == "entity":
-            return self._class_problem(text.get("entity_type", ""))
-        if type not in ("relationship", "attribute"):
+            return self._class_problem("", text.get("entity_type", ""), {})
+        if type == "relationship":
+            name, kind, known = text.get("relation", ""), "object", self.object_properties
+            ends = ["subject", "object"]
+        elif type == "attribute":
+            name, kind, known = text.get("attribute", ""), "datatype", self.datatype_properties
+            ends = ["entity"]
+        else:
             return f"type: {type!r} is not entity, relationship or attribute"
-        kind = "object" if type == "relationship" else "datatype"
-        ends = ("subject", "object") if type == "relationship" else ("entity",)
-        name = text.get("relation" if type == "relationship" else "attribute", "")
-        known = self.object_properties if kind == "object" else self.datatype_properties
-        signatures = [one for one in known if _fold(one.name) == _fold(name)]
-        local = _fold(_local(name))
-        signatures = signatures or [one for one in known if _fold(_local(one.name)) == local]
-        if not signatures:
-            near = _did_you_mean(name, [one.name for one in known])
-            return f"{name!r} is no {kind} property of the ontology{near}"
+        found = known.get(_fold(_local(name)))
+        if found is None:
+            return f"{name!r} is no {kind} property of the ontology" + _did_you_mean(name, known)
         for end in ends:
-            stated = text.get(f"{end}_type", "")
-            if problem := self._end_problem(text.get(end, ""), stated, types):
+            if problem := self._class_problem(
+                text.get(end, ""), text.get(f"{end}_type", ""), types
+            ):
                 return problem
         classes = [self.class_of(text[f"{end}_type"]) or "" for end in ends]
-        return self._mismatch(signatures, classes, record.get("value"))
-
-    def _class_problem(self, name: str) -> str | None:
-        if self.class_of(name) is not None:
+        value = record.get("value")
+        fits = self._fits(classes[1], found.range) if classes[1:] else _is_value(value, found.range)
+        if fits and self._fits(classes[0], found.domain):
             return None
-        return f"{name!r} is no class of the ontology" + _did_you_mean(name, self.classes)
+        return f"{classes[0]} -> {classes[1] if classes[1:] else repr(value)} does not fit {found}"
 
-    def _end_problem(self, name: str, stated: str, types: Mapping[str, str]) -> str | None:
+    def _class_problem(self, name: str, stated: str, types: Mapping[str, str]) -> str | None:
         """What is wrong with the class that a record states: unknown, or contradictory."""
-        here, declared = self.class_of(stated), types.get(name) or types.get(name_key(name), "")
-        before = self.class_of(declared)
-        if here is None or before is None or self.is_a(before, here) or self.is_a(here, before):
-            return self._class_problem(stated)
+        here, before = self.class_of(stated), self.class_of(types.get(name_key(name), ""))
+        if here is None:
+            return f"{stated!r} is no class of the ontology" + _did_you_mean(stated, self.classes)
+        if before is None or self.is_a(before, here) or self.is_a(here, before):
+            return None
         return f"{name!r} was declared as {before}, here it is {here}"
-
-    def _mismatch(self, signatures: list[Property], classes: list[str], value: Json) -> str | None:
-        """None if one of the properties fits; `value` counts where there is only one class."""
-        for one in signatures:
-            fits = (
-                self._fits(classes[-1], one.range) if classes[1:] else _is_value(value, one.range)
-            )
-            if fits and self._fits(classes[0], one.domain):
-                return None
-        shown = classes[1] if classes[1:] else repr(value)
-        return f"{classes[0]} -> {shown} does not fit {' or '.join(map(str, signatures))}"
 
     def _fits(self, name: str, allowed: tuple[str, ...]) -> bool:
         return not allowed or any(self.is_a(name, other) for other in allowed)
 
     # ── reading ─────────────────────────────────────────────────────────────────
 
-    def _read(self, content: Content) -> None:
-        classes = list(_entries(content, "classes", "concepts"))
+    def _read(self, content: Mapping[str, tuple[str, Json]]) -> None:
+        """Read the sections, given by folded key, each with its key as it was written."""
+        classes = list(_entries(content, "classes"))
         if not classes:
             raise ConfigError("classes: an ontology needs at least one class")
         for _, name, settings in classes:
-            self._add_class(name, settings)
+            self._names[_fold(name)] = name
+            for other in (*settings.get("label", ()), *settings.get("uri", ()), _local(name)):
+                self._names.setdefault(_fold(other), name)
+            if comment := _comment(settings):
+                self.comments[name] = comment
         for where, name, settings in classes:
-            parents = settings.get("subclassof", settings.get("parents", ()))
-            parents = tuple(one for one in parents if _fold(_local(one)) not in ANYTHING)
-            self.classes[name] = self._ends(parents, f"{where}: subclass_of")
+            self.classes[name] = self._ends(settings, "subclassof", f"{where}: subclass_of")
         for where, name, settings in _entries(content, "objectproperties"):
-            self._add_property(where, name, settings, values=False)
-        for where, name, settings in _entries(content, "datatypeproperties", "dataproperties"):
-            self._add_property(where, name, settings, values=True)
-        for where, name, settings in _entries(content, "relations", "properties"):
-            ends = settings.get("range", ())
-            types = [end for end in ends if self.class_of(end) is None]
-            has_values = bool(types) and all(_fold(_local(end)) in VALUES for end in types)
-            for end in (*settings.get("domain", ()), *(() if has_values else types)):
-                if self.class_of(end) is None and _fold(_local(end)) not in ANYTHING:
-                    self._add_class(end, {})
-            for values in sorted({has_values, has_values or not ends}):
-                self._add_property(where, name, settings, values=values)
+            domain = self._ends(settings, "domain", f"{where}: domain")
+            ends = self._ends(settings, "range", f"{where}: range")
+            found = Property(name, domain, ends, _comment(settings))
+            self.object_properties[_fold(_local(name))] = found
+        for where, name, settings in _entries(content, "datatypeproperties"):
+            domain = self._ends(settings, "domain", f"{where}: domain")
+            ends = tuple(map(_local, settings.get("range", ())))
+            found = Property(name, domain, ends, _comment(settings))
+            self.datatype_properties[_fold(_local(name))] = found
 
-    def _add_class(self, name: str, settings: Settings) -> None:
-        """Make a class findable by its name, and by its labels and ids unless these are taken."""
-        self.classes[name] = ()
-        self._names[_fold(name)] = name
-        for other in (*(text for key in NAMES for text in settings.get(key, ())), _local(name)):
-            self._names.setdefault(_fold(other), name)
-        if comment := _comment(settings):
-            self.comments[name] = comment
-
-    def _add_property(self, where: str, name: str, settings: Settings, *, values: bool) -> None:
-        domain, ends = settings.get("domain", ()), settings.get("range", ())
-        domain = self._ends(domain, f"{where}: domain")
-        ends = tuple(map(_local, ends)) if values else self._ends(ends, f"{where}: range")
-        known = self.datatype_properties if values else self.object_properties
-        known.append(Property(name, domain, ends, _comment(settings)))
-
-    def _ends(self, names: tuple[str, ...], where: str) -> tuple[str, ...]:
+    def _ends(self, settings: Settings, key: str, where: str) -> tuple[str, ...]:
         """The declared spelling of classes; none if one of the names accepts anything."""
         found = []
-        for name in names:
+        for name in settings.get(key, ()):
             known = self.class_of(name)
             if known is None and _fold(_local(name)) in ANYTHING:
                 return ()
             if known is None:
-                near = _did_you_mean(name, self.classes)
+                near = _did_you_mean(name, self._names.values())
                 raise ConfigError(f"{where}: {name!r} is no class{near}")
             found.append(known)
         return tuple(found)
 
 
-def _entries(content: Content, *keys: str) -> Iterator[tuple[str, str, Settings]]:
-    """Where it is, its name and its settings, for each entry of the list or mapping under a key."""
-    key, entries = next((content[key] for key in keys if key in content), (keys[0], {}))
-    if isinstance(entries, Mapping):
-        named = [(f"{key}.{name}", name, item) for name, item in entries.items()]
-    elif isinstance(entries, list):
-        named = [(f"{key}[{n}]", _entry_name(item), item) for n, item in enumerate(entries)]
+def _entries(
+    content: Mapping[str, tuple[str, Json]], section: str
+) -> Iterator[tuple[str, str, Settings]]:
+    """Where it is, its name and its settings, for each entry of a section."""
+    key, entries = content.get(section, (section, {}))
+    named: list[tuple[str, Json, Json]] = []
+    if isinstance(entries, list):
+        for number, item in enumerate(entries):
+            name = item.get("name") if isinstance(item, dict) else item
+            named.append((f"{key}[{number}]", name, item if isinstance(item, dict) else None))
+    elif isinstance(entries, Mapping):
+        named += ((f"{key}.{name}", name, item) for name, item in entries.items())
     else:
         raise ConfigError(f"{key}: must be a list or a mapping")
     for where, name, item in named:
-        if not name.strip():
+        if not isinstance(name, str) or not name.strip():
             raise ConfigError(f"{where}: has no name")
-        if isinstance(item, str) and isinstance(entries, Mapping):
-            item = {"subclassof" if keys[0] == "classes" else "range": item}
-        if not isinstance(item, Mapping | str | None):
+        given = {"subclassof": item} if isinstance(item, str) else item or {}
+        if not isinstance(given, Mapping):
             raise ConfigError(f"{where}: must be a mapping")
-        yield where, name.strip(), _settings(item)
-
-
-def _entry_name(item: Json) -> str:
-    """The name that the model is to write: the label if the id is an opaque code, else the id."""
-    settings = {"name": _texts(item)} if isinstance(item, str) else _settings(item)
-    return next((settings[key][0] for key in NAMES if settings.get(key)), "")
-
-
-def _settings(item: Json) -> Settings:
-    if not isinstance(item, Mapping):
-        return {}
-    return {_fold(key): _texts(value) for key, value in item.items()}
+        yield where, name.strip(), {_fold(key): _texts(value) for key, value in given.items()}
 
 
 def _texts(value: Json) -> tuple[str, ...]:
-    """The texts in a value: one text, a list, or JSON-LD `{value}` or `{@id}`."""
-    found = []
-    for item in value if isinstance(value, list) else [value]:
-        if isinstance(item, Mapping):
-            item = item.get("value") or item.get("@value") or item.get("@id")
-        if isinstance(item, str) and item.strip():
-            found.append(item.strip())
-    return tuple(found)
+    """The texts in a value: one text, a list, or `{value: text}`."""
+    items = value if isinstance(value, list) else [value]
+    texts = [item.get("value") if isinstance(item, Mapping) else item for item in items]
+    return tuple(text.strip() for text in texts if isinstance(text, str) and text.strip())
 
 
 def _file_content(path: Path) -> Mapping[str, Json]:
@@ -269,9 +223,6 @@ def _file_content(path: Path) -> Mapping[str, Json]:
     return content
 
 
-# ── names and values ────────────────────────────────────────────────────────────
-
-
 def _fold(name: object) -> str:
     """A name without prefix, case, `_`, `-` and spaces, for comparison."""
     bare = unicodedata.normalize("NFKC", str(name)).casefold()
@@ -284,23 +235,22 @@ def _local(name: str) -> str:
 
 
 def _comment(settings: Settings) -> str:
-    texts = (settings.get(key) for key in ("comment", "description", "definition"))
-    return next((" ".join(found[0].split()) for found in texts if found), "")
+    texts = settings.get("comment") or settings.get("description") or ("",)
+    return " ".join(texts[0].split())
 
 
 def _is_value(value: Json, types: tuple[str, ...]) -> bool:
     """Whether a value can be of one of the types; numbers may come as text with a unit."""
-    text = str(value).strip() if value is not None else ""
-    for name in map(_fold, map(_local, types or ("string",))):
-        if name in NUMBERS:
-            fits = not isinstance(value, bool) and any(map(str.isnumeric, text))
-        elif name in ("boolean", "bool"):
-            fits = text.casefold() in BOOLEANS
-        else:
-            fits = text != ""
-        if fits:
-            return True
-    return False
+    text = "" if value is None else str(value).strip()
+    names = set(map(_fold, types or ("string",)))
+    is_number = not isinstance(value, bool) and any(map(str.isnumeric, text))
+    is_boolean = text.casefold() in BOOLEANS
+    others = names - NUMBERS - {"boolean", "bool"}
+    return bool(
+        (is_number and names & NUMBERS)
+        or (is_boolean and names & {"boolean", "bool"})
+        or (text and others)
+    )
 
 
 def _did_you_mean(name: str, known: Iterable[str]) -> str:

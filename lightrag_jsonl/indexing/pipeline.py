@@ -7,6 +7,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
+from operator import methodcaller
 
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError, SettingsError
@@ -15,19 +16,19 @@ from lightrag_jsonl.core.protocols import Embedder, Extractor, Tokenizer
 from lightrag_jsonl.core.types import Chunk, DeleteReport, Failure, InsertReport
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing import aliases
-from lightrag_jsonl.indexing.changes import GRAPH_KINDS, IndexChange, IndexParts
+from lightrag_jsonl.indexing.changes import GRAPH_KINDS, IndexChange
 from lightrag_jsonl.indexing.commits import (
     IndexWriter,
     all_texts,
     plan_documents,
     plan_rebuilding,
-    plan_renaming,
     plan_summaries,
 )
-from lightrag_jsonl.indexing.documents import incoming
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
-from lightrag_jsonl.indexing.inserting import Insert, cut, unfinished_chunks
+from lightrag_jsonl.indexing.inserting import Insert, unfinished_chunks
+from lightrag_jsonl.indexing.loading import incoming
 from lightrag_jsonl.indexing.progress import InsertState, Progress, ProgressCallback
+from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.storage.rows import Aliases, PendingDocument, StoredDocument
@@ -52,21 +53,14 @@ class IndexPipeline:
         settings: Callable[[], Mapping[str, str]],
         record_schema: Schema | None = None,
     ) -> None:
-        passages = PassageEmbedder(embedder, store, batch_size=options.embed_batch_size)
-        self._parts = IndexParts(
-            store,
-            client,
-            extractor,
-            passages,
-            tokenizer,
-            options,
-            language,
-            settings,
-            record_schema,
-        )
         self._store = store
         self._options = options
-        self._writer = IndexWriter(self._parts)
+        self._settings = settings
+        self._embedder = PassageEmbedder(embedder, store, batch_size=options.embed_batch_size)
+        describer = Describer(client, options, tokenizer, language)
+        relations = options.relation_vectors
+        self._writer = IndexWriter(store, describer, self._embedder, relations, settings)
+        self._insert = partial(Insert, self._writer, extractor, tokenizer, options, record_schema)
         self._lock = asyncio.Lock()
 
     # ── documents ───────────────────────────────────────────────────────────────
@@ -84,22 +78,22 @@ class IndexPipeline:
         raises `ConfigError`, unless `tolerant`.
         """
         async with self._writing():
-            return await self._insert(progress).insert(given, tolerant=tolerant)
+            insert = self._insert(InsertState(self._options, progress))
+            return await insert.insert(given, tolerant=tolerant)
 
     async def resume(self, *, progress: ProgressCallback | None = None) -> InsertReport:
         """Go on with the documents that an interrupted insert left waiting."""
         async with self._writing():
-            pending = await read(self._store, lambda reader: reader.pending())
-            return await self._insert(progress).insert(pending, tolerant=True)
+            pending = await read(self._store, methodcaller("pending"))
+            insert = self._insert(InsertState(self._options, progress))
+            return await insert.insert(pending, tolerant=True)
 
     async def retry(self, *, progress: ProgressCallback | None = None) -> InsertReport:
         """Ask again for every chunk that failed, and for the missing part of chunks read in part."""
         async with self._writing():
-            stored = await read(self._store, lambda reader: reader.documents())
-            return await self._insert(progress).retry(o for o in stored if o.state != "done")
-
-    def _insert(self, progress: ProgressCallback | None) -> Insert:
-        return Insert(self._parts, self._writer, InsertState(self._options, progress))
+            stored = await read(self._store, methodcaller("documents"))
+            insert = self._insert(InsertState(self._options, progress))
+            return await insert.retry(one for one in stored if one.state != "done")
 
     async def delete(self, ids: Collection[str]) -> DeleteReport:
         """Remove documents as if they had never been inserted; no model is asked."""
@@ -116,7 +110,7 @@ class IndexPipeline:
             change = await self._writer.commit(plan)
         chunks = len(change.old_chunks)
         log.info("deleted %d documents, %d chunks", len(wanted), chunks)
-        gone = len(change.graph.gone("entity")), len(change.graph.gone("relation"))
+        gone = [len(change.graph.rows(kind, gone=True)) for kind in GRAPH_KINDS]
         return DeleteReport(tuple(wanted), chunks, *gone)
 
     async def defer(self, given: Iterable[PendingDocument]) -> tuple[list[str], list[Failure]]:
@@ -126,14 +120,14 @@ class IndexPipeline:
         """
         state = InsertState(self._options)
         async with self._writing():
-            documents = list(Insert(self._parts, self._writer, state).incoming(given))
+            documents = list(self._insert(state).incoming(given))
 
             def defer(writer: Transaction) -> None:
                 for one in documents:
-                    old = writer.documents([one.id])
+                    old = writer.documents([one.document.id])
                     if [one.document.content] == [stored.content for stored in old]:
-                        state.unchanged.append(one.id)
-                        writer.delete_pending([one.id])
+                        state.unchanged.append(one.document.id)
+                        writer.delete_pending([one.document.id])
                     else:
                         writer.put_pending(one.pending)
 
@@ -142,11 +136,11 @@ class IndexPipeline:
 
     def pending_work(self) -> Iterator[tuple[PendingDocument | StoredDocument, tuple[Chunk, ...]]]:
         """Waiting documents with the chunks to read, then stored ones with their unfinished chunks."""
+        insert = self._insert(InsertState(self._options))
         with self._store.reader() as reader:
             pending = {one.document.id: one for one in reader.pending()}
             for one in pending.values():
-                chunks = cut(self._parts, incoming(one), reader)[1] if one.records is None else ()
-                yield one, chunks
+                yield one, insert.cut(incoming(one), reader)[1] if one.records is None else ()
             for stored in reader.documents():
                 if stored.state != "done" and stored.id not in pending:
                     yield stored, tuple(unfinished_chunks(stored.id, reader).values())
@@ -163,7 +157,7 @@ class IndexPipeline:
 
     async def _rename(self, new_aliases: Callable[[Reader], Aliases]) -> None:
         async with self._writing():
-            await self._writer.commit(partial(plan_renaming, new_aliases))
+            await self._writer.commit(partial(aliases.plan_renaming, new_aliases))
 
     async def summarize(self) -> Usage:
         """Write every summary that is due; returns what that cost."""
@@ -201,7 +195,7 @@ class IndexPipeline:
 
         async with self._writing():
             await new.load()
-            old, name, dim = self._parts.settings(), embedder.name, str(embedder.dim)
+            old, name, dim = self._settings(), embedder.name, str(embedder.dim)
             if old["embedder"] == name and old["dim"] != dim:
                 raise ConfigError(
                     f"the index has vectors of {old['dim']} dimensions by {name!r}; give the "
@@ -223,9 +217,9 @@ class IndexPipeline:
         async with self._lock:
             with contextlib.ExitStack() as held:
                 await in_thread(held.enter_context, lock)
-                await self._parts.embedder.load()
-                recorded = await read(self._store, lambda reader: reader.settings())
-                for name, value in self._parts.settings().items():
+                await self._embedder.load()
+                recorded = await read(self._store, methodcaller("settings"))
+                for name, value in self._settings().items():
                     if recorded.get(name, value) != value:
                         raise SettingsError(
                             f"{self._store.location} was built with {name} {recorded[name]!r}, "

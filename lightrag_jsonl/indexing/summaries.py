@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from operator import itemgetter
 
 from lightrag_jsonl.core.aio import gather_all
 from lightrag_jsonl.core.errors import BudgetError, LightRAGError, LLMError
-from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.indexing.changes import (
-    GRAPH_KINDS,
-    LANGUAGE_NAMES,
-    GraphChange,
-    GraphKey,
-    GraphRow,
-    IndexParts,
-    winner,
-)
-from lightrag_jsonl.llm.client import UsageMeter
+from lightrag_jsonl.core.options import LANGUAGE_NAMES, IndexOptions
+from lightrag_jsonl.core.protocols import Tokenizer
+from lightrag_jsonl.indexing.changes import GRAPH_KINDS, GraphChange, GraphKey, GraphRow, winner
+from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.scheduler import SUMMARY
 from lightrag_jsonl.storage.rows import EntityRow
 from lightrag_jsonl.storage.store import Reader
@@ -30,7 +24,7 @@ READ_FOR_EACH = 4  # descriptions read for each one shown, since many may be the
 class DueSummary:
     """An entity or relation whose summary must be written or renewed, from these descriptions."""
 
-    kind: Kind
+    key: GraphKey
     row: GraphRow
     descriptions: tuple[str, ...]
     last_mention: int
@@ -46,11 +40,13 @@ class DueSummary:
 class Describer:
     """Decides each row's description, and asks the model for the summaries that are due."""
 
-    def __init__(self, parts: IndexParts) -> None:
-        self._client = parts.client
-        self._options = parts.options
-        self._count = parts.tokenizer.count
-        self._language = LANGUAGE_NAMES.get(parts.language, parts.language)
+    def __init__(
+        self, client: ModelClient, options: IndexOptions, tokenizer: Tokenizer, language: str
+    ) -> None:
+        self.client = client
+        self._options = options
+        self._count = tokenizer.count
+        self._language = LANGUAGE_NAMES.get(language, language)
 
     def describe(
         self, reader: Reader, change: GraphChange, deferred: Collection[GraphKey] | None
@@ -69,13 +65,13 @@ class Describer:
                     after[id] = row.summarized_to
             stored = reader.descriptions(kind, after, without=change.without, limit=limit)
             for id, row in rows.items():
-                added = change.descriptions.get((kind, id), ())
-                texts = _distinct(sorted([*stored.get(id, ()), *added])[:limit])
-                self._set_description(row, texts)
-                if deferred is None or (kind, id) in deferred:
+                key = kind, id
+                pairs = sorted([*stored.get(id, ()), *change.descriptions.get(key, ())])
+                texts = list(dict.fromkeys(map(itemgetter(1), pairs[:limit])))
+                if not self._set_description(row, texts) or deferred is None:
                     continue
-                if (kind, id) in change.last_mentions and self._is_due(row, texts):
-                    due.append(_due_summary(reader, change, kind, row))
+                if key in change.last_mentions and key not in deferred:
+                    due.append(_due_summary(reader, change, key, row))
         return due
 
     async def summarize(self, due: DueSummary, meter: UsageMeter) -> None:
@@ -96,11 +92,8 @@ class Describer:
             too_long = len(written) >= len(texts)  # to be grouped further
             texts = ["\n".join(written)] if too_long else written
         row = due.row
-        row.summary, row.summarized_to, row.summarized_mentions = (
-            texts[0],
-            due.last_mention,
-            row.mentions,
-        )
+        row.summary, row.summarized_to = texts[0], due.last_mention
+        row.summarized_mentions = row.mentions
         self._set_description(row, ())
 
     async def _summary(
@@ -110,52 +103,40 @@ class Describer:
             return texts[0]
         variables = {"name": title, "descriptions": texts, "language": self._language}
         try:
-            reply = await self._client.text(
+            reply = await self.client.text(
                 "summarize-descriptions", variables, meter=meter, priority=SUMMARY
             )
             if not reply.text_without_thinking.strip():
-                await self._client.forget(reply)
+                await self.client.forget(reply)
                 raise LLMError(f"the model wrote an empty summary of {title!r}")
         except (LLMError, BudgetError) as error:
             return error
         return reply.text_without_thinking.strip()
 
-    def _set_description(self, row: GraphRow, texts: Sequence[str]) -> None:
-        """Set a row's description: its summary, if it has one, and what came since."""
+    def _set_description(self, row: GraphRow, texts: Sequence[str]) -> bool:
+        """Set a row's description: its summary, if it has one, and what came since, as far as there
+        is room. Returns whether a summary is due.
+        """
+        few, room = self._options.summarize_fragments, self._options.summarize_tokens
+        most = room // few  # a text that has as many bytes, or fewer, need not be counted
         shown = [row.summary] if row.summary else []
-        room = self._options.summarize_tokens
-        for text in texts[: self._options.summarize_fragments]:
-            room -= self._most_tokens(text, room)
+        for text in texts[:few]:
+            size = len(text.encode())
+            room -= size if size <= min(most, room) else self._count(text)
             if room < 0 and shown:
                 break
             shown.append(text)
         row.description = "\n".join(shown)
-
-    def _is_due(self, row: GraphRow, texts: Sequence[str]) -> bool:
-        few, room = self._options.summarize_fragments, self._options.summarize_tokens
         if row.summary is not None:
             return row.mentions - row.summarized_mentions >= max(few, row.mentions / 4)
-        for text in texts:
-            room -= self._most_tokens(text, room)
         return len(texts) >= few or (len(texts) > 1 and room < 0)
 
-    def _most_tokens(self, text: str, room: int) -> int:
-        """The tokens of a text; its length in bytes, if even that is small."""
-        size = _byte_count(text)
-        return size if size <= room // self._options.summarize_fragments else self._count(text)
 
-
-def _due_summary(reader: Reader, change: GraphChange, kind: Kind, row: GraphRow) -> DueSummary:
-    stored = reader.descriptions(kind, {row.id: 0}, without=change.without).get(row.id, [])
-    texts = _distinct(sorted([*stored, *change.descriptions.get((kind, row.id), [])]))
-    return DueSummary(kind, row, tuple(texts), change.last_mentions[kind, row.id])
-
-
-def _distinct(descriptions: Iterable[tuple[int, str]]) -> list[str]:
-    return list(dict.fromkeys([text for _, text in descriptions]))
-
-
-# ── groups of texts ─────────────────────────────────────────────────────────────
+def _due_summary(reader: Reader, change: GraphChange, key: GraphKey, row: GraphRow) -> DueSummary:
+    stored = reader.descriptions(key[0], {row.id: 0}, without=change.without).get(row.id, [])
+    pairs = sorted([*stored, *change.descriptions.get(key, ())])
+    texts = dict.fromkeys(map(itemgetter(1), pairs))
+    return DueSummary(key, row, tuple(texts), change.last_mentions[key])
 
 
 def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> list[list[str]]:
@@ -164,7 +145,7 @@ def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> 
     A group has `limit` bytes on average, about a quarter of what fits. So hardly any group has to
     be cut for its length, and two levels are enough for thousands of descriptions.
     """
-    if sum(map(_byte_count, texts)) <= limit or sum(map(count, texts)) <= limit:
+    if sum(map(count, texts)) <= limit:
         return [list(texts)]
     found: list[list[str]] = [[]]
     tokens = 0
@@ -178,12 +159,7 @@ def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> 
     return found
 
 
-def _byte_count(text: str) -> int:
-    """A text's length in bytes; it never has more tokens than that."""
-    return len(text) if text.isascii() else len(text.encode())
-
-
 def _is_border(text: str, every: int) -> bool:
     """Whether a group begins with this text; on average, once in `every` bytes of text."""
-    number = int.from_bytes(sha256(text.encode()).digest()[:4], "big")
-    return number * every < _byte_count(text) << 32
+    data = text.encode()
+    return int.from_bytes(sha256(data).digest()[:4], "big") * every < len(data) << 32

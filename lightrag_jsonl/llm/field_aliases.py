@@ -46,7 +46,6 @@ _PREDICATES = (
     "谓词",
     "关系",
 )  # of a triple
-_OTHER_KEYS = {*_KEYS, *_PREDICATES}
 _COMMA = re.compile(r"[,，、;；]")
 _NO_LETTER = re.compile(r"[\W_]+")
 _LOW, _HIGH = 1.0, 10.0  # strengths of a relation
@@ -114,7 +113,10 @@ def _normalize(record: Record) -> Record:
     record = {key: value for key, value in record.items() if value is not None}
     own = record.get("type", record.get("类型"))
     known = _TYPES.get(own.casefold()) if isinstance(own, str) else None
-    found = record if known == "done" else {_key(key, record): record[key] for key in record}
+    found: Record = {}
+    for key, value in record.items():
+        name = key if known == "done" else _KEYS.get(key, key)
+        found[key if name in record else name] = value
     if known is None:
         if "source" in found and "target" in found:
             known = "relationship"
@@ -132,16 +134,11 @@ def _normalize(record: Record) -> Record:
     return found
 
 
-def _key(key: str, record: Record) -> str:
-    """Our name for a key, unless the record has that key, too."""
-    name = _KEYS.get(key, key)
-    return key if name in record else name
-
-
 def _triple_fields(record: Record, found: Record) -> Record:
     """Keywords and, if both ends are there, a description for a relation given as a triple."""
-    predicate = next((record[key] for key in _PREDICATES if key in record), None)
-    ends = found.get("source"), found.get("target")
-    if not all(isinstance(word, str) for word in (predicate, *ends)):
-        return {}
-    return {"keywords": predicate, "description": f"{ends[0]} {predicate} {ends[1]}"}
+    source, target = found.get("source"), found.get("target")
+    for key in _PREDICATES:
+        word = record.get(key)
+        if isinstance(word, str) and isinstance(source, str) and isinstance(target, str):
+            return {"keywords": word, "description": f"{source} {word} {target}"}
+    return {}

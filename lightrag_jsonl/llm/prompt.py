@@ -14,7 +14,7 @@ import msgspec
 
 from lightrag_jsonl.core.errors import PromptError
 from lightrag_jsonl.core.types import Json, Message, ResponseType
-from lightrag_jsonl.llm.schemas import Schema, row_schema
+from lightrag_jsonl.llm.schemas import Schema
 
 
 class Prompt:
@@ -73,18 +73,6 @@ class Prompt:
     def inputs(self) -> tuple[str, ...]:
         """The variables that callers must give: as declared, or else those that the templates use."""
         return tuple(sorted(self.variables) if self._inputs is None else self._inputs)
-
-    def schema_for(self, variables: Mapping[str, object]) -> Schema | None:
-        """The schema of a call: the prompt's own, or made from its `schema-input` variable."""
-        name = self.schema_input
-        if not name:
-            return self.schema
-        if name not in variables:
-            raise PromptError(f"{self.origin}: the variable {name!r} is missing")
-        try:
-            return Schema(row_schema(variables[name]))
-        except PromptError as error:
-            raise PromptError(f"{self.origin}: {name}: {error}") from error
 
     def render(
         self, variables: Mapping[str, object], terms: Mapping[str, Json] | None = None

@@ -15,7 +15,7 @@ from lightrag_jsonl.llm.json_values import read_json
 from lightrag_jsonl.llm.prompt import Prompt, decoded, make_prompt
 from lightrag_jsonl.llm.prompt_files import prompt_folder, prompt_paths, read_prompt
 from lightrag_jsonl.llm.reader import parse_jsonl
-from lightrag_jsonl.llm.schemas import Schema
+from lightrag_jsonl.llm.schemas import Schema, row_schema
 
 AskFunction: TypeAlias = Callable[[str, str], Awaitable[str]]
 
@@ -86,7 +86,7 @@ class PromptManager:
 
     def prompt(self, id: str) -> Prompt:
         """The prompt with this id or alias; `KeyError` for an unknown one lists similar names."""
-        prompt = self._find(id)
+        prompt = self._prompts.get(self._aliases.get(id, id))
         if prompt is None:
             near = difflib.get_close_matches(id, [*self._prompts, *self._aliases], 3, 0.5)
             near = near or [*self.ids]
@@ -98,8 +98,17 @@ class PromptManager:
         return {**self._terms, **self.prompt(id).terms}
 
     def schema(self, id: str, variables: Mapping[str, object]) -> Schema | None:
-        """The schema of the answer, if there is one: the prompt's, or one given in a variable."""
-        return self.prompt(id).schema_for({**self.terms(id), **variables})
+        """The schema of the answer, if any: the prompt's, or made from its `schema-input`."""
+        prompt = self.prompt(id)
+        name = prompt.schema_input
+        if not name:
+            return prompt.schema
+        try:
+            return Schema(row_schema({**self.terms(id), **variables}[name]))
+        except KeyError:
+            raise PromptError(f"{prompt.origin}: the variable {name!r} is missing") from None
+        except PromptError as error:
+            raise PromptError(f"{prompt.origin}: {name}: {error}") from error
 
     def render(self, id: str, variables: Mapping[str, object] | None = None) -> tuple[Message, ...]:
         """The messages of a prompt; `PromptError` names a missing variable."""
@@ -147,9 +156,7 @@ class PromptManager:
 
 
 def check_set(language: str | Path) -> list[str]:
-    """What is wrong with the prompt files of a language or a folder, each problem with its file
-    and key.
-    """
+    """What is wrong with a language's or a folder's prompts, each problem with file and key."""
     try:
         paths = prompt_paths(prompt_folder(language))
     except PromptError as error:

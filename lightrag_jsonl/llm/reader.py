@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Json, JsonlResult, Record, Rejection, RejectionReason
@@ -70,7 +71,7 @@ class JsonlReader:
         self._wait = 0  # characters that have to come before it is
         self._text, self._at = "", 0  # lines, and how far they were read
         self._line, self._counted = 1, 0  # the number of the line at a position
-        self._in_line = self._ended = False
+        self._in_line = self._ended = self._truncated = False
         self._pending: list[tuple[int, str, Record, bool]] = []  # arguments of `_accept`
         self._part = self._part_line = 0  # where what stands together begins
         self._apart = True  # whether something new may begin
@@ -105,10 +106,9 @@ class JsonlReader:
             self._reject(line, "<think>", "truncated", "the text ends inside thinking")
         elif self._arrays:
             self._reject(self._array_line, "[", "truncated", "the text ends inside this array")
-        rejections = tuple(sorted(self._rejections, key=lambda rejection: rejection.line))
-        truncated = any(one.reason == "truncated" for one in rejections)
+        rejections = tuple(sorted(self._rejections, key=attrgetter("line")))
         records, numbers = tuple(self._records), tuple(self._line_numbers)
-        self._result = JsonlResult(records, numbers, rejections, truncated)
+        self._result = JsonlResult(records, numbers, rejections, self._truncated)
         return self._result
 
     def _read(self) -> None:
@@ -310,6 +310,7 @@ class JsonlReader:
 
     def _reject(self, line: int, text: str, reason: RejectionReason, detail: str = "") -> None:
         """Note what was not read; very long texts are shortened."""
+        self._truncated = self._truncated or reason == "truncated"
         text = text.strip()
         text = text if len(text) <= _MAX_TEXT else text[:_MAX_TEXT] + "…"
         self._rejections.append(Rejection(line, text, reason, detail))

@@ -16,9 +16,10 @@ _MARKS = (  # how thinking begins and ends; documents may hold the last, too
     (r"<(?:thought|reason|reasoning)(?:\s[^<>]*)?>", r"</(?:thought|reason|reasoning)\s*>"),
 )
 _LONGEST_MARK = 80  # characters, white space included, that may come in two pieces
-_SIGNS = ("</", "|>", "[/", "◁")  # every end mark contains one of these
+_SIGN = re.compile(r"</|\|>|\[/|◁")  # every end mark contains one of these
 _PAIRS = [(re.compile(rf"\s*(?:{a})", re.I), re.compile(b, re.I)) for a, b in _MARKS]
 _OWN_PAIRS = _PAIRS[:-1]  # with marks that only models write
+_BEGIN = re.compile("|".join([begin for begin, _ in _MARKS[:-1]]), re.I)
 _ENDS = "|".join(end for _, end in _MARKS[:-1])
 _END_OF_LINE = re.compile(rf"(?:{_ENDS})[ \t]*\r?\n", re.I)
 _END_BEFORE_RECORDS = re.compile(rf'^[^{{}}\n"]*(?:{_ENDS})', re.I | re.M)
@@ -99,8 +100,7 @@ def without_prompted_thinking(text: str) -> str:
 
 def _prompted_end(pattern: re.Pattern[str], text: str) -> int:
     """The end of thinking whose beginning is not in the text; 0 if there is none."""
-    end = pattern.search(text) if any(sign in text for sign in _SIGNS) else None
-    if end is None or thinking_at(text, 0, first=True):
+    end = pattern.search(text) if _SIGN.search(text) else None
+    if end is None or thinking_at(text, 0, first=True) or _BEGIN.search(text, 0, end.end()):
         return 0
-    began = any(begin.search(text, 0, end.end()) for begin, _ in _OWN_PAIRS)
-    return 0 if began else end.end()
+    return end.end()

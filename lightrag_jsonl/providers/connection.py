@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import openai
 
 OPENAI_URL = "https://api.openai.com/v1"
-NO_KEY = "no-key"  # sent to a user's own server if no key was given
 CONNECT_SECONDS = 10.0
 LONGEST_DETAIL = 300  # characters of a server's own message that are shown
 ONE_CALL = Usage(calls=1)
@@ -109,7 +108,7 @@ class Connection:
 
         try:
             return openai.AsyncOpenAI(
-                api_key=NO_KEY if self.api_key is None and _gets_no_key(self.url) else self.api_key,
+                api_key=self.api_key or ("no-key" if _gets_no_key(self.url) else None),
                 base_url=self.url,
                 max_retries=self.max_retries,
                 timeout=openai.Timeout(self.timeout, connect=min(self.timeout, CONNECT_SECONDS)),
@@ -136,9 +135,9 @@ class Connection:
     def _explained(self, error: Exception) -> LLMError:
         response = getattr(error, "response", None)
         status = 0 if response is None else response.status_code
-        kinds = [type(error.__cause__), *type(error).__mro__]
+        classes = [type(error.__cause__), *type(error).__mro__]
         keys = [getattr(error, "code", None), status, status // 100]
-        keys += [kind.__name__ for kind in kinds]
+        keys += [one.__name__ for one in classes]
         known = next(_FAILURES[key] for key in keys if key in _FAILURES)
         body, text = getattr(error, "body", ""), getattr(response, "text", "")
         words = filter(None, map(message_of, (body, text, getattr(error, "doc", ""))))

@@ -68,8 +68,8 @@ class FunctionLLM:
         return partial(self._function, "\n\n".join(texts), **limit)
 
     def _takes(self, name: str) -> bool:
-        kinds = [one.kind for one in self._parameters.values()]
-        return name in self._parameters or inspect.Parameter.VAR_KEYWORD in kinds
+        takes_all = any(one.kind is one.VAR_KEYWORD for one in self._parameters.values())
+        return takes_all or name in self._parameters
 
 
 class FunctionEmbedder:

@@ -9,8 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-import numpy as np
-
 from lightrag_jsonl.core.errors import EmbeddingError, LLMError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import sanitize
@@ -75,13 +73,7 @@ class CrossEncoderReranker:
         return await self._local.run(self._score, pairs) if pairs else ()
 
     def _score(self, pairs: list[tuple[str, str]]) -> tuple[float, ...]:
-        scores = np.asarray(self._local.load().predict(pairs, show_progress_bar=False))
-        if scores.shape != (len(pairs),):
-            raise LLMError(
-                f"{self.name} gives {scores.shape[1:]} numbers a text: "
-                "a reranker has one output, is this a classifier?"
-            )
-        return tuple(scores.astype(float).tolist())
+        return tuple(map(float, self._local.load().predict(pairs, show_progress_bar=False)))
 
 
 class _LocalModel:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lightrag_jsonl.retrieval.fusion import fuse
-from lightrag_jsonl.retrieval.hits import Hits, SearchTask, Seeds, Subgraph, among, distinct
+from lightrag_jsonl.retrieval.fusion import Hits, SearchTask, Seeds, Subgraph, among, distinct, fuse
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 NAMED_END = 0.25  # added to a relation's cosine if the question names an end of it

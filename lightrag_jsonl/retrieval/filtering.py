@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from lightrag_jsonl.core.types import Chunk, Entity, Relation
-from lightrag_jsonl.retrieval.hits import FilterResult, among, column, distinct
+from lightrag_jsonl.retrieval.fusion import FilterResult, among, column, distinct
 from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
 from lightrag_jsonl.storage.store import Snapshot

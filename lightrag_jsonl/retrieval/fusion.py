@@ -1,16 +1,67 @@
-"""Merges ranked lists into one: by reciprocal rank fusion, or by taking turns."""
+"""Ranked lists of rows and how they are merged, and the other values that the steps of a search
+pass on; ids are row ids of the store.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from lightrag_jsonl.core.options import Fusion
-from lightrag_jsonl.retrieval.hits import NO_HITS, Hits
+from lightrag_jsonl.core.options import Fusion, QueryParam
+from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.retrieval.modes import Mode
+from lightrag_jsonl.storage.store import Snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 RANK_OFFSET = 60  # k of Cormack, Clarke and Büttcher, SIGIR 2009
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Rows found, each once, best first: row ids, scores (higher is better) and reasons in words.
+
+    They are three columns, since hundreds of rows are found for the few that are shown.
+    """
+
+    ids: Ids
+    scores: Floats
+    why: npt.NDArray[np.object_]
+
+    @classmethod
+    def of(
+        cls,
+        ids: Sequence[int] | Ids = (),
+        scores: npt.ArrayLike = (),
+        why: str | Sequence[str] = "",
+    ) -> Hits:
+        """Hits from plain values; a single `why` is used for all."""
+        reasons = np.empty(len(ids), np.object_)
+        reasons[:] = why
+        return cls(np.asarray(ids, np.int64), np.asarray(scores, np.float64), reasons)
+
+    @classmethod
+    def ranked(cls, ids: Ids, scores: Floats, limit: int | None = None, why: str = "") -> Hits:
+        """The rows with the highest scores, best first, ties by row id."""
+        best = np.lexsort((ids, -scores))[:limit]
+        return cls.of(ids[best], scores[best], why)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, which: slice | Ids | npt.NDArray[np.bool_]) -> Hits:
+        """The hits at these positions, in this order, or those selected by a mask."""
+        return Hits(self.ids[which], self.scores[which], self.why[which])
+
+    def rows(self) -> Iterator[tuple[int, float, str]]:
+        """Each hit as (row id, score, why)."""
+        return zip(self.ids.tolist(), self.scores.tolist(), self.why.tolist(), strict=True)
+
+
+NO_HITS: Final = Hits.of()
 
 
 def fuse(
@@ -54,3 +105,96 @@ def joined(lists: Sequence[Hits]) -> tuple[Hits, Ids]:
         np.concatenate([hits.why for hits in lists]),
     )
     return every, np.concatenate([np.arange(len(hits)) for hits in lists])
+
+
+# ── what a search is about, and what it finds ───────────────────────────────────
+
+
+class SearchQuery(NamedTuple):
+    """What is searched for: the question, texts for entities (`low`) and for relations (`high`).
+
+    `vectors` has a row for each of them, in this order; None without an embedder. `lexical` says
+    that texts are compared by words only: there are no vectors, or they only count words.
+    """
+
+    question: str
+    low: tuple[str, ...] = ()
+    high: tuple[str, ...] = ()
+    vectors: Vectors | None = None
+    lexical: bool = True
+
+
+class FilterResult(NamedTuple):
+    """The rows that a filter lets through, ascending."""
+
+    chunk: Ids
+    entity: Ids
+    relation: Ids
+
+
+class SearchTask(NamedTuple):
+    """One search: where, for what, and how; `filtered` is None without a filter."""
+
+    snapshot: Snapshot
+    query: SearchQuery
+    mode: Mode
+    param: QueryParam
+    chunk_limit: int
+    filtered: FilterResult | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """First hits, best first; `dense` and `lexical` are the chunks that the question's text found.
+
+    `named` maps entities that the question clearly names to the likeness of the names. `asked` is
+    the relation that matches the whole question best, if relations were searched.
+    """
+
+    entities: Hits = NO_HITS
+    named: Mapping[int, float] = field(default_factory=dict)
+    relations: Hits = NO_HITS
+    dense: Hits = NO_HITS
+    lexical: Hits = NO_HITS
+    asked: Hits = NO_HITS
+
+    @property
+    def named_rows(self) -> Ids:
+        """The entities that the question names, ascending."""
+        return column(sorted(self.named))
+
+    @property
+    def chunks(self) -> Ids:
+        """The chunks found by the question's text, ascending."""
+        return distinct(self.dense.ids, self.lexical.ids)
+
+
+class Subgraph(NamedTuple):
+    """The entities and relations that the seeds lead to, best first."""
+
+    entities: Hits = NO_HITS
+    relations: Hits = NO_HITS
+
+
+# ── columns of row ids ──────────────────────────────────────────────────────────
+
+
+def column(rows: Iterable[int]) -> Ids:
+    """Row ids as an array."""
+    return np.fromiter(rows, np.int64)
+
+
+def distinct(*columns: Ids) -> Ids:
+    """The distinct row ids in some columns, ascending; many times as fast as `np.unique`."""
+    rows = np.sort(np.concatenate(columns))
+    new = np.ones(len(rows), np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=new[1:])
+    return rows[new]
+
+
+def among(rows: Ids, column: Ids) -> npt.NDArray[np.bool_]:
+    """Whether each row id is in an ascending column."""
+    if not len(column):
+        return np.zeros(rows.shape, np.bool_)
+    found = np.minimum(column.searchsorted(rows), len(column) - 1)
+    return np.asarray(column[found] == rows)

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from lightrag_jsonl.retrieval.hits import (
+from lightrag_jsonl.retrieval.fusion import (
     NO_HITS,
     Hits,
     SearchTask,

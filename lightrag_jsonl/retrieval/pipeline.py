@@ -23,8 +23,7 @@ from lightrag_jsonl.llm.client import ModelClient, Reply, UsageMeter
 from lightrag_jsonl.retrieval import answering
 from lightrag_jsonl.retrieval.context import fit_context
 from lightrag_jsonl.retrieval.edge_selection import EdgeSelection, select_by_model
-from lightrag_jsonl.retrieval.fusion import fuse
-from lightrag_jsonl.retrieval.hits import Hits, SearchQuery, SearchTask
+from lightrag_jsonl.retrieval.fusion import Hits, SearchQuery, SearchTask, fuse
 from lightrag_jsonl.retrieval.keywords import find_keywords
 from lightrag_jsonl.retrieval.modes import MODES, search_texts
 from lightrag_jsonl.retrieval.search import Direct, search, with_sources
@@ -98,10 +97,10 @@ class QueryPipeline:
         self, question: str, param: QueryParam, *, observer: Observer = None, meter: Meter = None
     ) -> Answer:
         """An answer with its citations; its usage is all that `meter` has counted."""
-        stream = AnswerStream(self._run(question, param, observer, meter, whole=True))
-        async for _ in stream:
-            pass
-        return stream.answer
+        run = self._run(question, param, observer, meter, whole=True)
+        *_, answer = [item async for item in run]
+        assert isinstance(answer, Answer)
+        return answer
 
     def stream(
         self, question: str, param: QueryParam, *, observer: Observer = None, meter: Meter = None

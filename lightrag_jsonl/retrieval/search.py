@@ -9,8 +9,7 @@ from typing import TypeAlias
 from lightrag_jsonl.core.types import Chunk, Context, Entity, Relation
 from lightrag_jsonl.retrieval.expansion import expand
 from lightrag_jsonl.retrieval.filtering import filtered_degrees, filtered_facts, find_filter
-from lightrag_jsonl.retrieval.fusion import fuse
-from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, SearchTask, Subgraph, among, column
+from lightrag_jsonl.retrieval.fusion import NO_HITS, Hits, SearchTask, Subgraph, among, column, fuse
 from lightrag_jsonl.retrieval.pagerank import walk_around
 from lightrag_jsonl.retrieval.seeds import find_seeds
 from lightrag_jsonl.storage.store import Reader

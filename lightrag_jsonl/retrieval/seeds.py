@@ -10,8 +10,7 @@ import numpy as np
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import CJK, name_key
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.retrieval.fusion import fuse, joined
-from lightrag_jsonl.retrieval.hits import NO_HITS, Hits, SearchTask, Seeds
+from lightrag_jsonl.retrieval.fusion import NO_HITS, Hits, SearchTask, Seeds, fuse, joined
 from lightrag_jsonl.retrieval.lexical import distinctive_terms
 
 SURE = 0.75  # the least cosine at which the nearest entity counts as named (spec 3, sec. 4)

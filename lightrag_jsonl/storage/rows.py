@@ -5,10 +5,8 @@ Row ids are positive integers, unique for each kind; ids and names that users se
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from operator import attrgetter
 
 from lightrag_jsonl.core.types import (
     Chunk,
@@ -63,23 +61,6 @@ class StoredChunk:
     chunk: Chunk
     created_at: float
     extraction: Extraction
-
-
-def extraction_report(extraction: Extraction) -> ExtractionReport:
-    """How the extraction of one chunk went."""
-    reasons = Counter[str](map(attrgetter("reason"), extraction.rejections))
-    grounded = sum(map(attrgetter("grounded"), extraction.entities))
-    return ExtractionReport(
-        **{extraction.state: 1},
-        records=extraction.records,
-        rejections=dict(sorted(reasons.items())),
-        repaired=reasons["repaired"],
-        ungrounded=len(extraction.entities) - grounded,
-        truncated=extraction.truncated,
-        resumed=extraction.resumed,
-        gleaned=extraction.gleaned,
-        usage=extraction.usage,
-    )
 
 
 @dataclass(frozen=True, slots=True)

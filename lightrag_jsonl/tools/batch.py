@@ -27,6 +27,7 @@ from lightrag_jsonl.core.types import (
     Record,
     ResponseType,
 )
+from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.loading import Given, read_text
 from lightrag_jsonl.llm.client import request_key
 from lightrag_jsonl.providers.openai import read_completion
@@ -65,7 +66,8 @@ class BatchImport:
     - `answered`: requests that got their answer now. `missing`: those without a usable result;
       `failed` holds the ones of them that have a failed one, as (request, reason).
     - `unused`: results that no open request waits for. `unreadable`: lines that are no results.
-    - `requests`: how many the next export will write, in which `round`.
+    - `usage`: what the new answers cost. `requests`: how many the next export will write, in which
+      `round`.
     """
 
     answered: int
@@ -74,6 +76,7 @@ class BatchImport:
     unused: int
     unreadable: int
     inserted: InsertReport
+    usage: Usage
     pending: int
     round: Round
     requests: int
@@ -153,13 +156,12 @@ async def import_batch(
     answers, failed, unreadable = await to_thread.run_sync(_read, paths)
     answered = asked.requests.keys() & answers.keys()
     prompt = "summarize-descriptions" if asked.round == "summaries" else rag.options.extraction
-    facts = {"model": _model(rag).name, "prompt": prompt, "created_at": rag._clock()}
+    model, now = _model(rag).name, rag._clock()
 
-    def put(transaction: Transaction) -> None:
-        for id, completion in answers.items():
-            key = bytes.fromhex(id)
-            if transaction.completion(key) is None:
-                transaction.put_completion(key, completion, **facts)
+    def put(writer: Transaction) -> None:
+        for key, answer in ((bytes.fromhex(id), answer) for id, answer in answers.items()):
+            if writer.completion(key) is None:
+                writer.put_completion(key, answer, model=model, prompt=prompt, created_at=now)
 
     await write(rag._store, put)
     inserted = await _insert_complete(rag, await _open_work(rag), finish=finish)
@@ -172,6 +174,7 @@ async def import_batch(
         unused=len(answers) - len(answered),
         unreadable=unreadable,
         inserted=inserted,
+        usage=sum((answers[id].usage for id in answered), Usage()),
         pending=left.pending,
         round=left.round,
         requests=len(left.requests),

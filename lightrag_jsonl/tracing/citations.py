@@ -6,16 +6,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable
 from functools import lru_cache, partial
-from typing import TypeAlias
 
 from lightrag_jsonl.core.text import CITATION_MARKER, search_terms, sentence_spans
 from lightrag_jsonl.core.types import Chunk, Citation, Context
+from lightrag_jsonl.retrieval.pipeline import Cited
 from lightrag_jsonl.storage.store import Reader, Store, read
 from lightrag_jsonl.tracing.events import Shown
 from lightrag_jsonl.tracing.recorder import numbered_items
-
-Cited: TypeAlias = tuple[tuple[Citation, ...], tuple[int, ...]]
-"""The citations of an answer in reading order, and the cited numbers that were never shown."""
 
 CITED_CHUNKS = 5  # an entity or relation is cited by the first so many chunks
 

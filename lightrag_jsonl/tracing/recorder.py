@@ -12,12 +12,8 @@ from typing import TypeAlias
 from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.types import Answer, Chunk, Context, Keywords, Relation, TraceSummary
 from lightrag_jsonl.llm.client import UsageMeter
-from lightrag_jsonl.retrieval.edge_selection import (
-    Edge,
-    EdgeSelection,
-    SelectedEdge,
-    candidate_edges,
-)
+from lightrag_jsonl.retrieval import edge_selection
+from lightrag_jsonl.retrieval.edge_selection import Edge, EdgeSelection
 from lightrag_jsonl.retrieval.pipeline import QueryObserver
 from lightrag_jsonl.storage.store import Store, Transaction, write
 from lightrag_jsonl.tracing import events
@@ -61,31 +57,23 @@ class Recorder(QueryObserver):
 
     async def retrieved(self, relations: Sequence[Relation], chunks: Sequence[Chunk]) -> None:
         """Record everything that was found, best first."""
-        edges, mode = candidate_edges(relations), self.session.mode
+        edges, mode = edge_selection.candidate_edges(relations), self.session.mode
         self._edges = {(edge.source, edge.target): edge for edge in edges}
         self._retrieved = tuple([chunk.id for chunk in chunks])
         await self._record(events.Retrieval(self.session.trace_id, mode, edges, self._retrieved))
 
     async def selected(self, selection: EdgeSelection, context: Context) -> None:
         """Record what was chosen, and what the model reads."""
-        chosen: list[SelectedEdge] = []
+        chosen: list[edge_selection.SelectedEdge] = []
         for one, reason in zip(selection.relations, selection.reasons, strict=True):
             edge = self._edges[one.source, one.target]
-            chosen.append(SelectedEdge(edge, reason, None if reason else edge.score))
+            chosen.append(edge_selection.SelectedEdge(edge, reason, None if reason else edge.score))
         shown = tuple(numbered_items(context, self._edges))
         direct = self._retrieved if context.mode in events.MODES_WITH_CHUNKS else ()
         chunks = [item.id for item in shown if item.kind == "chunk" and item.id in direct]
-        event = events.Selection(
-            self.session.trace_id,
-            selection.method,
-            tuple(chosen),
-            tuple(chunks),
-            shown,
-            selection.rejections,
-            selection.fallback,
-            selection.error,
-        )
-        await self._record(event)
+        failed = selection.rejections, selection.fallback, selection.error
+        found = tuple(chosen), tuple(chunks), shown, *failed
+        await self._record(events.Selection(self.session.trace_id, selection.method, *found))
 
     async def piece(self, text: str) -> None:
         """Pass on a piece of the answer; the whole answer is stored at the end."""

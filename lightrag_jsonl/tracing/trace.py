@@ -17,16 +17,7 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.retrieval.edge_selection import Edge, SelectedEdge
 from lightrag_jsonl.storage.store import Reader
-from lightrag_jsonl.tracing.events import (
-    AnswerChunk,
-    End,
-    Event,
-    Session,
-    Shown,
-    Stage,
-    Status,
-    event_from_json,
-)
+from lightrag_jsonl.tracing import events as e
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +37,8 @@ class Trace:
     mode: t.Mode
     started_at: datetime
     generation: int = 0
-    stages: tuple[Stage, ...] = ("session",)
-    status: Status = "incomplete"
+    stages: tuple[e.Stage, ...] = ("session",)
+    status: e.Status = "incomplete"
     error: str | None = None
     keywords: t.Keywords = t.Keywords()
     candidates: tuple[Edge, ...] = ()
@@ -55,7 +46,7 @@ class Trace:
     method: Method | None = None
     selected: tuple[SelectedEdge, ...] = ()
     selected_chunks: tuple[str, ...] = ()
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[e.Shown, ...] = ()
     rejections: tuple[t.Rejection, ...] = ()
     fallback: bool = False
     selection_error: str | None = None
@@ -74,17 +65,17 @@ class Trace:
         return tuple(dict.fromkeys(id for item in self.shown for id in item.chunk_ids))
 
 
-def assemble_trace(events: Iterable[Event]) -> Trace:
+def assemble_trace(events: Iterable[e.Event]) -> Trace:
     """The trace made from the events of one query, in order; `ValueError` unless the first is its
     session.
     """
-    recorded = [event for event in events if not isinstance(event, AnswerChunk)]
-    if not recorded or not isinstance(recorded[0], Session):
+    recorded = [event for event in events if not isinstance(event, e.AnswerChunk)]
+    if not recorded or not isinstance(recorded[0], e.Session):
         raise ValueError("the first event of a trace is its session")
     fields: dict[str, Any] = {"stages": tuple(dict.fromkeys(event.stage for event in recorded))}
     for event in recorded:
         fields |= asdict(event)
-        if isinstance(event, End):
+        if isinstance(event, e.End):
             fields["status"] = event.status
     return Trace(id=fields.pop("trace_id"), **fields)
 
@@ -101,7 +92,7 @@ def load_trace(reader: Reader, trace_id: str) -> Trace:
         raise NotFoundError(f"{problem} begins with {prefix!r}")
     id = prefix if prefix in ids else ids[0]
     try:
-        return assemble_trace(map(event_from_json, reader.trace_events(id)))
+        return assemble_trace(map(e.event_from_json, reader.trace_events(id)))
     except ValueError as error:
         raise CorruptError(f"trace {id} cannot be read: {error}") from error
 

@@ -106,7 +106,7 @@ def test_demo_shows_both_languages(run: Run, run_json: RunJson, tmp_path: Path) 
     assert result.stdout.count(", page 1, characters ") >= 2
     assert result.stdout.count("，第 1 页，第 ") >= 2
     assert [tour["language"] for tour in again] == ["en", "zh"]
-    assert all(answer["citations"] for tour in again for answer in tour["answers"])
+    assert all(answer["citations"] for tour in again for answer in tour["answers"].values())
     for language in ("en", "zh"):
         assert str(tmp_path / "demo" / language) in result.stdout
         assert run("status", "-w", tmp_path / "demo" / language).exit_code == 0

@@ -37,20 +37,12 @@ def test_a_question_from_stdin(run: Run, kb: Path) -> None:
         assert result.exit_code == 2 and "the question is empty" in result.stderr
 
 
-def test_streaming_prints_the_same_as_waiting(run: Run, kb: Path) -> None:
-    """--stream changes when the answer is printed, not what; it cannot go with --json."""
-    words = ("query", "-w", kb, "Where was Marie Curie born?")
-
-    assert run(*words, "--stream").stdout == run(*words, "--no-stream").stdout
-    assert run(*words, "--stream", "--json").exit_code == 2
-
-
 def test_streaming_with_a_model(run: Run, kb: Path) -> None:
     """The pieces of a model's answer are printed, then the sources of what it cites; a number that
     was not shown is pointed out.
     """
     with ScriptedServer([stream_reply(["In Warsaw ", "[1]", "[99]."])]) as server:
-        words = ("--llm", "m", "--base-url", server.base_url, "--mode", "naive", "--stream")
+        words = ("--llm", "m", "--base-url", server.base_url, "--mode", "naive")
         result = run("query", "-w", kb, *words, "--response-type", "One Haiku", "Where?")
         body = server.bodies[-1]
 
@@ -60,14 +52,11 @@ def test_streaming_with_a_model(run: Run, kb: Path) -> None:
     assert "note: [99] in the answer" in result.stderr
 
 
-@pytest.mark.parametrize("how", ["--stream", "--no-stream"])
-def test_a_cut_answer_is_marked_as_cut(run: Run, run_json: RunJson, kb: Path, how: str) -> None:
-    """On stderr, also where it comes from the cache, and in the JSON."""
-    reply = stream_reply(["In War"], finish="length")
-    whole = chat_reply("In War", finish="length")
-    with ScriptedServer([reply if how == "--stream" else whole]) as server:
+def test_a_cut_answer_is_marked_as_cut(run: Run, run_json: RunJson, kb: Path) -> None:
+    """On stderr, also if it comes from the cache, and in the JSON."""
+    with ScriptedServer([stream_reply(["In War"], finish="length")]) as server:
         words = ("-w", kb, "--llm", "m", "--base-url", server.base_url, "--mode", "naive", "Where?")
-        results = [run("query", how, *words) for _ in range(2)]
+        results = [run("query", *words) for _ in range(2)]
         answer = run_json("query", *words)
         assert len(server.bodies) == 1
 
@@ -81,7 +70,7 @@ def test_what_a_failed_question_cost_is_reported(run: Run, kb: Path) -> None:
     """On stderr, after the error, which is one line."""
     keywords = '{"high_level_keywords": [], "low_level_keywords": ["Warsaw"]}'
     with ScriptedServer([chat_reply(keywords), error_reply(401, "no such key")]) as server:
-        words = ("--llm", "m", "--base-url", server.base_url, "--no-stream")
+        words = ("--llm", "m", "--base-url", server.base_url)
         result = run("query", "-w", kb, *words, "Where?")
 
     error, paid = result.stderr.rstrip("\n").split("\n")[-2:]

@@ -64,7 +64,7 @@ def test_an_estimate_makes_no_folder(run: Run, run_json: RunJson, tmp_path: Path
     """`estimate` needs no index and no model, and leaves no trace of itself."""
     text, folder = tmp_path / "text.txt", tmp_path / "kb"
     text.write_text("Marie Curie discovered radium in Paris. " * 40, encoding="utf-8")
-    prices = ("--price-input", "1", "--price-output", "2")
+    prices = ("--prices", "1", "0.5", "2")
     found = run_json("estimate", text, "-w", folder, *prices)
 
     assert found["total"]["calls"] == 2 and found["cost"] > 0

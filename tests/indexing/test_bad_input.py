@@ -29,14 +29,6 @@ async def test_a_text_without_text_is_a_failure(tmp_path: Path, text: str) -> No
         assert len(await rag.documents()) == 1
 
 
-@pytest.mark.parametrize("text", ["x", "中", "🙂", "１", ".", "\u0301"])
-async def test_one_character_is_a_document(tmp_path: Path, text: str) -> None:
-    """It has one chunk."""
-    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-        report = await rag.insert(text)
-        assert (len(report.documents), report.chunks, report.failures) == (1, 1, ())
-
-
 @pytest.mark.parametrize("text", ["x" * 100_000, "中" * 50_000, "\n" * 50_000 + "Ann"])
 async def test_one_long_line_is_cut(tmp_path: Path, text: str) -> None:
     """With or without spaces; all of it is covered."""
@@ -136,6 +128,15 @@ async def test_records_that_are_no_json_are_refused(tmp_path: Path) -> None:
             with pytest.raises(ConfigError, match="plain JSON that can be stored"):
                 await rag.insert_records(Document("Ann met Bob."), [record])  # type: ignore[list-item]
         assert await rag.documents() == ()
+
+
+def test_metadata_that_is_nested_too_deeply_is_refused() -> None:
+    """As an error of ours, not as one of Python's recursion."""
+    deep: Json = 1
+    for _ in range(5_000):
+        deep = {"x": deep}
+    with pytest.raises(ConfigError, match="metadata"):
+        Document("Ann", metadata={"deep": deep})
 
 
 async def test_a_document_that_cannot_be_stored_stops_no_other(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ import pytest
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Chunk, Document
-from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
-from lightrag_jsonl.indexing.rechunking import rechunk
+from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages, rechunk
 
 FITTED = FittedTokenizer()
 ENGLISH = "\n\n".join(
@@ -89,19 +88,6 @@ def test_given_pages_are_taken_as_they_are() -> None:
     assert [page.text for page in pages] == ["a\fb", "c\ufffd\ufffd"]
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\n\f \u3000\t", "\f"])
-def test_nothing_to_read_makes_no_chunk(text: str) -> None:
-    """Empty and white-space texts have no chunks."""
-    assert chunks_of(text) == ()
-
-
-@pytest.mark.parametrize("text", ["a", "的", "🇨🇳", "  a  \n"])
-def test_a_short_text_is_one_chunk(text: str) -> None:
-    """What fits is one chunk, the white space around it included."""
-    (chunk,) = chunks_of(text)
-    assert (chunk.start, chunk.end, chunk.text) == (0, len(text), text)
-
-
 def test_ids_tell_documents_pages_places_and_texts_apart() -> None:
     """The same text twice, on two pages or in two documents, has two ids; always the same ones."""
     pages = document_pages("a", Document("same\fsame")) + document_pages("b", Document("same"))
@@ -149,15 +135,6 @@ def test_chunks_of_a_page_have_about_equal_sizes(length: int) -> None:
     assert min(sizes) >= 0.6 * max(sizes)
 
 
-def test_words_stay_whole_where_there_are_no_sentences() -> None:
-    """Without punctuation chunks end between words, and overlaps begin between them."""
-    text = " ".join(f"word{n}" for n in range(1000))
-    words = set(text.split())
-
-    for chunk in chunks_of(text):
-        assert set(chunk.text.split()) <= words
-
-
 def test_chunks_are_nearly_full() -> None:
     """Chunks hold most of their size, so that no more calls are made than needed."""
     for text in (ENGLISH, CHINESE, "x" * 20_000, " ".join(["word"] * 5000)):
@@ -173,15 +150,6 @@ def test_chunks_overlap_by_about_what_was_asked() -> None:
             assert 10 <= FITTED.count(text[two.start : one.end]) <= 55
         plain = chunks_of(text, size=200, overlap=0)
         assert "".join(chunk.text for chunk in plain) == text
-
-
-def test_the_tail_within_the_overlap_is_no_chunk_of_its_own() -> None:
-    """A text whose rest is covered already ends there (the reference asks a model twice more)."""
-    for length in range(80, 400, 7):
-        text = ("word " * length).rstrip()
-        chunks = chunks_of(text, size=100, overlap=30)
-        ends = [chunk.end for chunk in chunks]
-        assert ends == sorted(set(ends))
 
 
 def test_a_sea_of_white_space_is_left_out() -> None:
@@ -235,16 +203,6 @@ def test_an_edit_changes_the_chunks_it_touches(text: str, position: int) -> None
 
     assert_sound(new, edited(text, new))
     assert 1 <= len(new_texts(text, new)) <= 2
-
-
-def test_scattered_edits_keep_what_lies_between() -> None:
-    """Three far-away edits leave most chunks as they were, though every offset moved."""
-    new = ENGLISH
-    for paragraph in (2, 20, 37):
-        new = new.replace(f"Sentence 3 of paragraph {paragraph} tells", "Marley's ghost then tells")
-
-    assert_sound(new, edited(ENGLISH, new))
-    assert len(new_texts(ENGLISH, new)) <= 6
 
 
 def test_deleting_and_inserting_paragraphs() -> None:

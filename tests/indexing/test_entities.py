@@ -189,9 +189,3 @@ def test_a_name_that_others_were_merged_into_gives_them_back(tmp_path: Path) -> 
         assert set(rag.graph) == {"Scrooge", "Ebenezer"} and problems(tmp_path) == []
         rag.insert_records("Scrooge again.", [entity("Scrooge", "He slept.")])
         assert set(rag.graph) == {"Scrooge", "Ebenezer"} and problems(tmp_path) == []
-
-
-def test_one_name_may_stand_alone(rag: LightRAG) -> None:
-    """A text is one name, not its letters."""
-    rag.entities.merge("PKU", into="Peking University")
-    assert "PKU" not in rag.graph

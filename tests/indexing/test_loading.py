@@ -10,7 +10,7 @@ import pytest
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document, Failure
-from lightrag_jsonl.indexing.loading import document_from, load_documents, read_text
+from lightrag_jsonl.indexing.loading import document_from, load_documents
 
 
 def write(path: Path, data: bytes | str) -> Path:
@@ -19,35 +19,13 @@ def write(path: Path, data: bytes | str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("data", "text"),
-    [
-        ("中文 🙂 text\r\n".encode(), "中文 🙂 text\r\n"),
-        ("中文".encode("utf-8-sig"), "中文"),
-        ("Ann 中文".encode("utf-16"), "Ann 中文"),
-        ("三国演义，话说天下大势".encode("gb18030"), "三国演义，话说天下大势"),
-        (b"", ""),
-    ],
-)
-def test_a_text_file_is_decoded(tmp_path: Path, data: bytes, text: str) -> None:
-    """UTF-8 with or without a mark, UTF-16 with one, GB 18030 where it gives Chinese."""
-    assert read_text(write(tmp_path / "a.txt", data)) == text
-
-
-@pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n\0\0", b"abc\0def", b"%PDF-1.4\n1 0 obj"])
-def test_a_binary_file_is_refused(tmp_path: Path, data: bytes) -> None:
-    """The error names the file and what it should have been."""
-    with pytest.raises(ConfigError, match=r"a\.txt is no text file"):
-        read_text(write(tmp_path / "a.txt", data))
-
-
 def test_what_a_folder_skips_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """How many of which kind, the most frequent first; nothing of what is hidden."""
-    for name in ("a.txt", "b.pdf", "c.PDF", "d.docx", "README", ".DS_Store", ".git/config"):
+    """How many of which kind."""
+    for name in ("a.txt", "b.pdf", "c.PDF", "d.docx", "README"):
         write(tmp_path / name, "Ada")
     assert len(list(load_documents(tmp_path))) == 1
     (message,) = caplog.messages
-    assert "skipped 2 .pdf, 1 without suffix, 1 .docx; only .txt" in message
+    assert "skipped 1 without suffix, 2 .pdf, 1 .docx" in message
     caplog.clear()
     for name in ("b.pdf", "c.PDF", "d.docx", "README"):
         (tmp_path / name).unlink()
@@ -100,13 +78,6 @@ def test_a_folder_with_a_bad_file_gives_the_others(tmp_path: Path) -> None:
     bad, good = load_documents(tmp_path)
     assert isinstance(bad, Failure) and "no text file" in bad.reason
     assert isinstance(good, Document) and good.text == "Bob"
-
-
-def test_a_folder_without_texts_is_an_error(tmp_path: Path) -> None:
-    """It says what would have been read."""
-    write(tmp_path / "a.png", "x")
-    with pytest.raises(ConfigError, match=r"no readable file \(\.txt"):
-        list(load_documents(tmp_path))
 
 
 def test_a_file_of_lines_has_a_document_a_line(tmp_path: Path) -> None:
@@ -164,17 +135,6 @@ def test_numbers_and_null_will_do_in_a_line() -> None:
     assert document_from(line, where="here", source="there") == Document(  # type: ignore[arg-type]
         "Ann", id="7", title="1.5", date="1900", source="there", metadata={"shelf": None}
     )
-
-
-def test_the_name_of_a_file_as_a_text_is_warned_of(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A `str` is a text even where it names a file, but hardly anyone means that."""
-    name = str(write(tmp_path / "a.txt", "Ann"))
-    assert list(load_documents([name, "none.txt"])) == [Document(name), Document("none.txt")]
-    assert [record.getMessage() for record in caplog.records] == [
-        f"{name!r} is read as a text; to read the file, give Path({name!r})"
-    ]
 
 
 def test_what_is_no_document_is_a_mistake() -> None:

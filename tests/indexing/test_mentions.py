@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.types import Chunk, Extraction, Record, RelationMention
-from lightrag_jsonl.indexing.documents import provided_extractions
-from lightrag_jsonl.indexing.mentions import ADAPTERS, MentionCollector
+from lightrag_jsonl.indexing.mentions import MentionCollector, provided_extractions
 from tests.kit import entity, prompts, relation
 
 
@@ -20,7 +19,7 @@ def extraction(*records: Record, text: str = "Ann met Bob.") -> Extraction:
 
 def names_found(text: str, name: str) -> list[bool]:
     collector = MentionCollector(text)
-    collector.add([(1, entity(name))], ADAPTERS["extract-graph"])
+    collector.add([(1, entity(name))])
     return [mention.grounded for mention in collector.entities]
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Completion, Document
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.summaries import groups
@@ -222,21 +221,6 @@ async def test_without_a_model_descriptions_are_shown_in_order(tmp_path: Path) -
     await insert_facts(tmp_path, None, range(30))
     description, summary = hub(tmp_path)
     assert summary is None and len(description.split("\n")) == 8
-
-
-async def test_documents_whose_positions_are_the_same_have_an_order_still(tmp_path: Path) -> None:
-    """A position holds 28 bits of a document's digest: among 20,000 documents two are likely alike."""
-    positions: dict[str, str] = {}
-    for id in map(str, range(200_000)):
-        twin = positions.setdefault(digest(id)[:7], id)
-        if twin != id:
-            break
-    for folder, ids in (("one", (twin, id)), ("other", (id, twin))):
-        async with index(tmp_path / folder) as rag:
-            for one in ids:
-                text = f"Hub is described by {one}."
-                await rag.insert_records(Document(text, id=one), [entity("Hub", text)])
-    assert twin != id and hub(tmp_path / "one") == hub(tmp_path / "other")
 
 
 # ── many descriptions: groups ───────────────────────────────────────────────────

@@ -9,6 +9,7 @@ import pytest
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.types import Completion, Document
+from lightrag_jsonl.indexing.commits import IndexWriter
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, index, jsonl, problems, read_names, relation, text_of, view
@@ -194,7 +195,7 @@ async def test_waiting_records_keep_the_chunks_they_name(
         await rag.delete("first")
         records = [{**entity(f"Person{n}", "Met."), "chunk": n * chunks // 40} for n in range(40)]
         with monkeypatch.context() as patch:
-            patch.setattr(rag._indexing._writer, "commit", die)
+            patch.setattr(IndexWriter, "commit", die)
             with pytest.raises(KeyboardInterrupt):
                 await rag.insert_records(Document(text, id="a"), records)
     async with index(tmp_path, options=IndexOptions(chunk_tokens=1200)) as rag:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Chunk, Document, Page
-from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
-from lightrag_jsonl.indexing.rechunking import rechunk
+from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages, rechunk
 
 
 class Words:

@@ -68,18 +68,10 @@ def test_a_cut_object_keeps_the_whole_records(
     assert len(lines) - len(whole) <= 1
 
 
-@pytest.mark.parametrize(
-    "text", ['{"a":1}\n{"b":2}', "", "{", '{"records": 3}', '[{"a":1}]', "no records"]
-)
+@pytest.mark.parametrize("text", ['{"a":1}\n{"b":2}', "", "{", '{"records": 3}', '[{"a":1}]'])
 def test_other_text_is_left_alone(text: str) -> None:
     """Only the wrapper is taken off."""
     assert unwrap_records(text) == text
-
-
-def test_unwrapping_hostile_text_is_no_crash() -> None:
-    """Depth and endless numbers stay in the text for the reader to judge."""
-    for inside in ("[" * 100_000, '{"a":' + "9" * 5_000 + "}"):
-        assert unwrap_records('{"records":[' + inside) == inside
 
 
 def test_definitions_stay_where_references_look() -> None:

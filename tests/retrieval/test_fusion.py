@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.options import Fusion
-from lightrag_jsonl.retrieval.fusion import fuse
-from lightrag_jsonl.retrieval.hits import Hits
+from lightrag_jsonl.retrieval.fusion import Hits, fuse
 
 ranked = st.lists(st.integers(0, 30), unique=True, max_size=12)
 

@@ -436,3 +436,18 @@ async def test_words_decide_where_vectors_only_count_them(
         await rag.insert([Document(text, id=f"d{n}") for n, text in enumerate(texts)])
         context = await rag.retrieve("Was Marley dead?", mode="naive")
     assert context.chunks[0].document_id == first
+
+
+@pytest.mark.parametrize("mode", SEARCHING)
+@pytest.mark.parametrize("embedded", [True, False], ids=["dense", "lexical only"])
+async def test_there_may_be_nothing_to_rank(
+    carol: Path, tmp_path: Path, pipelines: Pipelines, mode: Mode, embedded: bool
+) -> None:
+    """With limits of 0 nothing is found; without any entity, passages are."""
+    none = QueryParam(mode=mode, top_k=0, chunk_top_k=0)
+    context = await pipelines(carol, embedded=embedded).retrieve(QUESTION, none)
+    assert not context.chunks and not context.relations
+    fill(tmp_path, [(Document("Rain fell. Nobody spoke.", id="rain"), [])])
+    context = await pipelines(tmp_path, embedded=embedded).retrieve("rain", QueryParam(mode=mode))
+    assert [chunk.document_id for chunk in context.chunks] == ["rain"]
+    assert not context.entities and not context.relations

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from lightrag_jsonl.core.types import Chunk, Citation, Keywords
 from lightrag_jsonl.retrieval.edge_selection import Edge, SelectedEdge
 from lightrag_jsonl.tracing.events import Shown
-from lightrag_jsonl.tracing.page import drawn_edges, layout, render_page
+from lightrag_jsonl.tracing.page import layout, render_page
 from lightrag_jsonl.tracing.trace import Sources, Trace, assemble_trace
 
 from .conftest import NOON, Events, sources_of
@@ -210,13 +210,3 @@ def test_every_node_has_a_row_for_its_label(pairs: list[tuple[int, int]]) -> Non
     assert all(0 <= x <= width and 0 <= y <= height for x, y in points.values())
     heights = sorted(y for _, y in points.values())
     assert all(after - before > 16 for before, after in pairwise(heights))
-
-
-def test_the_best_edges_are_drawn(trace: Trace) -> None:
-    """The chosen come first, then the others by rank; far too many are left out."""
-    edges = tuple(Edge(f"{number:08x}", "a", "b", "c") for number in range(1_000))
-    selected = tuple(SelectedEdge(edge) for edge in edges[900:910])
-
-    drawn = drawn_edges(replace(trace, candidates=edges, selected=selected))
-
-    assert drawn == [*edges[900:910], *edges[: len(drawn) - 10]] and 20 < len(drawn) < 100

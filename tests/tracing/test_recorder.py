@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -91,17 +90,6 @@ async def test_a_query_is_stored_from_its_question_to_its_end(store: SQLiteStore
         ("66bd5bed", REASON, None)
     ]
     assert trace.sources == ("d1.txt",)
-
-
-async def test_the_question_is_stored_before_anything_is_paid_for(store: SQLiteStore) -> None:
-    """A query that is killed, or cancelled, stays incomplete."""
-    recording = recorder(store)
-    await recording.begin()
-    await recording.keywords_found(CONTEXT.keywords)
-    await recording.failed(asyncio.CancelledError())
-
-    trace = stored(store)
-    assert (trace.status, trace.question) == ("incomplete", QUESTION)
 
 
 async def test_each_event_is_stored_before_the_listener_gets_it(store: SQLiteStore) -> None:

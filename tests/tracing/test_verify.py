@@ -28,11 +28,13 @@ def test_a_sound_trace_has_no_problems(trace: Trace, sources: Sources) -> None:
 
 
 def test_every_prefix_of_a_query_is_sound(events: Events, sources: Sources) -> None:
-    """A query that was killed or failed anywhere is no fault."""
-    recorded = events()
+    """A query that was killed or failed anywhere is no fault; its trace shows how far it came."""
+    recorded, end = events(), End("0001", NOON, error="gone")
     for length in range(1, len(recorded)):
         killed = assemble_trace(recorded[:length])
-        failed = assemble_trace([*recorded[:length], End("0001", NOON, error="LLMError: gone")])
+        failed = assemble_trace([*recorded[:length], end])
+        assert (killed.status, failed.status, failed.error) == ("incomplete", "failed", "gone")
+        assert (killed.answer is None) == (length < 6)
         assert verify_trace(killed, sources) == () == verify_trace(failed, sources)
 
 
@@ -90,20 +92,13 @@ def deleted(stage: str) -> str:
     return f"DELETE FROM trace_events WHERE event ->> 'stage' = '{stage}'"
 
 
-MISQUOTED = "replace(event, 'discovered radium.', 'discovered iron.')"
 PLANTED = {
     "a chunk rewritten": ("offsets", "UPDATE chunks SET text = 'She found gold.'"),
-    "a page rewritten": ("offsets", "UPDATE pages SET text = 'She found gold.'"),
     "a page lost": ("offsets", "DELETE FROM pages WHERE number = 2"),
-    "the answer lost": ("chain", deleted("answer")),
     "the session lost": ("events", deleted("session")),
     "the end lost": ("events", deleted("end")),
     "another status": ("events", "UPDATE traces SET status = 'failed'"),
     "an event that is none": ("events", "UPDATE trace_events SET event = '{}'"),
-    "a misquotation": (
-        "citations",
-        f"UPDATE trace_events SET event = {MISQUOTED} WHERE event ->> 'stage' = 'answer'",
-    ),
 }
 
 

@@ -18,7 +18,6 @@ _Found: TypeAlias = list[tuple[int, Phrase]]  # phrases of one name, with their 
 
 VERSION = 2
 _THREADS = 2  # they compute, and more of them would hold up the event loop
-
 _QUOTES = 2  # sentences quoted as an entity's description
 _SENTENCE_NAMES = 8  # the most names of one sentence that are related to each other
 _RELATIONS_PER_ENTITY = 3

@@ -207,7 +207,7 @@ def _chunk(row: Row) -> tuple[int, Chunk]:
 def _chunk_row(stored: r.StoredChunk) -> Row:
     one, extraction = stored.chunk, stored.extraction
     positions = (one.index, one.page, one.start, one.end, one.tokens)
-    how = (extraction.state, extraction.error, json_text(r.extraction_report(extraction)))
+    how = (extraction.state, extraction.error, json_text(extraction.report))
     return (stored.row, one.id, stored.document, *positions, stored.created_at, *how, one.text)
 
 
