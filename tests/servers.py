@@ -19,10 +19,8 @@ STARTUP_SECONDS = 60
 
 @dataclass(frozen=True)
 class Request:
-    """What a client sent; header names are in lower case, `json` is {} where there was no body."""
+    """What a client posted; header names are in lower case."""
 
-    method: str
-    path: str
     headers: Mapping[str, str]
     json: dict[str, Any]
 
@@ -133,8 +131,8 @@ class ScriptedServer:
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
-        """The JSON bodies of the POST requests so far, in order of arrival."""
-        return [request.json for request in self.requests if request.method == "POST"]
+        """The JSON bodies of the requests so far, in order of arrival."""
+        return [request.json for request in self.requests]
 
     def __enter__(self) -> ScriptedServer:
         serve = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
@@ -161,16 +159,13 @@ class ScriptedServer:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_POST(self) -> None:
-                self._do("POST")
-
             def log_message(self, format: str, *args: object) -> None:
-                """Say nothing."""
+                """Write nothing."""
 
-            def _do(self, method: str) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                reply = answer(Request(method, self.path, headers, json.loads(body or b"{}")))
+                reply = answer(Request(headers, json.loads(body)))
                 if reply.delay:
                     closing.wait(reply.delay)
                 try:

@@ -30,7 +30,7 @@ from lightrag_jsonl.storage.vector_index import Floats, Ids
 CHUNK_LIMITS: Final = (300, 600)  # chunks reached by each of the two hops
 FREQUENT: Final = 200  # mentions or relations; entities with more of them lead no further
 DAMPING: Final = 0.7  # the probability of following an edge; else the walker starts again
-TOLERANCE: Final = 1e-3
+TOLERANCE: Final = 3e-3
 RELATION_SIMILARITY: Final = 0.5  # the least cosine at which a relation's ends are starts
 SYNONYM_SIMILARITY: Final = 0.8
 SYNONYMS: Final = 5  # each entity gets edges to at most so many synonyms
@@ -119,9 +119,12 @@ def neighbourhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGra
     if task.filtered is not None:
         relations = relations[among(relations, task.filtered.relation)]
     ends = index.ends(relations)
-    ends = entities.searchsorted(ends[among(ends, entities).all(axis=1)])
+    joined = np.minimum(entities.searchsorted(ends), len(entities) - 1)
+    joined = joined[(entities[joined] == ends).all(axis=1)]
     pairs, similarities = synonyms(task.snapshot, subgraph.entities.ids[:LEADING], found)
-    return walk_graph(entities, chunks, mentions, ends, entities.searchsorted(pairs), similarities)
+    return walk_graph(
+        entities, chunks, mentions, joined, entities.searchsorted(pairs), similarities
+    )
 
 
 def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) -> Ids:
@@ -163,14 +166,11 @@ def walk_graph(
 def synonyms(snapshot: Snapshot, leading: Ids, others: Ids) -> tuple[Ids, Floats]:
     """Pairs of nearly equal entities, one in `leading` and one in `others`; and their cosines."""
     vectors = snapshot.vector_matrix("entity", leading)
-    cosines = np.nan_to_num(snapshot.vector_scores("entity", vectors, others))
-    cosines[leading[:, None] == others] = 0
-    nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :SYNONYMS]
-    similarities = np.take_along_axis(cosines, nearest, axis=1)
-    row, rank = np.nonzero(similarities >= SYNONYM_SIMILARITY)
-    pairs = np.sort(np.stack([leading[row], others[nearest[row, rank]]], axis=1), axis=1)
+    near, cosines = snapshot.search_vectors("entity", vectors, SYNONYMS + 1, others)
+    row, rank = np.nonzero((cosines >= SYNONYM_SIMILARITY) & (near != leading[:, None]))
+    pairs = np.sort(np.stack([leading[row], near[row, rank]], axis=1), axis=1)
     pairs, first = np.unique(pairs, axis=0, return_index=True)
-    return pairs, similarities[row, rank][first]
+    return pairs, cosines[row, rank][first]
 
 
 # ── the walk ────────────────────────────────────────────────────────────────────

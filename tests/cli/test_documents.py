@@ -56,18 +56,6 @@ def test_folders_patterns_stdin_and_odd_names(
     assert found["note"]["characters"] == len(CHINESE)
 
 
-@pytest.mark.parametrize("name", ["binary.txt", "blank.txt", "empty"])
-def test_one_unreadable_source_alone_is_an_error(run: Run, tmp_path: Path, name: str) -> None:
-    """A single file or folder that cannot be read ends the command with 1."""
-    (tmp_path / "binary.txt").write_bytes(bytes(range(256)))
-    (tmp_path / "blank.txt").write_bytes(b" \n")
-    (tmp_path / "empty").mkdir()
-    result = run("insert", "-w", tmp_path / "kb", tmp_path / name)
-
-    assert result.exit_code == 1
-    assert result.stderr.startswith("error: ") and name in result.stderr
-
-
 def test_one_unreadable_file_of_several(run: Run, texts: Path, tmp_path: Path) -> None:
     """The others are read; the status is 3, and the failure has its reason; stdout stays JSON."""
     (texts / "bad.txt").write_bytes(b"\0\1\2" * 100)
@@ -177,23 +165,15 @@ def test_defaults_of_the_user(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     assert run("insert", texts / "b.md").exit_code == 0
     assert run_json("status")["language"] == "zh" and Path("one").is_dir()
+    assert run("query", "张骞是谁？").exit_code == 0
+    other = run("query", "--language", "en", "张骞是谁？")
+    assert other.exit_code == 1 and "was built with language 'zh', not 'en'" in other.stderr
     monkeypatch.setenv("LIGHTRAG_JSONL_WORKING_DIR", "two")
     assert run("insert", texts / "b.md", "--language", "en").exit_code == 0
     assert run_json("status")["language"] == "en" and Path("two").is_dir()
     config.write_text('modell = "x"', encoding="utf-8")
     wrong = run("insert", texts / "b.md", "-w", "three")
     assert wrong.exit_code == 1 and "unknown settings modell" in wrong.stderr
-
-
-def test_language_and_embedder_are_remembered(run: Run, texts: Path, tmp_path: Path) -> None:
-    """Later commands need not repeat them; a contradiction is an error that says what to do."""
-    kb = tmp_path / "kb"
-    assert run("insert", "-w", kb, "--language", "zh", texts / "b.md").exit_code == 0
-    assert run("query", "-w", kb, "张骞是谁？").exit_code == 0
-    other = run("query", "-w", kb, "--language", "en", "张骞是谁？")
-    assert other.exit_code == 1 and "was built with language 'zh', not 'en'" in other.stderr
-    wrong = run("query", "-w", kb, "--embedder", "st:some/model", "张骞是谁？")
-    assert wrong.exit_code == 1 and "was built with embedder 'hash" in wrong.stderr
 
 
 def test_an_embedder_behind_an_endpoint(run: Run, texts: Path, tmp_path: Path) -> None:
@@ -236,34 +216,6 @@ def test_a_failed_chunk_is_reported_and_retried(run: Run, texts: Path, tmp_path:
     assert first.exit_code == 3
     assert "lightrag-jsonl retry" in first.stderr and "no such thing" in first.stderr
     assert second.exit_code == 0, second.output
-
-
-@pytest.mark.parametrize("status", [401, 402, 404])
-def test_a_server_that_refuses_everything_ends_the_insert(
-    run: Run, run_json: RunJson, tmp_path: Path, status: int
-) -> None:
-    """What was read is there, the rest waits for `resume`."""
-    kb, texts, good = tmp_path / "kb", tmp_path / "many", 3
-    texts.mkdir()
-    for number in range(20):
-        (texts / f"{number:02}.txt").write_text(f"{ENGLISH} And again {number}.", encoding="utf-8")
-
-    def respond(request: Request) -> Reply:
-        return chat_reply(ANSWER) if len(server.bodies) <= good else error_reply(status, "no")
-
-    with ScriptedServer(respond=respond) as server:
-        url = ("--base-url", server.base_url)
-        first = run("insert", "-w", kb, "--llm", "m", *url, texts)
-        asked, good = len(server.bodies), 10_000
-        states = [one["state"] for one in run_json("documents", "-w", kb)]
-        second = run("resume", "-w", kb, *url)
-        assert len(server.bodies) == asked + 17
-
-    assert first.exit_code == 3 and asked <= 3 + 16
-    assert "stopped: " in first.stderr and f"lightrag-jsonl resume -w {kb}" in first.stderr
-    assert states.count("done") == 3 and "pending" in states
-    assert second.exit_code == 0, second.output
-    assert [one["state"] for one in run_json("documents", "-w", kb)] == ["done"] * 20
 
 
 def test_resume_goes_on_with_the_options_of_the_insert(

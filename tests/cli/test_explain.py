@@ -95,17 +95,6 @@ def test_every_mode_is_explained_without_a_model(
     assert run("explain", "verify", "-w", kb).exit_code == 0
 
 
-def test_a_failure_is_explained_and_recorded(run: Run, kb: Path, example: Example) -> None:
-    """The model refuses: exit status 1, and the trace is there to look at."""
-    refused = servers.error_reply(401, "bad key")
-    with servers.ScriptedServer(respond=lambda request: refused) as server:
-        model = ("--llm", "m", "--base-url", server.base_url)
-        result = run("query", "-w", kb, *model, "-m", "naive", "--explain", example.question)
-
-    assert result.exit_code == 1 and "[failed]" in result.stderr and "error:" in result.stderr
-    assert "failed" in run("explain", "list", "-w", kb).stdout
-
-
 def test_list_and_show(run: Run, run_json: RunJson, asked: Path, example: Example) -> None:
     """The list names the query; its trace shows what the live lines showed, and what was refused. The
     id may be short, or left out for the newest query; a deleted source is said to be deleted.
@@ -131,6 +120,10 @@ def test_list_and_show(run: Run, run_json: RunJson, asked: Path, example: Exampl
     assert run("delete", "-w", asked, "d1").exit_code == 0
     assert run_json("explain", "show", "-w", asked)["sources"][0]["chunk"] is None
     assert "source deleted" in run("explain", "show", "-w", asked).stdout
+    page = asked / "page.html"
+    assert str(page) in run("explain", "show", "-w", asked, "--html", page).stdout
+    assert f'lang="{"en" if example.language == "en" else "zh-CN"}"' in page.read_text("utf-8")
+    assert run_json("explain", "gc", "-w", asked, "--keep", "0") == {"deleted": 1}
 
 
 def test_edge_and_documents(run: Run, run_json: RunJson, asked: Path, example: Example) -> None:
@@ -177,19 +170,3 @@ def test_verify_finds_what_is_wrong(run: Run, run_json: RunJson, asked: Path) ->
     assert result.exit_code == 1 and "offsets" in result.stderr
     found = run_json("explain", "verify", "-w", asked, status=1)
     assert {problem["check"] for problem in found["problems"]} >= {"offsets"}
-
-
-def test_gc_keeps_the_newest(run: Run, run_json: RunJson, asked: Path, example: Example) -> None:
-    """All but the newest go."""
-    run("query", "-w", asked, "-m", "naive", "--llm", "none", example.question)
-    assert run_json("explain", "gc", "-w", asked, "--keep", "1") == {"deleted": 1}
-    (left,) = run_json("explain", "list", "-w", asked)
-    assert left["mode"] == "naive"
-
-
-def test_show_writes_a_page(run: Run, asked: Path, tmp_path: Path, example: Example) -> None:
-    """In the index's language."""
-    page = tmp_path / "page.html"
-    result = run("explain", "show", "-w", asked, "--html", page)
-    assert result.exit_code == 0 and str(page) in result.stdout
-    assert f'lang="{"en" if example.language == "en" else "zh-CN"}"' in page.read_text("utf-8")

@@ -18,11 +18,6 @@ from lightrag_jsonl.cli import output
 from lightrag_jsonl.indexing.progress import Progress
 
 
-def test_wide_characters_take_two_columns() -> None:
-    """Chinese and full-width characters count two, combining marks and joiners none."""
-    assert [output.width(text) for text in ("乔峰", "１２", "e\u0301", "a\u200bb")] == [4, 4, 1, 2]
-
-
 def test_table_columns_stand_under_each_other() -> None:
     """Every cell of a column begins at the same column of the screen."""
     rows = [{"name": "乔峰", "in_all": 7, "last": "x"}, {"name": "Li", "in_all": 1200, "last": "y"}]

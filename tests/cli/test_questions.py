@@ -81,16 +81,11 @@ def test_what_a_failed_question_cost_is_reported(run: Run, kb: Path) -> None:
 @pytest.mark.parametrize(
     ("conditions", "found"),
     [
-        (["id=curie"], {"curie"}),
         (["title=张骞传"], {"张骞"}),
-        (["year=1934"], {"curie"}),
         (["year>=1900"], {"curie"}),
-        (["year<1900"], {"张骞"}),
         (["year=1934", "year=100"], {"curie", "张骞"}),
         (["date>=1934-01-01", "date<1935-01-01"], {"curie"}),
-        (["id!=curie"], {"张骞"}),
         (["id!=curie", "id!=张骞"], set()),
-        (["year=１９３４"], set()),
         (["year=01934"], set()),
     ],
 )
@@ -135,13 +130,6 @@ def test_retrieve_shows_what_was_found(run: Run, run_json: RunJson, kb: Path) ->
     assert shown.startswith("entities\n") and "\nrelations\n" in shown and "\nchunks\n" in shown
     assert f"tokens  {found['tokens']}" in shown
     assert run(*words, "--prompt").stdout.rstrip("\n") == found["prompt"].rstrip("\n")
-
-
-def test_bypass_needs_a_model(run: Run, kb: Path) -> None:
-    """There is nobody else to answer."""
-    result = run("query", "-w", kb, "--mode", "bypass", "Hi?")
-
-    assert result.exit_code == 1 and "model" in result.stderr
 
 
 # ── evaluation ──────────────────────────────────────────────────────────────────

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import networkx as nx
@@ -24,15 +23,6 @@ def test_graphml_can_be_read_back(run: Run, kb: Path, tmp_path: Path) -> None:
         assert set(map(frozenset, graph.edges)) == set(map(frozenset, rag.graph.edges))
     assert graph.nodes["张骞"]["description"]
     assert all(data["weight"] > 0 for _, _, data in graph.edges(data=True))
-
-
-def test_graphml_of_strange_characters(run: Run, tmp_path: Path) -> None:
-    """Characters that XML forbids do not break the file."""
-    record = {"type": "entity", "name": "A & B <C>", "entity_type": "x", "description": "\x0b\x1f"}
-    with LightRAG(tmp_path / "kb") as rag:
-        rag.insert_records("A & B <C> is here.", [record])
-
-    assert ET.fromstring(run("export", "-w", tmp_path / "kb").stdout.encode())
 
 
 def test_an_export_has_the_format_of_its_name(

@@ -129,19 +129,6 @@ def test_nothing_is_visible_before_its_answers_are_whole(rag: LightRAG, requests
     assert not requests.exists()
 
 
-def test_an_insert_later_pays_for_nothing_that_a_file_brought(
-    tmp_path: Path, requests: Path
-) -> None:
-    """The answers are in the same cache under the same keys as those of live calls."""
-    llm = small()
-    with LightRAG(tmp_path / "kb", llm=llm) as rag:
-        rag.run(export_batch, requests, LONG)
-        rag.run(import_batch, [run_batch(requests, answered_by(small()))])
-        assert llm.requests == []
-        rag.resume()
-        assert len(llm.requests) == 1 and rag.status().documents == {"done": 1}
-
-
 def test_missing_failed_doubled_and_strange_results(
     rag: LightRAG, requests: Path, tmp_path: Path
 ) -> None:
@@ -235,9 +222,3 @@ def test_large_exports_are_divided(
     assert names == ["requests.jsonl", "requests-2.jsonl", "requests-3.jsonl"]
     parts = [run_batch(Path(file), lambda one: result(one, ENTITY)) for file in export.files]
     assert rag.run(import_batch, parts).answered == 5
-
-
-def test_without_a_model_there_is_nothing_to_ask(tmp_path: Path, requests: Path) -> None:
-    """An index that is read by rules says so instead of writing an empty file."""
-    with LightRAG(tmp_path / "kb") as rag, pytest.raises(ConfigError, match="need a model"):
-        rag.run(export_batch, requests, SHORT)

@@ -12,7 +12,8 @@ from anyio import CapacityLimiter, to_thread
 from lightrag_jsonl.core.options import ENTITY_TYPES
 from lightrag_jsonl.core.text import has_cjk, name_key
 from lightrag_jsonl.core.types import Chunk, EntityMention, Extraction, Language, RelationMention
-from lightrag_jsonl.providers.offline.phrases import HEADING, TAG, Phrase, Sentence, find_sentences
+from lightrag_jsonl.providers.offline.phrases import HEADING, TAG, Phrase, Sentence
+from lightrag_jsonl.providers.offline.sentences import find_sentences
 
 _Found: TypeAlias = list[tuple[int, Phrase]]  # phrases of one name, with their sentences' numbers
 

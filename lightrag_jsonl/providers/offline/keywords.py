@@ -9,7 +9,8 @@ from anyio import to_thread
 
 from lightrag_jsonl.core.text import has_cjk, is_lone, name_key, sanitize
 from lightrag_jsonl.core.types import Keywords, Language, Message
-from lightrag_jsonl.providers.offline.phrases import find_sentences, written_in
+from lightrag_jsonl.providers.offline.phrases import written_in
+from lightrag_jsonl.providers.offline.sentences import find_sentences
 from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS
 
 

@@ -47,17 +47,6 @@ def written_in(text: str, default: Language) -> Language:
     return "zh" if sum(map(is_cjk, letters)) * 5 >= len(letters) else "en"
 
 
-def find_sentences(text: str, language: Language, *, question: bool = False) -> list[Sentence]:
-    """The sentences of a text, by the rules of the language it is written in."""
-    if written_in(text, language) == "zh":
-        from lightrag_jsonl.providers.offline.chinese import chinese_sentences
-
-        return chinese_sentences(text, question=question)
-    from lightrag_jsonl.providers.offline.english import english_sentences
-
-    return english_sentences(text)
-
-
 def without_tags(text: str) -> str:
     """The text with markup replaced by spaces, so that offsets stay valid."""
     return TAG.sub(lambda tag: " " * len(tag[0]), text)
