@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,6 @@ from tests.conftest import CHECKOUT
 ENGLISH = "Marie Curie was born in Warsaw. She discovered radium with Pierre Curie in Paris."
 CHINESE = "张骞出使西域，到过大月氏。汉武帝派张骞联络大月氏。"
 
-Run = Callable[..., Result]
-RunJson = Callable[..., Any]
-
 
 @pytest.fixture(autouse=True)
 def own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,28 +29,17 @@ def own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
             monkeypatch.delenv(name)
 
 
-def invoke(*arguments: object, stdin: str | bytes | None = None) -> Result:
+def run(*arguments: object, stdin: str | bytes | None = None) -> Result:
     """Run a command in this process; an unexpected exception is raised, not swallowed."""
     runner = CliRunner(catch_exceptions=False)
     return runner.invoke(main, [str(argument) for argument in arguments], input=stdin)
 
 
-@pytest.fixture
-def run() -> Run:
-    """`invoke`, so that tests need no import."""
-    return invoke
-
-
-@pytest.fixture
-def run_json() -> RunJson:
+def run_json(*arguments: object, status: int = 0) -> Any:
     """Run a command with --json and read its stdout, which must be one JSON value."""
-
-    def ask(*arguments: object, status: int = 0) -> Any:
-        result = invoke(*arguments, "--json")
-        assert result.exit_code == status, result.output
-        return json.loads(result.stdout)
-
-    return ask
+    result = run(*arguments, "--json")
+    assert result.exit_code == status, result.output
+    return json.loads(result.stdout)
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +51,7 @@ def _kb(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     source = folder / "texts.jsonl"
     source.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
-    result = invoke("insert", "-w", folder / "kb", source)
+    result = run("insert", "-w", folder / "kb", source)
     assert result.exit_code == 0, result.output
     return folder / "kb"
 

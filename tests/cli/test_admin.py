@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import LightRAG
-from tests.cli.conftest import ENGLISH, Run, RunJson
+from tests.cli.conftest import ENGLISH, run, run_json
 from tests.cli.test_documents import Lengths
 from tests.kit import view
 
 
-def test_the_command_to_undo_a_merge_works(run: Run, run_json: RunJson, kb: Path) -> None:
+def test_the_command_to_undo_a_merge_works(kb: Path) -> None:
     """If one of the names is the one they all get, it is not among those to unmerge."""
     before = view(kb)
     merge = ("entities", "merge", "-w", kb, "Marie Curie", "Pierre Curie", "--into", "Marie Curie")
@@ -30,28 +30,25 @@ def test_the_command_to_undo_a_merge_works(run: Run, run_json: RunJson, kb: Path
     assert run("entities", "merge", "-w", kb, "Nobody", "--into", "X").exit_code == 1
 
 
-def test_a_sound_index(run: Run, run_json: RunJson, kb: Path, monkeypatch: object) -> None:
-    """doctor finds nothing, and says what will be used; it never shows a key."""
-    assert isinstance(monkeypatch, pytest.MonkeyPatch)
+def test_a_sound_index(kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """doctor finds nothing, and says what will be used and where; it never shows a key, and makes no
+    index. Cache and disk can be cleared without a change to what is stored.
+    """
     monkeypatch.setenv("OPENAI_API_KEY", "sk-never-shown")
-    found, shown = run_json("doctor", "-w", kb), run("doctor", "-w", kb)
+    found, url, before = run_json("doctor", "-w", kb), "http://127.0.0.1:9/v1", view(kb)
+    shown = run("doctor", "-w", tmp_path / "none", "--llm", "m", "--base-url", url)
 
     assert found["problems"] == [] and found["index"] is True
     assert found["llm"] == "none" and found["embedder"] == "hash"
     assert shown.exit_code == 0 and "OPENAI_API_KEY is set" in shown.stdout
-    assert "sk-never-shown" not in shown.output
-
-
-def test_doctor_names_the_endpoint(run: Run, kb: Path, tmp_path: Path) -> None:
-    """The one that a question would be sent to; without an index, none is made."""
-    url = "http://127.0.0.1:9/v1"
-    shown = run("doctor", "-w", tmp_path / "none", "--llm", "m", "--base-url", url)
-
-    assert shown.exit_code == 0 and f"m at {url}" in shown.stdout
+    assert f"m at {url}" in shown.stdout and "sk-never-shown" not in shown.output
     assert not (tmp_path / "none").exists()
+    assert run_json("cache", "-w", kb)["completions"] == 0
+    assert run_json("cache", "--clear", "-w", kb).keys() == {"deleted"}
+    assert "freed_bytes" in run_json("vacuum", "-w", kb) and view(kb) == before
 
 
-def test_damage_is_found_and_what_is_derived_is_made_anew(run: Run, kb: Path) -> None:
+def test_damage_is_found_and_what_is_derived_is_made_anew(kb: Path) -> None:
     """doctor exits with 1 and names the problem; after `rebuild` all is as it was."""
     before = view(kb)
     with contextlib.closing(sqlite3.connect(kb / "index.sqlite")) as connection, connection:
@@ -64,7 +61,7 @@ def test_damage_is_found_and_what_is_derived_is_made_anew(run: Run, kb: Path) ->
     assert view(kb) == before
 
 
-def test_a_file_that_is_no_database(run: Run, tmp_path: Path) -> None:
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     """What cannot be opened is a problem like the others, not a crash."""
     (tmp_path / "index.sqlite").write_bytes(b"no database at all" * 100)
     result = run("doctor", "-w", tmp_path)
@@ -72,16 +69,7 @@ def test_a_file_that_is_no_database(run: Run, tmp_path: Path) -> None:
     assert result.exit_code == 1 and "problem: " in result.stderr
 
 
-def test_cache_and_vacuum(run: Run, run_json: RunJson, kb: Path) -> None:
-    """The number of answers is shown; clearing and vacuuming leave the index as it is."""
-    before = view(kb)
-    assert run_json("cache", "-w", kb)["completions"] == 0
-    assert run_json("cache", "--clear", "-w", kb).keys() == {"deleted"}
-    assert "freed_bytes" in run_json("vacuum", "-w", kb)
-    assert view(kb) == before
-
-
-def test_reembed_is_remembered(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+def test_reembed_is_remembered(tmp_path: Path) -> None:
     """After a move to another embedder, queries use it without being asked to."""
     kb = tmp_path / "kb"
     with LightRAG(kb, embedder=Lengths()) as rag:  # type: ignore[arg-type]
@@ -94,7 +82,7 @@ def test_reembed_is_remembered(run: Run, run_json: RunJson, tmp_path: Path) -> N
     assert run("doctor", "-w", kb).exit_code == 0
 
 
-def test_demo_shows_both_languages(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+def test_demo_shows_both_languages(tmp_path: Path) -> None:
     """Counts, entities, relations, answers with sources, no model; a second run finds all there."""
     result = run("demo", "-w", tmp_path / "demo")
     again = run_json("demo", "-w", tmp_path / "demo")

@@ -10,7 +10,7 @@ import pytest
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.opening import recorded
 from lightrag_jsonl.cli.output import width
-from tests.cli.conftest import CHINESE, ENGLISH, Run, RunJson
+from tests.cli.conftest import CHINESE, ENGLISH, run, run_json
 from tests.servers import Reply, Request, ScriptedServer, chat_reply, error_reply
 
 ANSWER = "\n".join(
@@ -25,7 +25,7 @@ ANSWER = "\n".join(
 )
 
 
-def test_a_report_for_people(run: Run, texts: Path, tmp_path: Path) -> None:
+def test_a_report_for_people(texts: Path, tmp_path: Path) -> None:
     """It counts documents, chunks, entities and relations; what is there already is not read again."""
     first = run("insert", "-w", tmp_path / "kb", texts)
     second = run("insert", "-w", tmp_path / "kb", texts)
@@ -36,9 +36,7 @@ def test_a_report_for_people(run: Run, texts: Path, tmp_path: Path) -> None:
     assert second.exit_code == 0 and second.stdout.startswith("unchanged  doc-")
 
 
-def test_folders_patterns_stdin_and_odd_names(
-    run: Run, run_json: RunJson, texts: Path, tmp_path: Path
-) -> None:
+def test_folders_patterns_stdin_and_odd_names(texts: Path, tmp_path: Path) -> None:
     """Folders are read whole, quoted patterns are expanded, ** goes into folders, - is stdin; a file
     that exists is that file, whatever characters its name has.
     """
@@ -56,7 +54,7 @@ def test_folders_patterns_stdin_and_odd_names(
     assert found["note"]["characters"] == len(CHINESE)
 
 
-def test_one_unreadable_file_of_several(run: Run, texts: Path, tmp_path: Path) -> None:
+def test_one_unreadable_file_of_several(texts: Path, tmp_path: Path) -> None:
     """The others are read; the status is 3, and the failure has its reason; stdout stays JSON."""
     (texts / "bad.txt").write_bytes(b"\0\1\2" * 100)
     result = run("insert", "-w", tmp_path / "kb", "--json", texts, tmp_path / "none.txt")
@@ -67,7 +65,7 @@ def test_one_unreadable_file_of_several(run: Run, texts: Path, tmp_path: Path) -
     assert "bad.txt" in result.stderr and "no such file" in result.stderr
 
 
-def test_delete(run: Run, run_json: RunJson, kb: Path) -> None:
+def test_delete(kb: Path) -> None:
     """A deleted document is gone with all that it alone stated; an unknown id removes nothing."""
     unknown = run("delete", "-w", kb, "curie", "nobody")
     assert unknown.exit_code == 1 and "nobody" in unknown.stderr
@@ -78,16 +76,11 @@ def test_delete(run: Run, run_json: RunJson, kb: Path) -> None:
     assert [one["id"] for one in run_json("documents", "-w", kb)] == ["张骞"]
 
 
-def test_nothing_to_do(run: Run, kb: Path) -> None:
-    """The commands say so, and end well."""
+def test_status_and_documents(kb: Path) -> None:
+    """The same for people and programs; columns begin at the same position, Chinese names or not."""
     assert run("retry", "-w", kb).stdout == "nothing has failed\n"
     assert run("resume", "-w", kb).stdout == "nothing is pending\n"
     assert run("rejections", "-w", kb, "curie").stdout == "no line was refused\n"
-    assert run("rejections", "-w", kb, "nobody").exit_code == 1
-
-
-def test_status_and_documents(run: Run, run_json: RunJson, kb: Path) -> None:
-    """The same for people and programs; columns begin at the same position, Chinese names or not."""
     status, shown = run_json("status", "-w", kb), run("status", "-w", kb).stdout
     assert status["documents"] == {"done": 2} and status["extraction"]["ok"] == 2
     assert f"entities       {status['entities']}\n" in shown and "done 2" in shown
@@ -99,7 +92,7 @@ def test_status_and_documents(run: Run, run_json: RunJson, kb: Path) -> None:
     assert {width(row[: row.index("done")]) for row in rows} == {start}
 
 
-def test_looking_needs_no_embedder(run: Run, tmp_path: Path) -> None:
+def test_looking_needs_no_embedder(tmp_path: Path) -> None:
     """An index that a program made with an embedder of its own can be looked at, but not queried."""
     with LightRAG(tmp_path / "kb", embedder=Lengths()) as rag:
         rag.insert(ENGLISH)
@@ -127,7 +120,7 @@ class Lengths:
 
 
 def test_a_model_reads_and_its_name_is_remembered(
-    run: Run, run_json: RunJson, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Usage and refused lines are reported. The folder holds the model's name, no address or key:
     those come from options, the environment or the user's config file; `query` asks that model.
@@ -154,9 +147,7 @@ def test_a_model_reads_and_its_name_is_remembered(
         assert [body["model"] for body in server.bodies[asked:]] == ["m"]
 
 
-def test_defaults_of_the_user(
-    run: Run, run_json: RunJson, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_defaults_of_the_user(texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Environment before config file, an option before both; a misspelt setting is an error."""
     monkeypatch.chdir(tmp_path)
     config = tmp_path / "config" / "lightrag-jsonl" / "config.toml"
@@ -176,28 +167,7 @@ def test_defaults_of_the_user(
     assert wrong.exit_code == 1 and "unknown settings modell" in wrong.stderr
 
 
-def test_an_embedder_behind_an_endpoint(run: Run, texts: Path, tmp_path: Path) -> None:
-    """`openai:NAME` is remembered, so that `query` finds the same vectors; `doctor` shows it."""
-
-    def embed(request: Request) -> Reply:
-        rows = [
-            {"object": "embedding", "index": at, "embedding": [1.0, float(len(text)), 0.5]}
-            for at, text in enumerate(request.json["input"])
-        ]
-        return Reply({"object": "list", "data": rows, "usage": {"prompt_tokens": 1}})
-
-    with ScriptedServer(respond=embed) as server:
-        setup = ("-w", tmp_path / "kb", "--embedder-base-url", server.base_url)
-        first = run("insert", *setup, "--embedder", "openai:tiny", texts / "a.txt")
-        asked = len(server.requests)
-        second = run("query", *setup, "Who was born in Warsaw?")
-        assert first.exit_code == 0, first.output
-        assert second.exit_code == 0 and "Warsaw" in second.stdout, second.output
-        assert len(server.requests) > asked
-        assert f"embedder endpoint  {server.base_url}" in run("doctor", *setup).stdout
-
-
-def test_a_failed_chunk_is_reported_and_retried(run: Run, texts: Path, tmp_path: Path) -> None:
+def test_a_failed_chunk_is_reported_and_retried(texts: Path, tmp_path: Path) -> None:
     """Status 3 and what to do; `retry` knows the model, and asks for the failed chunk alone."""
     kb, broken = tmp_path / "kb", True
 
@@ -218,9 +188,7 @@ def test_a_failed_chunk_is_reported_and_retried(run: Run, texts: Path, tmp_path:
     assert second.exit_code == 0, second.output
 
 
-def test_resume_goes_on_with_the_options_of_the_insert(
-    run: Run, run_json: RunJson, texts: Path, tmp_path: Path
-) -> None:
+def test_resume_goes_on_with_the_options_of_the_insert(texts: Path, tmp_path: Path) -> None:
     """After a limit was reached, with the model and chunk sizes of the insert, but without its limit."""
     kb = tmp_path / "kb"
     options = ("--chunk-tokens", "200", "--chunk-overlap", "0", "--max-calls", "1")

@@ -13,7 +13,7 @@ import pytest
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.testing import Request
 from tests import servers
-from tests.cli.conftest import Run, RunJson
+from tests.cli.conftest import run, run_json
 from tests.tracing.curie import CHINESE, ENGLISH, Example
 
 
@@ -51,7 +51,7 @@ def model(example: Example) -> Iterator[tuple[str, ...]]:
 
 
 @pytest.fixture
-def asked(run: Run, kb: Path, model: tuple[str, ...], example: Example) -> Path:
+def asked(kb: Path, model: tuple[str, ...], example: Example) -> Path:
     """The index after the example's question."""
     result = run("query", "-w", kb, *model, "-m", "hybrid", "--explain", example.question)
     assert result.exit_code == 0, result.output
@@ -60,7 +60,7 @@ def asked(run: Run, kb: Path, model: tuple[str, ...], example: Example) -> Path:
 
 @pytest.mark.parametrize("how", [(), ("--json",)])
 def test_events_are_printed_as_they_happen(
-    run: Run, kb: Path, model: tuple[str, ...], example: Example, how: tuple[str, ...]
+    kb: Path, model: tuple[str, ...], example: Example, how: tuple[str, ...]
 ) -> None:
     """The answer on stdout; on stderr session, retrieval, selection with reason and source, answer."""
     result = run("query", "-w", kb, *model, "-m", "hybrid", "--explain", *how, example.question)
@@ -82,20 +82,7 @@ def test_events_are_printed_as_they_happen(
         assert result.stdout.startswith(example.answer) and "\n[1] d1.txt" in result.stdout
 
 
-@pytest.mark.parametrize("mode", ["naive", "local", "global", "hybrid", "mix", "walk"])
-def test_every_mode_is_explained_without_a_model(
-    run: Run, kb: Path, example: Example, mode: str
-) -> None:
-    """No model, no reasons: scores instead, or chunks; the traces are sound."""
-    result = run("query", "-w", kb, "-m", mode, "--explain", example.question)
-
-    assert result.exit_code == 0 and "Reason" not in result.stderr
-    assert ("Selected 2 chunk(s)" in result.stderr) == (mode in ("naive", "mix", "walk"))
-    assert ("Score:" in result.stderr) == (mode != "naive")
-    assert run("explain", "verify", "-w", kb).exit_code == 0
-
-
-def test_list_and_show(run: Run, run_json: RunJson, asked: Path, example: Example) -> None:
+def test_list_and_show(asked: Path, example: Example) -> None:
     """The list names the query; its trace shows what the live lines showed, and what was refused. The
     id may be short, or left out for the newest query; a deleted source is said to be deleted.
     """
@@ -126,7 +113,7 @@ def test_list_and_show(run: Run, run_json: RunJson, asked: Path, example: Exampl
     assert run_json("explain", "gc", "-w", asked, "--keep", "0") == {"deleted": 1}
 
 
-def test_edge_and_documents(run: Run, run_json: RunJson, asked: Path, example: Example) -> None:
+def test_edge_and_documents(asked: Path, example: Example) -> None:
     """From an edge up to its documents and queries, and from a document down to its edges."""
     edge = run("explain", "edge", "-w", asked, *example.edge).stdout
     assert example.edge_id in edge and "Source: Chunk 1 → Page 1 → d1.txt" in edge
@@ -144,7 +131,7 @@ def test_edge_and_documents(run: Run, run_json: RunJson, asked: Path, example: E
 
 
 @pytest.mark.parametrize("format", ["nquads", "turtle", "trig", "jsonld"])
-def test_export(run: Run, run_json: RunJson, asked: Path, format: str) -> None:
+def test_export(asked: Path, format: str) -> None:
     """Each format to stdout, to the byte, and inside JSON."""
     pytest.importorskip("pyoxigraph")
     command = ("explain", "export", "-w", asked, "--format", format)
@@ -160,7 +147,7 @@ def test_export(run: Run, run_json: RunJson, asked: Path, format: str) -> None:
         assert wrong.exit_code == 1 and "1.1" in wrong.stderr
 
 
-def test_verify_finds_what_is_wrong(run: Run, run_json: RunJson, asked: Path) -> None:
+def test_verify_finds_what_is_wrong(asked: Path) -> None:
     """Exit status 0 and 1, with the list."""
     assert run_json("explain", "verify", "-w", asked) == {"traces": 1, "problems": []}
     with contextlib.closing(sqlite3.connect(asked / "index.sqlite")) as connection, connection:

@@ -14,7 +14,7 @@ import pytest
 
 import lightrag_jsonl
 from lightrag_jsonl.cli import main
-from tests.cli.conftest import Run, process
+from tests.cli.conftest import process, run
 from tests.servers import Reply, Request, ScriptedServer, chat_reply
 
 PROMISED = (  # by the README
@@ -40,7 +40,7 @@ def test_every_promised_command_is_there() -> None:
 
 
 @pytest.mark.parametrize("path", commands(), ids=" ".join)
-def test_every_command_has_help_and_json(run: Run, path: tuple[str, ...]) -> None:
+def test_every_command_has_help_and_json(path: tuple[str, ...]) -> None:
     """Each command explains itself in sentences, and can print JSON."""
     result = run(*path, "--help")
 
@@ -49,7 +49,7 @@ def test_every_command_has_help_and_json(run: Run, path: tuple[str, ...]) -> Non
     assert result.stdout.split("\n\n")[1].strip().endswith(".")
 
 
-def test_the_overview_shows_whole_sentences(run: Run) -> None:
+def test_the_overview_shows_whole_sentences() -> None:
     """No summary in the list of commands is cut off; --version is the package's."""
     assert "..." not in run("--help").stdout.partition("Commands:")[2].partition("Examples:")[0]
     assert run("--version").stdout == f"lightrag-jsonl {lightrag_jsonl.__version__}\n"
@@ -64,7 +64,7 @@ EXISTING = (
 
 @pytest.mark.parametrize("command", EXISTING.split("|"))
 def test_no_index_is_a_clear_error_and_creates_nothing(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     """What needs an index says how to make one; no folder appears by asking."""
     monkeypatch.chdir(tmp_path)
@@ -102,7 +102,6 @@ WRONG = [
 
 @pytest.mark.parametrize(("words", "status", "reason"), WRONG, ids=lambda value: str(value)[:60])
 def test_mistakes_are_explained_and_nothing_is_made(
-    run: Run,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     words: tuple[str, ...],
@@ -173,7 +172,7 @@ def test_a_closed_output_is_no_error(environment: dict[str, str]) -> None:
 
 
 def test_ctrl_c_keeps_what_was_read(
-    run: Run, environment: dict[str, str], texts: Path, tmp_path: Path
+    environment: dict[str, str], texts: Path, tmp_path: Path
 ) -> None:
     """Status 130, one line that tells how to go on; `resume` asks only for what was in flight."""
     asked, stuck = threading.Event(), True

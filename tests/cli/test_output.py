@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl import Failure, Usage
+from lightrag_jsonl import Usage
 from lightrag_jsonl.cli import output
-from lightrag_jsonl.indexing.progress import Progress
 
 
 def test_table_columns_stand_under_each_other() -> None:
@@ -75,34 +71,3 @@ def test_dataclasses_become_json_and_words() -> None:
         "usage        input_tokens 7, output_tokens 5",
         "ids          4",
     ]
-
-
-def test_failures_of_one_reason_are_one_line() -> None:
-    """As where every call about a long text was refused."""
-    failures = [Failure("doc", f"chunk-{number}", "no\nsuch key") for number in range(40)]
-
-    assert list(output.failure_notes(failures)) == [
-        "failed: doc chunk-0 (and 39 more): no such key",
-        "ask again for the chunks: lightrag-jsonl retry",
-    ]
-
-
-class Terminal(io.StringIO):
-    """Where a progress bar can be shown."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_full_bar_shows_what_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once all chunks are read, the step that is left is named; no terminal, no bar."""
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with output.progress_bar() as show:
-        assert show
-        show(Progress(567, 567, 0))
-        show(Progress(567, 567, 0, {"embedding": (1_024, 22_178)}))
-    assert "embedding 1,024/22,178: 100%" in terminal.getvalue()
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with output.progress_bar() as show:
-        assert show is None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run, RunJson
+from tests.cli.conftest import run, run_json
 from tests.conftest import CHECKOUT
 from tests.servers import ScriptedServer, chat_reply
 
@@ -15,8 +15,10 @@ BROKEN = 'Sure!\n{"entity":"猫","definition":"x"}\n{"entity":"dog","defi'
 SCHEMA = {"type": "object", "required": ["entity", "definition"]}
 
 
-def test_parse_separates_records_and_refusals(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+def test_parse_separates_records_and_refusals(tmp_path: Path) -> None:
     """Records go to stdout as JSONL, refused lines with the reason to stderr; --json has it all."""
+    assert run("parse", "--strict", stdin=BROKEN).exit_code == 1
+    assert run("parse", "--strict", stdin='{"a":"say "hi" now"}').exit_code == 0  # repaired
     result = run("parse", stdin=BROKEN)
     assert result.exit_code == 0
     assert json.loads(result.stdout) == {"entity": "猫", "definition": "x"}
@@ -29,15 +31,7 @@ def test_parse_separates_records_and_refusals(run: Run, run_json: RunJson, tmp_p
     assert [one["reason"] for one in found["rejections"]] == ["not_json", "truncated"]
 
 
-def test_parse_strict(run: Run) -> None:
-    """--strict fails if a line was refused, and only then; a repaired record is none."""
-    assert run("parse", "--strict", stdin=BROKEN).exit_code == 1
-    assert run("parse", "--strict", stdin='{"a":1}\n').exit_code == 0
-    repaired = run("parse", "--strict", stdin='{"a":"say "hi" now"}')
-    assert repaired.exit_code == 0 and "repaired" in repaired.stderr
-
-
-def test_parse_with_a_schema(run: Run, tmp_path: Path) -> None:
+def test_parse_with_a_schema(tmp_path: Path) -> None:
     """Records that break the schema are refused, with what is missing; a broken schema is an error."""
     schema = tmp_path / "schema.json"
     schema.write_text(json.dumps(SCHEMA), encoding="utf-8")
@@ -52,7 +46,7 @@ def test_parse_with_a_schema(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "gb18030"])
-def test_parse_reads_what_insert_reads(run: Run, encoding: str) -> None:
+def test_parse_reads_what_insert_reads(encoding: str) -> None:
     """Every encoding of a text file, without a word about it."""
     result = run("parse", "--strict", stdin='{"a":"刘备"}\n'.encode(encoding))
 
@@ -60,9 +54,7 @@ def test_parse_reads_what_insert_reads(run: Run, encoding: str) -> None:
     assert json.loads(result.stdout) == {"a": "刘备"}
 
 
-def test_extract_asks_and_prints_records(
-    run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_extract_asks_and_prints_records(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The prompt's records are printed one a line, the text was sent; other lines are warned of."""
     (tmp_path / "text.txt").write_text("猫是一种动物。", encoding="utf-8")
     with ScriptedServer([chat_reply('{"topic":"猫","definition":"动物"}\nOK')]) as server:
@@ -75,7 +67,7 @@ def test_extract_asks_and_prints_records(
     assert "猫是一种动物。" in sent and "OK" in caplog.text
 
 
-def test_extract_with_a_variable_from_a_file(run: Run, tmp_path: Path) -> None:
+def test_extract_with_a_variable_from_a_file(tmp_path: Path) -> None:
     """--set gives a prompt its further variables, JSON from a file among them."""
     fields = [{"name": "city", "type": "string"}]
     table = {"name": "cities", "description": "Cities", "fields": fields}
@@ -91,18 +83,11 @@ def test_extract_with_a_variable_from_a_file(run: Run, tmp_path: Path) -> None:
     assert nothing.stdout == "" and "no records were found" in nothing.stderr
 
 
-def test_prompts_list_and_check(run: Run, run_json: RunJson) -> None:
-    """Every prompt with the form of its answer; the same ids in both languages, and no problem."""
-    english, chinese = run_json("prompts", "list"), run_json("prompts", "list", "-l", "zh")
-
-    assert [one["id"] for one in english] == [one["id"] for one in chinese]
-    assert {one["response_type"] for one in english} == {"text", "json", "jsonl"}
-    assert "extract-graph" in run("prompts", "list").stdout
-    assert run_json("prompts", "check") == {"en": [], "zh": []}
-
-
-def test_prompts_of_ones_own(run: Run, tmp_path: Path) -> None:
+def test_prompts_of_ones_own(tmp_path: Path) -> None:
     """What is shown is the file, to the character; changed, it is used and checked from its folder."""
+    assert run_json("prompts", "check") == {"en": [], "zh": []}
+    english, chinese = run_json("prompts", "list"), run_json("prompts", "list", "-l", "zh")
+    assert [one["id"] for one in english] == [one["id"] for one in chinese]
     shown = run("prompts", "show", "extract-graph", "-l", "zh").stdout
     assert shown == (CHECKOUT / "prompts_zh" / "extract-graph.md").read_text(encoding="utf-8")
     assert run("prompts", "show", "ontology-extract").exit_code == 0  # an alias

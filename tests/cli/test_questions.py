@@ -10,12 +10,12 @@ import pytest
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.samples import sample_documents
 from lightrag_jsonl.core.options import MODES
-from tests.cli.conftest import Run, RunJson
+from tests.cli.conftest import run, run_json
 from tests.servers import ScriptedServer, chat_reply, error_reply, stream_reply
 
 
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "bypass"])
-def test_every_mode_answers(run: Run, run_json: RunJson, kb: Path, mode: str) -> None:
+def test_every_mode_answers(kb: Path, mode: str) -> None:
     """Every mode that searches finds the sentence; below it are the positions it was taken from."""
     answer = run_json("query", "-w", kb, "--mode", mode, "谁联络大月氏？")
     assert "张骞" in answer["text"] and answer["context"]["mode"] == mode
@@ -27,7 +27,7 @@ def test_every_mode_answers(run: Run, run_json: RunJson, kb: Path, mode: str) ->
     assert "Curie, page 1, characters 0–" in shown.stdout
 
 
-def test_a_question_from_stdin(run: Run, kb: Path) -> None:
+def test_a_question_from_stdin(kb: Path) -> None:
     """Without an argument, and with -, the question is read from stdin; an empty one is wrong usage."""
     for words in ([], ["-"]):
         result = run("query", "-w", kb, *words, stdin="Where was Marie Curie born?\n")
@@ -37,7 +37,7 @@ def test_a_question_from_stdin(run: Run, kb: Path) -> None:
         assert result.exit_code == 2 and "the question is empty" in result.stderr
 
 
-def test_streaming_with_a_model(run: Run, kb: Path) -> None:
+def test_streaming_with_a_model(kb: Path) -> None:
     """The pieces of a model's answer are printed, then the sources of what it cites; a number that
     was not shown is pointed out.
     """
@@ -52,7 +52,7 @@ def test_streaming_with_a_model(run: Run, kb: Path) -> None:
     assert "note: [99] in the answer" in result.stderr
 
 
-def test_a_cut_answer_is_marked_as_cut(run: Run, run_json: RunJson, kb: Path) -> None:
+def test_a_cut_answer_is_marked_as_cut(kb: Path) -> None:
     """On stderr, also if it comes from the cache, and in the JSON."""
     with ScriptedServer([stream_reply(["In War"], finish="length")]) as server:
         words = ("-w", kb, "--llm", "m", "--base-url", server.base_url, "--mode", "naive", "Where?")
@@ -66,7 +66,7 @@ def test_a_cut_answer_is_marked_as_cut(run: Run, run_json: RunJson, kb: Path) ->
     assert answer["truncated"] is True
 
 
-def test_what_a_failed_question_cost_is_reported(run: Run, kb: Path) -> None:
+def test_what_a_failed_question_cost_is_reported(kb: Path) -> None:
     """On stderr, after the error, which is one line."""
     keywords = '{"high_level_keywords": [], "low_level_keywords": ["Warsaw"]}'
     with ScriptedServer([chat_reply(keywords), error_reply(401, "no such key")]) as server:
@@ -89,9 +89,7 @@ def test_what_a_failed_question_cost_is_reported(run: Run, kb: Path) -> None:
         (["year=01934"], set()),
     ],
 )
-def test_where_narrows_the_documents(
-    run_json: RunJson, kb: Path, conditions: list[str], found: set[str]
-) -> None:
+def test_where_narrows_the_documents(kb: Path, conditions: list[str], found: set[str]) -> None:
     """Only chunks of documents that meet every condition are found; one key twice means either."""
     where = [word for condition in conditions for word in ("--where", condition)]
     context = run_json("retrieve", "-w", kb, "--mode", "naive", *where, "Marie Curie 张骞")
@@ -114,7 +112,7 @@ def test_where_narrows_the_documents(
 )
 @pytest.mark.parametrize("command", ["query", "retrieve"])
 def test_it_is_said_why_nothing_was_found(
-    run: Run, kb: Path, command: str, words: tuple[str, ...], status: int, reason: str
+    kb: Path, command: str, words: tuple[str, ...], status: int, reason: str
 ) -> None:
     """A misspelt key, a filter that leaves nothing, a budget that holds nothing."""
     result = run(command, "-w", kb, *words, "Where was Marie Curie born?")
@@ -122,7 +120,7 @@ def test_it_is_said_why_nothing_was_found(
     assert result.exit_code == status and reason in result.stderr
 
 
-def test_retrieve_shows_what_was_found(run: Run, run_json: RunJson, kb: Path) -> None:
+def test_retrieve_shows_what_was_found(kb: Path) -> None:
     """Entities, relations and chunks with their scores, then the size; --prompt: what a model reads."""
     words = ("retrieve", "-w", kb, "--top-k", "3", "Marie Curie")
     shown, found = run(*words).stdout, run_json(*words)
@@ -144,9 +142,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_generated_questions_are_measured_and_kept(
-    run: Run, run_json: RunJson, samples: Path, tmp_path: Path
-) -> None:
+def test_generated_questions_are_measured_and_kept(samples: Path, tmp_path: Path) -> None:
     """Questions over two chunks each, a row a mode; the same questions can be asked again."""
     made = tmp_path / "made.jsonl"
     first = run_json("eval", "-w", samples, "--generate", "3", "-m", "mix", "--save", made)

@@ -8,12 +8,12 @@ from pathlib import Path
 import networkx as nx
 
 from lightrag_jsonl import Document, LightRAG
-from tests.cli.conftest import CHINESE, ENGLISH, Run, RunJson
+from tests.cli.conftest import CHINESE, ENGLISH, run, run_json
 from tests.tools.foreign import small as small_index
 from tests.tools.test_batch import LONG, answered_by, run_batch, small
 
 
-def test_graphml_can_be_read_back(run: Run, kb: Path, tmp_path: Path) -> None:
+def test_graphml_can_be_read_back(kb: Path, tmp_path: Path) -> None:
     """networkx reads the file: the same nodes and edges, with descriptions and weights."""
     path = tmp_path / "graph.graphml"
     assert run("export", "-w", kb, path).exit_code == 0
@@ -25,9 +25,7 @@ def test_graphml_can_be_read_back(run: Run, kb: Path, tmp_path: Path) -> None:
     assert all(data["weight"] > 0 for _, _, data in graph.edges(data=True))
 
 
-def test_an_export_has_the_format_of_its_name(
-    run: Run, run_json: RunJson, kb: Path, tmp_path: Path
-) -> None:
+def test_an_export_has_the_format_of_its_name(kb: Path, tmp_path: Path) -> None:
     """Unless another is given; other endings mean GraphML. --json is the graph as one object."""
     for name, begins in (("g.json", "{"), ("g.JSONL", '{"'), ("g.xml", "<?xml"), ("g", "<?xml")):
         assert run_json("export", "-w", kb, tmp_path / name)["file"] == str(tmp_path / name)
@@ -38,7 +36,7 @@ def test_an_export_has_the_format_of_its_name(
     assert graph == run_json("export", "-w", kb)
 
 
-def test_records_make_the_same_graph_again(run: Run, kb: Path, tmp_path: Path) -> None:
+def test_records_make_the_same_graph_again(kb: Path, tmp_path: Path) -> None:
     """The exported records, inserted elsewhere with their texts, give the same names and pairs."""
     lines = run("export", "-w", kb, "--format", "jsonl").stdout.split("\n")
     records = [json.loads(line) for line in lines if line]
@@ -50,7 +48,7 @@ def test_records_make_the_same_graph_again(run: Run, kb: Path, tmp_path: Path) -
         assert set(map(frozenset, old.graph.edges)) == set(map(frozenset, new.graph.edges))
 
 
-def test_an_estimate_makes_no_folder(run: Run, run_json: RunJson, tmp_path: Path) -> None:
+def test_an_estimate_makes_no_folder(tmp_path: Path) -> None:
     """`estimate` needs no index and no model, and leaves no trace of itself."""
     text, folder = tmp_path / "text.txt", tmp_path / "kb"
     text.write_text("Marie Curie discovered radium in Paris. " * 40, encoding="utf-8")
@@ -62,7 +60,7 @@ def test_an_estimate_makes_no_folder(run: Run, run_json: RunJson, tmp_path: Path
     assert not folder.exists()
 
 
-def test_batches_go_round(run_json: RunJson, tmp_path: Path) -> None:
+def test_batches_go_round(tmp_path: Path) -> None:
     """Export and import need no key; the model is remembered; missing results are reported."""
     text, requests, folder = tmp_path / "t.txt", tmp_path / "r.jsonl", ("-w", tmp_path / "kb")
     text.write_text(LONG, encoding="utf-8")
@@ -78,9 +76,7 @@ def test_batches_go_round(run_json: RunJson, tmp_path: Path) -> None:
     assert report["inserted"]["chunks"] == 1
 
 
-def test_import_reports_what_was_read_and_stored(
-    run: Run, run_json: RunJson, tmp_path: Path
-) -> None:
+def test_import_reports_what_was_read_and_stored(tmp_path: Path) -> None:
     """Counts side by side; a folder that cannot be read makes no index."""
     folder, kb = small_index(tmp_path / "there").write(), tmp_path / "kb"
     (tmp_path / "other").mkdir()

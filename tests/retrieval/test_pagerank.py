@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -20,7 +20,7 @@ from lightrag_jsonl.retrieval import pagerank
 from lightrag_jsonl.retrieval.fusion import Hits, SearchQuery, SearchTask, Seeds, Subgraph
 from lightrag_jsonl.retrieval.modes import MODES
 from lightrag_jsonl.retrieval.pagerank import MENTION, RELATION, START, SYNONYM, WalkGraph
-from lightrag_jsonl.storage.vector_index import Floats, Ids
+from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorIndex
 from tests.kit import entity, reading, relation
 from tests.retrieval.conftest import Pipelines, fill
 
@@ -239,34 +239,41 @@ def test_weights_do_not_depend_on_scales(met: Path, scale: float) -> None:
 
 
 class Vectors:
-    """A snapshot that knows vectors only, in families of about ten that are nearly alike."""
+    """A snapshot that knows vectors only, in families of about ten that are nearly alike; the first
+    five rows have none.
+    """
 
-    def __init__(self, count: int, dim: int) -> None:
-        random = np.random.default_rng(count)
+    def __init__(self, ids: Ids, dim: int) -> None:
+        random, count = np.random.default_rng(len(ids)), len(ids)
         heads = random.standard_normal((count // 10, dim))[random.integers(0, count // 10, count)]
         rows = heads + random.standard_normal((count, dim)) * random.uniform(0.1, 0.9, (count, 1))
-        self.rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        self.rows[:5] = np.nan  # those have no vector
+        self.rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        self.rows[:5] = 0
+        self.index = VectorIndex(dim)
+        self.index.update(ids[5:], self.rows[5:])
 
-    def vector_matrix(self, kind: str, ids: Ids) -> Floats:
-        return np.nan_to_num(self.rows[ids])
+    def vector_matrix(self, kind: str, rows: Ids) -> Floats:
+        return self.index.matrix(rows)  # type: ignore[return-value]
 
-    def vector_scores(self, kind: str, queries: Floats, ids: Ids) -> Floats:
-        return np.asarray(queries @ self.rows[ids].T)
+    def search_vectors(self, kind: str, queries: Any, *more: Any) -> tuple[Ids, Floats]:
+        return self.index.search(queries, *more)
 
 
 @pytest.mark.parametrize(("count", "dim", "leading"), [(200, 384, 40), (150, 7, 9), (30, 64, 1)])
 def test_synonyms_are_those_of_every_pair(count: int, dim: int, leading: int) -> None:
     """At most five for each that leads, never itself, each pair once; one without a vector has none."""
-    ids, vectors = np.arange(count), Vectors(count, dim)
+    ids = np.arange(1, 1 + count) * 3
+    vectors = Vectors(ids, dim)
     found, similarities = pagerank.synonyms(vectors, ids[::-1][:leading], ids)  # type: ignore[arg-type]
-    exact = np.nan_to_num(vectors.rows @ vectors.rows.T)
+    exact = vectors.rows.astype(np.float64) @ vectors.rows.T.astype(np.float64)
     np.fill_diagonal(exact, 0)
     expected: dict[tuple[int, int], float] = {}
-    for one in ids[::-1][:leading].tolist():
+    for one in range(count - 1, count - 1 - leading, -1):
         for other in np.argsort(-exact[one])[: pagerank.SYNONYMS].tolist():
             if exact[one, other] >= pagerank.SYNONYM_SIMILARITY:
-                expected[min(one, other), max(one, other)] = exact[one, other]
+                pair = (ids[min(one, other)], ids[max(one, other)])
+                expected[pair] = exact[one, other]
     assert [tuple(pair) for pair in found.tolist()] == sorted(expected)
-    assert similarities.tolist() == pytest.approx([expected[pair] for pair in sorted(expected)])
-    assert len(expected) >= leading // 2
+    near = pytest.approx([expected[pair] for pair in sorted(expected)], abs=1e-5)
+    assert similarities.tolist() == near and len(expected) >= leading // 2
+    assert [len(part) for part in pagerank.synonyms(vectors, ids[:3], ids)] == [0, 0]  # type: ignore[arg-type]

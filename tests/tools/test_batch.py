@@ -157,24 +157,6 @@ def test_missing_failed_doubled_and_strange_results(
         rag.run(import_batch, [tmp_path / "nothing.jsonl"])
 
 
-def test_a_cut_answer_is_resumed_in_the_next_round(rag: LightRAG, requests: Path) -> None:
-    """What an answer held before its limit is kept, and the model is asked to go on; an answer
-    without any record is asked for again.
-    """
-    rag.run(export_batch, requests, SHORT)
-    report = rag.run(import_batch, [run_batch(requests, lambda one: result(one, "{broken"))])
-    assert (report.pending, report.requests, report.inserted.documents) == (1, 1, ())
-    rag.run(export_batch, requests)
-    cut = ENTITY + "\n" + MORE[:30]
-    report = rag.run(import_batch, [run_batch(requests, lambda one: result(one, cut, "length"))])
-    assert (report.answered, report.pending, report.requests) == (1, 1, 1)
-    rag.run(export_batch, requests)
-    turns = lines(requests)[0]["body"]["messages"]
-    assert turns[-2] == {"role": "assistant", "content": json.dumps(json.loads(ENTITY))}
-    rag.run(import_batch, [run_batch(requests, lambda one: result(one, MORE))])
-    assert set(rag.graph) == {"Scrooge", "Marley"}
-
-
 def test_finish_waits_for_nothing(rag: LightRAG, requests: Path) -> None:
     """What never came counts as failed chunks, which a later round or `retry` may still bring; what
     the answers cost is counted.
@@ -193,8 +175,12 @@ def test_finish_waits_for_nothing(rag: LightRAG, requests: Path) -> None:
     assert set(rag.graph) == {"Scrooge", "Marley"}
 
 
-def test_requests_have_the_form_that_providers_take(tmp_path: Path, requests: Path) -> None:
-    """Method, address, and the body that a live call would send; ids are unique."""
+def test_requests_have_the_form_that_providers_take(
+    tmp_path: Path, requests: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Method, address, and the body that a live call would send; ids are unique; no file holds more
+    requests than providers take.
+    """
     options = IndexOptions(max_extract_tokens=500, max_calls=1)  # about calls that are made now
     llm = OpenAILLM("gpt-4o-mini", extra_body={"seed": 7})
     with LightRAG(tmp_path / "kb", llm=llm, options=options) as rag:
@@ -210,15 +196,6 @@ def test_requests_have_the_form_that_providers_take(tmp_path: Path, requests: Pa
         rag.run(export_batch, requests, reasoning=True)
         body = lines(requests)[0]["body"]
         assert "temperature" not in body and body["max_completion_tokens"] == 500
-
-
-def test_large_exports_are_divided(
-    rag: LightRAG, requests: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No file holds more requests than providers take; together they hold all."""
-    monkeypatch.setattr(batch, "MAX_REQUESTS", 2)
-    export = rag.run(export_batch, requests, [f"{n}: {SHORT}" for n in range(5)])
-    names = [Path(file).name for file in export.files]
-    assert names == ["requests.jsonl", "requests-2.jsonl", "requests-3.jsonl"]
-    parts = [run_batch(Path(file), lambda one: result(one, ENTITY)) for file in export.files]
-    assert rag.run(import_batch, parts).answered == 5
+        monkeypatch.setattr(batch, "MAX_REQUESTS", 1)
+        export = rag.run(export_batch, requests)
+        assert [Path(file).name for file in export.files] == ["requests.jsonl", "requests-2.jsonl"]
