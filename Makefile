@@ -15,13 +15,17 @@ test test-wheel test-lowest check bench: export HF_HUB_OFFLINE = 1
 # uv leaves compiling to the first import; where that may not be kept, each start takes twice as long.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-wheel test-lowest check bench bench-peers clean
+.PHONY: demo docs test test-wheel test-lowest test-integrations check bench bench-peers clean
 
 demo: $(VENV)/.core
 	@$(BIN)/lightrag-jsonl demo
 
 test: $(VENV)/.dev
 	@$(PYTEST)
+
+# The documentation, as a site in `site/`.
+docs: $(VENV)/.dev
+	@$(BIN)/mkdocs build --strict --quiet -f docs/site/mkdocs.yml
 
 # The suite against the built wheel, and with the oldest dependencies allowed; from nothing, minutes.
 test-wheel test-lowest: test-%: $(VENV)/.dev
@@ -34,9 +38,15 @@ check: $(VENV)/.dev
 	@$(call silent,$(BIN)/lint-imports --no-logo)
 	@$(call silent,$(PYTEST))
 
+# `benchmarks.compare` is left out: it needs another checkout.
 bench: $(VENV)/.dev
-	@set -e; for script in $$(grep -l __main__ benchmarks/*.py); do \
+	@set -e; for script in $$(grep -l __main__ benchmarks/*.py | grep -v compare); do \
 		$(BIN)/python -m "benchmarks.$$(basename "$$script" .py)"; done
+
+# The retrievers with the programs that they are for; otherwise these tests are skipped.
+test-integrations: $(VENV)/.dev
+	@$(call install,langchain-core llama-index-core haystack-ai)
+	@$(BIN)/python -m pytest tests/integrations
 
 # Beside LightRAG, nano-graphrag and fast-graphrag, each from PyPI in its own environment under .peers.
 bench-peers: $(VENV)/.dev

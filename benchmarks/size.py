@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -39,9 +40,7 @@ QUESTIONS = ("What did Marie Curie discover?", "Where did Pierre Curie teach?", 
 def main() -> None:
     """Measure a package and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--package", type=Path, default=CHECKOUT / "lightrag_jsonl", help="its folder"
-    )
+    parser.add_argument("--package", type=Path, default=_default_package(), help="its folder")
     parser.add_argument("--run", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.run:
@@ -53,6 +52,12 @@ def main() -> None:
 
 
 # ── what can be read from the files ─────────────────────────────────────────────
+
+
+def _default_package() -> Path:
+    """The package of this checkout, or else the installed one."""
+    beside, spec = CHECKOUT / "lightrag_jsonl", find_spec("lightrag_jsonl")
+    return beside if beside.is_dir() or spec is None else Path(str(spec.origin)).parent
 
 
 def static_figures(package: Path) -> dict[str, Any]:

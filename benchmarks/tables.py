@@ -1,4 +1,4 @@
-"""Writes figures as Markdown tables into the READMEs, between `<!-- NAME:begin -->` and `:end -->`."""
+"""Writes figures as Markdown tables into pages of docs, between `<!-- NAME:begin -->` and `:end -->`."""
 
 from __future__ import annotations
 

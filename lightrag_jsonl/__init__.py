@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+from lightrag_jsonl.core.address import Address as Address
 from lightrag_jsonl.core.errors import (
     BudgetError,
     ConfigError,
@@ -20,7 +18,13 @@ from lightrag_jsonl.core.errors import (
     StorageError,
     VersionError,
 )
-from lightrag_jsonl.core.options import IndexOptions, QueryParam
+from lightrag_jsonl.core.options import ExtractionPrompt as ExtractionPrompt
+from lightrag_jsonl.core.options import Fusion as Fusion
+from lightrag_jsonl.core.options import IndexOptions, Limits, QueryParam
+from lightrag_jsonl.core.options import QueryFields as QueryFields
+from lightrag_jsonl.core.options import Ranking as Ranking
+from lightrag_jsonl.core.options import Selection as Selection
+from lightrag_jsonl.core.options import Turn as Turn
 from lightrag_jsonl.core.protocols import LLM as LLM
 from lightrag_jsonl.core.protocols import Answerer as Answerer
 from lightrag_jsonl.core.protocols import Embedder as Embedder
@@ -29,6 +33,7 @@ from lightrag_jsonl.core.protocols import KeywordExtractor as KeywordExtractor
 from lightrag_jsonl.core.protocols import Reranker as Reranker
 from lightrag_jsonl.core.protocols import StreamingLLM as StreamingLLM
 from lightrag_jsonl.core.protocols import Tokenizer as Tokenizer
+from lightrag_jsonl.core.protocols import Vectors as Vectors
 from lightrag_jsonl.core.types import (
     Answer,
     Chunk,
@@ -47,7 +52,9 @@ from lightrag_jsonl.core.types import (
     InsertReport,
     JsonlResult,
     Keywords,
+    MergeReport,
     Message,
+    Neighbourhood,
     Page,
     Rejection,
     Relation,
@@ -55,95 +62,81 @@ from lightrag_jsonl.core.types import (
     Status,
     TraceSummary,
 )
+from lightrag_jsonl.core.types import ChunkState as ChunkState
+from lightrag_jsonl.core.types import Claim as Claim
+from lightrag_jsonl.core.types import DocumentState as DocumentState
+from lightrag_jsonl.core.types import Json as Json
+from lightrag_jsonl.core.types import Kind as Kind
+from lightrag_jsonl.core.types import Language as Language
+from lightrag_jsonl.core.types import Mode as Mode
+from lightrag_jsonl.core.types import Record as Record
+from lightrag_jsonl.core.types import RejectionReason as RejectionReason
+from lightrag_jsonl.core.types import ResponseType as ResponseType
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.indexing.duplicates import Duplicate as Duplicate
+from lightrag_jsonl.indexing.duplicates import Evidence as Evidence
+from lightrag_jsonl.indexing.loading import Given as Given
+from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
+from lightrag_jsonl.indexing.progress import ShowProgress as ShowProgress
+from lightrag_jsonl.indexing.reviewing import Judgement as Judgement
+from lightrag_jsonl.indexing.reviewing import Review as Review
 from lightrag_jsonl.llm.prompt import Prompt
-from lightrag_jsonl.llm.prompt_manager import PromptManager
+from lightrag_jsonl.llm.prompt_manager import AskFunction as AskFunction
+from lightrag_jsonl.llm.prompt_manager import PromptManager, RecordList
 from lightrag_jsonl.llm.reader import JsonlReader, parse_jsonl
+from lightrag_jsonl.llm.reader import Normalize as Normalize
+from lightrag_jsonl.llm.schemas import Schema as Schema
+from lightrag_jsonl.providers import (
+    CrossEncoderReranker,
+    FunctionEmbedder,
+    FunctionLLM,
+    OpenAIEmbedder,
+    OpenAILLM,
+    SentenceTransformerEmbedder,
+)
+from lightrag_jsonl.providers.functions import Function as Function
+from lightrag_jsonl.providers.openai import ChatStream as ChatStream
+from lightrag_jsonl.providers.openai import JsonObject as JsonObject
 from lightrag_jsonl.rag import AsyncLightRAG, LightRAG
-
-if TYPE_CHECKING:
-    from lightrag_jsonl.providers.functions import FunctionEmbedder, FunctionLLM
-    from lightrag_jsonl.providers.openai import OpenAILLM
-    from lightrag_jsonl.providers.openai_embedder import OpenAIEmbedder
-    from lightrag_jsonl.providers.sentence_transformers import (
-        CrossEncoderReranker,
-        SentenceTransformerEmbedder,
-    )
+from lightrag_jsonl.rag.blocking import AnswerStream
+from lightrag_jsonl.rag.export import GraphFormat as GraphFormat
+from lightrag_jsonl.rag.namespaces import CacheStats as CacheStats
+from lightrag_jsonl.rag.streams import AsyncAnswerStream
+from lightrag_jsonl.readers import Readers as Readers
+from lightrag_jsonl.retrieval.edge_selection import Edge as Edge
+from lightrag_jsonl.retrieval.edge_selection import SelectedEdge as SelectedEdge
+from lightrag_jsonl.tracing.events import Event as Event
+from lightrag_jsonl.tracing.events import Shown as Shown
+from lightrag_jsonl.tracing.events import Stage as Stage
+from lightrag_jsonl.tracing.rdf import Format as Format
+from lightrag_jsonl.tracing.rdf import Version as Version
+from lightrag_jsonl.tracing.recorder import Listener as Listener
+from lightrag_jsonl.tracing.trace import ChunkFacts as ChunkFacts
+from lightrag_jsonl.tracing.trace import DocumentProvenance as DocumentProvenance
+from lightrag_jsonl.tracing.trace import EdgeProvenance as EdgeProvenance
+from lightrag_jsonl.tracing.trace import Problem as Problem
+from lightrag_jsonl.tracing.trace import SourceDocument as SourceDocument
+from lightrag_jsonl.tracing.trace import Sources as Sources
+from lightrag_jsonl.tracing.trace import Trace
 
 __version__ = "0.1.0"
 
-# Providers are imported when they are first used.
-_PROVIDERS = (
-    "CrossEncoderReranker",
-    "FunctionEmbedder",
-    "FunctionLLM",
-    "OpenAIEmbedder",
-    "OpenAILLM",
-    "SentenceTransformerEmbedder",
-)
-
-# The ports (LLM, Embedder, …) are left out, so that `import *` cannot replace a user's own classes.
+# Ports and types are left out, so that `import *` cannot replace a user's own names.
 __all__ = [
-    "Answer",
-    "AsyncLightRAG",
-    "BudgetError",
-    "Chunk",
-    "Citation",
-    "Completion",
-    "ConfigError",
-    "Context",
-    "CorruptError",
-    "CrossEncoderReranker",
-    "DeleteReport",
-    "Document",
-    "DocumentStatus",
-    "Dropped",
-    "EmbeddingError",
-    "Entity",
-    "EntityMention",
-    "Extraction",
-    "ExtractionReport",
-    "Failure",
-    "FunctionEmbedder",
-    "FunctionLLM",
-    "IndexOptions",
-    "InsertReport",
-    "JsonlReader",
-    "JsonlResult",
-    "Keywords",
-    "LLMError",
-    "LightRAG",
-    "LightRAGError",
-    "LockedError",
-    "Message",
-    "NotFoundError",
-    "OpenAIEmbedder",
-    "OpenAILLM",
-    "Page",
-    "Prompt",
-    "PromptError",
-    "PromptManager",
-    "QueryParam",
-    "Rejection",
-    "Relation",
-    "RelationMention",
-    "ResponseError",
-    "SentenceTransformerEmbedder",
-    "SettingsError",
-    "Status",
-    "StorageError",
-    "TraceSummary",
-    "Usage",
-    "VersionError",
+    "Answer", "AnswerStream", "AsyncAnswerStream", "AsyncLightRAG", "BudgetError", "Chunk",
+    "Citation", "Completion", "ConfigError", "Context", "CorruptError", "CrossEncoderReranker",
+    "DeleteReport", "Document", "DocumentStatus", "Dropped", "EmbeddingError", "Entity",
+    "EntityMention", "Extraction", "ExtractionReport", "Failure", "FunctionEmbedder",
+    "FunctionLLM", "IndexOptions", "InsertReport", "JsonlReader", "JsonlResult", "Keywords",
+    "LLMError", "LightRAG", "LightRAGError", "Limits", "LockedError", "MergeReport", "Message",
+    "Neighbourhood", "NotFoundError", "OpenAIEmbedder", "OpenAILLM", "Page", "Progress",
+    "ProgressCallback", "Prompt", "PromptError", "PromptManager", "QueryParam", "RecordList",
+    "Rejection", "Relation", "RelationMention", "ResponseError", "SentenceTransformerEmbedder",
+    "SettingsError", "Status", "StorageError", "Trace", "TraceSummary", "Usage", "VersionError",
     "parse_jsonl",
-]
-
-
-def __getattr__(name: str) -> object:
-    if name in _PROVIDERS:
-        return getattr(import_module("lightrag_jsonl.providers"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PROVIDERS})
+    """The public names: no modules."""
+    return [name for name in globals() if name in __all__ or name[0].isupper()] + ["__version__"]

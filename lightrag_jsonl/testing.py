@@ -4,48 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 
+from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.errors import LLMError, LockedError, StorageError
 from lightrag_jsonl.core.protocols import LLM, Embedder, Extractor, Reranker, Tokenizer
-from lightrag_jsonl.core.types import (
-    Chunk,
-    Completion,
-    Document,
-    EntityMention,
-    Extraction,
-    Json,
-    Kind,
-    Message,
-    Page,
-    Rejection,
-    RelationMention,
-    ResponseType,
-    TraceSummary,
-)
+from lightrag_jsonl.core.types import Completion, Json, Kind, Message, ResponseType, TraceSummary
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.store import Store, Transaction
 
-__all__ = [
-    "EmbedderContract",
-    "ExtractorContract",
-    "HashEmbedder",
-    "LLMContract",
-    "ReplayLLM",
-    "Request",
-    "RerankerContract",
-    "ScriptedLLM",
-    "StoreContract",
-    "TokenizerContract",
-]
+__all__ = ["EmbedderContract", "ExtractorContract", "HashEmbedder", "LLMContract", "ReplayLLM"]
+__all__ += ["Request", "RerankerContract", "ScriptedLLM", "StoreContract", "TokenizerContract"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +84,7 @@ class ScriptedLLM:
             raise answer
         if isinstance(answer, Completion):
             return answer
-        return Completion(answer, usage=Usage(len(request.text.split()), len(answer.split())))
+        return Completion(answer, usage=Usage(_words(request.text), _words(answer)))
 
     async def stream(
         self, messages: Sequence[Message], *, max_tokens: int | None = None
@@ -117,38 +95,46 @@ class ScriptedLLM:
             yield word if number == 0 else " " + word
 
 
+def _in_turn(script: Iterable[Scripted]) -> Callable[[Request], Scripted]:
+    answers = iter(script)
+
+    def answer(request: Request) -> Scripted:
+        ended = LLMError(f"the script has no further answer; request: {request.question[:200]!r}")
+        return next(answers, ended)
+
+    return answer
+
+
 def _words(text: str) -> int:
     return len(text.split())
 
 
-@dataclass
-class ReplayLLM:
+class ReplayLLM(ScriptedLLM):
     """A model that repeats recorded answers: for each text, the answers of its turns.
 
     A request is about the text that ends its first question, and its turn is the number of answers
     already in the conversation. After the last recorded answer it says that nothing is missing.
-    Tokens are counted by `count`, or as words.
+    `otherwise` answers about texts that were not recorded. Tokens are counted by `count`, or as
+    words.
     """
 
-    answers: Mapping[str, Sequence[str]]
-    name: str = "replay"
-    nothing_more: str = '{"type":"done","entities":0,"relationships":0}'
-    otherwise: Callable[[Request], str] | None = None
-    requests: list[Request] = field(default_factory=list)
-    count: Callable[[str], int] = _words
+    nothing_more = '{"type":"done","entities":0,"relationships":0}'
 
-    async def complete(
+    def __init__(
         self,
-        messages: Sequence[Message],
+        answers: Mapping[str, Sequence[str]],
         *,
-        response_type: ResponseType = "text",
-        max_tokens: int | None = None,
-    ) -> Completion:
-        """The recorded answer for the text and turn of this conversation."""
-        request = Request(tuple(messages), response_type, max_tokens)
-        self.requests.append(request)
+        name: str = "replay",
+        otherwise: Callable[[Request], str] | None = None,
+        count: Callable[[str], int] = _words,
+    ) -> None:
+        super().__init__(self._replayed, name=name)
+        self.answers = answers
+        self._otherwise, self._count = otherwise, count
+
+    def _replayed(self, request: Request) -> Scripted:
         text = self._recorded(request)
-        return Completion(text, usage=Usage(self.count(request.text), self.count(text)))
+        return Completion(text, usage=Usage(self._count(request.text), self._count(text)))
 
     def _recorded(self, request: Request) -> str:
         asked = next(m.content for m in request.messages if m.role == "user")
@@ -156,34 +142,27 @@ class ReplayLLM:
         for text, answers in self.answers.items():
             if asked.endswith(text):
                 return answers[turn] if turn < len(answers) else self.nothing_more
-        if self.otherwise is not None:
-            return self.otherwise(request)
+        if self._otherwise is not None:
+            return self._otherwise(request)
         raise LLMError(f"nothing was recorded for {asked[-80:]!r}")
 
 
-def _in_turn(script: Iterable[Scripted]) -> Callable[[Request], Scripted]:
-    answers = iter(script)
-
-    def answer(request: Request) -> Scripted:
-        try:
-            return next(answers)
-        except StopIteration:
-            return LLMError(f"the script has no further answer; asked: {request.question[:200]!r}")
-
-    return answer
-
-
-# ── contracts: inherit, give the fixture, and pytest runs the promises ──────────
-
 TEXTS = ("Marie Curie discovered radium.", "居里夫人发现了镭。", "１２ 🙂", " ", "")
+Made = TypeVar("Made")
 
 
-class LLMContract:
-    """What the core requires of a model. Inherit from this in your tests, and override `make`."""
+class Contract(Generic[Made]):
+    """What the core requires of a part. In your tests, inherit from a contract and override `make`;
+    pytest runs the rest.
+    """
 
-    def make(self) -> LLM:
-        """The model under test."""
-        raise TypeError("override make() to return your model")
+    def make(self) -> Made:
+        """The part under test."""
+        raise TypeError("override make() to return what is to be tested")
+
+
+class LLMContract(Contract[LLM]):
+    """What the core requires of a model."""
 
     def test_it_has_a_stable_name(self) -> None:
         """The name is part of cache keys: it is not empty, and always the same."""
@@ -196,12 +175,8 @@ class LLMContract:
         assert min(done.usage.input_tokens, done.usage.output_tokens) >= 0
 
 
-class EmbedderContract:
-    """What the core requires of an embedder. Inherit from this in your tests, and override `make`."""
-
-    def make(self) -> Embedder:
-        """The embedder under test."""
-        raise TypeError("override make() to return your embedder")
+class EmbedderContract(Contract[Embedder]):
+    """What the core requires of an embedder."""
 
     def test_rows_are_unit_vectors_of_the_promised_shape(self) -> None:
         """float32, one row of length 1 for each text, even for unusual texts."""
@@ -223,12 +198,8 @@ class EmbedderContract:
         assert asyncio.run(embedder.embed([], kind="query")).shape == (0, embedder.dim)
 
 
-class TokenizerContract:
-    """What the core requires of a tokenizer. Inherit from this in your tests, and override `make`."""
-
-    def make(self) -> Tokenizer:
-        """The tokenizer under test."""
-        raise TypeError("override make() to return your tokenizer")
+class TokenizerContract(Contract[Tokenizer]):
+    """What the core requires of a tokenizer."""
 
     def test_truncation_keeps_a_prefix_within_the_limit(self) -> None:
         """For any text and limit, the result is a prefix within the limit."""
@@ -243,12 +214,8 @@ class TokenizerContract:
         assert self.make().count("") == 0
 
 
-class RerankerContract:
-    """What the core requires of a reranker. Inherit from this in your tests, and override `make`."""
-
-    def make(self) -> Reranker:
-        """The reranker under test."""
-        raise TypeError("override make() to return your reranker")
+class RerankerContract(Contract[Reranker]):
+    """What the core requires of a reranker."""
 
     def test_one_finite_score_a_text(self) -> None:
         """As many scores as texts, all of them finite."""
@@ -256,16 +223,12 @@ class RerankerContract:
         assert len(scores) == 2 and np.isfinite(np.asarray(scores, np.float64)).all()
 
 
-class ExtractorContract:
-    """What the core requires of an extractor. Inherit from this in your tests, and override `make`."""
+class ExtractorContract(Contract[Extractor]):
+    """What the core requires of an extractor."""
 
-    def make(self) -> Extractor:
-        """The extractor under test."""
-        raise TypeError("override make() to return your extractor")
-
-    def extract(self, text: str) -> Extraction:
+    def extract(self, text: str) -> t.Extraction:
         """What the extractor finds in a text."""
-        return asyncio.run(self.make().extract(Chunk("c", "d", 0, 1, 0, len(text), text)))
+        return asyncio.run(self.make().extract(t.Chunk("c", "d", 0, 1, 0, len(text), text)))
 
     def test_ends_of_relations_are_entities(self) -> None:
         """A relation joins two entities of the same chunk, and never one with itself."""
@@ -285,24 +248,21 @@ class ExtractorContract:
         assert self.extract(" ").entities == ()
 
 
-# ── the contract of a store, with a small index to store ────────────────────────
-
 ROWS = np.eye(4, dtype=np.float32)
 ALL_ROWS: Mapping[Kind, Sequence[int]] = {"entity": (1, 2), "relation": (1,), "chunk": (3, 4)}
-REFUSED = Rejection(2, "oops", "not_json", "no object")
-READ = Extraction(rejections=(REFUSED,), gleaned=(3, 1), usage=Usage(7, 5, 1, 2))
-CURIE = EntityMention("Curie", "person", "a chemist", attributes=(("born", "1867"),))
-RADIUM = EntityMention("radium", "element", "an element", grounded=False)
-FOUND = RelationMention("Curie", "radium", ("discovery",), "she found it", 2.0)
+REFUSED = t.Rejection(2, "oops", "not_json", "no object")
+READ = t.Extraction(rejections=(REFUSED,), gleaned=(3, 1), usage=Usage(7, 5, 1, 2))
+BORN = (("born", "1867"),)
+CURIE = t.EntityMention("Curie", "person", "a chemist", attributes=BORN, aliases=("居里",))
+RADIUM = t.EntityMention("radium", "element", "an element", grounded=False)
+FOUND = t.RelationMention("Curie", "radium", ("discovery",), "she found it", 2.0)
 
 
 def sample_entities() -> list[r.EntityRow]:
     """The entities that every sample document mentions."""
-    curie = r.EntityRow(
-        1, "curie", {"Curie": 4}, {"person": 4}, {"born\0001867": 4}, 4, "a chemist"
-    )
-    curie.summary, curie.summarized_to, curie.summarized_mentions = "her summary", 3, 2
-    curie.name, curie.type, curie.created_at = "Curie", "person", 1.5
+    votes = ({"Curie": 4}, {"person": 4}, {"born\0001867": 4}, {"居里": 4}, 4)
+    summary = ("her summary", 3, 2)
+    curie = r.EntityRow(1, "curie", *votes, "a chemist", *summary, 1.5, "Curie", "person")
     radium = r.EntityRow(2, "radium", {"radium": 4}, {"element": 4}, name="radium", type="element")
     return [curie, radium]
 
@@ -318,21 +278,19 @@ def put_sample(transaction: Transaction, number: int, text: str = TEXTS[0]) -> N
     id, rows = f"d{number}", (2 * number - 1, 2 * number)
     metadata = {"year": 2000 + number, "tags": ["a", number]}
     named = (number, id, f"Title {number}", None, None)
-    document = r.StoredDocument(*named, metadata, "digest", "failed", 99, 1.0)
-    transaction.put_document(document, [Page(id, 1, text), Page(id, 2, "第二页")])
-    chunks = [Chunk(f"{id}-{n}", id, n, 1, 0, len(text), text, 5) for n in (0, 1)]
-    transaction.put_chunks(
-        [r.StoredChunk(row, number, one, 2.0, READ) for row, one in zip(rows, chunks, strict=True)]
-    )
-    entities = [
-        r.EntityMentionRow(2 * row - 2 + entity, entity, row, 1000 * row, mention)
-        for row in rows
-        for entity, mention in ((1, CURIE), (2, RADIUM))
-    ]
-    relations = [r.RelationMentionRow(row, 1, row, 1000 * row, FOUND, True) for row in rows]
-    transaction.put_mentions(entities, relations)
-    transaction.put_entities(sample_entities())
-    transaction.put_relations([sample_relation()])
+    document = r.StoredDocument(*named, metadata, "digest", "done", 99, 1.0)
+    transaction.put_document(document, [t.Page(id, 1, text), t.Page(id, 2, "第二页")])
+    for row, n in zip(rows, (0, 1), strict=True):
+        chunk = t.Chunk(f"{id}-{n}", id, n, 1, 0, len(text), text, 5, heading="Report › 第一章")
+        transaction.put_chunks([r.StoredChunk(row, number, chunk, 2.0, READ)])
+        entities = [
+            r.EntityMentionRow(2 * row - 2 + entity, entity, row, 1000 * row, mention)
+            for entity, mention in ((1, CURIE), (2, RADIUM))
+        ]
+        relation = r.RelationMentionRow(row, 1, row, 1000 * row, FOUND, True)
+        transaction.put_mentions(entities, [relation])
+    transaction.put_graph_rows("entity", sample_entities())
+    transaction.put_graph_rows("relation", [sample_relation()])
     for kind, ids in {**ALL_ROWS, "chunk": rows}.items():
         vectors = {row: (f"{kind} {row}".encode(), ROWS[(row - 1) % 4]) for row in ids}
         transaction.put_vectors(kind, vectors)
@@ -343,19 +301,20 @@ def stored_content(store: Store) -> list[object]:
     with store.snapshot() as snapshot:
         graph = snapshot.graph
         ids = graph.relations_of(graph.entities)[1]
-        found: list[object] = [graph.entities.tolist(), graph.chunks.tolist()]
-        found += [graph.all_ends.tolist(), graph.weights(ids).tolist()]
-        found += [column.tolist() for column in graph.all_mentions]
+        columns = [graph.entities, graph.chunks, graph.all_ends, graph.weights(ids)]
+        columns += graph.all_mentions
+        found: list[object] = []
         for kind in ALL_ROWS:
             dim = snapshot.vector_matrix(kind, np.array([1])).shape[1]
-            nearest = snapshot.search_vectors(kind, np.ones((1, dim), np.float32), 99)
-            found += [column.tolist() for column in nearest]
+            columns += snapshot.search_vectors(kind, np.ones((1, dim), np.float32), 99)
             found.append(snapshot.vector_digests(kind, range(9)))
-        chunks = snapshot.document_chunks([document.id for document in snapshot.documents()])
-        found += [snapshot.documents(), chunks, snapshot.chunk_reports(), snapshot.rejections()]
-        found += [snapshot.entity_mentions(), snapshot.relation_mentions(), snapshot.aliases()]
+        found += [column.tolist() for column in columns]
+        found += [snapshot.documents(), snapshot.chunks(), snapshot.chunk_reports()]
+        found += [snapshot.rejections(), snapshot.aliases(), snapshot.next_ids()]
+        found.append(snapshot.alias_claims())
+        found += [snapshot.entity_mentions(), snapshot.relation_mentions()]
         found += [snapshot.entity_rows(), snapshot.relation_rows()]
-        found += [snapshot.search_terms(["radium", "curie", "镭*"], 99), snapshot.next_ids()]
+        found.append(snapshot.search_terms(["radium", "curie", "镭*"], 99))
     return found
 
 
@@ -392,31 +351,35 @@ class StoreContract:
         with store.reader() as reader:
             first, second = reader.documents()
             assert (first.row, first.id, first.title, first.source) == (1, "d1", "Title 1", None)
-            assert first.metadata == {"year": 2001, "tags": ["a", 1]}
+            assert first.metadata == {"year": 2001, "tags": ["a", 1]} and first.state == "done"
             assert reader.documents(["d2", "unknown"]) == [second]
-            assert reader.pages("d1") == (Page("d1", 1, TEXTS[0]), Page("d1", 2, "第二页"))
-            assert reader.page("d1", 2) == Page("d1", 2, "第二页") and reader.page("d1", 3) is None
-            chunks = reader.document_chunks(["d2", "d1"])
+            assert reader.pages("d1") == (t.Page("d1", 1, TEXTS[0]), t.Page("d1", 2, "第二页"))
+            assert reader.pages("d1", 2) == reader.pages("d1")[1:] and not reader.pages("d1", 3)
+            chunks = reader.chunks()
             assert [chunk.id for chunk in chunks.values()] == ["d1-0", "d1-1", "d2-0", "d2-1"]
             assert (chunks[3].text, chunks[3].tokens) == (TEXTS[1], 5)
-            assert reader.chunks([3, 99]) == {3: chunks[3]}
-            assert reader.chunks_by_id(["d1-1", "?"]) == {"d1-1": chunks[2]}
+            assert (chunks[3].heading, chunks[3].title) == ("Report › 第一章", "Title 2")
+            assert reader.chunks([3, 99]) == reader.chunks(ids=["d2-0", "?"]) == {3: chunks[3]}
+            assert list(reader.chunks(documents=["d2", "?"])) == [3, 4] and not reader.chunks([])
             report = reader.chunk_reports(["d1"])[1]
             assert (report.chunk_id, report.report.rejections) == ("d1-1", {"not_json": 1})
             assert report.report.usage == Usage(7, 5, 1, 2) and report.report.gleaned == (3, 1)
             assert reader.rejections(["d1"])[0] == ("d1", "d1-0", REFUSED)
-            assert reader.counts() == r.Counts({"failed": 2}, 4, 2, 1)
+            assert reader.counts() == r.Counts({"done": 2}, 4, 2, 1)
 
     def test_a_chunk_that_is_read_again_changes_its_documents_state(self, tmp_path: Path) -> None:
         """Storing a known chunk again replaces how it was read, and its refused lines."""
         store, states = self.filled(tmp_path, 1), []
-        failed, partial = Extraction(state="failed"), Extraction(state="partial", error="no credit")
-        for extraction in (failed, partial, Extraction(rejections=(REFUSED, REFUSED))):
+        failed, partial = (
+            t.Extraction(state="failed"),
+            t.Extraction(state="partial", error="no credit"),
+        )
+        for extraction in (failed, partial, t.Extraction(rejections=(REFUSED, REFUSED))):
             with store.transaction() as transaction:
-                chunks = transaction.document_chunks(["d1"]).items()
-                again = [r.StoredChunk(row, 1, chunk, 2.0, extraction) for row, chunk in chunks]
-                transaction.put_chunks(again)
-                transaction.set_document_state([1])
+                chunks = transaction.chunks().items()
+                transaction.put_chunks(
+                    [r.StoredChunk(row, 1, chunk, 2.0, extraction) for row, chunk in chunks]
+                )
                 states += [document.state for document in transaction.documents()]
         assert states == ["failed", "partial", "done"]
         with store.snapshot() as snapshot:
@@ -424,13 +387,12 @@ class StoreContract:
 
     def test_waiting_documents_are_kept_in_order(self, tmp_path: Path) -> None:
         """A document waits, with all it was given, until it is deleted or replaced."""
-        document = Document("猫", "w1", "T", "s", "2024", {"n": [1, None]}, pages=("猫", ""))
-        first = r.PendingDocument(
-            document, 5.0, ({"type": "entity", "name": "猫"},), ("猫",), (9, 1)
-        )
-        second = r.PendingDocument(Document("x", "w2"), 4.0)
+        document = t.Document("猫", "w1", "T", "s", "2024", {"n": [1, None]}, pages=("猫", ""))
+        records: tuple[t.Record, ...] = ({"type": "entity", "name": "猫"},)
+        first = r.PendingDocument(document, 5.0, records, ("猫",), (9, 1))
+        second = r.PendingDocument(t.Document("x", "w2"), 4.0)
         with self.make(tmp_path).transaction() as transaction:
-            for pending in (first, second, r.PendingDocument(Document("old", "w1"), 3.0), first):
+            for pending in (first, second, r.PendingDocument(t.Document("old", "w1"), 3.0), first):
                 transaction.put_pending(pending)
             assert transaction.pending() == [second, first]
             assert transaction.counts().documents == {"pending": 2}
@@ -461,6 +423,7 @@ class StoreContract:
             assert reader.entity_mentions(entities=[1]) == reader.entity_mentions()[::2]
             assert [one.mention for one in reader.relation_mentions(relations=[1])] == [FOUND] * 4
             assert reader.relation_mentions(chunks=[4])[0].position == 4000
+            assert reader.mentioned_relations([4, 1]) == [1]
             assert list(reader.entity_rows().values()) == sample_entities()
             assert reader.entity_rows(ids=[2, 9]) == reader.entity_rows(keys=["radium", "?"])
             assert reader.relation_rows(pairs=[(1, 2), (2, 9)]) == {1: sample_relation()}
@@ -468,18 +431,62 @@ class StoreContract:
             assert found[1] == [(2000, "a chemist"), (3000, "a chemist")]
             assert found[2] == [(4000, "an element")]
             entity, relation = reader.entities([1], chunk_limit=3)[1], reader.relations([1])[1]
-            assert (entity.name, entity.attributes) == ("Curie", (("born", "1867"),))
+            assert (entity.name, entity.attributes) == ("Curie", BORN)
+            assert entity.aliases == ("居里",) and reader.entity_ids(["居里"]) == {}
+            assert reader.entity_names([1, 9]) == {1: "Curie"}
+            assert reader.alias_claims() == reader.alias_claims(keys=["居里"]) == [(1, "居里")]
+            assert reader.alias_claims(entities=[1, 9]) == [(1, "居里")]
+            assert not reader.alias_claims(entities=[2])
             assert entity.chunk_ids == ("d1-0", "d1-1", "d2-0")
             assert (relation.source, relation.target, relation.weight) == ("Curie", "radium", 8.0)
             assert relation.keywords == ("discovery",) and len(relation.chunk_ids) == 4
             assert reader.entity_ids(["curie", "unknown"]) == {"curie": 1}
 
+    def test_lists_come_in_pages(self, tmp_path: Path) -> None:
+        """Documents as they were stored, entities by name, relations by weight, all within limits."""
+        with self.filled(tmp_path, 1, 2, 3).reader() as reader:
+            assert [one.id for one in reader.documents(limit=1, offset=1)] == ["d2"]
+            assert [one.id for one in reader.documents(offset=2)] == ["d3"]
+            assert reader.documents(limit=0) == [] == reader.documents(offset=3)
+            assert reader.listed("entity") == [1, 2] == reader.listed("entity", limit=9)
+            assert reader.listed("entity", limit=1, offset=1) == [2]
+            assert reader.listed("entity", search="uri") == [1]
+            assert reader.listed("entity", search="u", type="element") == [2]
+            assert reader.listed("relation") == reader.listed("relation", search="rad") == [1]
+            assert (
+                reader.listed("relation", search="?") == reader.listed("relation", offset=1) == []
+            )
+            assert reader.relations_of([1]) == reader.relations_of([2, 9]) == [1]
+            assert reader.relations_of([9]) == []
+
+    def test_edits_by_hand_are_found(self, tmp_path: Path) -> None:
+        """Their chunks by time, what they changed with its row, and mentions that count no longer."""
+        store, edited = self.filled(tmp_path, 1), {"weight": 5_000_000, "keywords": ["镭"]}
+        by_hand = replace(READ, extractor=t.PERSON)
+        with store.transaction() as transaction:
+            for row, chunk in transaction.chunks([1, 2]).items():
+                stored = r.StoredChunk(row, 1, chunk, 2.0, by_hand if row == 2 else READ)
+                transaction.put_chunks([stored])
+            claims = [
+                replace(one, entity=None, mention=replace(one.mention, claim="delete"))
+                for one in transaction.entity_mentions(chunks=[2])
+            ]
+            transaction.put_mentions(claims, [])
+            transaction.put_graph_rows("relation", [replace(sample_relation(), edited=edited)])
+        with store.snapshot() as snapshot:
+            assert snapshot.edited_chunks() == [2]
+            assert [report.extractor for report in snapshot.chunk_reports()] == ["", t.PERSON]
+            assert snapshot.entity_mentions(deleted=True) == claims
+            assert snapshot.graph.chunks_of(np.array([1]))[1].tolist() == [1]
+            assert snapshot.relation_rows()[1].edited == edited
+            assert snapshot.relations([1])[1].weight == 5.0 == snapshot.graph.weights(np.array([1]))
+            assert snapshot.relations([1])[1].keywords == ("镭",)
+
     def test_mentions_can_move_to_another_entity(self, tmp_path: Path) -> None:
         """A merge of names gives mentions to another entity; then the first one can be deleted."""
         store = self.filled(tmp_path, 1)
-        aliases = r.Aliases(
-            {"radium": "ra", "ra": "curie"}, {"ra": "Ra", "curie": "Curie", "x": "X"}
-        )
+        displays = {"ra": "Ra", "curie": "Curie", "x": "X"}
+        aliases = r.Aliases({"radium": "ra", "ra": "curie"}, displays)
         with store.transaction() as transaction:
             entities, relations = transaction.entity_mentions(), transaction.relation_mentions()
             transaction.delete_graph_rows("relation", [1])
@@ -487,10 +494,13 @@ class StoreContract:
             moved = [replace(one, entity=1) for one in entities]
             transaction.put_mentions(moved, [replace(one, relation=None) for one in relations])
             transaction.put_aliases(aliases)
+            rays = r.EntityRow(3, "rays", aliases={"Radium": 1})
+            transaction.put_graph_rows("entity", [rays])
         with store.snapshot() as snapshot:
-            assert snapshot.graph.entities.tolist() == [1] and not snapshot.graph.relation_count
-            assert snapshot.graph.chunk_counts(np.array([1, 2])).tolist() == [2, 0]
+            assert snapshot.graph.entities.tolist() == [1, 3] and not len(snapshot.graph.all_ends)
+            assert snapshot.graph.chunks_of(np.array([1, 2]))[1].tolist() == [1, 2]
             assert {one.relation for one in snapshot.relation_mentions()} == {None}
+            assert snapshot.alias_claims(entities=[1]) == [(1, "居里"), (3, "radium")]
             found = snapshot.entity_ids(["radium", "ra", "x"])
             assert snapshot.aliases() == aliases and found == {"radium": 1, "ra": 1}
 
@@ -514,15 +524,6 @@ class StoreContract:
             assert np.allclose(snapshot.vector_matrix("entity", some), [ROWS[1], ROWS[1] * 0])
             assert snapshot.search_vectors("relation", queries, 5)[0].shape == (2, 0)
 
-    def test_vectors_that_were_paid_for_wait_until_they_are_used(self, tmp_path: Path) -> None:
-        """Vectors of texts that belong to no row yet are kept by the digests of the texts."""
-        with self.make(tmp_path).transaction() as transaction:
-            transaction.put_cached_vectors({b"one": ROWS[0], b"two": ROWS[1], b"three": ROWS[2]})
-            found = transaction.cached_vectors([b"one", b"none"])
-            assert list(found) == [b"one"] and np.allclose(found[b"one"], ROWS[0], atol=1e-3)
-            assert transaction.delete_cached_vectors([b"one", b"none"]) == 1
-            assert transaction.delete_cached_vectors() == 2
-
     def test_chunks_are_found_by_their_terms(self, tmp_path: Path) -> None:
         """The full text finds words and beginnings, only where it may, and not what was deleted."""
         store = self.filled(tmp_path, 1, 2)
@@ -539,17 +540,8 @@ class StoreContract:
         with store.snapshot() as snapshot:
             assert snapshot.term_counts(["radium", "镭*"]) == {"radium": 2, "镭*": 0}
 
-    def test_inserting_and_deleting_leaves_what_was_there(self, tmp_path: Path) -> None:
-        """Undo: no row of a deleted document is left, and the others are as before."""
-        store = self.filled(tmp_path, 1)
-        before = stored_content(store)
-        self.filled(tmp_path, 2)
-        with store.transaction() as transaction:
-            transaction.delete_documents([2])
-        assert stored_content(store) == before and store.check() == []
-
-    def test_a_transaction_that_raises_leaves_nothing(self, tmp_path: Path) -> None:
-        """All writes of a transaction become visible together, or none."""
+    def test_what_is_undone_leaves_nothing(self, tmp_path: Path) -> None:
+        """Deleting a document, and a transaction that raises, leave exactly what was there."""
         store = self.filled(tmp_path, 1)
         before = stored_content(store)
         with _refused(KeyError), store.transaction() as transaction:
@@ -561,21 +553,22 @@ class StoreContract:
             put_sample(transaction, 2)
             transaction.put_vectors("entity", {99: (b"of no entity", ROWS[0])})
         assert stored_content(store) == before
+        self.filled(tmp_path, 2)
+        with store.transaction() as transaction:
+            transaction.delete_documents([2])
+        assert stored_content(store) == before and store.check() == []
 
-    def test_a_reader_sees_one_state(self, tmp_path: Path) -> None:
-        """What is committed while somebody reads is not seen by that reader."""
-        store = self.make(tmp_path)
-        with store.reader() as reader, store.snapshot() as snapshot:
+    def test_changes_are_seen_by_later_readers(self, tmp_path: Path) -> None:
+        """A reader sees one state; what is in memory follows what other open stores commit, also
+        vectors of another length.
+        """
+        one, other = self.make(tmp_path), self.make(tmp_path)
+        with one.reader() as reader, one.snapshot() as snapshot:
             assert reader.generation == snapshot.generation == 0
             self.filled(tmp_path, 1)
-            assert not reader.documents() and not snapshot.documents()
-            assert not snapshot.graph.entity_count
-        with store.reader() as reader:
+            assert not reader.documents() and not len(snapshot.graph.entities)
+        with one.reader() as reader:
             assert reader.generation == 1
-
-    def test_two_open_stores_see_each_others_changes(self, tmp_path: Path) -> None:
-        """What is in memory follows what others commit, also vectors of another length."""
-        one, other = self.filled(tmp_path, 1), self.make(tmp_path)
         assert stored_content(one) == stored_content(other)
         with other.transaction() as transaction:
             put_sample(transaction, 2)
@@ -591,41 +584,68 @@ class StoreContract:
     def test_two_folders_know_nothing_of_each_other(self, tmp_path: Path) -> None:
         """Isolation: what one index holds, and its lock, do not concern another one."""
         one, other = self.filled(tmp_path / "one", 1), self.make(tmp_path / "other")
+        again = self.make(tmp_path / "one")
         with one.writer_lock(0), other.writer_lock(0), one.transaction() as transaction:
             transaction.put_settings({"language": "en", "embedder": "hash"})
             transaction.put_settings({"language": "zh"})
             assert transaction.settings().items() >= {("language", "zh"), ("embedder", "hash")}
-        with other.reader() as reader:
-            assert not reader.documents() and "language" not in reader.settings()
-        for _ in range(2):
-            again = self.make(tmp_path / "one")
-            with one.writer_lock(0), _refused(LockedError), again.writer_lock(0):
+            with _refused(LockedError), again.writer_lock(0):
                 pass
+        with again.writer_lock(0), other.reader() as reader:
+            assert not reader.documents() and "language" not in reader.settings()
 
-    def test_paid_answers_are_found_by_their_requests(self, tmp_path: Path) -> None:
-        """An answer is found by its key until it is forgotten, and the last one stored counts."""
+    def test_what_was_paid_for_is_kept_until_it_is_deleted(self, tmp_path: Path) -> None:
+        """Answers by their keys, of which the last one counts; vectors by the digests of texts."""
         keys = [bytes([number]) * 32 for number in range(4)]
         answers = [Completion("是🙂", "length", Usage(3, 2, 1, 1)), Completion(""), Completion("b")]
         with self.make(tmp_path).transaction(durable=False) as transaction:
             for key, answer in zip(keys, answers, strict=False):
-                for given in (Completion("earlier"), answer):
-                    transaction.put_completion(key, given, model="m", prompt="p", created_at=1.0)
+                transaction.put_completion(key, Completion("earlier"))
+                transaction.put_completion(key, answer)
             assert [transaction.completion(key) for key in keys] == [*answers, None]
             assert transaction.completion_stats() == (3, len("是🙂b".encode()))
+            assert transaction.completion_keys() == dict.fromkeys(keys[:3])
             assert transaction.delete_completions([keys[0], keys[3]]) == 1
             assert transaction.completion(keys[0]) is None
             assert transaction.delete_completions() == 2 and transaction.generation == 0
+            transaction.put_cached_vectors({b"one": ROWS[0], b"two": ROWS[1], b"three": ROWS[2]})
+            found = transaction.cached_vectors([b"one", b"none"])
+            assert transaction.cached_digests() == [b"one", b"two", b"three"]
+            assert list(found) == [b"one"] and np.allclose(found[b"one"], ROWS[0], atol=1e-3)
+            assert transaction.delete_cached_vectors([b"one", b"none"]) == 1
+            assert transaction.delete_cached_vectors() == 2
+
+    def test_a_purge_leaves_what_quotes_documents_that_are_there(self, tmp_path: Path) -> None:
+        """Answers about such a document stay, and queries that show no deleted chunk or name."""
+        store = self.filled(tmp_path, 1, 2)
+        shown = [{"id": "d1-0"}, {"chunk_ids": [f"chunk-{'0' * 16}"]}, {"label": '"Curie" 镭'}, {}]
+        with store.transaction() as transaction:
+            for key, document in ((b"1", "d1"), (b"2", "d2"), (b"w", "w"), (b"0", None)):
+                transaction.put_completion(key, Completion("镭"), document)
+            transaction.put_pending(r.PendingDocument(t.Document("x", "w"), 1.0))
+            transaction.put_cached_vectors({b"one": ROWS[0]})
+            transaction.put_reusable_answer("s", "Who?", ROWS[1], "{}", transaction.generation)
+            for number, event in enumerate(shown):
+                trace = TraceSummary(f"t{number}", "complete", "mix", "Who?", 1.0)
+                transaction.put_trace(trace)
+                text = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
+                transaction.add_trace_events(trace.id, [text])
+            transaction.delete_documents([2])
+            assert transaction.purge(['"Curie" 镭', "radium"]) == (2, 2)
+            kept = [key for key in (b"1", b"2", b"w", b"0") if transaction.completion(key)]
+            assert kept == [b"1", b"w"] and not transaction.cached_vectors([b"one"])
+            assert [trace.id for trace in transaction.traces()] == ["t3", "t0"]
+            assert not transaction.reusable_answers("s")
 
     def test_answers_are_reused_in_their_generation(self, tmp_path: Path) -> None:
         """A stored answer is given for its signature until documents or graph change."""
         store = self.make(tmp_path)
         with store.transaction() as transaction:
-            transaction.put_reusable_answer("s", "Who?", ROWS[1], '{"text": "猫"}')
-            transaction.put_reusable_answer("t", "Who?", ROWS[1], "{}", generation=7)
-        with store.reader() as reader:
-            ((question, vector, answer),) = reader.reusable_answers("s")
+            transaction.put_reusable_answer("s", "Who?", ROWS[1], '{"text": "猫"}', 0)
+            transaction.put_reusable_answer("t", "Who?", ROWS[1], "{}", 7)
+            ((question, vector, answer),) = transaction.reusable_answers("s")
             assert (question, answer) == ("Who?", '{"text": "猫"}') and (vector == ROWS[1]).all()
-            assert not reader.reusable_answers("t")
+            assert not transaction.reusable_answers("t")
         with self.filled(tmp_path, 1).reader() as reader:
             assert not reader.reusable_answers("s")
 
@@ -643,11 +663,13 @@ class StoreContract:
             assert transaction.traces() == [traces[2], traces[1], done]
             assert transaction.traces(prefix="t1") == [traces[1]]
             assert transaction.traces(limit=1) == traces[2:]
-            assert transaction.trace_events("t1") == events
+            assert transaction.trace_events(trace_id="t1") == [("t1", one) for one in events]
             answers = [(f"t{n}", events[1]) for n in (2, 1, 0)]
-            assert list(transaction.events_of_stage("answer")) == answers
+            assert transaction.trace_events(stage="answer") == answers
             assert transaction.delete_traces(keep=1) == 2
-            assert transaction.traces() == traces[2:] and not transaction.trace_events("t0")
+            assert transaction.traces() == traces[2:] and not transaction.trace_events(
+                trace_id="t0"
+            )
 
     def test_what_is_closed_stays_closed(self, tmp_path: Path) -> None:
         """Closing twice does nothing; using a closed store raises; what was stored is still there."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lightrag_jsonl import AsyncLightRAG, IndexOptions
+from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.text import index_terms
 from lightrag_jsonl.core.tokens import FittedTokenizer
@@ -22,8 +23,8 @@ from lightrag_jsonl.core.types import Kind, Record
 from lightrag_jsonl.indexing.chunking import chunk_id
 from lightrag_jsonl.indexing.commits import plan_rebuilding
 from lightrag_jsonl.llm.prompt_manager import PromptManager
+from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import EntityRow, RelationRow
-from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.store import Reader, Snapshot, Store
 from lightrag_jsonl.testing import HashEmbedder, Request
 
@@ -59,7 +60,7 @@ async def index(
 @contextlib.contextmanager
 def reading(folder: Path | str) -> Iterator[Snapshot]:
     """What is stored in a folder, as a process of its own would see it."""
-    with contextlib.closing(SQLiteStore(Path(folder))) as store, store.snapshot() as snapshot:
+    with contextlib.closing(open_store(as_address(folder))) as store, store.snapshot() as snapshot:
         yield snapshot
 
 
@@ -164,7 +165,8 @@ def _graph(snapshot: Snapshot, times: bool) -> tuple[dict[str, Any], dict[tuple[
     rows, edges = snapshot.entity_rows(), snapshot.relation_rows()
     entities, relations = {}, {}
     for id, one in snapshot.entities(list(rows), chunk_limit=10**6).items():
-        merged = one.name, one.type, one.description, sorted(one.chunk_ids), one.attributes
+        facts = one.attributes, one.aliases
+        merged = one.name, one.type, one.description, sorted(one.chunk_ids), *facts
         created_at = one.created_at if times else None
         entities[rows[id].key] = *merged, rows[id].mentions, rows[id].summary, created_at
     for id, edge in snapshot.relations(list(edges), chunk_limit=10**6).items():
@@ -176,7 +178,7 @@ def _graph(snapshot: Snapshot, times: bool) -> tuple[dict[str, Any], dict[tuple[
 
 
 def _vectors(snapshot: Snapshot) -> Iterator[tuple[Any, bytes]]:
-    chunks = snapshot.document_chunks([one.id for one in snapshot.documents()])
+    chunks = snapshot.chunks()
     names: dict[Kind, dict[int, Any]] = {
         "entity": {id: row.key for id, row in snapshot.entity_rows().items()},
         "relation": {
@@ -192,7 +194,7 @@ def _vectors(snapshot: Snapshot) -> Iterator[tuple[Any, bytes]]:
 
 def _terms(snapshot: Snapshot) -> dict[str, Any]:
     """Some terms with the chunks they find, and how many chunks have each."""
-    chunks = snapshot.document_chunks([one.id for one in snapshot.documents()])
+    chunks = snapshot.chunks()
     terms = sorted({term for chunk in chunks.values() for term in index_terms(chunk.text)})[:20]
     counts = snapshot.term_counts(terms)
     found = {term: snapshot.search_terms([term], 99) for term in terms}
@@ -207,14 +209,14 @@ def _terms(snapshot: Snapshot) -> dict[str, Any]:
 
 def problems(folder: Path | str, store: Store | None = None) -> list[str]:
     """Every invariant that does not hold; `store` is one that has seen earlier states."""
-    with contextlib.closing(SQLiteStore(Path(folder))) as fresh, fresh.snapshot() as snapshot:
-        found = fresh.check() + _wrong_ids(snapshot) + _wrong_rows(snapshot)
+    with contextlib.closing(open_store(as_address(folder))) as fresh, fresh.snapshot() as snapshot:
+        found = fresh.check(full=True) + _wrong_ids(snapshot) + _wrong_rows(snapshot)
         with (store or fresh).snapshot() as seen:
             return found + _derived_differences(snapshot, seen)
 
 
 def _wrong_ids(reader: Reader) -> list[str]:
-    chunks = reader.document_chunks([one.id for one in reader.documents()]).values()
+    chunks = reader.chunks().values()
     return [
         f"the id of {chunk} does not follow from its position"
         for chunk in chunks

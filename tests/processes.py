@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.conftest import CHECKOUT
+
+
+def heed_interrupts() -> None:
+    """Let a child notice SIGINT, which it ignores if the tests run in a shell's background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def run_python(
@@ -22,4 +28,5 @@ def run_python(
         text=True,
         encoding="utf-8",
         timeout=60,
+        preexec_fn=heed_interrupts,
     )

@@ -50,14 +50,9 @@ def chat_reply(
     completion_tokens: int = 5,
     cached_tokens: int = 0,
 ) -> Reply:
-    """A whole chat completion."""
     message = {"role": "assistant", "content": text}
-    usage = {
-        "prompt_tokens": prompt_tokens,
-        "completion_tokens": completion_tokens,
-        "total_tokens": prompt_tokens + completion_tokens,
-        "prompt_tokens_details": {"cached_tokens": cached_tokens},
-    }
+    usage: dict[str, Any] = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
+    usage["prompt_tokens_details"] = {"cached_tokens": cached_tokens}
     choices = [{"index": 0, "message": message, "finish_reason": finish}]
     return Reply({"id": "c", "object": "chat.completion", "choices": choices, "usage": usage})
 
@@ -66,18 +61,11 @@ def stream_reply(
     pieces: Iterable[str], *, finish: str | None = "stop", usage: Mapping[str, int] | None = None
 ) -> Reply:
     """A chat completion in pieces; without `finish` it just stops. `usage` is reported after the end."""
-    deltas: list[tuple[dict[str, str], str | None]] = [
-        ({"content": piece}, None) for piece in pieces
-    ]
+    choices: list[Any] = [[{"index": 0, "delta": {"content": piece}}] for piece in pieces]
     if finish is not None:
-        deltas.append(({}, finish))
-    events: list[dict[str, Any]] = [
-        {"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
-        for delta, reason in deltas
-    ]
-    if usage is not None:
-        events.append({"id": "c", "choices": [], "usage": usage})
-    return Reply(events=events)
+        choices.append([{"index": 0, "delta": {}, "finish_reason": finish}])
+    events = [{"id": "c", "choices": choice} for choice in choices]
+    return Reply(events=events + ([{"choices": [], "usage": usage}] if usage else []))
 
 
 def embedding_reply(vectors: Sequence[Sequence[float]], *, order: Sequence[int] = ()) -> Reply:
@@ -131,7 +119,6 @@ class ScriptedServer:
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
-        """The JSON bodies of the requests so far, in order of arrival."""
         return [request.json for request in self.requests]
 
     def __enter__(self) -> ScriptedServer:
@@ -192,7 +179,8 @@ def _send(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
 
 def _send_events(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
     """Chunked, so that a connection closed early differs from an end."""
-    _head(handler, reply, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
+    kind = {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"}
+    _head(handler, reply, {**kind, "Connection": "close"})  # or the next request may meet the end
     events = [json.dumps(event, ensure_ascii=False) for event in reply.events or ()]
     for event in [*events, "[DONE]"][: reply.cut_after]:
         data = f"data: {event}\n\n".encode()
@@ -200,7 +188,6 @@ def _send_events(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
         handler.wfile.flush()
     if reply.cut_after is None:
         handler.wfile.write(b"0\r\n\r\n")
-    handler.close_connection = True
 
 
 def _head(handler: BaseHTTPRequestHandler, reply: Reply, headers: Mapping[str, str]) -> None:
@@ -217,14 +204,9 @@ def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     pytest.importorskip("gguf", reason="needs the package gguf")
     model = tmp_path_factory.mktemp("llama") / "tiny.gguf"
     write_tiny_llama(model)
-    server = subprocess.Popen(
-        [sys.executable, __file__, str(model)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        encoding="utf-8",
-    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    command = [sys.executable, __file__, str(model)]
+    server = subprocess.Popen(command, **pipes, encoding="utf-8")  # type: ignore[call-overload]
     assert server.stdin is not None and server.stdout is not None
     try:
         address = server.stdout.readline().strip()
@@ -240,31 +222,33 @@ def write_tiny_llama(path: Path) -> None:
     import gguf
 
     tokens, kinds = _byte_vocabulary()
-    size, width, inner, layers, heads, shared = len(tokens), 64, 128, 2, 4, 2
+    size, width, layers = len(tokens), 64, 2
+    turn = "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
+    settings = {
+        "context_length": 16_384,
+        "embedding_length": width,
+        "block_count": layers,
+        "feed_forward_length": 128,
+        "head_count": 4,
+        "head_count_kv": 2,
+        "layer_norm_rms_eps": 1e-5,
+        "rope_dimension_count": width // 4,
+        "vocab_size": size,
+        "tokenizer_model": "gpt2",
+        "tokenizer_pre": "gpt-2",
+        "token_list": tokens,
+        "token_types": kinds,
+        "token_merges": ["i n"],
+        "bos_token_id": size - 3,
+        "eos_token_id": size - 1,
+        "pad_token_id": size - 3,
+        "add_bos_token": False,
+        "chat_template": f"{{% for m in messages %}}{turn}{{% endfor %}}<|im_start|>assistant\n",
+    }
     writer = gguf.GGUFWriter(path, "llama")
-    writer.add_context_length(16_384)
-    writer.add_embedding_length(width)
-    writer.add_block_count(layers)
-    writer.add_feed_forward_length(inner)
-    writer.add_head_count(heads)
-    writer.add_head_count_kv(shared)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_rope_dimension_count(width // heads)
-    writer.add_vocab_size(size)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("gpt-2")
-    writer.add_token_list(tokens)
-    writer.add_token_types(kinds)
-    writer.add_token_merges(["i n"])
-    writer.add_bos_token_id(size - 3)
-    writer.add_eos_token_id(size - 1)
-    writer.add_pad_token_id(size - 3)
-    writer.add_add_bos_token(False)
-    writer.add_chat_template(
-        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
-        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-    )
-    _add_weights(writer, size, width, inner, layers, shared * width // heads)
+    for name, value in settings.items():
+        getattr(writer, f"add_{name}")(value)
+    _add_weights(writer, size, width, layers)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -282,25 +266,18 @@ def _byte_vocabulary() -> tuple[list[str], list[int]]:
     return plain + control, [1] * len(plain) + [3] * len(control)
 
 
-def _add_weights(writer: Any, size: int, width: int, inner: int, layers: int, keys: int) -> None:
+def _add_weights(writer: Any, size: int, width: int, layers: int) -> None:
     import numpy as np
 
-    random = np.random.default_rng(7)
-    shapes = {
-        "attn_q": (width, width),
-        "attn_k": (keys, width),
-        "attn_v": (keys, width),
-        "attn_output": (width, width),
-        "ffn_gate": (inner, width),
-        "ffn_up": (inner, width),
-        "ffn_down": (width, inner),
-    }
-    ones = np.ones(width, dtype=np.float32)
+    random, ones = np.random.default_rng(7), np.ones(width, dtype=np.float32)
+    square, keys, inner = (width, width), (width // 2, width), (2 * width, width)
+    shapes = {"attn_q": square, "attn_k": keys, "attn_v": keys, "attn_output": square}
+    shapes |= {"ffn_gate": inner, "ffn_up": inner, "ffn_down": inner[::-1]}
     tensors = {"token_embd": (size, width), "output": (size, width)}
     for layer in range(layers):
         tensors.update({f"blk.{layer}.{name}": shape for name, shape in shapes.items()})
-        writer.add_tensor(f"blk.{layer}.attn_norm.weight", ones)
-        writer.add_tensor(f"blk.{layer}.ffn_norm.weight", ones)
+        for norm in ("attn_norm", "ffn_norm"):
+            writer.add_tensor(f"blk.{layer}.{norm}.weight", ones)
     writer.add_tensor("output_norm.weight", ones)
     for name, shape in tensors.items():
         noise = random.normal(0.0, 0.05, shape).astype(np.float32)

@@ -2,7 +2,7 @@
 
 Installs each peer from PyPI in an environment of its own, and gives all of them the same texts, the
 same instant model and the same fast embedder. Prints one JSON object with the figures and their
-ratios to ours, and writes the table of the READMEs. Each part runs in a fresh process, one at a
+ratios to ours, and writes the tables of docs/benchmarks*.md. Each part runs in a fresh process, one at a
 time, with one thread for each numeric library.
 """
 
@@ -24,7 +24,7 @@ from benchmarks.peers.material import CHECKOUT, write
 from benchmarks.peers.worker import PARTS, run_part
 from benchmarks.tables import PEER_ROWS, peer_table, put
 
-READMES = {"en": "README.md", "zh": "README.zh.md"}
+READMES = {"en": "docs/benchmarks.md", "zh": "docs/benchmarks.zh.md"}
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 PROJECTS = [peer.project for peer in PEERS]
 

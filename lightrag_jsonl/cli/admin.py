@@ -2,42 +2,73 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Literal
 
 import click
 
 from lightrag_jsonl import LightRAG, LightRAGError, __version__
-from lightrag_jsonl.cli import opening, options
+from lightrag_jsonl.cli import options
 from lightrag_jsonl.cli.group import Reply, command, index_command, main
-from lightrag_jsonl.cli.options import NO_MODEL, NUMBER, Setup, models, option
-from lightrag_jsonl.cli.output import progress_bar, table
+from lightrag_jsonl.cli.options import NUMBER, models, option
+from lightrag_jsonl.cli.output import table
 from lightrag_jsonl.core.tokens import tokenizer_for
+from lightrag_jsonl.indexing.duplicates import groups
+from lightrag_jsonl.providers.configured import NO_MODEL, Setup, chosen, endpoint, make_embedder
+from lightrag_jsonl.providers.connection import OPENAI_URL, checked_url
+from lightrag_jsonl.rag.asynchronous import recorded_settings
+from lightrag_jsonl.rag.opening import completed, open_index
 
-KEY = "OPENAI_API_KEY"
-OPENAI = "https://api.openai.com/v1"
 entity_names = click.argument("names", nargs=-1, required=True)
 
 
 @main.group()
 def entities() -> None:
-    """Find names that mean the same entity, and merge them."""
+    """List, create, edit, delete and merge entities."""
 
 
-@index_command(option("-n --limit", "How many.", NUMBER, default=50), group=entities)
-def duplicates(rag: LightRAG, limit: int) -> Reply:
-    """List pairs of entities that may be the same, most likely first. Nothing is changed."""
+@index_command(
+    option("-n --limit", "How many.", NUMBER, default=50),
+    option("--review", "Let the model judge the pairs; prints an estimate first.", is_flag=True),
+    option("--yes", "Start the review without confirmation.", is_flag=True),
+    option(
+        "--merge",
+        "Merge the pairs that a text states unambiguously; with --review, those that the model judges "
+        "the same. `entities unmerge` undoes it.",
+        is_flag=True,
+    ),
+    *models,
+    group=entities,
+)
+def duplicates(rag: LightRAG, limit: int, review: bool, yes: bool, merge: bool) -> Reply:
+    """List pairs of entities that may be the same, most likely first."""
     found = rag.entities.duplicates(limit=limit)
+    notes = []
+    if review and found:
+        price = rag.entities.estimate_review(found)
+        cost = (
+            f"{price.calls} calls, {price.input_tokens} tokens read, {price.output_tokens} written"
+        )
+        if not yes:
+            click.confirm(f"review {len(found)} pairs: about {cost}?", abort=True, err=True)
+        judged = rag.entities.review(found)
+        found, notes = judged.same, [f"reviewed: {judged.usage.calls} calls (estimated: {cost})"]
+    if merge:
+        found = rag.entities.merge_pairs(found) if review else rag.entities.merge_stated()
+        undo = " ".join(f'"{name}"' for group in groups(found) for name in group[1:])
+        if undo:
+            notes += [f"to undo: lightrag-jsonl entities unmerge -w {rag.working_dir} {undo}"]
     rows = [{**asdict(one), "evidence": [sign.detail for sign in one.evidence]} for one in found]
     words = table(rows, "name", "into", "score", "types", "evidence")
-    return Reply(found, words or "no possible duplicates")
+    return Reply(found, words or "no possible duplicates", notes=notes)
 
 
 @index_command(
     entity_names, option("--into", "The merged entity.", required=True), *models, group=entities
 )
 def merge(rag: LightRAG, names: tuple[str, ...], into: str) -> Reply:
-    """Merge the entities NAMES. What was read from the texts is kept, so this can be undone."""
+    """Merge the entities NAMES. Extracted data is kept, so this can be undone."""
     rag.entities.merge(names, into=into)
     undo = " ".join(f'"{name}"' for name in names if name != into)
     note = f"to undo: lightrag-jsonl entities unmerge -w {rag.working_dir} {undo}"
@@ -53,13 +84,13 @@ def unmerge(rag: LightRAG, names: tuple[str, ...]) -> Reply:
 
 @index_command(option("--clear", "Delete them.", is_flag=True))
 def cache(rag: LightRAG, clear: bool) -> Reply:
-    """Show how many answers of the model are cached, or delete them. The graph stays."""
+    """Show how many model answers are cached, or delete them. The graph is not changed."""
     return Reply({"deleted": rag.admin.clear_cache()} if clear else rag.admin.cache())
 
 
 @index_command()
 def vacuum(rag: LightRAG) -> Reply:
-    """Give unused space back to the disk. Until that is done, nothing else can be written."""
+    """Free unused disk space. Other writes wait until it is done."""
     return Reply({"freed_bytes": rag.admin.vacuum()})
 
 
@@ -71,50 +102,66 @@ def reembed(setup: Setup) -> Reply:
     """
     if setup.embedder is None:
         raise click.UsageError("name the new embedder with --embedder")
-    setup = opening.completed(setup, {})
-    new = opening.make_embedder(setup)
-    with opening.open_index(Setup(setup.working_dir)) as rag, progress_bar("texts") as progress:
-        number = rag.admin.reembed(new, progress=progress)
-        opening.remember(rag, embedder=setup.embedder)
+    new = make_embedder(str(completed(setup, {}).embedder), setup)
+    with open_index(Setup(setup.working_dir)) as rag:
+        number = rag.admin.reembed(new)
     return Reply({"embedder": new.name, "dim": new.dim, "texts": number})
 
 
 @index_command(*models)
 def rebuild(rag: LightRAG) -> Reply:
-    """Make graph, full text and vectors anew. No model is asked."""
+    """Rebuild graph, full text and vectors. No model is called."""
     lines = rag.admin.rebuild()
     return Reply(lines, "\n".join(lines))
 
 
-@command(*models)
-def doctor(setup: Setup) -> Reply:
+@command(
+    *models,
+    option("--full", "Compare all derived data with its sources, not a sample.", is_flag=True),
+)
+def doctor(setup: Setup, full: bool) -> Reply:
     """Show what will be used, and check the index.
 
-    Exit 1 if there is a problem. The whole database is read. `rebuild` makes anew what is derived
-    from the texts.
+    Exit 1 if there is a problem. The complete database is read, and graph, full text and vectors are
+    compared with the extracted data. `rebuild` repairs them.
     """
     problems: list[str] = []
     known: dict[str, str] | None = None
+    used: dict[str, str] = {}
     try:
-        known = opening.recorded(setup.working_dir)
+        known = recorded_settings(setup.working_dir)
+        used = _models(setup, known)
         if known is not None:
-            with opening.open_index(setup) as rag:
-                problems += rag.admin.check()
+            with open_index(setup) as rag:
+                problems += rag.admin.check(full=full)
     except LightRAGError as error:
         problems.append(str(error))
-    used = opening.completed(setup, known or {})
-    endpoint = setup.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI
-    remote = str(used.embedder).startswith("openai:")
     found = {
         "version": __version__,
         "tokenizer": tokenizer_for((known or {}).get("tokenizer")).name,
-        "llm": used.llm if used.llm == NO_MODEL else f"{used.llm} at {endpoint}",
-        "embedder": used.embedder,
-        "embedder_endpoint": (setup.embedder_base_url or endpoint) if remote else "",
-        "key": f"{KEY} is {'set' if os.environ.get(KEY) else 'not set'}",
+        **used,
         "working_dir": setup.working_dir,
         "index": known is not None,
         "problems": problems,
     }
     notes = [f"problem: {problem}" for problem in problems]
     return Reply(found, {**found, "problems": len(problems)}, 1 if problems else 0, notes)
+
+
+def _models(setup: Setup, known: Mapping[str, str] | None) -> dict[str, str]:
+    """The model, the embedder and the endpoints that will be used, each with where it comes from."""
+    used, found = completed(setup, known), dict[str, str]()
+    kinds: tuple[tuple[str, Literal["", "embedder_"]], ...] = (
+        ("llm", ""),
+        ("embedder", "embedder_"),
+    )
+    for part, kind in kinds:
+        name = str(getattr(used, part))
+        found |= {part: name, f"{part}_from": chosen(part, setup, known)[1]}
+        if name == NO_MODEL if part == "llm" else not name.startswith("openai:"):
+            continue
+        at = endpoint(used, kind)
+        found[f"{part}_endpoint"] = checked_url(at.url or OPENAI_URL)
+        found[f"{part}_endpoint_from"] = at.url_from
+        found[f"{part}_key"] = at.refused or (f"from {at.key_from}" if at.key_from else "none")
+    return found

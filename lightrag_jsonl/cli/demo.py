@@ -10,32 +10,37 @@ import click
 
 from lightrag_jsonl import Answer, LightRAG
 from lightrag_jsonl.cli.group import Reply, command
+from lightrag_jsonl.cli.options import option
 from lightrag_jsonl.cli.output import one_line
 from lightrag_jsonl.cli.samples import sample_documents, sample_questions
 from lightrag_jsonl.core.types import Language
 
+COLUMNS = 92
 INTRODUCTION = """\
 Two small collections, indexed and queried without a model: language rules read the texts, and
 answers are put together from their sentences; [n] leads to the source of each."""
+END = f"""
+{"─" * COLUMNS}
+Next, query these indexes, or index your own files:
+  lightrag-jsonl query -w {{folder}}/en "Who was Niels Bohr?"
+  lightrag-jsonl query -w {{folder}}/zh "张骞去了哪里？"
+  lightrag-jsonl insert -w kb FILES"""
 QUESTIONS: dict[Language, tuple[int, ...]] = {"en": (0, 3), "zh": (3, 5)}
 TITLES = {"en": "English", "zh": "中文"}
 SHOWN_ENTITIES, SHOWN_RELATIONS = 6, 4
-COLUMNS = 92
 
 
 @command(
-    click.option(
-        "-w",
-        "--working-dir",
-        "folder",
-        type=click.Path(file_okay=False, path_type=Path),
-        help="Where to put the two indexes (default: a new folder).",
+    option(
+        "-w --working-dir folder",
+        "The folder of the two indexes (default: a new folder).",
+        click.Path(file_okay=False, path_type=Path),
     )
 )
 def demo(folder: Path | None) -> Reply:
     """Index two small collections and ask them questions.
 
-    One is English, one Chinese. Needs no key and no network: no model is asked. Takes a few
+    One is English, one Chinese. Needs no key and no network: no model is called. Takes a few
     seconds.
     """
     folder = folder or Path(tempfile.mkdtemp(prefix="lightrag-jsonl-demo-"))
@@ -47,14 +52,7 @@ def demo(folder: Path | None) -> Reply:
             answers = {question: rag.query(question, mode="local") for question in questions}
             lines += _lines(rag, TITLES[language], answers)
             value.append({"language": language, "status": rag.status(), "answers": answers})
-    lines += [
-        f"\n{'─' * COLUMNS}",
-        "Go on with these indexes, or with texts of your own:",
-        f'  lightrag-jsonl query -w {folder / "en"} "Who was Niels Bohr?"',
-        f'  lightrag-jsonl query -w {folder / "zh"} "张骞去了哪里？"',
-        "  lightrag-jsonl insert -w kb FILES",
-    ]
-    return Reply(value, "\n".join(lines))
+    return Reply(value, "\n".join([*lines, END.format(folder=folder)]))
 
 
 def _lines(rag: LightRAG, title: str, answers: Mapping[str, Answer]) -> Iterator[str]:
@@ -66,7 +64,7 @@ def _lines(rag: LightRAG, title: str, answers: Mapping[str, Answer]) -> Iterator
     yield "Most connected: " + ", ".join(f"{name} ({degree})" for name, degree in degrees)
     yield "Strongest relations:"
     for _, _, data in edges[:SHOWN_RELATIONS]:
-        keywords = ", ".join(data["keywords"][:3]) or "—"
+        keywords = ", ".join(data["keywords"].split("; ")[:3]) or "—"
         yield "  " + one_line(f"{data['source']} — {keywords} — {data['target']}", COLUMNS)
     for question, answer in answers.items():
         yield f"\nQ: {question}"

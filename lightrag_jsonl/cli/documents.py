@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,18 +14,26 @@ import click
 
 from lightrag_jsonl import ConfigError, Document, InsertReport, LightRAG, NotFoundError
 from lightrag_jsonl.cli.group import INCOMPLETE, Reply, command, index_command
-from lightrag_jsonl.cli.opening import open_index
-from lightrag_jsonl.cli.options import Setup, limit_options, models, option, reading_options
-from lightrag_jsonl.cli.output import progress_bar, table
+from lightrag_jsonl.cli.options import (
+    COUNT,
+    NUMBER,
+    limit_options,
+    models,
+    option,
+    reading_options,
+)
+from lightrag_jsonl.cli.output import emit, table
+from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.text import decoded
 from lightrag_jsonl.indexing.loading import Given, load_documents
+from lightrag_jsonl.indexing.progress import progress_bars
+from lightrag_jsonl.providers.configured import NO_MODEL, Setup
+from lightrag_jsonl.rag.opening import open_index
+from lightrag_jsonl.tools.estimate import estimate_upgrade
 
 
 def find_sources(arguments: Sequence[str]) -> Given | list[Given]:
-    """Files, folders, patterns and - for stdin, in order.
-
-    A single source is returned as such, not in a list: then an error in it ends the command.
-    """
+    """Files, folders, patterns and - for stdin; a single one not in a list, so its errors are raised."""
     found: list[Given] = []
     for argument in dict.fromkeys(arguments):
         if not argument.strip():  # for example from an unset shell variable
@@ -46,95 +55,165 @@ def read_stdin() -> str:
     return decoded(sys.stdin.buffer.read(), "stdin")
 
 
+upgrade_options = (
+    option(
+        "--upgrade",
+        "Also extract again what was extracted without a model, with another model or with an older "
+        "prompt; prints an estimate first. A chunk that fails keeps its earlier result.",
+        is_flag=True,
+    ),
+    option("--yes", "Start the upgrade without confirmation.", is_flag=True),
+)
+
+
 @command(
     click.argument("files", nargs=-1, required=True),
+    *upgrade_options,
+    option("--sync", "Remove documents whose files are gone from the given folders.", is_flag=True),
+    option("--ray", "Read on the Ray cluster at this address (HOST:6379, auto, local)."),
     *models,
     *reading_options,
     *limit_options,
     option("--id", "The document's id (for one text)."),
 )
-def insert(setup: Setup, files: tuple[str, ...], id: str | None, **options: Any) -> Reply:
+def insert(
+    setup: Setup,
+    files: tuple[str, ...],
+    id: str | None,
+    sync: bool,
+    upgrade: bool,
+    yes: bool,
+    ray: str | None,
+    **options: Any,
+) -> Reply:
     """Read texts into the index, which is created if there is none.
 
-    FILES are files (.txt, .md, .jsonl), folders, quoted patterns, or - for stdin. A line of
-    a .jsonl file is a text, or an object with "text" and optionally "id", "title", "date",
-    "source" and other metadata to filter by. A text that is in the index already is not read
-    again; a document with a known id and a different text replaces the old one.
+    FILES are files (.txt, .md, .csv, .jsonl; with the extra `files` .pdf, .docx, .pptx, .xlsx,
+    .html and .epub; also as .gz), folders, quoted patterns, or - for stdin. A line of a .jsonl
+    file is a text, or an object with "text" and optionally "id", "title", "date", "source" and
+    other metadata to filter by. A text that is in the index already is not read again; a document
+    with a known id and a different text replaces the old one. The id of a file is its path.
+
+    With --ray, each node of a cluster reads some documents (docs/scale.md): with the models of its
+    own settings, or those at --base-url, where localhost is the node itself.
 
     \b
     Examples:
       lightrag-jsonl insert -w kb --language zh 三国演义.txt
       lightrag-jsonl insert -w kb 'notes/**/*.md' papers/
-      pdftotext paper.pdf - | lightrag-jsonl insert -w kb --id paper -
+      cat notes/*.txt | lightrag-jsonl insert -w kb --id notes -
       lightrag-jsonl insert -w kb --llm gpt-4o-mini --embedder st:BAAI/bge-m3 book.txt
+      lightrag-jsonl insert -w kb --llm qwen3 --ray auto --base-url http://localhost:8000/v1 books/
     """
+    if ray is not None and (sync or upgrade):
+        raise click.UsageError("--ray cannot be combined with --sync or --upgrade")
     sources = find_sources(files)
     if id is not None:
         loaded = list(load_documents(sources))
         if len(loaded) != 1 or not isinstance(loaded[0], Document):
             raise click.UsageError(f"--id names one document, but {len(loaded)} were given")
         sources = replace(loaded[0], id=id)
-    with open_index(setup, options, create=True) as rag, progress_bar() as progress:
-        return _reply(rag, rag.insert(sources, progress=progress), "nothing was read")
+    with open_index(setup, options, create=True) as rag:
+        if ray is None:
+            report = rag.insert(sources, sync=sync)
+        else:  # it reports dead nodes on stdout
+            with progress_bars(None) as progress, redirect_stdout(sys.stderr):
+                report = rag.run(insert_on_ray, sources, ray, setup=setup, progress=progress)
+        reply = _reply(rag, report, "no documents were inserted")
+        if not upgrade or report.stopped:
+            return reply
+        after = _upgraded(rag, yes)
+        both, failures = (*reply.notes, *after.notes), (*reply.failures, *after.failures)
+        value = {"inserted": report, "upgraded": after.value}
+        return Reply(value, None, after.status, list(dict.fromkeys(both)), failures)
 
 
-@index_command(*models, *limit_options)
-def retry(rag: LightRAG) -> Reply:
+@index_command(*upgrade_options, *models, *limit_options)
+def retry(rag: LightRAG, upgrade: bool, yes: bool) -> Reply:
     """Read again the chunks that failed, and no others.
 
-    Of chunks read in part only what is missing is asked for. Model and options are those of the last insert, unless others are given.
+    Of chunks read in part only what is missing is asked for. Model and options are those of the
+    last insert, unless others are given.
     """
-    with progress_bar() as progress:
-        report = rag.retry(progress=progress)
-    return _reply(rag, report, "nothing has failed", go_on="retry")
+    if upgrade:
+        return _upgraded(rag, yes)
+    return _reply(rag, rag.retry(), "no failed chunks", go_on="retry")
+
+
+def _upgraded(rag: LightRAG, yes: bool) -> Reply:
+    """Estimate an upgrade, ask whether it should be made, and make it."""
+    if rag.status().llm == NO_MODEL:
+        raise ConfigError("an upgrade needs a model: name it with --llm")
+    found = rag.run(estimate_upgrade)
+    cost = (
+        f"{found.chunks:,} chunks, about {found.usage.calls:,} calls, "
+        f"{found.usage.input_tokens:,} tokens read, {found.usage.output_tokens:,} written"
+    )
+    if found.chunks and yes:
+        emit(f"upgrade: {cost}", err=True)
+    elif found.chunks:
+        click.confirm(f"upgrade {cost}?", abort=True, err=True)
+    return _reply(rag, rag.retry(upgrade=True), "nothing to upgrade", go_on="retry --upgrade")
 
 
 @index_command(*models, *limit_options)
 def resume(rag: LightRAG) -> Reply:
-    """Go on with the documents of an interrupted insert.
+    """Continue an interrupted insert.
 
     Model and options are those of that insert, unless others are given.
     """
-    with progress_bar() as progress:
-        return _reply(rag, rag.resume(progress=progress), "nothing is pending")
+    return _reply(rag, rag.resume(), "nothing is pending")
 
 
 def _reply(rag: LightRAG, report: InsertReport, nothing: str, go_on: str = "resume") -> Reply:
-    """The report of an insert, and what to do next."""
     notes, folder = [], rag.working_dir
     if report.extraction.rejections:
         notes.append(f"refused lines: lightrag-jsonl rejections -w {folder}")
     if report.stopped:
-        notes.append(f"{report.stopped}; go on with: lightrag-jsonl {go_on} -w {folder}")
+        notes.append(f"{report.stopped}; continue with: lightrag-jsonl {go_on} -w {folder}")
     elif pending := rag.status().documents.get("pending"):
         notes.append(f"documents pending: {pending}; lightrag-jsonl resume -w {folder}")
-    words = None if report.documents or report.unchanged else nothing
+    words = None if report.documents or report.unchanged or report.deleted else nothing
     return Reply(report, words, INCOMPLETE if report.stopped else 0, notes, report.failures)
 
 
-@index_command(click.argument("ids", nargs=-1, required=True), *models)
-def delete(rag: LightRAG, ids: tuple[str, ...]) -> Reply:
-    """Remove documents, as if they had never been inserted. No model is asked.
+@index_command(
+    click.argument("ids", nargs=-1),
+    option(
+        "--purge",
+        "Also remove their text from the files, cached answers and traces, and rewrite the database. "
+        "Without IDS: for documents deleted earlier.",
+        is_flag=True,
+    ),
+    *models,
+)
+def delete(rag: LightRAG, ids: tuple[str, ...], purge: bool) -> Reply:
+    """Delete documents, as if they had never been inserted. No model is called.
 
     If one of the IDS is unknown, nothing is removed; `documents` lists them.
     """
-    return Reply(rag.delete(*ids))
+    if not ids and not purge:
+        raise click.UsageError("name the documents to delete; `documents` lists them")
+    return Reply(rag.delete(*ids, purge=purge))
 
 
 @index_command()
 def status(rag: LightRAG) -> Reply:
-    """Show what the index holds and how reading went."""
+    """Show the contents of the index and extraction statistics."""
     return Reply(rag.status())
 
 
-@index_command()
-def documents(rag: LightRAG) -> Reply:
+@index_command(
+    option("-n --limit", "The maximum number.", NUMBER),
+    option("--offset", "Skip the first.", COUNT, default=0),
+)
+def documents(rag: LightRAG, limit: int | None, offset: int) -> Reply:
     """List the documents, with their ids and states.
 
     The states are: done; partial (some chunks failed, or were read in part) and failed (all
     chunks failed), both for `retry`; pending (an insert was interrupted), for `resume`.
     """
-    found = rag.documents()
+    found = rag.documents(limit=limit, offset=offset)
     return Reply(found, table(found, "id", "state", "chunks", "characters", "title", "source"))
 
 
@@ -151,4 +230,4 @@ def rejections(rag: LightRAG, ids: tuple[str, ...]) -> Reply:
         {"document_id": document, "chunk_id": chunk, **asdict(line)}
         for document, chunk, line in rag.rejections(*ids)
     ]
-    return Reply(found, table(found) or "no line was refused")
+    return Reply(found, table(found) or "no lines were refused")

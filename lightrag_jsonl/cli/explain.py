@@ -55,15 +55,16 @@ def show(rag: LightRAG, id: str | None, html: Path | None) -> Reply:
     if html is not None:
         html.write_text(rag.traces.page(trace.id), encoding="utf-8")
         return Reply(value, f"written: {html}")
-    with rag._twin._store.reader() as reader:
-        happened = map(events.event_from_json, reader.trace_events(trace.id))
-        lines = [line for event in happened for line in _event_lines(event, reader)]
+    with rag._store.reader() as reader:
+        happened = [event for _, event in reader.trace_events(trace_id=trace.id)]
+        parsed = map(events.event_from_json, happened)
+        lines = [line for event in parsed for line in _event_lines(event, reader)]
     return Reply(value, "\n".join(lines))
 
 
 @index_command(*map(click.argument, ("subject", "predicate", "object")), group=explain)
 def edge(rag: LightRAG, **labels: str) -> Reply:
-    """Show where the edge SUBJECT PREDICATE OBJECT was read, and which queries chose it.
+    """Show the sources of the edge SUBJECT PREDICATE OBJECT, and which queries selected it.
 
     SUBJECT and OBJECT may be spelled in any way; PREDICATE may be any keyword of the edge.
     """
@@ -77,7 +78,7 @@ def edge(rag: LightRAG, **labels: str) -> Reply:
 
 @index_command(click.argument("document"), group=explain)
 def documents(rag: LightRAG, document: str) -> Reply:
-    """Show what was read from DOCUMENT: its chunks, and the edges of each."""
+    """Show what was extracted from DOCUMENT (id, name or URI): its chunks and their edges."""
     found = rag.traces.document_provenance(document)
     lines = [f"{one_line(found.document.name)}  {source_uri('document', found.document.id)}"]
     for facts in found.chunks:
@@ -111,7 +112,7 @@ def export(rag: LightRAG, id: str | None, **given: Any) -> Reply:
 
 @index_command(click.argument("ids", nargs=-1), group=explain)
 def verify(rag: LightRAG, ids: tuple[str, ...]) -> Reply:
-    """Check the traces IDS, or else all traces and all texts; exit 1 if something is wrong.
+    """Verify the traces IDS, or all traces and texts; exit 1 if there is a problem.
 
     The steps are complete, every edge has a chunk, every chunk is an exact slice of its page,
     every citation is of something that was shown, the answer is stored. No model is asked.
@@ -123,12 +124,11 @@ def verify(rag: LightRAG, ids: tuple[str, ...]) -> Reply:
 
 @index_command(option("--keep", "How many.", COUNT, required=True), group=explain)
 def gc(rag: LightRAG, keep: int) -> Reply:
-    """Delete all but the newest traces."""
+    """Delete all traces but the newest."""
     return Reply({"deleted": rag.traces.delete(keep=keep)})
 
 
 def _id(rag: LightRAG, id: str | None) -> str:
-    """The id that was given, or that of the newest query."""
     newest = rag.traces.list(limit=1) if id is None else ()
     if id is None and not newest:
         raise NotFoundError("no queries recorded")
@@ -143,14 +143,11 @@ def _located(chunk_ids: Iterable[str], sources: Sources) -> list[dict[str, objec
     ]
 
 
-# ── for people ──────────────────────────────────────────────────────────────────
-
-
 def event_printer(rag: LightRAG) -> Callable[[events.Event], None]:
     """A listener that prints each event of a query to stderr, but for the answer itself."""
 
     def print_event(event: events.Event) -> None:
-        with rag._twin._store.reader() as reader:
+        with rag._store.reader() as reader:
             lines = list(_event_lines(event, reader))
         for line in lines[:1] if isinstance(event, events.Answered) else lines:
             emit(line, err=True)
@@ -173,10 +170,9 @@ def _event_lines(event: events.Event, reader: Reader) -> Iterator[str]:
 
 
 def _selection_lines(event: events.Selection, reader: Reader) -> Iterator[str]:
-    """What was chosen, why, and where it was read."""
     ids = [id for chosen in event.selected for id in chosen.edge.chunk_ids]
     sources = look_up_sources(reader, [*ids, *event.selected_chunks])
-    if event.selected or not event.selected_chunks:
+    if event.selected or event.method == "llm" or not event.selected_chunks:
         yield f"Selected {len(event.selected)} edge(s)"
     for chosen in event.selected:
         yield f"Edge: ({', '.join(chosen.edge.labels)})"
@@ -190,20 +186,26 @@ def _selection_lines(event: events.Selection, reader: Reader) -> Iterator[str]:
         yield from (f"Source: {sources.where(id)}" for id in event.selected_chunks)
     for refused in event.rejections:
         yield f"Refused: line {refused.line}: {refused.reason} {refused.detail}".rstrip()
+    if event.method == "llm" and not event.selected and not event.fallback:
+        yield "The model selected no edge: only directly matched passages were kept"
     if event.fallback:
-        yield f"Selected by rank: {event.selection_error or 'the model chose none'}"
+        yield f"Selected by rank: {event.selection_error or 'the model selected none'}"
 
 
 def _citation_lines(event: events.Answered, reader: Reader) -> Iterator[str]:
     sources = look_up_sources(reader, [citation.chunk_id for citation in event.citations])
     for one in event.citations:
-        yield f"[{one.number}] {sources.where(one.chunk_id)}, characters {one.start}–{one.end}"
-    yield from (f"[{number}] was cited, but never shown" for number in event.invented)
+        where = f"characters {one.start}–{one.end}" if one.supported else "unsupported"
+        item = event.prompt_numbers[one.number - 1]
+        yield f"[{one.number}] {sources.where(one.chunk_id)}, {where} (item {item} of the prompt)"
+    yield from (f"[{number}] was cited, but not sent to the model" for number in event.invented)
 
 
 def _query_table(traces: Iterable[TraceSummary]) -> str:
-    times = [f"{datetime.fromtimestamp(one.started_at, UTC):{TIME}}" for one in traces]
-    rows = [asdict(one) | {"started_at": at} for one, at in zip(traces, times, strict=True)]
+    rows = []
+    for one in traces:
+        started_at = f"{datetime.fromtimestamp(one.started_at, UTC):{TIME}}"
+        rows.append({**asdict(one), "started_at": started_at})
     return table(rows, "id", "status", "started_at", "mode", "question")
 
 

@@ -7,13 +7,11 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 
 import click
 import msgspec
 
 from lightrag_jsonl.core.types import Failure, Json
-from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 
 CELL_COLUMNS = 60  # of a table's cells but the first ones, which are mostly ids
 LISTED = 3  # items of a list that are shown in a field
@@ -21,9 +19,7 @@ SHOWN_REASONS = 20
 
 
 def emit(words: str | bytes, *, err: bool = False) -> None:
-    """Print words for people, without control characters, which could steer a terminal; bytes as
-    they are.
-    """
+    """Print words without control characters, which could steer a terminal; bytes as they are."""
     if isinstance(words, bytes):
         click.echo(words, nl=False, err=err)
     elif words:
@@ -56,9 +52,6 @@ def printable(text: str) -> str:
     )
 
 
-# ── words ───────────────────────────────────────────────────────────────────────
-
-
 def in_words(value: object) -> str:
     """A value for people: a text as it is, records as a table, an object with a field a line."""
     if isinstance(value, str):
@@ -83,9 +76,7 @@ def table(records: Iterable[object], *columns: str) -> str:
 
 
 def _fields(record: Mapping[str, Json]) -> Iterator[list[str]]:
-    """The fields with their texts; lists of objects and long ones as a number, objects in objects
-    on lines of their own.
-    """
+    """The fields with their texts; long lists as a number, objects in objects on own lines."""
     for name, value in record.items():
         if isinstance(value, list) and (len(value) > LISTED or isinstance([*value, 0][0], dict)):
             value = len(value)
@@ -111,7 +102,6 @@ def _cell(value: Json) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Rows in columns, whose widths are those on a terminal."""
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
@@ -136,30 +126,7 @@ def width(text: str) -> int:
     return len(shown) + sum(unicodedata.east_asian_width(char) in "WF" for char in shown)
 
 
-# ── progress and failures ───────────────────────────────────────────────────────
-
-
-@contextmanager
-def progress_bar(unit: str = "chunks") -> Iterator[ProgressCallback | None]:
-    """A progress bar on stderr; None if that is not a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from tqdm import tqdm
-
-    with tqdm(total=0, unit=f" {unit}", file=sys.stderr, leave=False) as bar:
-
-        def show(progress: Progress) -> None:
-            bar.total = progress.chunks_known
-            steps = progress.steps.items()
-            words = [f"{name} {done:,}/{known:,}" for name, (done, known) in steps]
-            bar.update(progress.chunks_done - bar.n)
-            bar.set_description_str(", ".join(words), refresh=bool(words))
-
-        yield show
-
-
-def failure_notes(failures: Sequence[Failure]) -> Iterator[str]:
+def failure_notes(failures: Sequence[Failure], folder: object) -> Iterator[str]:
     """Failures in words, each reason once, and what can be done about them."""
     reasons = Counter(failure.reason for failure in failures)
     first = {failure.reason: failure for failure in reversed(failures)}
@@ -168,4 +135,4 @@ def failure_notes(failures: Sequence[Failure]) -> Iterator[str]:
         others = f" (and {count - 1:,} more)" if count > 1 else ""
         yield f"failed: {one_line(where)}{others}: {one_line(reason)}"
     if any(failure.chunk_id for failure in failures):
-        yield "ask again for the chunks: lightrag-jsonl retry"
+        yield f"retry the failed chunks: lightrag-jsonl retry -w {folder}"

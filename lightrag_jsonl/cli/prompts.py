@@ -13,12 +13,13 @@ import msgspec
 from lightrag_jsonl import ConfigError, LightRAG, PromptManager, parse_jsonl
 from lightrag_jsonl.cli import options
 from lightrag_jsonl.cli.group import Reply, command, main
-from lightrag_jsonl.cli.opening import completed, make_llm
-from lightrag_jsonl.cli.options import FILE, Setup, option
+from lightrag_jsonl.cli.options import FILE, option
 from lightrag_jsonl.cli.output import json_lines, one_line
 from lightrag_jsonl.core.text import decoded
 from lightrag_jsonl.indexing.loading import read_text
 from lightrag_jsonl.llm.prompt_manager import check_set
+from lightrag_jsonl.providers.configured import Setup, make_llm
+from lightrag_jsonl.rag.opening import completed
 
 text_file = click.argument("file", type=click.File("rb"), default="-")
 
@@ -57,7 +58,7 @@ def show(setup: Setup, id: str) -> Reply:
     group=prompts,
 )
 def check(folder: Path | None) -> Reply:
-    """Check the prompt files of FOLDER, or the packaged ones; exit 1 if something is wrong.
+    """Check the prompt files of FOLDER, or the packaged ones; exit 1 if there is a problem.
 
     This checks templates, declared variables, schemas, and every example against its schema.
     """
@@ -86,7 +87,7 @@ def parse(file: BinaryIO, schema: Path | None, strict: bool) -> Reply:
         kind = dict[str, Any]
         loaded = msgspec.json.decode(read_text(schema), type=kind) if schema else None
     except msgspec.MsgspecError as error:
-        raise ConfigError(f"{schema} is no JSON Schema: {error}") from error
+        raise ConfigError(f"{schema} is not a JSON Schema: {error}") from error
     result = parse_jsonl(decoded(file.read(), "the answer"), schema=loaded)
     notes = [
         f"line {one.line}: {one.reason} {one.detail}: {one_line(one.text, 100)}"
@@ -105,7 +106,7 @@ def parse(file: BinaryIO, schema: Path | None, strict: bool) -> Reply:
     options.prompts,
     option(
         "--set variables",
-        "A further variable of the prompt, as JSON or text. @FILE reads it from a file.",
+        "A variable of the prompt, as JSON or text. @FILE reads it from a file.",
         metavar="NAME=VALUE",
         multiple=True,
     ),
@@ -120,9 +121,10 @@ def extract(setup: Setup, id: str, file: BinaryIO, variables: tuple[str, ...]) -
     Example:
       lightrag-jsonl extract extract-rows bill.txt --set schema=@table.json --llm gpt-4o-mini
     """
-    model = make_llm(completed(setup, {}))
+    setup = completed(setup, {})
+    model = make_llm(str(setup.llm), setup)
     if model is None:
-        raise click.UsageError("extract asks a model: name one with --llm")
+        raise click.UsageError("extract needs a model: name it with --llm")
     values = dict(map(_variable, variables))
     text = decoded(file.read(), "the text")
     with (
@@ -130,7 +132,7 @@ def extract(setup: Setup, id: str, file: BinaryIO, variables: tuple[str, ...]) -
         LightRAG(folder, llm=model, prompts=_manager(setup)) as rag,
     ):
         records = rag.extract(id, text, **values)
-    return Reply(records, json_lines(records), notes=[] if records else ["no records were found"])
+    return Reply(records, json_lines(records), notes=[] if records else ["no records"])
 
 
 def _variable(given: str) -> tuple[str, object]:

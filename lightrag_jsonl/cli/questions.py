@@ -38,10 +38,10 @@ def _where(
         if match is None:
             raise click.BadParameter(f"{condition!r} is not KEY=VALUE")
         key, text = match["key"].strip(), match["value"]
-        values: list[Json] = [text]
+        values = where.setdefault(key, {}).setdefault(OPERATORS[match["sign"]], [])
+        values.append(text)
         if key not in TEXT_FIELDS and PLAIN.fullmatch(text):  # "2024" may be a number or a text
             values.append(json.loads(text))
-        where.setdefault(key, {}).setdefault(OPERATORS[match["sign"]], []).extend(values)
     return where
 
 
@@ -75,8 +75,8 @@ question_options = (
     option("--response-type", 'The form of the answer, such as "One Paragraph".'),
     option("--user-prompt", "A further instruction for the answer.", default=""),
     option(
-        "--explain",
-        "Have the model choose the facts and give reasons; print each step to stderr.",
+        "--explain --explainable explain",
+        "Let the model select the relations and give reasons; print each step to stderr.",
         is_flag=True,
     ),
 )
@@ -107,10 +107,10 @@ def query(rag: LightRAG, question: str, explain: bool, **given: Any) -> Reply:
 
 @index_command(
     *question_options,
-    option("--prompt", "Print the context as a model would read it.", is_flag=True),
+    option("--prompt", "Print the context as it is sent to the model.", is_flag=True),
 )
 def retrieve(rag: LightRAG, question: str, prompt: bool, **given: Any) -> Reply:
-    """Show what is found for a QUESTION, best first."""
+    """Show what is retrieved for a QUESTION, best first."""
     param = QueryParam(**given)
     found = rag.retrieve(question, param)
     words = found.prompt if prompt else _context_words(found)
@@ -122,12 +122,14 @@ def _notes(
 ) -> Iterator[str]:
     """What cannot be seen in an answer or a context: what is wrong with it, or why it is empty."""
     if answer is not None and answer.truncated:
-        yield "note: the answer is not complete: the model reached its token limit"
+        yield "note: the answer is incomplete: the model reached its token limit"
     if answer is not None and answer.invented:
         numbers = ", ".join(f"[{number}]" for number in answer.invented)
         yield f"note: {numbers} in the answer: no such source was sent to the model"
+    if context.none_selected:
+        yield "note: the model selected none of the relations; only directly matched passages were used"
     if context.empty and context.dropped != Dropped():
-        yield f"note: what was found exceeds {param.max_total_tokens:,} tokens"
+        yield f"note: the results exceed {param.max_total_tokens:,} tokens"
     elif context.empty and param.where:
         known = TEXT_FIELDS.union(*(document.metadata for document in rag.documents()))
         unknown = ", ".join(sorted(param.where.keys() - known))
@@ -145,7 +147,7 @@ def _context_words(context: Context) -> str:
     }
     found = [f"{name}\n{rows}\n" for name, rows in tables.items() if rows]
     size = in_words({"tokens": context.tokens, "over budget": asdict(context.dropped)})
-    return "\n".join([*(found or ["nothing was found"]), size])
+    return "\n".join([*(found or ["no results"]), size])
 
 
 @index_command(

@@ -1,30 +1,35 @@
-"""`estimate`, `batch`, `import` and `export`: texts and graphs in other forms."""
+"""`estimate`, `batch`, `copy`, `import`, `export`, `merge`, `split`: texts, graphs and indexes."""
 
 from __future__ import annotations
 
 import json
-import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from lightrag_jsonl import LightRAG
+from lightrag_jsonl import LightRAG, StorageError
 from lightrag_jsonl.cli.documents import find_sources
 from lightrag_jsonl.cli.group import INCOMPLETE, Reply, command, index_command, main
-from lightrag_jsonl.cli.opening import open_index, recorded
-from lightrag_jsonl.cli.options import FILE, FOLDER, TARGET, Setup, models, option, reading_options
-from lightrag_jsonl.cli.output import json_lines, one_line, progress_bar, to_json
+from lightrag_jsonl.cli.options import FILE, FOLDER, TARGET, models, option, reading_options
+from lightrag_jsonl.cli.output import one_line
+from lightrag_jsonl.core.address import as_address
+from lightrag_jsonl.indexing.progress import progress_bars
+from lightrag_jsonl.providers.configured import Setup
+from lightrag_jsonl.rag.asynchronous import adopt_settings, recorded_settings
+from lightrag_jsonl.rag.export import SUFFIXES, GraphFormat
+from lightrag_jsonl.rag.opening import open_index
+from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.tools.batch import export_batch, import_batch
+from lightrag_jsonl.tools.copying import copy_index
 from lightrag_jsonl.tools.estimate import estimate as estimate_documents
 from lightrag_jsonl.tools.importer import import_index, read_folder
 
 SHOWN = 20
 PRICE = click.FloatRange(0)
-NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @command(
@@ -36,14 +41,14 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def estimate(
     setup: Setup, files: tuple[str, ...], prices: tuple[float, ...] | None, **options: Any
 ) -> Reply:
-    """Estimate what reading FILES with a model would cost.
+    """Estimate the cost of indexing FILES with a model.
 
     No model is asked, nothing is stored. Chunks, calls and input tokens come from the real
     prompts; output tokens from a rule fitted to recorded answers. Answers that the index in
     --working-dir (if there is one) has cached cost nothing. Batches usually cost half.
     """
     sources = find_sources(files)
-    is_new = recorded(setup.working_dir) is None
+    is_new = recorded_settings(setup.working_dir) is None
     with tempfile.TemporaryDirectory() as scratch:
         if is_new:
             setup = replace(setup, working_dir=Path(scratch), embedder="hash")
@@ -97,7 +102,7 @@ def export_requests(
 @command(
     click.argument("results", nargs=-1, required=True, type=FILE),
     *models,
-    option("--finish", "Count chunks without an answer as failed, for `retry`.", is_flag=True),
+    option("--finish", "Mark chunks without an answer as failed, for `retry`.", is_flag=True),
     name="import",
     group=batch,
 )
@@ -113,6 +118,17 @@ def import_results(setup: Setup, results: tuple[Path, ...], finish: bool) -> Rep
     return Reply(report, None, status, refused, report.inserted.failures)
 
 
+@command(click.argument("source"), click.argument("target"))
+def copy(source: str, target: str) -> Reply:
+    """Copy the index in SOURCE to TARGET, which must be empty.
+
+    Both are folders or PostgreSQL URLs. No model is asked. A copy that is interrupted leaves the
+    target empty, and can be started again.
+    """
+    with progress_bars(None) as progress:
+        return Reply(copy_index(source, target, progress=progress))
+
+
 @command(click.argument("folder", type=FOLDER), *models, name="import")
 def import_folder(setup: Setup, folder: Path) -> Reply:
     """Import an index of LightRAG or nano-graphrag.
@@ -122,9 +138,9 @@ def import_folder(setup: Setup, folder: Path) -> Reply:
     What has no counterpart is listed.
     """
     read_folder(folder)  # fails before an index is created
-    create = recorded(setup.working_dir) is None
-    with open_index(setup, {}, create=create) as rag, progress_bar() as progress:
-        report = rag.run(import_index, folder, progress=progress)
+    create = recorded_settings(setup.working_dir) is None
+    with open_index(setup, {}, create=create) as rag:
+        report = rag.run(import_index, folder)
     return Reply(report, notes=report.not_imported[:SHOWN], failures=report.failures)
 
 
@@ -132,55 +148,67 @@ def import_folder(setup: Setup, folder: Path) -> Reply:
     click.argument("file", type=click.Path(dir_okay=False, allow_dash=True), default="-"),
     option(
         "-f --format format_",
-        "graphml or json: the merged graph; jsonl: the records of each chunk, one per line "
-        "(default by FILE's suffix, else graphml).",
-        click.Choice(["graphml", "json", "jsonl"]),
+        "By default that of FILE's suffix; of stdout, graphml.",
+        click.Choice(list(dict.fromkeys(SUFFIXES.values()))),
     ),
 )
-def export(rag: LightRAG, file: str, format_: str | None) -> Reply:
+def export(rag: LightRAG, file: str, format_: GraphFormat | None) -> Reply:
     """Write the graph, or the records behind it, to FILE or stdout.
 
-    The records are in the form of the prompt extract-graph, with their document's id and their
-    chunk's number, so that `insert_records` of the Python package can read them.
+    The suffixes are .graphml, .json, .csv, .nq (N-Quads), .cypher, .html (a page that shows the
+    entities with most relations) and .jsonl: the records of the chunks, in the form of the prompt
+    extract-graph, with their document's id and their chunk's number, so that `insert_records` of
+    the Python package can read them.
     """
-    suffix = Path(file).suffix.lower().removeprefix(".")
-    chosen = format_ or (suffix if suffix in ("json", "jsonl") else "graphml")
-    nodes, edges = rag.graph.nodes(data=True), rag.graph.edges(data=True)
-    entities = [{"name": name, **data} for name, data in nodes]
-    graph = to_json({"entities": entities, "relations": [data for _, _, data in edges]})
-    if chosen == "jsonl":
-        data = json_lines(rag.admin.records())
-    elif chosen == "json":
-        data = json.dumps(graph, ensure_ascii=False, indent=1).encode() + b"\n"
-    else:
-        data = "".join(f"{line}\n" for line in _graphml(rag)).encode()
     if file == "-":
-        return Reply(graph, data)
-    Path(file).write_bytes(data)
-    return Reply({"file": file, "format": chosen}, "")
+        text = rag.admin.export_text(format_ or "graphml")
+        return Reply(json.loads(rag.admin.export_text("json")), text.encode())
+    return Reply({"file": file, "format": rag.admin.export(file, format=format_)}, "")
 
 
-def _graphml(rag: LightRAG) -> Iterator[str]:
-    import networkx as nx
+@command(
+    click.argument("indexes", nargs=-1, required=True),
+    *models,
+    option("--summarize", "Then ask the model for the summaries that are due.", is_flag=True),
+)
+def merge(setup: Setup, indexes: tuple[str, ...], summarize: bool) -> Reply:
+    """Merge other INDEXES into that of --working-dir, or a new one.
 
-    graph = nx.Graph()
-    for name, data in rag.graph.nodes(data=True):
-        graph.add_node(_xml(name), **_scalars(data))
-    for low, high, data in rag.graph.edges(data=True):
-        graph.add_edge(_xml(low), _xml(high), **_scalars(data))
-    yield '<?xml version="1.0" encoding="utf-8"?>'
-    yield from nx.generate_graphml(graph, named_key_ids=True)
+    It becomes what it would be if their documents had been inserted there: with their edits by
+    hand, merges of names and vectors. No model is asked; its answers are taken over. Documents that
+    are there already are skipped, so an interrupted merge goes on when it is started again.
+
+    \b
+    Example:
+      lightrag-jsonl merge part-1 part-2 -w all
+    """
+    found = {one: recorded_settings(as_address(one)) for one in indexes}
+    if missing := [one for one, settings in found.items() if settings is None]:
+        raise StorageError(f"no index in {', '.join(missing)}", path=missing[0])
+    if recorded_settings(setup.working_dir) is None:
+        with closing(open_store(setup.working_dir)) as store:
+            adopt_settings(store, found[indexes[0]] or {})
+    with open_index(setup, {}) as rag:
+        with progress_bars(None) as progress:
+            report = rag.merge_from(*indexes, progress=progress)
+        if summarize:
+            return Reply({"merged": report, "summaries": rag.admin.summarize()})
+    notes = [
+        (report.summaries_due, "summaries are due; --summarize asks the model for them"),
+        (report.pending, "pending documents were not merged; `resume` them and merge again"),
+    ]
+    return Reply(report, notes=[f"{count:,} {words}" for count, words in notes if count])
 
 
-def _scalars(data: Mapping[str, object]) -> dict[str, str | float]:
-    """The fields of an entity or relation; GraphML has no lists: these are joined to text."""
-    return {
-        name: value if isinstance(value, float) else _xml(value) for name, value in data.items()
-    }
+@index_command(
+    click.argument("ids", nargs=-1, required=True),
+    option("--into", "The folder or PostgreSQL URL of the new index.", required=True),
+    option("--remove", "Remove the documents here once they are there.", is_flag=True),
+)
+def split(rag: LightRAG, ids: tuple[str, ...], into: str, remove: bool) -> Reply:
+    """Make a new index of the documents with these IDS.
 
-
-def _xml(value: object) -> str:
-    """A text for GraphML: lists joined, pairs as "name: value", without what XML forbids."""
-    if isinstance(value, tuple):
-        value = "; ".join(one if isinstance(one, str) else ": ".join(one) for one in value)
-    return NOT_XML.sub("\ufffd", str(value))
+    They stay in this index, too, unless --remove is given. `documents` lists the ids.
+    """
+    with progress_bars(None) as progress:
+        return Reply(rag.split(ids, into, remove=remove, progress=progress))

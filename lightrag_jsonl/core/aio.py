@@ -1,15 +1,20 @@
-"""Runs coroutines together, and blocking calls in threads."""
+"""Runs coroutines together, blocking calls in threads, and calls that may never end."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
+import threading
 from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from anyio import CancelScope
 
 Result = TypeVar("Result")
+
+GRACE = 2.0  # seconds that a cancelled call of a user's code has to end
 
 
 async def gather_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
@@ -26,10 +31,7 @@ async def gather_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result
 
 
 async def in_thread(call: Callable[..., Result], *args: object) -> Result:
-    """The result of a blocking call, run in a thread.
-
-    A thread cannot be stopped: a cancellation takes effect when the call has ended.
-    """
+    """The result of a blocking call in a thread; a cancellation takes effect when that has ended."""
     task = asyncio.get_running_loop().run_in_executor(None, call, *args)
     with CancelScope(shield=True):
         try:
@@ -41,3 +43,54 @@ async def in_thread(call: Callable[..., Result], *args: object) -> Result:
             task.exception()  # it counts as retrieved
             raise
     return task.result()
+
+
+async def in_daemon_thread(call: Callable[[], Result]) -> Result:
+    """The result of a call that may hang: neither a cancelled caller nor the process's end waits."""
+    future: Future[Result] = Future()
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            future.set_result(context.run(call))
+        except StopIteration as error:  # no future can hold it
+            future.set_exception(RuntimeError(f"StopIteration: {error}"))
+        except BaseException as error:  # noqa: BLE001 - the caller gets it
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await asyncio.wrap_future(future)
+
+
+async def abandonable(work: Coroutine[Any, Any, Result], *, timeout: float) -> Result:
+    """The result of a user's coroutine; `TimeoutError` after so many seconds.
+
+    If it is late, or the caller is cancelled, it is cancelled, and abandoned if it does not end
+    within `GRACE` seconds: then the end of the event loop does not wait for it either.
+    """
+    task, caller = asyncio.create_task(work), asyncio.current_task()
+    try:
+        await asyncio.wait([task], timeout=timeout)
+        await _end(task)
+    except asyncio.CancelledError:
+        await _end(task)
+        if caller is None or not task.done() or task.cancelled():
+            raise
+        caller.uncancel()
+        caller.cancel()  # later, where the caller waits next: the result may have been paid for
+    if task.cancelled() or not task.done():
+        raise TimeoutError(f"no answer in {timeout:g} seconds, or it was cancelled")
+    return task.result()
+
+
+async def _end(task: asyncio.Task[Any]) -> None:
+    """Cancel a task that has not ended, and abandon it after the grace."""
+    if task.cancel():
+        try:
+            await asyncio.wait([task], timeout=GRACE)
+        finally:
+            if not task.done():
+                asyncio.tasks._unregister_task(task)  # documented for event loops
+                task._log_destroy_pending = False  # type: ignore[attr-defined]

@@ -26,7 +26,7 @@ class PromptError(LightRAGError):
 class LLMError(LightRAGError, RuntimeError):
     """A model call failed.
 
-    `transient`: it may succeed if repeated, after `retry_after` seconds if the server said so.
+    `transient`: it may succeed if repeated, after `retry_after` seconds if the server sent it.
     `permanent`: every other call would fail, too (a refused key, an unknown model). `cost` is what
     is known, or must be assumed, to have been paid. A timeout is not transient: a model slower than
     it would be paid for every attempt.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypedDict, get_args
 
 from msgspec import Meta
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Json, Message, Mode
-from lightrag_jsonl.core.validation import check_fields, shown
+from lightrag_jsonl.core.validation import check_fields, from_mapping, names_replacements, shown
 
 ExtractionPrompt = Literal["extract-graph", "agent-kg-extract", "extract-with-ontologies"]
 Ranking = Literal["relevance", "degree"]
@@ -22,8 +22,9 @@ Role = Literal["system", "user", "assistant"]
 
 OVERLAP = 100  # tokens; a twelfth of a chunk
 
-Natural: TypeAlias = Annotated[int, Meta(ge=0)]
-Positive: TypeAlias = Annotated[int, Meta(ge=1)]
+MOST = 2**53  # what every JSON and SQLite can hold
+Natural: TypeAlias = Annotated[int, Meta(ge=0, le=MOST)]
+Positive: TypeAlias = Annotated[int, Meta(ge=1, le=MOST)]
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Cosine: TypeAlias = Annotated[float, Meta(ge=-1, le=1)]
 
@@ -40,6 +41,28 @@ ENTITY_TYPES = {
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What one answer of a model may cost; what is cut off is reported. Wrong values raise `ConfigError`.
+
+    - `call_seconds`: a call that takes longer fails, whatever timeout the model itself has.
+    - `answer_characters`: a longer answer counts as cut off there.
+    - `records_per_token`: the records of a chunk, for each of its tokens, but always a hundred;
+      more are refused.
+    - `name_characters`: an entity or relation with a longer name is refused, a longer keyword dropped.
+    - `rejections`: how many refused lines of a chunk are stored; the rest is counted.
+    """
+
+    call_seconds: Annotated[float, Meta(gt=0)] = 900.0
+    answer_characters: Positive = 4_000_000
+    records_per_token: Annotated[float, Meta(gt=0)] = 1.0
+    name_characters: Positive = 500
+    rejections: Positive = 200
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
 class IndexOptions:
     """Settings of indexing. Sizes are in tokens; invalid values raise `ConfigError`.
 
@@ -49,7 +72,8 @@ class IndexOptions:
       "extract-with-ontologies".
     - `entity_types`: empty for the language's own list.
     - `max_gleanings`: how often a chunk is asked about again for what was missed. Chunks below
-      `glean_min_tokens` are asked about only once.
+      `glean_min_tokens` are asked about only once. `glean_check`: first ask in a word whether
+      anything was missed, where as much was read as the model declared.
     - `max_resumes`: how often the model is asked to go on with an answer that was cut off.
     - `max_extract_tokens`: the longest answer about a chunk; None sets no limit.
     - `max_concurrent_calls`: model calls in flight at a time.
@@ -61,7 +85,9 @@ class IndexOptions:
     - `max_calls`, `max_input_tokens`, `max_output_tokens`: limits of one insert. It stops between
       two chunks, and everything read until then is kept; only calls that are in flight by then, or
       repeated by the model's own client, may exceed them.
+    - `keep_traces`: how many traces of queries are kept, the newest; 0 records none.
     - `lock_timeout`: how many seconds to wait while another process writes.
+    - `limits`: what one answer may cost; see `Limits`.
     """
 
     chunk_tokens: Positive = 1200
@@ -72,6 +98,7 @@ class IndexOptions:
     max_gleanings: Natural = 1
     max_resumes: Natural = 2
     glean_min_tokens: Natural = 50
+    glean_check: bool = False
     max_extract_tokens: Positive | None = 8_192
     max_concurrent_calls: Positive = 16
     embed_batch_size: Positive = 64
@@ -82,11 +109,22 @@ class IndexOptions:
     max_calls: Natural | None = None
     max_input_tokens: Natural | None = None
     max_output_tokens: Natural | None = None
+    keep_traces: Natural = 1_000
     lock_timeout: Annotated[float, Meta(ge=0)] = 10.0
-    unchecked: ClassVar = ("ontology",)
+    limits: Limits = Limits()
+    unchecked: ClassVar = ("ontology", "limits")
+
+    @classmethod
+    def from_mapping(cls, given: object) -> Self:
+        """The options in untrusted input; `ConfigError` for whatever is wrong with it."""
+        return from_mapping(cls, given)
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if not isinstance(self.ontology, Path | str | Mapping | None):
+            raise ConfigError(f"ontology must be a file or a mapping, not {shown(self.ontology)}")
+        if not isinstance(self.limits, Limits):
+            raise ConfigError(f"limits must be Limits(…), not {shown(self.limits)}")
         if self.chunk_overlap == OVERLAP >= self.chunk_tokens:
             object.__setattr__(self, "chunk_overlap", self.chunk_tokens // 12)
         if self.chunk_overlap >= self.chunk_tokens:
@@ -106,11 +144,19 @@ class QueryParam:
       `fail_response`: the answer where nothing was found; None for the language's own words.
     - `hl_keywords`, `ll_keywords`: high- and low-level keywords, in place of those of the model.
     - `conversation_history`: `Message`s, or mappings with "role" and "content".
-    - `enable_rerank`: use the reranker, if the index has one.
+    - `enable_rerank`: use the reranker, if the index has one. `rerank_weight`: how much its order
+      of the chunks counts beside the one before; with 1 it decides, with 0 it is not asked.
     - `ranking`: order the relations of found entities by likeness to the question or by degree.
     - `fusion`: how ranked lists are merged: reciprocal rank fusion ("rrf") or taking turns.
     - `selection`: relations are chosen by "score" or by the model ("llm"); "all" shows all found.
     - `lexical`: search the full text, too.
+    - `relevance_floor`: leave out entities, and relations with an end, that the walk around the
+      question visits less than this share as often as the most visited entity beyond its starts.
+    - `coverage`: show only as many chunks as hold this part of the visits of the best
+      `chunk_top_k`, but at least ten; 1 shows them all.
+    - `least_likeness`: how many standard deviations the nearest passage must be nearer to the
+      question than passages are to each other, unless the question names an entity; else nothing
+      counts as found. 0 turns this off. Needs an embedder that compares meanings.
     - `where`: filter documents by `id`, `title`, `source`, `date` or their metadata. A condition is
       a value, a list of alternatives, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`,
       `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`). Of metadata that is a list, one match is enough.
@@ -131,29 +177,69 @@ class QueryParam:
     conversation_history: Sequence[Turn] = ()
     user_prompt: str = ""
     enable_rerank: bool = True
+    rerank_weight: Share = 1.0
     ranking: Ranking = "relevance"
     fusion: Fusion = "rrf"
     selection: Selection = "score"
     lexical: bool = True
+    relevance_floor: Share = 0.3
+    coverage: Share = 0.97
+    least_likeness: Annotated[float, Meta(ge=0)] = 3.0
     where: Mapping[str, Any] = field(default_factory=dict)
     fail_response: str | None = None
     similarity_reuse: Cosine | None = None
     similarity_check: bool = False
     unchecked: ClassVar = ("conversation_history",)
 
+    @classmethod
+    def from_mapping(cls, given: object) -> Self:
+        """The settings in untrusted input; `ConfigError` for whatever is wrong with it."""
+        return from_mapping(cls, given)
+
     def __post_init__(self) -> None:
         check_fields(self)
         history = self.conversation_history
         if isinstance(history, str | Mapping) or not isinstance(history, Iterable):
-            raise ConfigError(
-                f"conversation_history must be a tuple of turns, not {shown(history)}"
-            )
+            raise ConfigError(f"conversation_history must hold turns, not {shown(history)}")
         object.__setattr__(self, "conversation_history", self.turns)
 
     @property
     def turns(self) -> tuple[Message, ...]:
         """The conversation so far, as `Message`s."""
         return tuple(map(_message, self.conversation_history))
+
+
+QueryParam.__init__ = names_replacements(QueryParam.__init__)  # type: ignore[method-assign]
+
+
+class QueryFields(TypedDict, total=False):
+    """The fields of `QueryParam` that a question takes as arguments."""
+
+    mode: Mode
+    top_k: int
+    chunk_top_k: int
+    max_entity_tokens: int
+    max_relation_tokens: int
+    max_total_tokens: int
+    chunk_share: float
+    response_type: str | None
+    hl_keywords: Sequence[str]
+    ll_keywords: Sequence[str]
+    conversation_history: Sequence[Turn]
+    user_prompt: str
+    enable_rerank: bool
+    rerank_weight: float
+    ranking: Ranking
+    fusion: Fusion
+    selection: Selection
+    lexical: bool
+    relevance_floor: float
+    coverage: float
+    least_likeness: float
+    where: Mapping[str, Any]
+    fail_response: str | None
+    similarity_reuse: float | None
+    similarity_check: bool
 
 
 def _message(turn: Turn) -> Message:

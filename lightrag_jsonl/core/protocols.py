@@ -8,16 +8,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from lightrag_jsonl.core.types import (
-    Chunk,
-    Completion,
-    Context,
-    Extraction,
-    Json,
-    Keywords,
-    Message,
-    ResponseType,
-)
+from lightrag_jsonl.core import types as t
 
 Vectors = npt.NDArray[np.float32]
 
@@ -31,11 +22,11 @@ class LLM(Protocol):
 
     async def complete(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[t.Message],
         *,
-        response_type: ResponseType = "text",
+        response_type: t.ResponseType = "text",
         max_tokens: int | None = None,
-    ) -> Completion:
+    ) -> t.Completion:
         """Answer the conversation; raise `LLMError` if that fails."""
 
 
@@ -44,7 +35,7 @@ class StreamingLLM(LLM, Protocol):
     """A chat model that can also write piece by piece."""
 
     def stream(
-        self, messages: Sequence[Message], *, max_tokens: int | None = None
+        self, messages: Sequence[t.Message], *, max_tokens: int | None = None
     ) -> AsyncIterator[str]:
         """The answer in pieces as they are written; raise `LLMError` if that fails.
 
@@ -60,15 +51,13 @@ class ConstrainedLLM(LLM, Protocol):
 
     async def complete_records(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[t.Message],
         *,
-        schema: Mapping[str, Json],
+        schema: Mapping[str, t.Json],
         names: Sequence[str] | None = None,
         max_tokens: int | None = None,
-    ) -> Completion:
-        """Like `complete` for JSONL, but every line obeys `schema`; given `names`, entity names are
-        among them.
-        """
+    ) -> t.Completion:
+        """Like `complete` for JSONL; every line obeys `schema`, entity names are among `names`."""
 
 
 class Embedder(Protocol):
@@ -78,10 +67,9 @@ class Embedder(Protocol):
 
     - `lexical`: True if the vectors only count words; passages are then ranked mainly by the
       full-text search, which does that better.
-    - `clip`: a function from a text to the part of it that the model reads. Texts that agree in
-      that part share one vector.
-    - `remote`: True if vectors cost money or a network request. Each batch is then stored as it
-      arrives, so that a killed insert does not ask for it again.
+    - `clip`: a function from a text to the part that the model reads; texts that agree in it share
+      one vector.
+    - `remote`: True if vectors cost money or a request; each batch is then stored as it arrives.
     """
 
     @property
@@ -97,18 +85,15 @@ class Embedder(Protocol):
 
 
 class Tokenizer(Protocol):
-    """Counts tokens and cuts texts; `truncate` returns a prefix of at most `limit` tokens.
+    """Counts tokens and cuts texts.
 
-    A `count` that raises, or that is no whole number, becomes a `ConfigError`. If `truncate`
-    returns something that is no prefix of the text, the longest prefix that fits is found by
-    `count`.
-
-    Two attributes are optional:
+    A `count` that raises, or that is not an integer, becomes a `ConfigError`. If `truncate` gives
+    no prefix of the text, the longest one that fits is found by `count`. Two attributes are
+    optional:
 
     - `error`: the share by which counts may be off, default 0.
     - `additive`: True if a text never has more tokens than its parts and the line breaks between
-      them add up to. The tokens of a prompt's parts are then added up instead of counting the
-      whole.
+      them together; a prompt's parts are then counted instead of the whole.
     """
 
     @property
@@ -136,21 +121,22 @@ class Extractor(Protocol):
     def name(self) -> str:
         """A name that no other extractor has."""
 
-    async def extract(self, chunk: Chunk) -> Extraction:
+    async def extract(self, chunk: t.Chunk) -> t.Extraction:
         """What the chunk says; both ends of every relation are among the entities."""
 
 
 class KeywordExtractor(Protocol):
     """Finds what a question is about."""
 
-    async def keywords(self, question: str, history: Sequence[Message] = ()) -> Keywords:
-        """Its themes and the things it names; `history` holds the earlier turns, oldest first."""
+    async def keywords(self, question: str, history: Sequence[t.Message] = ()) -> t.Keywords:
+        """Its themes and the things it names; `history` holds the earlier turns, oldest first.
+
+        `Keywords.question` may hold a follow-up in words that need no history, to search with.
+        """
 
 
 class Answerer(Protocol):
     """Writes an answer with `[n]` citations from a context, without a model."""
 
-    async def answer(self, question: str, context: Context) -> str:
-        """The text; `[n]` numbers the context's entities, then its relations, then its chunks, from
-        1.
-        """
+    async def answer(self, question: str, context: t.Context) -> str:
+        """The text; `[n]` counts the context's entities, relations and chunks together, from 1."""

@@ -8,9 +8,13 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from opencc import OpenCC
 
 
 def sanitize(text: str) -> str:
@@ -33,10 +37,8 @@ def digest(*parts: str) -> str:
 
 @lru_cache(10_000)  # the same names are looked up again and again
 def name_key(name: str) -> str:
-    """The key that all spellings of a name share: NFKC, casefolded, without outer punctuation.
-
-    It is empty only if the name has no visible character; a name of nothing but punctuation keeps
-    that. Applying it twice changes nothing.
+    """The key that all spellings of a name share: NFKC, casefolded, simplified, without outer
+    punctuation (unless there is nothing else). It is empty only without any visible character.
     """
     if _PLAIN_NAME.fullmatch(name):
         return name.lower()
@@ -66,9 +68,24 @@ def clean_name(name: str) -> str:
     return text if len(text) > _LONGEST_NAME else _strip_quotes(text)
 
 
+def clipped(text: str, limit: int) -> str:
+    """The text on one line, cut to at most `limit` characters and "…"."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[:limit].rstrip() + "…"
+
+
 def folded_text(text: str) -> str:
     """A text folded like name keys, except at its ends; it contains the keys of the names in the text."""
     return _fold(html.unescape(text) if "&" in text else text)
+
+
+def simplified(text: str) -> str:
+    """A text with its traditional Chinese characters made simple, each by one: offsets stay right.
+
+    Words are known (乾隆, but 干燥), unlike in keys and search terms.
+    """
+    found = _simplifier().convert(sanitize(text)) if has_cjk(text) else text
+    return found if len(found) == len(text) else text.translate(_simple_characters())
 
 
 def is_cjk(char: str) -> bool:
@@ -89,28 +106,22 @@ def is_lone(term: str) -> bool:
 def search_terms(text: str) -> list[str]:
     """Search terms in order: casefolded words, or overlapping bigrams in scripts without spaces.
 
-    Terms contain letters, digits and marks only. A possessive 's is dropped ("Scrooge's" →
-    "scrooge"), other apostrophes are closed up ("o'brien" → "obrien").
+    Chinese characters are simplified. A possessive 's is dropped, other apostrophes are closed up.
     """
     return _terms(text, endings=False)
 
 
 def index_terms(text: str) -> list[str]:
-    """The search terms of a text to be found, and the last character of each run of CJK text.
-
-    With these, each CJK character begins some term: the terms that begin with 镭 find it anywhere.
-    """
+    """The search terms of a text, and the last character of CJK runs: each then begins a term."""
     return _terms(text, endings=True)
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """The sentences as (start, end) in characters, for English and Chinese.
 
-    They are in order, do not overlap, have no white space at their ends, and cover all other
-    characters. Closing quotes and footnote marks belong to their sentence. Blank lines end a
-    sentence. Single line breaks do so beside CJK text, a very long line or a list item, but not
-    inside hard-wrapped English. A full-width point (．) ends sentences only in a text without 。,
-    since elsewhere it separates parts of names.
+    They are in order and cover all but white space; closing quotes and footnote marks belong to them.
+    Blank lines end a sentence, single line breaks only beside CJK text, a very long line or a list
+    item. A full-width point (．) does so in a text without 。: elsewhere it separates names.
     """
     spans = []
     start = 0
@@ -121,8 +132,6 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
         start = end
     return spans
 
-
-# ── characters ──────────────────────────────────────────────────────────────────
 
 CJK = (  # for the class of a pattern
     "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
@@ -155,8 +164,6 @@ _QUOTE_FORMS = str.maketrans("‘’ʼ‛′`´", "'" * 7)
 _KEY_FORMS = _QUOTE_FORMS | str.maketrans("“”„‟″«»‐‑‒–—―−・•‧∙⋅", '"' * 7 + "-" * 7 + "·" * 5)
 
 
-# ── names ───────────────────────────────────────────────────────────────────────
-
 _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">", "《": "》", "〈": "〉", "「": "」", "『": "』"}
 _PAIRS |= {"【": "】", "〔": "〕", "“": "”", "‘": "’", "«": "»", "（": "）"}
 _OPENER = {closer: opener for opener, closer in _PAIRS.items()}
@@ -167,26 +174,32 @@ _MEANINGFUL = frozenset("#%&@‰§")  # Unicode calls it punctuation, but "C#" i
 
 
 def _nfkc_casefold(text: str) -> str:
-    """NFKC and casefold until neither changes anything (one round nearly always)."""
+    """NFKC, casefold and simplified characters until none of them changes anything."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    for _ in range(4):
-        again = unicodedata.normalize("NFKC", folded).casefold()
-        if again == folded:
-            break
-        folded = again
-    return folded
+    folded = folded.translate(_simple_characters()) if has_cjk(folded) else folded
+    return folded if folded == text else _nfkc_casefold(folded)
+
+
+@cache
+def _simplifier() -> OpenCC:
+    from opencc import OpenCC
+
+    return OpenCC("t2s")
+
+
+@cache
+def _simple_characters() -> dict[int, str]:
+    """The simplified character of each traditional one, as `str.translate` takes them."""
+    every = [chr(code) for code in (*range(0x3400, 0xA000), *range(0x20000, 0x32000))]
+    simple = _simplifier().convert("\n".join(every)).split("\n")
+    return {ord(one): other for one, other in zip(every, simple, strict=True) if one != other}
 
 
 def _fold(name: str) -> str:
     """A name key, before punctuation is stripped from its ends."""
-    text = sanitize(name)
-    for _ in range(4):
-        before = text
-        text = _INVISIBLE.sub("", _CONTROL.sub(" ", _nfkc_casefold(text).translate(_KEY_FORMS)))
-        text = " ".join(text.split())
-        if text == before:
-            break
-    return text
+    text = _nfkc_casefold(sanitize(name)).translate(_KEY_FORMS)
+    text = " ".join(_INVISIBLE.sub("", _CONTROL.sub(" ", text)).split())
+    return text if text == name else _fold(text)
 
 
 def _strip_outer(text: str) -> str:
@@ -205,9 +218,8 @@ def _strip_outer(text: str) -> str:
 
 def _is_loose(char: str, *, opener: str | None, text: str) -> bool:
     """Whether a character at an end of the text is punctuation without a partner inside."""
-    if char in _MEANINGFUL or not (char.isspace() or unicodedata.category(char)[0] == "P"):
-        return False
-    return opener is None or opener not in text
+    punctuation = char.isspace() or unicodedata.category(char)[0] == "P"
+    return punctuation and char not in _MEANINGFUL and (opener is None or opener not in text)
 
 
 def _matched(text: str) -> bool:
@@ -240,8 +252,6 @@ def _strip_quotes(text: str) -> str:
     return "" if text in _QUOTES else text
 
 
-# ── files ───────────────────────────────────────────────────────────────────────
-
 _OTHER_FORMATS = (b"%PDF-", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"{\\rtf", b"\x1f\x8b")
 _ENCODINGS = ["gb18030", "big5", "shift_jis", "euc_jp", "euc_kr", "cp1252", "cp1251", "koi8_r"]
 
@@ -255,7 +265,7 @@ def decoded(data: bytes, name: str = "the file") -> str:
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", errors="replace")
     if data.startswith(_OTHER_FORMATS) or b"\0" in data:
-        raise ConfigError(f"{name} is no text file: save its text first, PDFs with pdftotext")
+        raise ConfigError(f"{name} is no text file: convert it to text, .pdf or .docx")
     try:
         return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -284,17 +294,12 @@ def _decoded_otherwise(data: bytes) -> str | None:
 
 
 def _is_chinese(text: str) -> bool:
-    """Whether a text decoded from GB 18030 consists of frequent characters and Chinese punctuation.
-
-    The bytes of other encodings give rare ones, those of Korean only the first half of the others.
-    """
+    """Whether a text decoded from GB 18030 consists of frequent characters, unlike Korean."""
     rows = [char.encode("gb2312", "ignore")[:1] for char in set(text) if not char.isascii()]
     frequent = sum(row in b"\xa1\xa3" or b"\xb0" <= row <= b"\xd7" for row in rows if row)
     korean = len(rows) >= 8 and max(rows) <= b"\xc8" and min(rows) >= b"\xb0"
     return frequent > 0.6 * len(rows) and not korean and "\ufffd" not in text
 
-
-# ── search terms ────────────────────────────────────────────────────────────────
 
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*")
 _RUN = re.compile(
@@ -305,7 +310,7 @@ _RUN = re.compile(
 
 
 def _terms(text: str, *, endings: bool) -> list[str]:
-    if text.isascii():
+    if text.isascii():  # a quarter of the time; most English text is
         words = _ASCII_WORD.findall(text.lower())
         return words if "'" not in text else [w.removesuffix("'s").replace("'", "") for w in words]
     terms: list[str] = []
@@ -320,12 +325,10 @@ def _terms(text: str, *, endings: bool) -> list[str]:
     return terms
 
 
-# ── sentences ───────────────────────────────────────────────────────────────────
-
 _NUMBER = r"\d{1,18}"  # what 64 bits hold
 _NUMBERS = rf"{_NUMBER}(?:\s*[-‐-―−~～－]\s*{_NUMBER})?"
-CITATION_MARKER = re.compile(  # [1], [2, 5], 【3-4】
-    rf"[\[［【]\s*(?P<numbers>{_NUMBERS}(?:\s*[,，、;；]\s*{_NUMBERS})*)\s*[\]］】]"
+CITATION_MARKER = re.compile(  # [1], [2, 5], 【3-4】; not \[1], which is escaped
+    rf"(?<!\\)[\[［【]\s*(?P<numbers>{_NUMBERS}(?:\s*[,，、;；]\s*{_NUMBERS})*)\s*[\]］】]"
     r"(?!\((?:https?:|#))"  # a link's text is no citation
 )
 
@@ -368,7 +371,6 @@ _STARTERS = _words(
 
 
 def _sentence_ends(text: str) -> Iterator[int]:
-    """The positions after each sentence, the end of the text included."""
     start = 0
     quotes = counted = 0
     stops = _STOP if "。" in text or "．" not in text else _STOP_OR_POINT
@@ -381,8 +383,7 @@ def _sentence_ends(text: str) -> Iterator[int]:
             end = stop.end() if stop["blank"] or _line_ends(text, stop) else None
             quotes = 0 if end else quotes
         elif stop["wide"]:
-            closers = _CLOSERS_STRAIGHT if quotes % 2 else _CLOSERS
-            end = _end_of(closers, text, stop.end())
+            end = _after(_CLOSERS_STRAIGHT if quotes % 2 else _CLOSERS, text, stop.end())
         else:
             end = _narrow_end(text, start, stop)
         if end is not None and end > start:
@@ -392,13 +393,12 @@ def _sentence_ends(text: str) -> Iterator[int]:
         yield len(text)
 
 
-def _end_of(pattern: re.Pattern[str], text: str, position: int) -> int:
-    found = pattern.match(text, position)
+def _after(closers: re.Pattern[str], text: str, position: int) -> int:
+    found = closers.match(text, position)
     return position if found is None else found.end()
 
 
 def _line_ends(text: str, stop: re.Match[str]) -> bool:
-    """Whether a single line break ends the sentence."""
     before = text[stop.start() - 1 : stop.start()]
     after = text[stop.end() : stop.end() + 1]
     if _CJK.match(before) or _CJK.match(after) or before in tuple("，：；、”」』》"):
@@ -413,7 +413,7 @@ def _line_ends(text: str, stop: re.Match[str]) -> bool:
 
 def _narrow_end(text: str, start: int, stop: re.Match[str]) -> int | None:
     """The end of a sentence that may end in ". ! ? …", or None if it goes on."""
-    end = _end_of(_CLOSERS_STRAIGHT, text, stop.end())
+    end = _after(_CLOSERS_STRAIGHT, text, stop.end())
     follows = text[end : end + 1]
     if not follows:
         return end

@@ -28,28 +28,19 @@ DOWNLOAD_SECONDS = 5.0
 
 
 def default_tokenizer() -> Tokenizer:
-    """o200k by tiktoken if its ranks are cached or can be fetched within 5 s, else the fitted counter.
-
-    The network is tried once in each process.
-    """
+    """o200k by tiktoken if its ranks are cached or can be fetched within 5 s (once), or the fitted."""
     return FittedTokenizer() if _encoding(DEFAULT_ENCODING) is None else TiktokenTokenizer()
 
 
 def tokenizer_for(recorded_name: str | None) -> Tokenizer:
-    """The tokenizer an index was built with; if it is not available here, another one under its
-    name, with a warning.
-    """
+    """The tokenizer an index was built with; another one under its name, with a warning, if missing."""
     if recorded_name == FittedTokenizer.name:
         return FittedTokenizer()
     found = default_tokenizer()
     if recorded_name is None or found.name == recorded_name:
         return found
-    log.warning(
-        "this index counts tokens with %s, which is not available here; %s is used instead, so new "
-        "chunks and budgets may differ a little",
-        recorded_name,
-        found.name,
-    )
+    words = "this index counts tokens with %s, which is missing here; %s may differ a little"
+    log.warning(words, recorded_name, found.name)
     found.name = recorded_name  # type: ignore[misc]  # the index's settings must not change
     return found
 
@@ -58,11 +49,9 @@ class TiktokenTokenizer:
     """Exact tokens of one of OpenAI's encodings; special tokens in a text count as ordinary text.
 
     Its ranks come from tiktoken's cache (`TIKTOKEN_CACHE_DIR`) or the network, at the first count,
-    which raises `ConfigError` if they are not available within 5 s. Runs of thousands of characters
-    without a word boundary are counted in pieces.
+    which raises `ConfigError` if they are not available within 5 s.
     """
 
-    error = 0.0
     additive = True
 
     def __init__(self, encoding: str = DEFAULT_ENCODING) -> None:
@@ -70,16 +59,17 @@ class TiktokenTokenizer:
 
     def count(self, text: str) -> int:
         """The number of tokens of a text of any length, in linear time."""
-        return sum(len(self._ids(text[start:end])) for start, end in _pieces(text))
+        return sum(len(self._ids(piece)) for piece in _pieces(text))
 
     def truncate(self, text: str, limit: int) -> str:
         """A longest prefix that has at most `limit` tokens and ends between characters."""
-        used = 0
-        for start, end in _pieces(text):
-            ids = self._ids(text[start:end])
-            if used + len(ids) > limit:
-                return text[:start] + self._fit(text[start:end], ids, limit - used)
-            used += len(ids)
+        kept = ""
+        for piece in _pieces(text):
+            ids = self._ids(piece)
+            if len(ids) > limit:
+                return kept + self._fit(piece, ids, limit)
+            kept += piece
+            limit -= len(ids)
         return text
 
     def _fit(self, piece: str, ids: list[int], limit: int) -> str:
@@ -108,9 +98,8 @@ class TiktokenTokenizer:
 class FittedTokenizer:
     """Approximates o200k without its ranks: each match of a pattern counts as one token.
 
-    It is within 10 % of o200k on the English prose, source code, and classical and modern Chinese
-    it was measured on; `error` is the share it promises. Other scripts are less exact, and random
-    letters and digits are undercounted by a fifth.
+    It is within 10 % of o200k on English prose, source code, and classical and modern Chinese;
+    `error` is the share it promises. Random letters and digits are undercounted by a fifth.
     """
 
     name = "o200k_fitted_1"
@@ -119,7 +108,7 @@ class FittedTokenizer:
 
     def count(self, text: str) -> int:
         """The estimated number of tokens, in linear time."""
-        return (_ASCII_TOKEN if text.isascii() else _TOKEN).subn("", text)[1]
+        return _TOKEN.subn("", text)[1]
 
     def truncate(self, text: str, limit: int) -> str:
         """The longest prefix of at most `limit` tokens that ends between characters."""
@@ -152,8 +141,6 @@ _LONGEST_CHARACTER = 64  # code points
 _SIMPLE = re.compile("[\n -~\u3000-\u3029\u3400-\u9fff\uff01-\uff60]{2}")  # a boundary is between
 
 
-# ── tiktoken ────────────────────────────────────────────────────────────────────
-
 # tiktoken is slow on long runs without boundaries, and crashes on a megabyte of spaces. After a
 # word, in front of what begins a new token, a text can be cut without changing any token.
 _PIECE = 4_000
@@ -161,17 +148,16 @@ _SEARCH = 1_000
 _BREAK = re.compile(r"(?<=[^\W_])[ \n，。、；：！？“”《》（）]")
 
 
-def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Spans of at most `_PIECE` characters whose tokens add up to those of the text."""
+def _pieces(text: str) -> Iterator[str]:
+    """Parts of at most `_PIECE` characters whose tokens add up to those of the text."""
     start = 0
     while len(text) - start > _PIECE:
         limit = start + _PIECE
         last = deque(_BREAK.finditer(text, limit - _SEARCH, limit), maxlen=1)
         end = last[0].start() if last else character_boundary(text, limit)
-        yield start, end
+        yield text[start:end]
         start = end
-    if start < len(text):
-        yield start, len(text)
+    yield text[start:]
 
 
 @functools.cache
@@ -191,8 +177,6 @@ def _encoding(name: str) -> Encoding | None:
     return found[0] if found else None
 
 
-# ── the fitted counter ──────────────────────────────────────────────────────────
-
 # Lengths per token were chosen by counting against o200k: eight letters of a Latin word, six
 # Cyrillic ones, one Han character but for the pairs that modern prose repeats. No alternative
 # looks ahead, so the text before the end of a match has the same matches; all are bounded, so
@@ -208,36 +192,17 @@ _HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA = "\u3040-\u30ff"
 _HANGUL = "\uac00-\ud7ff"
 _TOKEN = re.compile(
-    "|".join(
-        (
-            f"(?=[{_HAN}])(?:{_PAIRS}|.)",
-            r"[\u3000-\u303f\uff00-\uffef][\r\n]{0,8}",
-            r"[^\w\r\n]?_?[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]{1,8}",
-            r"[^\w\r\n]?_?[A-ZÀ-ÖØ-Þ]{1,3}",
-            r"\d{1,3}",
-            f"[{_KANA}]{{1,2}}",
-            f" ?[{_HANGUL}]{{1,2}}",
-            r" ?[\u0370-\u052f]{1,6}",
-            rf" ?[^\W\d_{_HAN}{_KANA}{_HANGUL}]{{1,4}}",
-            r" ?[!-/:-@\[-`{-~]{1,2}[\r\n/]{0,8}",
-            r"\s{0,40}[\r\n]{1,8}",
-            r"\s{1,40}",
-            r"(?s:.)",
-        )
-    )
-)
-_SPACE = r"[\t-\r\x1c-\x20]"
-_NO_WORD = r"[^0-9A-Za-z_\r\n]"
-_ASCII_TOKEN = re.compile(  # the same where there is nothing but ASCII, in two thirds of the time
-    "|".join(
-        (
-            rf"{_NO_WORD}?_?[A-Z]?[a-z]{{1,8}}",
-            rf"{_NO_WORD}?_?[A-Z]{{1,3}}",
-            r"[0-9]{1,3}",
-            r" ?[!-/:-@\[-`{-~]{1,2}[\r\n/]{0,8}",
-            rf"{_SPACE}{{0,40}}[\r\n]{{1,8}}",
-            rf"{_SPACE}{{1,40}}",
-            r"(?s:.)",
-        )
-    )
+    f"(?=[{_HAN}])(?:{_PAIRS}|.)"
+    r"|[\u3000-\u303f\uff00-\uffef][\r\n]{0,8}"
+    r"|[^\w\r\n]?_?[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]{1,8}"
+    r"|[^\w\r\n]?_?[A-ZÀ-ÖØ-Þ]{1,3}"
+    r"|\d{1,3}"
+    f"|[{_KANA}]{{1,2}}"
+    f"| ?[{_HANGUL}]{{1,2}}"
+    r"| ?[\u0370-\u052f]{1,6}"
+    rf"| ?[^\W\d_{_HAN}{_KANA}{_HANGUL}]{{1,4}}"
+    r"| ?[!-/:-@\[-`{-~]{1,2}[\r\n/]{0,8}"
+    r"|\s{0,40}[\r\n]{1,8}"
+    r"|\s{1,40}"
+    r"|(?s:.)"
 )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from itertools import zip_longest
-from operator import attrgetter
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+from lightrag_jsonl.core.display import html_table, short_repr
+from lightrag_jsonl.core.text import clipped
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
 
@@ -17,8 +18,11 @@ Language: TypeAlias = Literal["en", "zh"]
 Mode: TypeAlias = Literal["naive", "local", "global", "hybrid", "mix", "walk", "bypass"]
 Kind: TypeAlias = Literal["entity", "relation", "chunk"]
 ChunkState: TypeAlias = Literal["ok", "empty", "partial", "failed"]
+Claim: TypeAlias = Literal["", "create", "edit", "delete"]  # what a person did; "": read in a text
 DocumentState: TypeAlias = Literal["pending", "done", "partial", "failed"]
 
+HEADING_SEPARATOR = " › "  # between the headings of a path
+PERSON, PROVIDED = "person", "records"  # extractors: an edit by hand, and ready-made records
 UNKNOWN_TYPE = "unknown"  # the type of an entity that no mention gives one
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -27,6 +31,7 @@ ResponseType: TypeAlias = Literal["text", "json", "jsonl"]
 RejectionReason: TypeAlias = Literal[
     "repaired", "array", "multiline", "not_object", "not_json", "malformed", "truncated", "too_deep",
     "schema", "unknown_id", "duplicate_id", "self_relation", "empty_name", "ontology",
+    "limit",
 ]  # fmt: skip
 
 
@@ -71,9 +76,9 @@ class JsonlResult:
 class Document:
     """A text to index.
 
-    Without an `id` the document is known by a digest of its content. Without `pages`, form feeds in
-    `text` separate the pages. `metadata` is plain JSON; `QueryParam.where` filters by it, and by
-    `title`, `source` and `date`. `ConfigError` names a field whose value has the wrong type.
+    Without an `id` it is known by a digest of its content; without `pages`, form feeds in `text`
+    separate them. `QueryParam.where` filters by `metadata`, which is plain JSON, and by `title`,
+    `source` and `date`. `ConfigError` names a field whose value has the wrong type.
     """
 
     text: str
@@ -101,8 +106,8 @@ class Page:
 class Chunk:
     """A piece of a page: `page.text[start:end] == text`, in characters.
 
-    `index` numbers the chunks of a document from 0. `created_at` is when it was stored. `score` and
-    `why` are set in search results only.
+    `index` counts from 0 in its document. `title` is the document's, `heading` the headings above
+    its beginning, such as "Report › Costs". `score` and `why` are set in search results only.
     """
 
     id: str
@@ -116,31 +121,41 @@ class Chunk:
     created_at: datetime | None = None
     score: float = 0.0
     why: str = ""
+    heading: str = ""
+    title: str = ""
+
+    @property
+    def background(self) -> str:
+        """What a reader of the text should know: the document's title and the headings."""
+        return HEADING_SEPARATOR.join(filter(None, (self.title, self.heading)))
 
 
 @dataclass(frozen=True, slots=True)
 class EntityMention:
-    """What one chunk says about one entity; `grounded` if its text holds the name.
-
-    `attributes` are (name, value) pairs.
-    """
+    """What one chunk says about one entity, `grounded` if it holds the name; `aliases` are others."""
 
     name: str
     type: str
     description: str
     grounded: bool = True
     attributes: tuple[tuple[str, str], ...] = ()
+    aliases: tuple[str, ...] = ()
+    claim: Claim = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RelationMention:
-    """What one chunk says about how two entities are related; `strength` is between 1 and 10."""
+    """What one chunk says about how two entities are related; `strength` is between 1 and 10.
+
+    In an edit by hand it is the weight, and 0 if that does not change.
+    """
 
     source: str
     target: str
     keywords: tuple[str, ...]
     description: str
     strength: float = 1.0
+    claim: Claim = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +164,7 @@ class Extraction:
 
     `truncated` counts the answers that were cut off and `resumed` the times the model was asked to
     go on with one. `gleaned` holds how many new names and pairs each gleaning round brought.
-    `error` says why the chunk, or the rest of it, could not be read.
+    `error` says why the chunk, or the rest of it, could not be read, `extractor` what read it.
     """
 
     entities: tuple[EntityMention, ...] = ()
@@ -163,6 +178,7 @@ class Extraction:
     gleaned: tuple[int, ...] = ()
     usage: Usage = Usage()
     error: str = ""
+    extractor: str = ""
 
     @property
     def unfinished(self) -> bool:
@@ -172,14 +188,13 @@ class Extraction:
     @property
     def report(self) -> ExtractionReport:
         """How the extraction went, in numbers."""
-        reasons = Counter[str](map(attrgetter("reason"), self.rejections))
-        grounded = sum(map(attrgetter("grounded"), self.entities))
+        reasons = Counter[str](rejection.reason for rejection in self.rejections)
         return ExtractionReport(
             **{self.state: 1},
             records=self.records,
             rejections=dict(sorted(reasons.items())),
             repaired=reasons["repaired"],
-            ungrounded=len(self.entities) - grounded,
+            ungrounded=sum(not mention.grounded for mention in self.entities),
             truncated=self.truncated,
             resumed=self.resumed,
             gleaned=self.gleaned,
@@ -191,7 +206,8 @@ class Extraction:
 class Entity:
     """All mentions of one name, merged; `degree` is the number of its relations.
 
-    `created_at` is when it was first stored. `score` and `why` are set in search results only.
+    `attributes` are (name, value) pairs, `aliases` the other names that texts give for it. `score`
+    and `why` are set in search results only.
     """
 
     name: str
@@ -201,6 +217,7 @@ class Entity:
     degree: int = 0
     created_at: datetime | None = None
     attributes: tuple[tuple[str, str], ...] = ()
+    aliases: tuple[str, ...] = ()
     score: float = 0.0
     why: str = ""
 
@@ -209,7 +226,7 @@ class Entity:
 class Relation:
     """All mentions of one pair of entities, merged; `weight` is the sum of their strengths.
 
-    `created_at` is when it was first stored. `score` and `why` are set in search results only.
+    `keywords` say what leads from source to target, `reverse_keywords` what leads back. `score` and `why` are set in search results only.
     """
 
     source: str
@@ -221,6 +238,7 @@ class Relation:
     created_at: datetime | None = None
     score: float = 0.0
     why: str = ""
+    reverse_keywords: tuple[str, ...] = ()
 
     @property
     def predicate(self) -> str:
@@ -228,12 +246,36 @@ class Relation:
         return ", ".join(self.keywords) or "related to"
 
 
+class Neighbourhood(NamedTuple):
+    """An entity and its relations, strongest first."""
+
+    entity: Entity
+    relations: tuple[Relation, ...]
+
+    def __repr__(self) -> str:
+        return f"Neighbourhood({self.entity!r}, {len(self.relations):,} relations)"
+
+    def _repr_html_(self) -> str:
+        title = f"{self.entity.name} ({self.entity.type}): {self.entity.description}"
+        return html_table(title, _relation_rows(self.relations))
+
+
+def _relation_rows(relations: Iterable[Relation]) -> Iterator[tuple[str, ...]]:
+    for one in relations:
+        yield "relation", f"{one.source} → {one.predicate} → {one.target}", one.description
+
+
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """What a question is about: themes (`high_level`) and named things (`low_level`)."""
+    """What a question is about: themes (`high_level`) and named things (`low_level`).
+
+    `question` is what is searched for in place of a question that leans on the conversation: one
+    that can be understood without it. It is empty where the question's own words will do.
+    """
 
     high_level: tuple[str, ...] = ()
     low_level: tuple[str, ...] = ()
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +292,10 @@ class Context:
     """What was retrieved for a question, best first, and the text the model reads.
 
     `tokens` is the length of `prompt`, or of its parts together. `documents` maps document ids to
-    the titles (or sources) that readers are shown. `language` is the index's.
+    the titles (or sources) that readers are shown, `dates` to their dates, if they have one;
+    `paged` are those with more than one page. `language` is the index's. With `none_selected`, the
+    model was asked to choose relations and chose none: the remaining items were found by the question's
+    text.
     """
 
     question: str = ""
@@ -263,21 +308,42 @@ class Context:
     dropped: Dropped = Dropped()
     prompt: str = ""
     documents: Mapping[str, str] = field(default_factory=dict)
+    dates: Mapping[str, str] = field(default_factory=dict)
+    paged: frozenset[str] = frozenset()
     language: str = "en"
+    none_selected: bool = False
 
     @property
     def empty(self) -> bool:
         """Whether nothing at all was found."""
-        return not (self.entities or self.relations or self.chunks)
+        return not self.items
+
+    @property
+    def items(self) -> int:
+        """The number of chunks, entities and relations."""
+        return len(self.chunks) + len(self.entities) + len(self.relations)
+
+    def _repr_html_(self) -> str:
+        titles = self.documents
+        return html_table(
+            f"{self.question} ({self.mode}, {self.tokens:,} tokens)",
+            [
+                *(("chunk", titles.get(one.document_id, ""), one.text) for one in self.chunks),
+                *(("entity", one.name, one.description) for one in self.entities),
+                *_relation_rows(self.relations),
+            ],
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
     """One `[number]` of an answer, resolved to the text behind it.
 
-    `start` and `end` are characters of the page: those of the sentence that supports the answer, or
-    of the whole chunk. An entity or a relation is cited by the chunks it was read from: one
-    `Citation` for each chunk, all with the same number.
+    `start` and `end` are characters of the page, those of the sentence that supports the answer, and
+    `text` is this sentence. If no sentence does, `supported` is false, `text` is empty, and both are
+    the start of the chunk. An entity or a relation is cited by the chunks that support the answer,
+    or else by the first one it was read from: all with the same number. `heading` is the path of
+    headings above the chunk; `paged` says that the document has more than one page.
     """
 
     number: int
@@ -290,15 +356,21 @@ class Citation:
     start: int
     end: int
     text: str
+    supported: bool = True
+    heading: str = ""
+    date: str | None = None
+    paged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An answer and where it came from.
 
-    `invented` holds the cited numbers that the model was never shown. `truncated` says that the
-    model stopped at its token limit. `str(answer)` is the text followed by its sources, one a line;
-    documents that share a title are told apart by their ids.
+    Citations are numbered in the order of their first use; citation n has the number
+    `prompt_numbers[n - 1]` in `context.prompt`. `invented` holds the cited numbers that the model
+    was never shown. `truncated` says that the model stopped at its token limit. `str(answer)` is the
+    text followed by its sources, each place once; documents that share a title are distinguished by
+    their ids.
     """
 
     text: str
@@ -308,16 +380,16 @@ class Answer:
     usage: Usage = Usage()
     invented: tuple[int, ...] = ()
     truncated: bool = False
+    prompt_numbers: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         if not self.citations:
             return self.text
-        labels = unique_labels((one.document_id, one.document) for one in self.citations)
-        sources = []
-        for one in self.citations:
-            where = labels[one.document_id], one.page, one.start, one.end
-            sources.append(f"[{one.number}] {format_position(*where, self.context.language)}")
-        return "\n".join([self.text, "", *dict.fromkeys(sources)])
+        return "\n".join([self.text, "", *source_lines(self.citations, self.context.language)])
+
+    def _repr_html_(self) -> str:
+        sources = source_lines(self.citations, self.context.language)
+        return html_table(self.text, ([line] for line in sources))
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,15 +424,14 @@ class ExtractionReport:
     usage: Usage = Usage()
 
     def __add__(self, other: ExtractionReport) -> ExtractionReport:
-        added = {one: getattr(self, one) + getattr(other, one) for one in _ADDED}
-        gleaned = zip_longest(self.gleaned, other.gleaned, fillvalue=0)
-        rejections = sorted((Counter(self.rejections) + Counter(other.rejections)).items())
+        sums = {one.name: getattr(self, one.name) for one in fields(self)}
+        rejections = Counter(sums.pop("rejections")) + Counter(other.rejections)
+        gleaned = zip_longest(sums.pop("gleaned"), other.gleaned, fillvalue=0)
         return ExtractionReport(
-            **added, rejections=dict(rejections), gleaned=tuple(map(sum, gleaned))
+            **{name: value + getattr(other, name) for name, value in sums.items()},
+            rejections=dict(sorted(rejections.items())),
+            gleaned=tuple(map(sum, gleaned)),
         )
-
-
-_ADDED = [one.name for one in fields(ExtractionReport) if one.name not in ("rejections", "gleaned")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +439,8 @@ class InsertReport:
     """What an insert did; `entities` and `relations` count those that were created or changed.
 
     `documents` lists the ids of documents that became visible, `unchanged` those that were there
-    already. `stopped` is empty, or says why the insert ended early.
+    already, `deleted` those whose files are gone. `stopped` is empty, or the reason why the insert ended
+    early.
     """
 
     documents: tuple[str, ...] = ()
@@ -380,16 +452,41 @@ class InsertReport:
     usage: Usage = Usage()
     extraction: ExtractionReport = ExtractionReport()
     stopped: str = ""
+    deleted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MergeReport:
+    """What a merge of indexes took over; `entities` and `relations` as in `InsertReport`.
+
+    `documents` lists the ids of those that are new here, `unchanged` those that were here already;
+    `pending` counts waiting ones of the others, which are not taken over. `answers` are cached ones. `summaries_due` counts
+    the entities and relations whose summary nobody has paid for yet.
+    """
+
+    documents: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    pending: int = 0
+    chunks: int = 0
+    entities: int = 0
+    relations: int = 0
+    answers: int = 0
+    summaries_due: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteReport:
-    """What a deletion removed: the ids of its documents, and the numbers of other things."""
+    """What a deletion removed: the ids of its documents, and the numbers of other things.
+
+    Cached answers and traces are only removed by a purge.
+    """
 
     documents: tuple[str, ...] = ()
     chunks: int = 0
     entities: int = 0
     relations: int = 0
+    answers: int = 0
+    traces: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,31 +536,50 @@ class TraceSummary:
     started_at: float
 
 
-# ── words for people ────────────────────────────────────────────────────────────
-
-_POSITIONS: Mapping[Language, str] = {
-    "en": "{}, page {}, characters {}–{}",
-    "zh": "{}，第 {} 页，第 {}–{} 字",
-}
-
-
 def known_language(name: str) -> Language:
     """Chinese for zh, zh-CN, zh-Hant and the like, English for all others."""
     return "zh" if name.casefold().startswith("zh") else "en"
 
 
-def format_position(document: str, page: int, start: int, end: int, language: str) -> str:
-    """A position in a document for people; in English if the language has no words here."""
-    return _POSITIONS[known_language(language)].format(document, page, start, end)
+QUOTE_LENGTH = 160  # characters of a quoted sentence
+
+
+def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterator[str]:
+    """The list of sources, each place once: its numbers, the title, the heading path, the page of a
+    document that has pages, the date, and the sentences that support the answer.
+    """
+    cited = tuple(citations)
+    labels = unique_labels((one.document_id, one.document) for one in cited)
+    page, colon, quoted, unsupported, comma = _SOURCE_WORDS[known_language(language)]
+    places: dict[tuple[int, str], dict[str, None]] = {}
+    for one in sorted(cited, key=lambda one: one.number):
+        pages = page.format(one.page) if one.paged else ""
+        parts = labels[one.document_id], one.heading, pages, one.date or ""
+        where = " ".join(comma.join(filter(None, dict.fromkeys(parts))).split())
+        quote = quoted.format(clipped(one.text, QUOTE_LENGTH)) if one.supported else ""
+        places.setdefault((one.number, where), {})[quote] = None
+    lines: dict[str, list[int]] = {}
+    for (number, where), quotes in places.items():
+        shown = " ".join(filter(None, quotes))
+        end = f"{colon}{shown}" if shown else ""
+        lines.setdefault(f"{where}{end}{unsupported if '' in quotes else ''}", []).append(number)
+    for line, numbers in lines.items():
+        yield f"{''.join(f'[{number}]' for number in numbers)} {line}"
+
+
+_SOURCE_WORDS: Mapping[Language, tuple[str, str, str, str, str]] = {
+    "en": ("page {}", ": ", "“{}”", " (unsupported: no sentence here supports this)", ", "),
+    "zh": ("第 {} 页", "：", "“{}”", "（未获支持：此处没有这样说的句子）", "，"),
+}
 
 
 def unique_labels(labels: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Labels by id, given (id, label) pairs; a label that several ids share gets the id added."""
-    sharing: dict[str, set[str]] = {}
-    for id, label in labels:
-        sharing.setdefault(label, set()).add(id)
-    return {
-        id: label if len(ids) == 1 else f"{label} ({id})"
-        for label, ids in sharing.items()
-        for id in sorted(ids)
-    }
+    known = dict(labels)
+    sharing = Counter(known.values())
+    return {id: f"{one} ({id})" if sharing[one] > 1 else one for id, one in known.items()}
+
+
+for _noun in [*vars().values()]:
+    if is_dataclass(_noun):
+        _noun.__repr__ = short_repr  # type: ignore[method-assign]

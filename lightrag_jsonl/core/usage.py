@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one or more model calls.
-
-    `input_tokens` includes `cached_tokens`, those the provider had in its prompt cache.
-    """
+    """Tokens of model calls; `input_tokens` includes `cached_tokens`, from the provider's cache."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -18,9 +16,4 @@ class Usage:
     calls: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.calls + other.calls,
-        )
+        return Usage(*map(add, astuple(self), astuple(other)))

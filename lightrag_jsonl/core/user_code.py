@@ -11,56 +11,50 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from lightrag_jsonl.core import protocols
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LightRAGError, LLMError
-from lightrag_jsonl.core.protocols import (
-    Answerer,
-    Embedder,
-    KeywordExtractor,
-    Reranker,
-    Tokenizer,
-    Vectors,
-)
+from lightrag_jsonl.core.protocols import Tokenizer, Vectors
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Context, Keywords, Message
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import shown
-from lightrag_jsonl.core.vectors import normalize_vectors
 
 Scores = npt.NDArray[np.float64]
 ONE_CALL = Usage(calls=1)
+TOLERANCE = 1e-3  # by which a unit vector's length may be off
 
 
 async def embed_texts(
-    embedder: Embedder, texts: Sequence[str], kind: Literal["query", "passage"]
+    embedder: protocols.Embedder, texts: Sequence[str], kind: Literal["query", "passage"]
 ) -> Vectors:
-    """An embedder's vectors: float32 of shape (len(texts), dim), rows of unit length.
-
-    Whatever else it does becomes an `EmbeddingError`.
-    """
-    part = f"embedder {embedder.name!r}"
-    with _named(part, EmbeddingError):
+    """An embedder's unit vectors, shape (len(texts), dim); or else an `EmbeddingError`."""
+    with _named("embedder", EmbeddingError, embedder):
         rows = await embedder.embed(texts, kind=kind)
-    return normalize_vectors(rows, count=len(texts), dim=embedder.dim, source=part)
+    source = f"embedder {embedder.name!r}"
+    return normalize_vectors(rows, count=len(texts), dim=embedder.dim, source=source)
 
 
 async def find_keywords(
-    extractor: KeywordExtractor, question: str, history: Sequence[Message]
+    extractor: protocols.KeywordExtractor, question: str, history: Sequence[Message]
 ) -> Keywords:
     """A keyword extractor's keywords; whatever else it does becomes an `LLMError`."""
-    with _named(f"keyword extractor {_name(extractor)}", LLMError):
+    with _named("keyword extractor", LLMError, extractor):
         found = await extractor.keywords(question, history)
-        return Keywords(_texts(found.high_level), _texts(found.low_level))
+        question = _text(getattr(found, "question", ""))
+        return Keywords(_texts(found.high_level), _texts(found.low_level), question)
 
 
-async def write_answer(answerer: Answerer, question: str, context: Context) -> str:
+async def write_answer(answerer: protocols.Answerer, question: str, context: Context) -> str:
     """An answerer's text; whatever else it does becomes an `LLMError`."""
-    with _named(f"answerer {_name(answerer)}", LLMError):
+    with _named("answerer", LLMError, answerer):
         return sanitize(_text(await answerer.answer(question, context)))
 
 
-async def rerank_scores(reranker: Reranker, question: str, texts: Sequence[str]) -> Scores:
+async def rerank_scores(
+    reranker: protocols.Reranker, question: str, texts: Sequence[str]
+) -> Scores:
     """A reranker's scores, shape (len(texts),); whatever else it does becomes an `LLMError`."""
-    with _named(f"reranker {_name(reranker)}", LLMError):
+    with _named("reranker", LLMError, reranker):
         scores = np.array(await reranker.score(question, texts), np.float64)
         if scores.shape != (len(texts),):
             raise TypeError(f"it gave numbers of shape {scores.shape} for {len(texts)} texts")
@@ -92,22 +86,15 @@ class CheckedTokenizer:
 
     def count(self, text: str) -> int:
         """How many tokens a text has."""
-        try:
+        with _named("tokenizer", ConfigError, self):
             number = index(self._tokenizer.count(text))
             if number < 0:
                 raise ValueError(f"it counted {number} tokens")
-            return number
-        except LightRAGError:
-            raise
-        except Exception as error:  # the user's own code may raise anything
-            message = f"tokenizer {self.name!r} failed: {described(error)}"
-            raise ConfigError(message) from error
+        return number
 
     def truncate(self, text: str, limit: int) -> str:
-        """A prefix of the text that has at most `limit` tokens; if the tokenizer gives something
-        else (normalized words, half a character), the prefix is found by counting.
-        """
-        with _named(f"tokenizer {self.name!r}", ConfigError):
+        """A prefix of at most `limit` tokens, found by counting if the tokenizer gives no prefix."""
+        with _named("tokenizer", ConfigError, self):
             cut = _text(self._tokenizer.truncate(text, limit))
         if text.startswith(cut):
             return cut
@@ -115,15 +102,52 @@ class CheckedTokenizer:
         return text[: bisect_right(ends, limit, key=lambda end: self.count(text[:end]))]
 
 
+def normalize_vectors(
+    rows: npt.ArrayLike | Sequence[object], *, count: int, dim: int | None, source: str
+) -> Vectors:
+    """float32 of shape (count, dim), each row divided by its length.
+
+    `EmbeddingError`, with the `source`, for another shape (None is any `dim`), complex numbers, no
+    finite number, or a row of zeros.
+    """
+    try:
+        table = np.asarray(rows)
+        if np.iscomplexobj(table):
+            raise TypeError("they are complex")
+        if table.dtype != np.float32:
+            table = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise EmbeddingError(
+            f"{source}: the vectors are not a table of numbers: {error}"
+        ) from error
+    if count == 0 and table.size == 0:
+        return np.zeros((0, dim or 0), dtype=np.float32)
+    is_table = table.ndim == 2 and len(table) == count and table.shape[1] > 0
+    if not is_table or dim not in (None, table.shape[1]):
+        shape = f"({count}, {dim or 'dim'}), got {table.shape}"
+        raise EmbeddingError(f"{source}: {count} texts must give vectors of shape {shape}")
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(table, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all():
+        raise EmbeddingError(f"{source}: a vector holds NaN or infinity, or is that long")
+    if not lengths.all():
+        raise EmbeddingError(f"{source}: a vector holds only zeros")
+    if table.dtype == np.float32 and (np.abs(lengths - 1.0) <= TOLERANCE).all():
+        return table  # unit vectors keep their bytes
+    unit: Vectors = table / lengths
+    return unit.astype(np.float32, copy=False)
+
+
 @contextmanager
-def _named(part: str, kind: type[LightRAGError]) -> Iterator[None]:
+def _named(role: str, kind: type[LightRAGError], part: object) -> Iterator[None]:
     """Turn what a user's part raises into an error of ours that names the part."""
     try:
         yield
     except LightRAGError:
         raise
     except Exception as error:  # the user's own code may raise anything
-        raise kind(f"{part} failed: {described(error)}") from error
+        name = shown(getattr(part, "name", type(part).__qualname__))
+        raise kind(f"{role} {name} failed: {described(error)}") from error
 
 
 def described(error: Exception) -> str:
@@ -133,10 +157,6 @@ def described(error: Exception) -> str:
     except Exception:  # noqa: BLE001 - the user's own code may raise anything
         words = ""
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
-
-
-def _name(part: object) -> str:
-    return shown(getattr(part, "name", type(part).__qualname__))
 
 
 def _text(value: object) -> str:

@@ -2,23 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from functools import cache
-from typing import Any, get_type_hints
+from collections.abc import Callable, Mapping, Set
+from dataclasses import fields
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 import msgspec
 
 from lightrag_jsonl.core.errors import ConfigError
 
+P = ParamSpec("P")
+Made = TypeVar("Made")
+Result = TypeVar("Result")
+
 LONGEST_VALUE = 60  # characters of a value that an error shows
+REPLACEMENTS: Mapping[str, str] = {  # of the arguments that LightRAG has, by their names there
+    "llm_model_func": "llm=",
+    "llm_model_name": "llm=OpenAILLM(name)",
+    "llm_model_kwargs": "llm=OpenAILLM(name, extra_body=…)",
+    "llm_model_max_async": "options=IndexOptions(max_concurrent_calls=…)",
+    "embedding_func": "embedder=",
+    "embedding_batch_num": "options=IndexOptions(embed_batch_size=…)",
+    "rerank_model_func": "reranker=",
+    "chunk_token_size": "options=IndexOptions(chunk_tokens=…)",
+    "chunk_overlap_token_size": "options=IndexOptions(chunk_overlap=…)",
+    "entity_extract_max_gleaning": "options=IndexOptions(max_gleanings=…)",
+    "addon_params": "language= and options=IndexOptions(entity_types=…)",
+    "workspace": "a folder for each index",
+    "kv_storage": "nothing: all is stored in one SQLite database",
+    "vector_storage": "nothing: all is stored in one SQLite database",
+    "graph_storage": "nothing: all is stored in one SQLite database",
+    "doc_status_storage": "nothing: all is stored in one SQLite database",
+    "enable_llm_cache": "nothing: the model's answers are always cached",
+    "input": "documents=",
+    "file_paths": "Document(text, source=…)",
+    "split_by_character": "insert_records(document, records, chunks=…)",
+    "ids": "Document(text, id=…) to insert, or where={'id': […]} to ask",
+    "only_need_context": "retrieve(question)",
+    "only_need_prompt": "retrieve(question).prompt",
+    "stream": "stream(question)",
+    "query": "question=",
+    "system_prompt": "user_prompt=, or prompts= for a prompt of your own",
+    "model_func": "llm= of LightRAG",
+    "history_turns": "conversation_history=",
+}
+
+
+def names_replacements(function: Callable[P, Result]) -> Callable[P, Result]:
+    """The function, with a `TypeError` that says what replaces an argument of LightRAG's."""
+
+    @wraps(function)
+    def checked(*args: P.args, **named: P.kwargs) -> Result:
+        for name in REPLACEMENTS.keys() & named.keys():
+            raise TypeError(f"there is no argument {name!r}; use {REPLACEMENTS[name]}")
+        return function(*args, **named)
+
+    return checked
+
+
+def from_mapping(kind: Callable[..., Made], given: object) -> Made:
+    """A dataclass made from untrusted input; `ConfigError` also for a name that is no field."""
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"expected names and values, not {shown(given)}")
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    if unknown := [name for name in given if name not in known]:
+        hint = REPLACEMENTS.get(str(unknown[0]))
+        there = f"use {hint}" if hint else f"available: {', '.join(sorted(known))}"
+        raise ConfigError(f"there is no option {shown(unknown[0])}; {there}")
+    return kind(**given)
 
 
 def check_fields(instance: object) -> None:
-    """Check a dataclass instance; `ConfigError` names a field whose value has the wrong type or is
-    out of bounds.
-
-    Numbers of other libraries (numpy) are replaced by Python's own, so that they can be stored.
-    """
+    """`ConfigError` names a field with a wrong value; numbers of numpy become Python's own."""
     for name, hint in _hints(type(instance)).items():  # type: ignore[arg-type]  # mypy: no Hashable
         value = getattr(instance, name)
         try:

@@ -7,18 +7,17 @@ import os
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.text import digest, is_cjk, sanitize, sentence_spans
 from lightrag_jsonl.core.tokens import character_boundary
-from lightrag_jsonl.core.types import Chunk, Document, Page
+from lightrag_jsonl.core.types import HEADING_SEPARATOR, Chunk, Document, Page
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of a page, in characters, and the number of tokens in it."""
 
     start: int
@@ -46,18 +45,7 @@ def chunk_pages(
     fill much of a chunk; blank pages have no chunks. A chunk exceeds `size` only if a single
     character has more tokens than that. `ValueError` unless 0 <= overlap < size.
     """
-    if not 0 <= overlap < size:
-        raise ValueError(f"overlap {overlap} must be at least 0 and below size {size}")
-    spans: list[tuple[Page, Span]] = []
-    for page in pages:
-        if page.text.strip():
-            tokens = tokenizer.count(page.text) if len(page.text) <= size * _MOST_CHARACTERS else 0
-            if 0 < tokens <= size:
-                spans.append((page, Span(0, len(page.text), tokens)))
-            else:
-                cutter = PageCutter(page.text, tokenizer, size, overlap)
-                spans += ((page, span) for span in cutter.spans(Span(0, 0), until=len(page.text)))
-    return _chunks(spans)
+    return rechunk(tuple(pages), (), (), tokenizer=tokenizer, size=size, overlap=overlap)
 
 
 def rechunk(
@@ -75,23 +63,19 @@ def rechunk(
     A page is compared with the old page of the same text, if there is one, or else of the same
     number. An id depends on where a chunk stands, so a chunk that moved gets a new id.
     """
+    if not 0 <= overlap < size:
+        raise ValueError(f"overlap {overlap} must be at least 0 and below size {size}")
     by_text = {page.text: page for page in reversed(old_pages)}
     by_number = {page.number: page for page in old_pages}
     spans: list[tuple[Page, Span]] = []
     for page in pages:
         old = by_text.get(page.text) or by_number.get(page.number) or Page("", 0, "")
         chunks = [chunk for chunk in old_chunks if chunk.page == old.number]
-        kept = _kept_spans(page.text, old.text, chunks, size)
-        if page.text != old.text or len(kept) < len(chunks):
-            cutter, last = PageCutter(page.text, tokenizer, size, overlap), Span(0, 0)
-            end = Span(len(page.text), len(page.text))
-            filled: list[Span] = []
-            for span in [*kept, end]:
-                filled += [*cutter.spans(last, until=span.start), span]
-                last = span
-            kept = filled[:-1]
-        spans += ((page, span) for span in kept)
-    return _chunks(spans)
+        found = _kept_spans(page.text, old.text, chunks, size)
+        if page.text != old.text or len(found) < len(chunks):
+            found = _filled(page.text, found, tokenizer, size, overlap)
+        spans += ((page, span) for span in found)
+    return _chunks(spans, Outline(pages))
 
 
 def provided_chunks(
@@ -111,7 +95,7 @@ def provided_chunks(
         if start < 0 or not piece:
             raise ConfigError(f"chunks[{number}] does not occur in the document, in this order")
         spans.append((pages[index], Span(start, start + len(piece), tokenizer.count(piece))))
-    return _chunks(spans)
+    return _chunks(spans, Outline(pages))
 
 
 def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
@@ -119,15 +103,95 @@ def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
     return "chunk-" + digest(document_id, str(page), str(start), text)
 
 
-def _chunks(spans: Iterable[tuple[Page, Span]]) -> tuple[Chunk, ...]:
-    """A document's spans, in order, as chunks numbered from 0."""
+def _chunks(spans: Iterable[tuple[Page, Span]], outline: Outline) -> tuple[Chunk, ...]:
+    """A document's spans, in order, as chunks numbered from 0, with the headings above them."""
     chunks = []
     for index, (page, span) in enumerate(spans):
-        text, id = page.text[span.start : span.end], page.document_id
-        position = index, page.number, span.start, span.end
-        key = chunk_id(id, page.number, span.start, text)
-        chunks.append(Chunk(key, id, *position, text, span.tokens))
+        id, number, start, end = page.document_id, page.number, span.start, span.end
+        text = page.text[start:end]
+        key = chunk_id(id, number, start, text)
+        heading = outline.path(number, end - len(text.lstrip()))
+        chunks.append(Chunk(key, id, index, number, start, end, text, span.tokens, heading=heading))
     return tuple(chunks)
+
+
+# ── headings ────────────────────────────────────────────────────────────────────
+
+_LONGEST_HEADING = (
+    80  # characters of a line that begins a chapter, and of what is kept of any heading
+)
+_BARE = 20  # characters; a Chinese title may follow its number without a space in so short a line
+_LEVELS = {  # below those of Markdown
+    **dict.fromkeys(("book", "part", "volume", *"卷部篇集编編"), 7),
+    **dict.fromkeys(("chapter", "stave", "canto", "act", *"章回幕"), 8),
+    **dict.fromkeys(("section", "scene", *"节節"), 9),
+}
+_MARK = re.compile(
+    r"""^[^\S\n]*(?:
+        (?P<fence>`{3,}|~{3,}).*
+      | (?P<marks>\#{1,6})[^\S\n]+(?P<title>\S.*?)(?:[^\S\n]\#+)?\s*
+      | (?P<english>(?i:book|part|volume|chapter|stave|canto|act|section|scene))[^\S\n]+
+            (?:\d+|(?:[Tt]he[ ])?[A-Za-z]+(?:-[A-Za-z]+)?)\b(?P<after>.*)
+      | 第[〇○零一二三四五六七八九十百千两\d]+(?P<unit>[卷部篇集编編章回幕节節])(?P<rest>.*)
+    )$""",
+    re.MULTILINE | re.VERBOSE,
+)
+_NO_TITLE = re.compile(  # a sentence, or a line in a list of chapters, with its page
+    r"[。！？；!?]$|[，,。].*[，,。]|[a-z]\.$|(?:\s{2,}|[.…·]{2,}\s*)\d+$"
+)
+
+
+class Heading(NamedTuple):
+    """A heading that begins at `start`, in characters; those with a lower `level` stand above it."""
+
+    start: int
+    level: int
+    title: str
+
+
+class Outline:
+    """The headings in force at each place of a document."""
+
+    def __init__(self, pages: Iterable[Page]) -> None:
+        self._places, self._paths = [(0, 0)], [""]
+        above: dict[int, str] = {}
+        for page in pages:
+            for start, level, title in find_headings(page.text):
+                above = {n: text for n, text in above.items() if n < level} | {level: title}
+                self._places.append((page.number, start))
+                self._paths.append(HEADING_SEPARATOR.join(above.values()))
+
+    def path(self, page: int, position: int) -> str:
+        """The headings above this position, and at it, such as "Report › Costs"."""
+        return self._paths[bisect_right(self._places, (page, position)) - 1]
+
+
+def find_headings(text: str) -> Iterator[Heading]:
+    """Headings in order: `# …` outside code fences, "CHAPTER I", "Stave One", 第一回, 第三章 …"""
+    fence = ""
+    for found in _MARK.finditer(text):
+        line, mark = found[0].strip(), found["fence"]
+        start = found.start() + len(found[0]) - len(found[0].lstrip())
+        if mark:
+            fence = mark if not fence else "" if mark.startswith(fence) else fence
+        elif not fence and found["marks"]:
+            yield Heading(start, len(found["marks"]), found["title"][:_LONGEST_HEADING])
+        elif not fence and _begins_chapter(found, text, line):
+            level = _LEVELS[(found["unit"] or found["english"]).casefold()]
+            yield Heading(start, level, " ".join(line.split()))
+
+
+def _begins_chapter(found: re.Match[str], text: str, line: str) -> bool:
+    """Whether a number, and perhaps a title, stand apart; English ones after a blank line."""
+    if len(line) > _LONGEST_HEADING or _NO_TITLE.search(line):
+        return False
+    if found["unit"]:
+        rest, is_bare = found["rest"].rstrip(), found["unit"] in "章篇编編" and len(line) <= _BARE
+        return not rest or is_bare or rest[0] in ":：、.．" or rest[0].isspace()
+    after, end = found["after"].strip(), max(found.start() - 1, 0)
+    is_apart = not after or after[0] in ".:：—–-" or line.isupper()
+    is_first = not text[text.rfind("\n", 0, end) + 1 : found.start()].strip()
+    return is_apart and line[0].isupper() and is_first
 
 
 # ── cutting ─────────────────────────────────────────────────────────────────────
@@ -155,6 +219,21 @@ def _kept_spans(text: str, old: str, chunks: Sequence[Chunk], size: int) -> list
     if kept and text[kept[-1].end :].strip() and 2 * kept[-1].tokens < size:
         kept.pop()  # a short last chunk should grow
     return kept
+
+
+def _filled(
+    text: str, kept: Sequence[Span], tokenizer: Tokenizer, size: int, overlap: int
+) -> list[Span]:
+    """The spans that are kept of a page, with new ones between and around them."""
+    if not kept and text.strip() and len(text) <= size * _MOST_CHARACTERS:
+        tokens = tokenizer.count(text)
+        if 0 < tokens <= size:
+            return [Span(0, len(text), tokens)]
+    cutter, last, spans = PageCutter(text, tokenizer, size, overlap), Span(0, 0), []
+    for span in kept:
+        spans += [*cutter.spans(last, until=span.start), span]
+        last = span
+    return [*spans, *cutter.spans(last, until=len(text))]
 
 
 def _is_border(text: str, position: int) -> bool:
@@ -241,9 +320,8 @@ class PageCutter:
 
     def _next_visible(self, position: int) -> int:
         found = _VISIBLE.search(self._text, position)
-        if found is None:
-            return len(self._text)
-        return max(position, character_boundary(self._text, found.start()))
+        boundary = character_boundary(self._text, found.start()) if found else len(self._text)
+        return max(position, boundary)
 
 
 def _borders(text: str) -> Iterator[tuple[int, float]]:

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import partial
 from operator import attrgetter
 
-from lightrag_jsonl.core.aio import gather_all
-from lightrag_jsonl.core.errors import BudgetError, LLMError
 from lightrag_jsonl.core.text import digest
-from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.indexing.aliases import targets
-from lightrag_jsonl.indexing.changes import (
+from lightrag_jsonl.core.types import PERSON, Kind
+from lightrag_jsonl.indexing import merging
+from lightrag_jsonl.indexing.claims import (
+    edits_of,
+    refolded,
+    stored_at,
+    stored_claims,
+    stored_edits,
+)
+from lightrag_jsonl.indexing.embedding import PassageEmbedder, Texts, embedded_text
+from lightrag_jsonl.indexing.merging import (
     GRAPH_KINDS,
     ExtractedDocument,
     GraphChange,
     GraphKey,
+    GraphMerger,
     IndexChange,
-    StepCallback,
 )
-from lightrag_jsonl.indexing.embedding import PassageEmbedder, Texts, embedded_text
-from lightrag_jsonl.indexing.merging import GraphMerger, mention_rows, stored_at
 from lightrag_jsonl.indexing.summaries import Describer, DueSummary
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.rows import EntityRow, NextIds, RelationRow, StoredChunk
@@ -29,7 +34,8 @@ from lightrag_jsonl.storage.store import Reader, Store, Transaction, read, write
 
 Step = Callable[[str, int, int], None]  # the step, items done, items known
 
-CHUNK_BITS = 22  # of a position: room for the index of a chunk in its document
+CHUNK_BITS = 18  # of a position: room for the index of a chunk in its document
+DAY_SHIFT = 13  # bits of a position: room for documents of one day
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,6 @@ class IndexWriter:
         that is None; those that fail are added to it. `BudgetError` if a limit is reached on the
         way: then nothing was written.
         """
-        deferred = deferred if self.describer.client.has_model else None
 
         def prepare(reader: Reader) -> tuple[IndexChange, list[DueSummary]]:
             change = plan(reader)
@@ -67,49 +72,23 @@ class IndexWriter:
 
         step("merging", 0, 1)
         change, due = await read(self.store, prepare)
+        step("merging", 1, 1)
         if deferred is not None and due:
-            await self._summarize(
-                due, meter or UsageMeter(), deferred, partial(step, "summarizing")
-            )
-        texts = _texts(change, with_relations=self.relation_vectors)
+            meter = meter or UsageMeter()
+            deferred |= await self.describer.summarize(due, meter, partial(step, "summarizing"))
+        texts = index_texts(change, with_relations=self.relation_vectors)
         await self.embedder.embed(texts, change, partial(step, "embedding"))
         step("writing", 0, 1)
         await write(self.store, partial(self._write, change))
+        step("writing", 1, 1)
         return change
-
-    async def _summarize(
-        self,
-        due: Sequence[DueSummary],
-        meter: UsageMeter,
-        deferred: set[GraphKey],
-        step: StepCallback,
-    ) -> None:
-        """Write the summaries that are due; when a limit is reached, those in flight are awaited."""
-        ended: list[BudgetError] = []
-        done = 0
-
-        async def write_one(one: DueSummary) -> None:
-            nonlocal done
-            try:
-                await self.describer.summarize(one, meter)
-            except LLMError:  # the descriptions stand in; the next insert tries again
-                deferred.add(one.key)
-            except BudgetError as error:
-                ended.append(error)
-            done += 1
-            step(done, len(due))
-
-        step(0, len(due))
-        await gather_all(map(write_one, due))
-        if ended:
-            raise ended[0]
 
     def _write(self, change: IndexChange, writer: Transaction) -> None:
         graph = change.graph
         writer.delete_documents(change.old_documents)
         writer.delete_mentions(list(map(attrgetter("row"), change.read_again)))
-        writer.put_entities(list(filter(attrgetter("mentions"), graph.entities.values())))
-        writer.put_relations(list(filter(attrgetter("mentions"), graph.relations.values())))
+        for kind in GRAPH_KINDS:
+            writer.put_graph_rows(kind, list(graph.rows(kind).values()))
         for document, pages in change.documents:
             writer.put_document(document, pages)
         writer.put_chunks([*change.chunks, *change.read_again])
@@ -118,7 +97,6 @@ class IndexWriter:
             writer.put_vectors(kind, vectors)
         writer.delete_graph_rows("relation", list(graph.rows("relation", gone=True)))
         writer.delete_graph_rows("entity", list(graph.rows("entity", gone=True)))
-        writer.set_document_state(change.states)
         writer.delete_pending(change.pending)
         writer.delete_cached_vectors(change.cached_vectors)
         writer.put_settings(self.settings())
@@ -126,9 +104,11 @@ class IndexWriter:
             writer.put_aliases(change.aliases)
         if change.rebuilt:
             writer.rebuild_terms()
+        if change.purge is not None:
+            change.purged = writer.purge(change.purge)
 
 
-def _texts(change: IndexChange, *, with_relations: bool) -> Texts:
+def index_texts(change: IndexChange, *, with_relations: bool) -> Texts:
     """The texts of the rows that need vectors."""
     texts: dict[Kind, Mapping[int, str]] = {"chunk": change.chunk_texts}
     for kind in GRAPH_KINDS if with_relations else GRAPH_KINDS[:1]:
@@ -139,11 +119,11 @@ def _texts(change: IndexChange, *, with_relations: bool) -> Texts:
 def all_texts(with_relations: bool, reader: Reader) -> Texts:
     """The texts of all rows; those of relations also if they have vectors although they need none."""
     graph = GraphChange(reader.entity_rows(), reader.relation_rows())
-    chunks = reader.document_chunks([document.id for document in reader.documents()])
+    chunks = reader.chunks()
     texts = {row: chunk.text for row, chunk in chunks.items()}
     has_vectors = bool(reader.vector_digests("relation", graph.relations))
     change = IndexChange(graph, chunk_texts=texts)
-    return _texts(change, with_relations=with_relations or has_vectors)
+    return index_texts(change, with_relations=with_relations or has_vectors)
 
 
 # ── plans ───────────────────────────────────────────────────────────────────────
@@ -162,22 +142,50 @@ def plan_documents(
             _number(change, one, ids)
     # of a document that was only retried, a newer version may be pending: it is kept
     change.old_documents = list(map(attrgetter("row"), reader.documents(change.pending)))
-    change.old_chunks = list(reader.document_chunks(change.pending))
-    merger = GraphMerger(reader, ids, targets(known))
-    if gone := [*change.old_chunks, *map(attrgetter("row"), change.read_again)]:
+    change.old_chunks = list(reader.chunks(documents=change.pending))
+    targets = merging.targets(known)
+    claims = stored_claims(reader, change.old_chunks)
+    for new in change.chunks:
+        if new.extraction.extractor == PERSON:
+            at, mentions = round(new.created_at, 6), new.extraction
+            claims += [(at, new.chunk.id, one) for one in mentions.entities]
+            claims += [(at, new.chunk.id, other) for other in mentions.relations]
+    edits = edits_of(claims, targets)
+    merger = GraphMerger(reader, ids, targets, edits)
+    before = stored_edits(reader, targets)
+    if gone := {*change.old_chunks, *map(attrgetter("row"), change.read_again)}:
         merger.remove(reader.entity_mentions(chunks=gone), reader.relation_mentions(chunks=gone))
-    entities, relations, created = [], [], {}
+    dates = {one.document.id: one.document.date for one in documents}
+    again = refolded(reader, before, edits, targets)
+    entities = [one for one in again[0] if one.chunk not in gone]
+    relations = [one for one in again[1] if one.chunk not in gone]
+    merger.remove(entities, relations, rows_go=True)
+    merger.touch({key for key in {*before, *edits} if before.get(key) != edits.get(key)})
+    around = reader.chunks({one.chunk for one in entities} | {one.chunk for one in relations})
+    created = {row: stored_at(chunk) for row, chunk in around.items()}
     for stored in (*change.chunks, *change.read_again):
-        position = int(digest(stored.chunk.document_id)[:7], 16) << CHUNK_BITS
-        position += stored.chunk.index
-        found = mention_rows(stored.extraction, stored.row, position, ids)
+        position = (_rank(stored.chunk.document_id, dates) << CHUNK_BITS) + stored.chunk.index
+        if stored.extraction.extractor == PERSON:
+            position = 0  # so that it is cited first
+        found = merging.mention_rows(stored.extraction, stored.row, position, ids)
         entities += found[0]
         relations += found[1]
         created[stored.row] = stored.created_at
-        change.states.add(stored.document)
     merger.add(entities, relations, created)
     change.graph = merger.finish(known.displays)
     return change
+
+
+def _rank(document_id: str, dates: Mapping[str, str | None]) -> int:
+    """The place of a document among all others, whenever they are inserted: by its date ("2003",
+    "2003-05", "2003-05-17…"), then by its id; without a date after all others.
+    """
+    number = int(digest(document_id)[:8], 16)
+    try:
+        day = date.fromisoformat(f"{dates.get(document_id)}-01-01"[:10]).toordinal()
+    except ValueError:
+        return ((date.max.toordinal() + 1) << DAY_SHIFT) + number
+    return (day << DAY_SHIFT) + (number >> (32 - DAY_SHIFT))
 
 
 def _number(change: IndexChange, one: ExtractedDocument, ids: NextIds) -> None:
@@ -194,9 +202,7 @@ def _number(change: IndexChange, one: ExtractedDocument, ids: NextIds) -> None:
 
 
 def _read_again(reader: Reader, one: ExtractedDocument) -> Iterator[StoredChunk]:
-    """The chunks of a retried document that were read to their end, or at least in part for once;
-    of others the earlier extraction stays.
-    """
+    """The chunks of a retried document that were read better than before; others stay as they are."""
     reports = {report.row: report for report in reader.chunk_reports([one.document.id])}
     for row, chunk, extraction in zip(one.rows, one.chunks, one.extractions, strict=True):
         before = reports[row]
@@ -209,7 +215,7 @@ def _read_again(reader: Reader, one: ExtractedDocument) -> Iterator[StoredChunk]
 def plan_summaries(reader: Reader) -> IndexChange:
     """Describe every entity and relation anew, so that summaries are written that are due."""
     graph = GraphChange(reader.entity_rows(), reader.relation_rows())
-    graph.last_mentions = {("entity", one.entity): one.id for one in reader.entity_mentions()}
+    graph.last_mentions = {("entity", one.entity or 0): one.id for one in reader.entity_mentions()}
     for one in reader.relation_mentions():
         graph.last_mentions["relation", one.relation or 0] = one.id
     return IndexChange(graph)
@@ -217,19 +223,18 @@ def plan_summaries(reader: Reader) -> IndexChange:
 
 def plan_rebuilding(reader: Reader) -> IndexChange:
     """Merge all mentions anew; the summaries that are due then are asked for again."""
-    known, documents = reader.aliases(), reader.documents()
-    merger = GraphMerger(reader, reader.next_ids(), targets(known))
+    known = reader.aliases()
+    merger = GraphMerger(reader, reader.next_ids(), merging.targets(known))
     merger.start_with(
         [EntityRow(row.id, row.key) for row in reader.entity_rows().values()],
         [RelationRow(row.id, row.low, row.high) for row in reader.relation_rows().values()],
     )
-    chunks = reader.document_chunks([document.id for document in documents])
+    chunks = reader.chunks()
     merger.change.without.update(chunks)  # stored mentions do not count beside the added ones
     created = {row: stored_at(chunk) for row, chunk in chunks.items()}
     merger.add(reader.entity_mentions(), reader.relation_mentions(), created)
     return IndexChange(
         graph=merger.finish(known.displays),
         chunk_texts={row: chunk.text for row, chunk in chunks.items()},
-        states={document.row for document in documents},
         rebuilt=True,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from hashlib import sha256
 from operator import methodcaller
@@ -14,7 +14,7 @@ from anyio import to_thread
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.core.user_code import embed_texts
-from lightrag_jsonl.indexing.changes import GraphRow, IndexChange, StepCallback, winner
+from lightrag_jsonl.indexing.merging import GraphRow, IndexChange, StepCallback, winner
 from lightrag_jsonl.storage.rows import EntityRow
 from lightrag_jsonl.storage.store import Reader, Store, Transaction, read, write
 
@@ -22,6 +22,7 @@ Texts: TypeAlias = Mapping[Kind, Mapping[int, str]]  # by kind and row id
 Digests: TypeAlias = dict[int, tuple[bytes, str]]  # by row id, with the part that is embedded
 
 AT_ONCE = 512  # texts that are embedded, and vectors that are moved
+KEYWORDS = 3  # of a relation that are embedded, the most frequent: as many as one statement has
 
 
 class PassageEmbedder:
@@ -43,20 +44,50 @@ class PassageEmbedder:
 
     async def embed(self, texts: Texts, change: IndexChange, step: StepCallback) -> None:
         """Put the vectors of those texts into a change that have none yet."""
-        wanted, missing, vectors = await read(self._store, partial(self._compare, texts, change))
+        wanted, vectors = await read(self._store, partial(self._compare, texts, change))
+        missing = _distinct(wanted, without=vectors)
         vectors |= await self._make(missing, step, keep=self._remote)
-        for kind, row, digest in wanted:
-            change.vectors.setdefault(kind, {})[row] = digest, vectors[digest]
-            if self._remote:
-                change.cached_vectors.append(digest)
+        for kind, rows in wanted.items():
+            change.vectors[kind] = {row: (key, vectors[key]) for row, (key, _) in rows.items()}
+        if self._remote:
+            change.cached_vectors += vectors
 
-    def _digests(self, texts: Mapping[int, str]) -> Digests:
+    async def replace_all(
+        self, texts: Texts, settings: Mapping[str, str], step: StepCallback
+    ) -> int:
+        """Give every row a new vector, by an embedder that is new to the index, and record the
+        settings; the old vectors are used until all new ones are there. Returns how many texts.
+
+        New vectors are kept as they come, so an interrupted change goes on where it stopped.
+        """
+        digests = {kind: self.digests(rows) for kind, rows in texts.items()}
+        items = list(_distinct(digests).items())
+        for start in range(0, len(items), AT_ONCE):
+            some = dict(items[start : start + AT_ONCE])
+            kept = await read(self._store, methodcaller("cached_vectors", some))
+            missing = {key: text for key, text in some.items() if key not in kept}
+            await self._make(missing, lambda done, known: None, keep=True)
+            step(start + len(some), len(items))
+
+        def switch(writer: Transaction) -> None:
+            for kind, rows in digests.items():
+                keys = [(row, key) for row, (key, _) in rows.items()]
+                for start in range(0, len(keys), AT_ONCE):
+                    some = keys[start : start + AT_ONCE]
+                    vectors = writer.cached_vectors({key for _, key in some})
+                    writer.put_vectors(kind, {row: (key, vectors[key]) for row, key in some})
+            writer.delete_cached_vectors([key for key, _ in items])
+            writer.put_settings(settings)
+
+        await write(self._store, switch)
+        return len(items)
+
+    def digests(self, texts: Mapping[int, str]) -> Digests:
         """For each text, the key of its vector and the part of it that the embedder reads."""
-        digests = {}
+        prefix, digests = f"{self._embedder.name}\0", {}
         for row, text in texts.items():
             read = self._clip(text)
-            key = sha256(f"{self._embedder.name}\0{read}".encode()).digest()[:16]
-            digests[row] = key, read
+            digests[row] = sha256((prefix + read).encode()).digest()[:16], read
         return digests
 
     async def _make(
@@ -82,67 +113,40 @@ class PassageEmbedder:
                 raise failed
         return vectors
 
-    async def replace_all(
-        self, texts: Texts, settings: Mapping[str, str], step: StepCallback
-    ) -> int:
-        """Give every row a new vector, by an embedder that is new to the index, and record the
-        settings; the old vectors are used until all new ones are there. Returns how many texts.
-
-        New vectors are kept as they come, so an interrupted change goes on where it stopped.
-        """
-        digests = {kind: self._digests(rows) for kind, rows in texts.items()}
-        distinct = {key: text for rows in digests.values() for key, text in rows.values()}
-        items = list(distinct.items())
-        for start in range(0, len(items), AT_ONCE):
-            some = dict(items[start : start + AT_ONCE])
-            kept = await read(self._store, methodcaller("cached_vectors", some))
-            missing = {key: text for key, text in some.items() if key not in kept}
-            await self._make(missing, lambda done, known: None, keep=True)
-            step(start + len(some), len(items))
-
-        def switch(writer: Transaction) -> None:
-            for kind, rows in digests.items():
-                keys = [(row, key) for row, (key, _) in rows.items()]
-                for start in range(0, len(keys), AT_ONCE):
-                    some = keys[start : start + AT_ONCE]
-                    vectors = writer.cached_vectors({key for _, key in some})
-                    writer.put_vectors(kind, {row: (key, vectors[key]) for row, key in some})
-            writer.delete_cached_vectors(distinct)
-            writer.put_settings(settings)
-
-        await write(self._store, switch)
-        return len(items)
-
     def _compare(
         self, texts: Texts, change: IndexChange, reader: Reader
-    ) -> tuple[list[tuple[Kind, int, bytes]], dict[bytes, str], dict[bytes, Vectors]]:
-        """The rows that need a vector, the texts to embed, and the vectors that are there already:
-        those of the same texts in old chunks, and those kept from a killed insert.
-        """
-        wanted: list[tuple[Kind, int, bytes]] = []
-        missing: dict[bytes, str] = {}
+    ) -> tuple[dict[Kind, Digests], dict[bytes, Vectors]]:
+        """The rows that need a vector, and those vectors that are kept, or that old chunks have."""
+        wanted: dict[Kind, Digests] = {}
         for kind, rows in texts.items():
-            stored = reader.vector_digests(kind, rows)
-            for row, (digest, text) in self._digests(rows).items():
-                if stored.get(row) != digest:
-                    wanted.append((kind, row, digest))
-                    missing[digest] = text
+            stored, digests = reader.vector_digests(kind, rows), self.digests(rows)
+            wanted[kind] = {row: one for row, one in digests.items() if stored.get(row) != one[0]}
+        missing = _distinct(wanted)
         known = reader.cached_vectors(missing) if self._remote else {}
+        known |= {key: one for key, one in change.known_vectors.items() if key in missing}
         if change.chunks and change.old_chunks:
             old = reader.vector_digests("chunk", change.old_chunks)
             kept = [row for row, digest in old.items() if digest in missing]
             known |= {old[row]: one for row, one in reader.vectors("chunk", kept).items()}
-        for digest in known:
-            del missing[digest]
-        return wanted, missing, known
+        return wanted, known
+
+
+def _distinct(digests: Mapping[Kind, Digests], without: Collection[bytes] = ()) -> dict[bytes, str]:
+    """Each text once, by its digest."""
+    texts = dict(one for rows in digests.values() for one in rows.values())
+    return {key: text for key, text in texts.items() if key not in without}
 
 
 def embedded_text(row: GraphRow) -> str:
-    """The text embedded for an entity (name and description) or for a relation (`source — keywords —
-    target: description`).
+    """The text embedded for an entity (its name and the first of its descriptions) or for a relation
+    (`source — keywords — target: the first of its descriptions`).
+
+    What further chunks add is left out: each time the vector would have to be made anew.
     """
+    first = row.description.partition("\n")[0]
     if isinstance(row, EntityRow):
-        return f"{row.name}\n{row.description}"
+        return f"{row.name}\n{first}"
     ends = [winner(row.low_names), winner(row.high_names)]
     source, target = reversed(ends) if row.reversed else ends
-    return f"{source} — {', '.join(sorted(row.keywords))} — {target}: {row.description}"
+    best = row.shown_keywords[:KEYWORDS]
+    return f"{source} — {', '.join(best)} — {target}: {first}"

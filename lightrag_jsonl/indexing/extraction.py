@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.errors import LLMError
@@ -26,6 +25,7 @@ from lightrag_jsonl.llm.field_aliases import normalize_graph_record
 if TYPE_CHECKING:
     from lightrag_jsonl.indexing.ontology import Ontology
 
+LEAST_RECORDS = 100  # that every chunk may have, however short it is
 NO = re.compile(r"^\W*(no\b|否|没有|無|无|不)", re.IGNORECASE)
 
 
@@ -48,8 +48,6 @@ class LLMExtractor:
         self._options = options
         self._ontology = ontology
         self._names_in = names_in
-        is_graph = options.extraction == GRAPH_PROMPT
-        self._normalize = normalize_graph_record if is_graph else None
         types = options.entity_types or ENTITY_TYPES[known_language(language)]
         variables: dict[str, object] = {
             "entity_types": list(types),
@@ -58,150 +56,115 @@ class LLMExtractor:
         }
         inputs = client.prompts.prompt(options.extraction).inputs
         self._variables = {name: value for name, value in variables.items() if name in inputs}
+        self._with_background = "background" in inputs
 
     @property
     def name(self) -> str:
-        """The prompt and the model."""
-        return f"{self._options.extraction}/{self._client.llm.name}"
+        """The prompt with its revision, and the model."""
+        prompt = self._options.extraction
+        return f"{prompt} {self._client.prompts.prompt(prompt).revision}/{self._client.llm.name}"
 
     async def extract(self, chunk: Chunk, meter: UsageMeter | None = None) -> Extraction:
         """Ask about one chunk; if the model fails, the extraction has an `error`, and nothing is raised.
 
         Only a permanent `LLMError` is raised, since every other chunk would fail, too.
         """
+        variables = {**self._variables, "text": chunk.text}
+        if self._with_background:
+            variables["background"] = chunk.background
         chat = _Conversation(
-            MentionCollector(chunk.text, self._options.extraction, self._ontology),
-            {**self._variables, "text": chunk.text},
-            self._client.scheduler.next_priority(),
-            UsageMeter(meter),
+            self._client,
+            self._options,
+            MentionCollector(
+                chunk.text, self._options.extraction, self._ontology, self._options.limits
+            ),
+            variables,
+            [*self._client.prompts.render(self._options.extraction, variables)],
             None if self._names_in is None else self._names_in(chunk.text),
+            UsageMeter(meter),
+            self._client.scheduler.next_priority(),
+            chunk.document_id,
+            max(LEAST_RECORDS, int(chunk.tokens * self._options.limits.records_per_token)),
         )
         try:
-            answer = await self._ask(chat)
-            if _is_unreadable(answer):
-                answer = await self._ask(chat)
-            if _is_unreadable(answer):
-                chat.error = "no line of the answer could be read as a record"
-            await self._read(chat, answer)
-            if chat.records and chunk.tokens >= self._options.glean_min_tokens:
-                await self._glean(chat)
+            await chat.read_first()
+            if chat.found_something and chunk.tokens >= self._options.glean_min_tokens:
+                await chat.glean()
         except LLMError as error:
             if error.permanent:
                 raise
             chat.error = str(error)
         return chat.extraction()
 
-    async def _ask(self, chat: _Conversation) -> Records:
-        answer = await self._client.jsonl(
-            self._options.extraction,
-            chat.variables,
-            then=chat.then,
-            normalize=self._normalize,
-            names=chat.names,
-            max_tokens=self._options.max_extract_tokens,
-            meter=chat.meter,
-            priority=chat.priority,
-            skip_cache=chat.paid,
-        )
-        if _is_unreadable(answer):
-            await self._client.forget(answer.reply)
-        return answer
-
-    async def _read(self, chat: _Conversation, answer: Records) -> int:
-        """Add an answer's mentions; while it is cut off, let the model go on after its last whole
-        record. Returns how many new names and pairs that brought.
-        """
-        new = chat.add(answer)
-        for _ in range(self._options.max_resumes):
-            if not _is_cut_off(answer) or not answer.result.records:
-                break
-            whole = (json.dumps(record, ensure_ascii=False) for record in answer.result.records)
-            self._go_on(chat, "\n".join(whole), "resume-extract")
-            chat.resumed += 1
-            answer = await self._ask(chat)
-            new += chat.add(answer)
-        return new
-
-    async def _glean(self, chat: _Conversation) -> None:
-        """Ask for what was missed, until a round brings nothing new or nothing should be missing."""
-        for _ in range(self._options.max_gleanings):
-            if await self._nothing_is_missing(chat):
-                return
-            self._go_on(chat, chat.last_answer, "glean-extract")
-            chat.collector.declared = None
-            chat.earlier_mentions = chat.mentions()  # the model declares the numbers of this round
-            chat.gleaned.append(await self._read(chat, await self._ask(chat)))
-            if not chat.gleaned[-1]:
-                return
-
-    async def _nothing_is_missing(self, chat: _Conversation) -> bool:
-        """Whether as much was read as the model declared, and it also says that nothing is missing."""
-        before, now = chat.earlier_mentions, chat.mentions()
-        if chat.collector.declared != (now[0] - before[0], now[1] - before[1]):
-            return False
-        question = self._client.prompts.render("glean-check", {})
-        reply = await self._client.text(
-            self._options.extraction,
-            chat.variables,
-            then=[*chat.then, Message("assistant", chat.last_answer), *question],
-            meter=chat.meter,
-            priority=chat.priority,
-            skip_cache=chat.paid,
-        )
-        return NO.match(reply.text_without_thinking) is not None
-
-    def _go_on(self, chat: _Conversation, answer: str, prompt: str) -> None:
-        """Add the model's turn and the next question."""
-        chat.then += [Message("assistant", answer), *self._client.prompts.render(prompt, {})]
-
 
 @dataclass(slots=True)
 class _Conversation:
     """The conversation about one chunk so far; `paid` says that the last answer was not cached."""
 
+    client: ModelClient
+    options: IndexOptions
     collector: MentionCollector
     variables: dict[str, object]
-    priority: int
+    messages: list[Message]
+    names: Sequence[str] | None
     meter: UsageMeter
-    names: Sequence[str] | None = None
-    then: list[Message] = field(default_factory=list)
+    priority: int
+    document: str
+    most_records: int
     last_answer: str = ""
     paid: bool = False
-    earlier_mentions: tuple[int, int] = (0, 0)  # before the present round
     records: int = 0
     rejections: list[Rejection] = field(default_factory=list)
     truncated: int = 0
     resumed: int = 0
+    unfinished: bool = False  # an answer was still cut off after the last resume
     gleaned: list[int] = field(default_factory=list)
     error: str = ""
 
-    def add(self, answer: Records) -> int:
-        """Add an answer's mentions; returns how many new names and pairs they brought."""
-        result = answer.result
-        self.records += len(result.records)
-        self.truncated += int(_is_cut_off(answer))
-        self.rejections += result.rejections
-        self.last_answer = answer.reply.text
-        self.paid = not answer.reply.cached
-        return self.collector.add(zip(result.line_numbers, result.records, strict=True))
+    @property
+    def found_something(self) -> bool:
+        """Whether there is a record, and more than the statement that there is nothing."""
+        none = self.collector.declared == (0, 0) and not self.collector.entities
+        return self.records > 0 and not none
 
-    def mentions(self) -> tuple[int, int]:
-        """The numbers of entity and relation mentions."""
-        return len(self.collector.entities), len(self.collector.relations)
+    async def read_first(self) -> None:
+        """Ask for the mentions; an answer without a readable record is asked for once more."""
+        answer = await self._ask()
+        if self._is_useless(answer):
+            answer = await self._ask()
+        if self._is_silent(answer):
+            self.error = "the answer was empty, twice"
+        elif _is_unreadable(answer):
+            self.error = "no line of the answer could be read as a record"
+        await self._read(answer)
+
+    async def glean(self) -> None:
+        """Ask for what was missed, until a round brings nothing new or nothing should be missing."""
+        before = 0, 0  # the model declares the numbers of each round
+        for _ in range(self.options.max_gleanings):
+            now = len(self.collector.entities), len(self.collector.relations)
+            is_complete = self.collector.declared == (now[0] - before[0], now[1] - before[1])
+            if self.options.glean_check and is_complete and await self._nothing_is_missing():
+                return
+            self._go_on(self.last_answer, "glean-extract")
+            self.collector.declared, before = None, now
+            self.gleaned.append(await self._read(await self._ask()))
+            if not self.gleaned[-1]:
+                return
 
     def extraction(self) -> Extraction:
         """Everything that was read."""
-        found, refused = self.collector.extraction(), _some_are_refused(self.rejections)
+        found = self.collector.extraction()
+        lost = [one for one in self.rejections if self.unfinished or one.reason != "truncated"]
+        failed = bool(self.error) or _some_are_refused(lost)
         state: ChunkState = "ok" if found.entities else "empty"
-        if not self.records and (self.error or refused):
-            state = "failed"
-        elif self.error or refused or self.collector.rejections:
-            state = "partial"
+        if failed or self.collector.rejections:
+            state = "partial" if self.records or not failed else "failed"
         return replace(
             found,
             state=state,
             records=self.records,
-            rejections=(*self.rejections, *self.collector.rejections),
+            rejections=self._stored([*self.rejections, *self.collector.rejections]),
             truncated=self.truncated,
             resumed=self.resumed,
             gleaned=tuple(self.gleaned),
@@ -209,10 +172,95 @@ class _Conversation:
             error=self.error,
         )
 
+    def _stored(self, rejections: list[Rejection]) -> tuple[Rejection, ...]:
+        """As many as are stored, with the number of the others."""
+        most = self.options.limits.rejections
+        kept, others = rejections[:most], len(rejections) - most
+        if others > 0:
+            kept.append(Rejection(0, "", "limit", f"{others} further refused lines are not stored"))
+        return tuple(kept)
+
+    async def _ask(self) -> Records:
+        """The next answer; an unusable one is not kept in the cache."""
+        is_graph = self.options.extraction == GRAPH_PROMPT
+        answer = await self.client.jsonl(
+            self.options.extraction,
+            self.variables,
+            messages=self.messages,
+            normalize=normalize_graph_record if is_graph else None,
+            names=self.names,
+            max_tokens=self.options.max_extract_tokens,
+            meter=self.meter,
+            priority=self.priority,
+            skip_cache=self.paid,
+            document=self.document,
+        )
+        if self._is_useless(answer):
+            await self.client.forget(answer.reply)
+        return answer
+
+    def _is_useless(self, answer: Records) -> bool:
+        return _is_unreadable(answer) or self._is_silent(answer)
+
+    def _is_silent(self, answer: Records) -> bool:
+        """Whether the first answer has no text, although the prompt asks for one record at least."""
+        is_first = len(self.messages) <= 2  # the system's turn and the user's
+        if answer.result.records or not is_first or self.options.extraction != GRAPH_PROMPT:
+            return False
+        return bool(self.collector.text.strip()) and not answer.reply.text_without_thinking.strip()
+
+    async def _read(self, answer: Records) -> int:
+        """Add an answer's mentions; while it is cut off, let the model go on after its last whole
+        record. Returns how many new names and pairs that brought.
+        """
+        new = self._add(answer)
+        for _ in range(self.options.max_resumes):
+            if not _is_cut_off(answer) or not answer.result.records:
+                break
+            whole = (json.dumps(record, ensure_ascii=False) for record in answer.result.records)
+            self._go_on("\n".join(whole), "resume-extract")
+            self.resumed += 1
+            answer = await self._ask()
+            new += self._add(answer)
+        self.unfinished |= _is_cut_off(answer)
+        return new
+
+    def _add(self, answer: Records) -> int:
+        result = answer.result
+        records = [*zip(result.line_numbers, result.records, strict=True)]
+        room = self.most_records - self.records
+        if len(records) > room:
+            detail = f"{len(records) - room} records beyond the first {self.most_records}"
+            self.rejections.append(Rejection(records[room][0], "", "limit", detail))
+        records = records[:room]
+        self.records += len(records)
+        self.truncated += int(_is_cut_off(answer))
+        self.rejections += result.rejections
+        self.last_answer = answer.reply.text
+        self.paid = not answer.reply.cached
+        return self.collector.add(records)
+
+    async def _nothing_is_missing(self) -> bool:
+        """Whether the model says so, once as much was read as it declared."""
+        question = self.client.prompts.render("glean-check", {})
+        reply = await self.client.text(
+            self.options.extraction,
+            self.variables,
+            messages=[*self.messages, Message("assistant", self.last_answer), *question],
+            meter=self.meter,
+            priority=self.priority,
+            skip_cache=self.paid,
+            document=self.document,
+        )
+        return NO.match(reply.text_without_thinking) is not None
+
+    def _go_on(self, answer: str, prompt: str) -> None:
+        self.messages += [Message("assistant", answer), *self.client.prompts.render(prompt, {})]
+
 
 def _is_unreadable(answer: Records) -> bool:
-    refused = _some_are_refused(answer.result.rejections)
-    return not answer.result.records and (refused or _is_cut_off(answer))
+    result = answer.result
+    return not result.records and (_some_are_refused(result.rejections) or _is_cut_off(answer))
 
 
 def _is_cut_off(answer: Records) -> bool:
@@ -220,4 +268,4 @@ def _is_cut_off(answer: Records) -> bool:
 
 
 def _some_are_refused(rejections: Iterable[Rejection]) -> bool:
-    return bool(set(map(attrgetter("reason"), rejections)) - {"repaired"})
+    return any(one.reason != "repaired" for one in rejections)

@@ -6,8 +6,8 @@ import asyncio
 import logging
 from asyncio import Task
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from operator import methodcaller
 
@@ -18,77 +18,130 @@ from lightrag_jsonl.core.errors import BudgetError, ConfigError, EmbeddingError,
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Extractor, Tokenizer
 from lightrag_jsonl.core.text import name_key, sanitize
-from lightrag_jsonl.core.types import Chunk, Extraction, Failure, InsertReport
-from lightrag_jsonl.indexing.changes import ExtractedDocument
-from lightrag_jsonl.indexing.chunking import chunk_pages, provided_chunks, rechunk
+from lightrag_jsonl.core.types import (
+    PERSON,
+    PROVIDED,
+    Chunk,
+    Extraction,
+    ExtractionReport,
+    Failure,
+    InsertReport,
+)
+from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.indexing.chunking import provided_chunks, rechunk
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.extraction import LLMExtractor
 from lightrag_jsonl.indexing.loading import IncomingDocument, incoming, plain_json
 from lightrag_jsonl.indexing.mentions import provided_extractions
-from lightrag_jsonl.indexing.progress import InsertState
+from lightrag_jsonl.indexing.merging import GRAPH_KINDS, ExtractedDocument, GraphKey
+from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
+from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
+from lightrag_jsonl.storage.status import ALL_REFUSED
 from lightrag_jsonl.storage.store import Reader, read, write
 
 AHEAD = 640  # chunks of documents that are being read and not committed yet
-GROUP = 64  # chunks that are committed together, at least; fewer write the same pages more often
+GROUP = 128  # chunks that are committed together, at least; fewer write the same pages more often
+UNANSWERED = 16  # after so many unanswered chunks in a row (at least two a slot) the insert ends
 NO_TEXT = "the document has no text"
-REPLACED = "documents of one insert share the id %r: the last one replaces the others"
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class Insert:
-    """One insert: documents are read side by side, and committed in the order given, in groups.
+class Insert(UsageMeter):
+    """One insert, what it did and what it spent; without `summarize`, no summary is asked for.
 
-    What a group holds depends on the documents only, not on how long they take.
+    What is committed together depends on the documents only, not on how long they take.
     """
 
-    writer: IndexWriter
-    extractor: Extractor
-    tokenizer: Tokenizer
-    options: IndexOptions
-    record_schema: Schema | None
-    state: InsertState
-    _reading: deque[Task[ExtractedDocument | None]] = field(default_factory=deque)
-    _group: list[ExtractedDocument] = field(default_factory=list)  # to be committed next
-    _uncommitted: dict[str, int] = field(default_factory=dict)  # chunks of begun documents, by id
+    def __init__(
+        self,
+        writer: IndexWriter,
+        extractor: Extractor,
+        tokenizer: Tokenizer,
+        options: IndexOptions,
+        record_schema: Schema | None,
+        *,
+        progress: ProgressCallback | None = None,
+        summarize: bool = True,
+    ) -> None:
+        super().__init__()
+        self.unchanged: list[str] = []
+        self.failures: list[Failure] = []
+        self._writer = writer
+        self._extractor = extractor
+        self._tokenizer = tokenizer
+        self._options = options
+        self._sizes = options.chunk_tokens, options.chunk_overlap
+        self._record_schema = record_schema
+        self._progress = progress
+        self._deferred: set[GraphKey] | None = set() if summarize else None
+        self._reading: deque[Task[ExtractedDocument | None]] = deque()
+        self._group: list[ExtractedDocument] = []  # to be committed next
+        self._uncommitted: dict[str, int] = {}  # chunks of begun documents, by id
+        self._stopped = ""  # why no further call is made
+        self._given = self._calls = self._unanswered = 0
+        self._refused: ConfigError | None = None  # of the last document that cannot be indexed
+        self._chunks_known = self._chunks_done = 0
+        self._documents: list[str] = []
+        self._rows: set[GraphKey] = set()
+        self._extraction = ExtractionReport()
 
     async def insert(self, given: Iterable[PendingDocument], *, tolerant: bool) -> InsertReport:
         """Index documents; a single one that cannot be indexed raises, unless `tolerant`."""
         await self._commit_all(self._prepared(given))
-        state = self.state
-        if state.refused is not None and state.given == 1 and not tolerant:
-            raise state.refused
-        report = state.report()
-        counts = len(report.documents), report.chunks, len(report.failures)
-        log.info("inserted %d documents, %d chunks; %d failures", *counts)
-        return report
+        if self._refused is not None and self._given == 1 and not tolerant:
+            raise self._refused
+        return self._report()
 
-    async def retry(self, stored: Iterable[StoredDocument]) -> InsertReport:
-        """Ask again about the unfinished chunks of documents."""
+    async def retry(
+        self, stored: Iterable[StoredDocument], *, upgrade: bool = False
+    ) -> InsertReport:
+        """Ask again about the unfinished chunks of documents; with `upgrade`, also about those that
+        another extractor read.
+        """
 
         async def unfinished() -> AsyncIterator[ExtractedDocument]:
             for one in stored:
-                yield await self._unfinished(one)
+                document = await self._unfinished(one, upgrade=upgrade)
+                if document.chunks:
+                    yield document
 
         await self._commit_all(unfinished())
-        return self.state.report()
+        return self._report()
+
+    def _report(self) -> InsertReport:
+        """What was done, in an order that does not depend on timing."""
+        done = self._extraction
+        report = InsertReport(
+            documents=tuple(sorted(self._documents)),
+            unchanged=tuple(sorted(self.unchanged)),
+            chunks=done.ok + done.empty + done.partial + done.failed,
+            entities=sum(kind == "entity" for kind, _ in self._rows),
+            relations=sum(kind == "relation" for kind, _ in self._rows),
+            failures=tuple(sorted(self.failures, key=lambda f: (f.document_id, f.chunk_id or ""))),
+            usage=self.spent,
+            extraction=done,
+            stopped=self._stopped,
+        )
+        documents, failures = len(report.documents), len(report.failures)
+        log.info(
+            "inserted %d documents, %d chunks; %d failures", documents, report.chunks, failures
+        )
+        return report
 
     # ── in order ────────────────────────────────────────────────────────────────
 
     async def _commit_all(self, documents: AsyncIterator[ExtractedDocument]) -> None:
-        """Read and commit documents; if an embedder fails, what is in flight comes to its end, since
-        it is paid for.
-        """
-        with self.state.attach_usage():
+        """Read and commit documents; what is in flight when an embedder fails comes to its end."""
+        with self.attach_usage():
             try:
                 async for document in documents:
                     await self._begin(document)
                 await self._take_all()
             except EmbeddingError as error:
-                self.state.stop(str(error))
+                self._stop(str(error))
                 await asyncio.gather(*self._reading, return_exceptions=True)
                 raise
             finally:
@@ -97,43 +150,56 @@ class Insert:
                 await asyncio.gather(*self._reading, return_exceptions=True)
 
     async def _begin(self, document: ExtractedDocument) -> None:
-        chunks = len(document.chunks)
-        self.state.chunks_known += chunks
-        while self._reading and sum(self._uncommitted.values()) + chunks > AHEAD:
-            await self._take()
-        self._uncommitted[document.document.id] = chunks
+        chunks, id = len(document.chunks), document.document.id
+        self._chunks_known += chunks
+        await self._take(room=chunks)
+        self._uncommitted[id] = chunks
         self._reading.append(asyncio.create_task(self._extracted(document)))
 
-    async def _take(self) -> None:
-        """Wait for the first of the documents that are being read; commit if there are enough."""
-        document = await self._reading[0]
-        self._reading.popleft()
-        if document is not None:
-            self._group.append(document)
-        if sum([len(one.chunks) for one in self._group]) >= GROUP:
-            await self._commit()
-
     async def _take_all(self) -> None:
-        while self._reading:
-            await self._take()
+        await self._take(room=AHEAD + 1)
         if self._group:
             await self._commit()
 
+    async def _take(self, *, room: int) -> None:
+        """Wait for documents, and commit them, until there is room to read so many more chunks."""
+        while self._reading and sum(self._uncommitted.values()) + room > AHEAD:
+            document = await self._reading[0]
+            self._reading.popleft()
+            if document is not None:
+                self._group.append(document)
+            if sum(len(one.chunks) for one in self._group) >= GROUP:
+                await self._commit()
+
     async def _commit(self) -> None:
         """Make the group visible."""
-        documents, state = tuple(self._group), self.state
-        commit = partial(
-            self.writer.commit, partial(plan_documents, documents, ()), step=state.step
-        )
+        plan = partial(plan_documents, tuple(self._group), ())
+        commit = partial(self._writer.commit, plan, step=self._step)
         try:
-            change = await commit(meter=state, deferred=state.deferred)
+            change = await commit(meter=self, deferred=self._deferred)
         except BudgetError as error:  # nothing left for summaries: the descriptions stand in
-            state.stopped = str(error)
+            self._stopped = str(error)
             change = await commit()
-        for one in documents:
+        self._rows |= {(kind, row) for kind in GRAPH_KINDS for row in change.graph.rows(kind)}
+        for one in self._group:
             del self._uncommitted[one.document.id]
+            self._documents.append(one.document.id)
+            for chunk, extraction in zip(one.chunks, one.extractions, strict=True):
+                self._extraction += extraction.report
+                if extraction.unfinished:
+                    reason = extraction.error or ALL_REFUSED
+                    self.failures.append(Failure(one.document.id, chunk.id, reason))
         self._group.clear()
-        state.committed(documents, change)
+        self._show({})
+
+    def _step(self, name: str, done: int, known: int) -> None:
+        if known:
+            self._show({name: (done, known)})
+
+    def _show(self, steps: Mapping[str, tuple[int, int]]) -> None:
+        if self._progress is not None:
+            documents = len(self._documents)
+            self._progress(Progress(self._chunks_done, self._chunks_known, documents, steps))
 
     # ── one document ────────────────────────────────────────────────────────────
 
@@ -145,45 +211,48 @@ class Insert:
             try:
                 prepared = await self._prepare(one)
             except ConfigError as error:
-                self.state.refuse(one.pending, error)
+                self._refuse(one.pending, error)
             else:
                 if prepared is not None:
                     yield prepared
 
     def incoming(self, given: Iterable[PendingDocument]) -> Iterator[IncomingDocument]:
         """The documents that can be indexed; the others are failures."""
-        contents: dict[str, str] = {}
         for one in given:
-            self.state.given += 1
+            self._given += 1
             try:
                 document = incoming(one)
             except ConfigError as error:
-                self.state.refuse(one, error)
+                self._refuse(one, error)
                 continue
-            id, content = document.document.id, document.document.content
-            if not document.has_text:
-                self.state.failures.append(Failure(id, None, NO_TEXT))
-                continue
-            if contents.setdefault(id, content) != content:
-                log.warning(REPLACED, id)
-            yield document
+            if any(page.text.strip() for page in document.pages):
+                yield document
+            else:
+                self.failures.append(Failure(document.document.id, None, NO_TEXT))
+
+    def _refuse(self, pending: PendingDocument, error: ConfigError) -> None:
+        name = sanitize(pending.document.id or pending.document.source or "")
+        self.failures.append(Failure(name, None, str(error)))
+        self._refused = error
 
     async def _prepare(self, document: IncomingDocument) -> ExtractedDocument | None:
         """Cut a document, and let it wait in the store; None if it is known already."""
-        pending, store = document.pending, self.writer.store
+        pending, store = document.pending, self._writer.store
         extractions: tuple[Extraction, ...] = ()
         old, chunks = await read(store, partial(self.cut, document))
         if old is not None and not chunks:
             await write(store, methodcaller("delete_pending", [old.id]), durable=False)
             if old.state != "done" and pending.records is None:
                 return await self._unfinished(old)
-            self.state.unchanged.append(old.id)
+            self.unchanged.append(old.id)
             return None
+        if old is not None and old.id in self._documents:
+            words = "documents of one insert share the id %r: the last one replaces the others"
+            log.warning(words, old.id)
         if pending.records is not None:
-            extractions = provided_extractions(chunks, pending.records, self.record_schema)
+            extractions = provided_extractions(chunks, pending.records, self._record_schema)
             if pending.chunks is None:  # if this insert is killed, they are cut alike again
-                sizes = self.options.chunk_tokens, self.options.chunk_overlap
-                pending = replace(pending, chunk_size=pending.chunk_size or sizes)
+                pending = replace(pending, chunk_size=pending.chunk_size or self._sizes)
         await write(store, methodcaller("put_pending", pending), durable=False)
         return ExtractedDocument(document.document, document.pages, chunks, extractions)
 
@@ -194,22 +263,25 @@ class Insert:
 
         If it replaces an earlier version, as many of the old chunks as possible are kept.
         """
-        pending, pages = document.pending, document.pages
+        pending, pages, title = document.pending, document.pages, document.document.title or ""
         old = next(iter(reader.documents([document.document.id])), None)
         if old is not None and old.content == document.document.content:
             return old, ()
         if pending.chunks is not None:
-            return old, provided_chunks(pages, pending.chunks, self.tokenizer)
-        sizes = self.options.chunk_tokens, self.options.chunk_overlap
-        size, overlap = pending.chunk_size or sizes
-        if old is None:
-            return None, chunk_pages(pages, tokenizer=self.tokenizer, size=size, overlap=overlap)
-        before = reader.pages(old.id), tuple(reader.document_chunks([old.id]).values())
-        return old, rechunk(pages, *before, tokenizer=self.tokenizer, size=size, overlap=overlap)
+            chunks = provided_chunks(pages, pending.chunks, self._tokenizer)
+        else:
+            id, (size, overlap) = document.document.id, pending.chunk_size or self._sizes
+            before = reader.pages(id), tuple(reader.chunks(documents=[id]).values())
+            chunks = rechunk(pages, *before, tokenizer=self._tokenizer, size=size, overlap=overlap)
+        return old, tuple([replace(chunk, title=title) for chunk in chunks])
 
-    async def _unfinished(self, stored: StoredDocument) -> ExtractedDocument:
+    async def _unfinished(
+        self, stored: StoredDocument, *, upgrade: bool = False
+    ) -> ExtractedDocument:
         """A document with its unfinished chunks; calls that were answered come from the cache."""
-        chunks = await read(self.writer.store, partial(unfinished_chunks, stored.id))
+        current = self._extractor.name if upgrade else None
+        find = partial(unfinished_chunks, stored.id, current=current)
+        chunks = await read(self._writer.store, find)
         return ExtractedDocument(stored, (), tuple(chunks.values()), (), tuple(chunks))
 
     async def _extracted(self, document: ExtractedDocument) -> ExtractedDocument | None:
@@ -223,29 +295,62 @@ class Insert:
     # ── one chunk ───────────────────────────────────────────────────────────────
 
     async def _extract(self, chunk: Chunk) -> Extraction | None:
-        if self.state.refusal:
+        if self._stopped:
             return None
         try:
-            if isinstance(self.extractor, LLMExtractor):
-                extraction = await self.extractor.extract(chunk, self.state)
+            if isinstance(self._extractor, LLMExtractor):
+                extraction = await self._extractor.extract(chunk, self)
             else:
-                extraction = await _extract_by_user(self.extractor, chunk)
-                self.state.add(extraction.usage)
+                extraction = await _extract_by_user(self._extractor, chunk)
+                self.add(extraction.usage)
         except BudgetError as error:
-            self.state.stopped = str(error)
+            self._stopped = str(error)
             return None
         except LLMError as error:  # permanent
-            self.state.stop(str(error))
+            self._stop(str(error))
             return None
-        self.state.chunk_read(extraction)
-        return extraction
+        self._check_answered(extraction)
+        self._chunks_done += 1
+        self._show({})
+        return replace(extraction, extractor=self._extractor.name)
+
+    def _check_answered(self, extraction: Extraction) -> None:
+        """End the insert if too many chunks in a row got no answer."""
+        answered = extraction.records or extraction.rejections or extraction.truncated
+        unanswered = extraction.state == "failed" and extraction.error and not answered
+        self._unanswered = self._unanswered + 1 if unanswered else 0
+        if self._unanswered >= max(UNANSWERED, 2 * self._options.max_concurrent_calls):
+            self._stop(f"{self._unanswered} chunks in a row got no answer ({extraction.error})")
+
+    # ── what may be spent ───────────────────────────────────────────────────────
+
+    def check(self) -> None:
+        """Count a call that is about to be made; `BudgetError` if it may not be made."""
+        if self._stopped:
+            raise BudgetError(self._stopped)
+        limits, spent = self._options, self.spent
+        for name, limit, used in (
+            ("calls", limits.max_calls, self._calls),
+            ("input tokens", limits.max_input_tokens, spent.input_tokens),
+            ("output tokens", limits.max_output_tokens, spent.output_tokens),
+        ):
+            if limit is not None and used >= limit:
+                raise BudgetError(
+                    f"stopped: {used} of {limit} {name} are used; progress saved, raise the limit"
+                )
+        self._calls += 1
+
+    def add(self, usage: Usage) -> None:
+        """Count what a call cost, and each of its requests if it was repeated."""
+        self._calls += max(0, usage.calls - 1)
+        super().add(usage)
+
+    def _stop(self, reason: str) -> None:
+        self._stopped = self._stopped or (f"stopped: {reason}; progress saved, fix this first")
 
 
 async def _extract_by_user(extractor: Extractor, chunk: Chunk) -> Extraction:
-    """What a user's extractor finds; any error gives a `failed` extraction with the reason.
-
-    A permanent `LLMError` is raised, since every other chunk would fail, too.
-    """
+    """What a user's extractor finds, or a `failed` extraction; a permanent `LLMError` is raised."""
     try:
         found = plain_json(msgspec.to_builtins(await extractor.extract(chunk)))
         extraction = msgspec.convert(found, Extraction)
@@ -263,7 +368,17 @@ async def _extract_by_user(extractor: Extractor, chunk: Chunk) -> Extraction:
         return Extraction(state="failed", error=sanitize(reason))
 
 
-def unfinished_chunks(document_id: str, reader: Reader) -> dict[int, Chunk]:
-    """The chunks of a stored document that a retry asks about, by row id."""
-    reports = reader.chunk_reports([document_id])
-    return reader.chunks([report.row for report in reports if report.unfinished])
+def unfinished_chunks(
+    document_id: str, reader: Reader, *, current: str | None = None
+) -> dict[int, Chunk]:
+    """The chunks of a stored document that a retry asks about, by row id; given the name of the
+    `current` extractor, also those that another one read.
+    """
+    kept = (current, PERSON, PROVIDED)
+    return reader.chunks(
+        [
+            report.row
+            for report in reader.chunk_reports([document_id])
+            if report.unfinished or (current is not None and report.extractor not in kept)
+        ]
+    )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import html
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
-from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.text import clean_name, folded_text, has_cjk, name_key
 from lightrag_jsonl.core.types import (
+    PROVIDED,
     UNKNOWN_TYPE,
     Chunk,
     ChunkState,
@@ -25,6 +28,7 @@ from lightrag_jsonl.core.types import (
     RelationMention,
 )
 from lightrag_jsonl.llm.field_aliases import normalize_graph_record
+from lightrag_jsonl.llm.reader import shortened
 from lightrag_jsonl.llm.schemas import Schema
 
 if TYPE_CHECKING:
@@ -47,6 +51,7 @@ class MentionCollector:
     text: str
     prompt: str = GRAPH_PROMPT
     ontology: Ontology | None = None
+    limits: Limits = Limits()
     entities: dict[EntityMention, None] = field(default_factory=dict)
     relations: dict[RelationMention, None] = field(default_factory=dict)
     keywords: dict[str, None] = field(default_factory=dict)
@@ -62,6 +67,7 @@ class MentionCollector:
             if self.ontology and (violation := self.ontology.check(record, self._types)):
                 self.reject(line, record, "ontology", violation)
                 continue
+            record = self.ontology.declared(record) if self.ontology else record
             for one in [record] if self.prompt == GRAPH_PROMPT else graph_records(record):
                 if problem := self._add(one):
                     self.reject(line, record, *problem)
@@ -74,63 +80,86 @@ class MentionCollector:
         An end of a relation that no entity names becomes an entity of unknown type.
         """
         relations = sorted(self.relations, key=self._order)
-        named = set(map(name_key, map(attrgetter("name"), self.entities)))
-        for relation in relations:
-            for end in (relation.source, relation.target):
-                if name_key(end) not in named:
-                    named.add(name_key(end))
-                    unknown = EntityMention(end, UNKNOWN_TYPE, "", self._is_in_text(end))
-                    self.entities[unknown] = None
+        named = {name_key(one.name) for one in self.entities}
+        for end in chain.from_iterable((one.source, one.target) for one in relations):
+            if name_key(end) not in named:
+                named.add(name_key(end))
+                unknown = EntityMention(end, UNKNOWN_TYPE, "", self._is_in_text(name_key(end)))
+                self.entities[unknown] = None
         entities = sorted(self.entities, key=self._order)
         return Extraction(tuple(entities), tuple(relations), tuple(self.keywords))
 
     def reject(self, line: int, record: Record, reason: RejectionReason, detail: str) -> None:
         """Keep a record that gives no mention, and why."""
-        text = json.dumps(record, ensure_ascii=False)
+        text = shortened(json.dumps(record, ensure_ascii=False))
         self.rejections.append(Rejection(line, text, reason, detail))
 
     def _add(self, record: Record) -> Problem | None:
         """Add what a record of `extract-graph` says; returns what is wrong with it."""
-        get, type = record.get, record.get("type")
+        type = record.get("type")
         if type == "entity":
             return self._add_entity(record)
         if type == "relationship":
             return self._add_relation(record)
         if type == "content_keywords":
-            self.keywords.update(dict.fromkeys(_texts(get("keywords"))))
+            every = _texts(record.get("keywords"))
+            self.keywords |= dict.fromkeys(itertools.filterfalse(self._is_too_long, every))
         elif type == "done":
-            self.declared = get("entities"), get("relationships")
+            self.declared = record.get("entities"), record.get("relationships")
         return None
 
     def _add_entity(self, record: Record) -> Problem | None:
-        name = clean_name(_text(record.get("name")))
+        name = _name(record.get("name"))
         if not name:
             return "empty_name", "the entity has no name"
-        key, type = name_key(name), _text(record.get("entity_type")).casefold() or UNKNOWN_TYPE
+        if self._is_too_long(name):
+            return self._too_long("a name")
+        key, type = name_key(name), _text(record.get("entity_type")) or UNKNOWN_TYPE
+        type = type if self.ontology else type.casefold()
         self._keys.add(key)
         self._types.setdefault(key, type)
         description, value = _text(record.get("description")), record.get("attribute")
         attributes: tuple[tuple[str, str], ...] = ()
         if isinstance(value, list) and len(value) == 2:
             attributes = ((_text(value[0]), _text(value[1])),)
-        mention = EntityMention(name, type, description, self._is_in_text(name), attributes)
-        self.entities[mention] = None
+        aliases = self._aliases(record, key) if record.get("aliases") else ()
+        about = description, self._is_in_text(key), attributes, aliases
+        self.entities[EntityMention(name, type, *about)] = None
         return None
 
+    def _aliases(self, record: Record, own: str) -> tuple[str, ...]:
+        """The other names that a record gives, as far as the text holds them; each once."""
+        found: dict[str, str] = {}
+        for name in map(clean_name, _texts(record.get("aliases"))):
+            found.setdefault(name_key(name), name)
+        kept = [
+            name for key, name in found.items() if key not in ("", own) and self._is_in_text(key)
+        ]
+        return tuple(sorted(kept))
+
     def _add_relation(self, record: Record) -> Problem | None:
-        source = clean_name(_text(record.get("source")))
-        target = clean_name(_text(record.get("target")))
+        source, target = _name(record.get("source")), _name(record.get("target"))
         keys = tuple(sorted((name_key(source), name_key(target))))
         if not (source and target):
             return "empty_name", "an end of the relation has no name"
+        if self._is_too_long(source) or self._is_too_long(target):
+            return self._too_long("a name")
         if keys[0] == keys[1]:
             return "self_relation", f"{source!r} is related to itself"
         self._keys.add(keys)
         strength = record.get("strength")
         weight = strength if isinstance(strength, float) else 1.0
-        about = _texts(record.get("keywords")), _text(record.get("description"))
+        every = _texts(record.get("keywords"))
+        keywords = tuple(itertools.filterfalse(self._is_too_long, every))
+        about = keywords, _text(record.get("description"))
         self.relations[RelationMention(source, target, *about, weight)] = None
-        return None
+        return None if keywords == every else self._too_long("kept without a keyword that")
+
+    def _is_too_long(self, text: str) -> bool:
+        return len(text) > self.limits.name_characters
+
+    def _too_long(self, what: str) -> Problem:
+        return "limit", f"{what} has more than {self.limits.name_characters} characters"
 
     # ── where names occur ───────────────────────────────────────────────────────
 
@@ -138,9 +167,8 @@ class MentionCollector:
     def _folded(self) -> str:
         return folded_text(self.text)
 
-    def _is_in_text(self, name: str) -> bool:
+    def _is_in_text(self, key: str) -> bool:
         """Whether a name occurs, also with other punctuation, or (in Chinese) over a line break."""
-        key = name_key(name)
         if key in self._folded:
             return True
         return has_cjk(key) and "".join(key.split()) in "".join(self._folded.split())
@@ -165,11 +193,9 @@ def graph_records(record: Record) -> Iterator[Record]:
         entity: Record = {"type": "entity", "name": get("entity"), "attribute": value}
         yield {**entity, "entity_type": get("entity_type"), "description": get("definition")}
         return
-    parts = subject, predicate, target = (
-        get("subject"),
-        get("predicate", get("relation")),
-        get("object"),
-    )
+    subject, target = get("subject"), get("object")
+    predicate = get("predicate", get("relation"))
+    parts = subject, predicate, target
     if get("object-entity") is False:
         yield {"type": "entity", "name": subject, "attribute": [predicate, target]}
         return
@@ -182,11 +208,19 @@ def graph_records(record: Record) -> Iterator[Record]:
 
 def _text(value: Json) -> str:
     """A text without markup and extra spaces, or a number as text; "" for anything else."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
-    if not isinstance(value, str):
-        return ""
-    return " ".join((html.unescape(value) if "&" in value else value).split())
+    if isinstance(value, str):  # nearly always
+        return " ".join((html.unescape(value) if "&" in value else value).split())
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else ""
+
+
+def _name(value: Json) -> str:
+    return _clean(value) if isinstance(value, str) else clean_name(_text(value))
+
+
+@lru_cache(10_000)  # the same names are written again and again
+def _clean(name: str) -> str:
+    return clean_name(_text(name))
 
 
 def _texts(value: Json) -> tuple[str, ...]:
@@ -201,13 +235,21 @@ def provided_extractions(
 ) -> tuple[Extraction, ...]:
     """The extraction of each chunk from ready-made records; their lines count from 1.
 
-    A chunk with refused records is never "failed", since no model could be asked again.
-    `ConfigError` if a record is no mapping, or names a chunk that does not exist.
+    A chunk with refused records is never "failed", since no model could be asked again. A record
+    that is no mapping, or names a chunk that does not exist, is refused in the first chunk.
     """
     collectors = [MentionCollector(chunk.text) for chunk in chunks]
     counts = [0] * len(chunks)
     for line, record in enumerate(records, 1):
-        index = _chunk_index(line, record, len(chunks))
+        if not isinstance(record, dict):
+            detail = f"records[{line - 1}] is no mapping but {type(record).__name__}"
+            collectors[0].reject(line, record, "not_object", detail)
+            continue
+        index = _chunk_index(record, len(chunks))
+        if index is None:
+            detail = f"it names chunk {record['chunk']!r}; there are chunks 0 to {len(chunks) - 1}"
+            collectors[0].reject(line, record, "unknown_id", detail)
+            continue
         plain = {key: value for key, value in record.items() if key != "chunk"}
         for one in normalize_graph_record(plain):
             problem = None if schema is None else schema.error(one)
@@ -220,17 +262,12 @@ def provided_extractions(
     for collector, count in zip(collectors, counts, strict=True):
         extraction, refused = collector.extraction(), tuple(collector.rejections)
         state: ChunkState = "partial" if refused else "ok" if extraction.entities else "empty"
-        found.append(replace(extraction, state=state, records=count, rejections=refused))
+        extraction = replace(extraction, state=state, records=count, rejections=refused)
+        found.append(replace(extraction, extractor=PROVIDED))
     return tuple(found)
 
 
-def _chunk_index(line: int, record: Record, chunks: int) -> int:
-    if not isinstance(record, dict):
-        raise ConfigError(f"records[{line - 1}] is no mapping but {type(record).__name__}")
-    index = record.get("chunk")
-    index = 0 if index is None else index
-    if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < chunks:
-        raise ConfigError(
-            f"records[{line - 1}] names chunk {index!r}; the document has chunks 0 to {chunks - 1}"
-        )
-    return index
+def _chunk_index(record: Record, chunks: int) -> int | None:
+    """The chunk that a record names, or the first; None if there is no such chunk."""
+    index = 0 if record.get("chunk") is None else record["chunk"]
+    return index if type(index) is int and 0 <= index < chunks else None

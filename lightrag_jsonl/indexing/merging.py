@@ -6,33 +6,134 @@ same row: the graph is a function of the set of mentions (laws *fold* and *undo*
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TypeAlias
 
-from lightrag_jsonl.core.text import name_key
-from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Extraction, Kind
-from lightrag_jsonl.indexing.changes import GRAPH_KINDS, GraphChange, GraphRow, winner
+from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.text import clean_name, name_key
+from lightrag_jsonl.core.types import (
+    UNKNOWN_TYPE,
+    Chunk,
+    Extraction,
+    Kind,
+    Page,
+)
+from lightrag_jsonl.indexing.claims import (
+    MILLIONTHS,
+    Edits,
+    Mention,
+    edit_key,
+    graph_keys,
+    is_about,
+    mentions_of,
+    stored_at,
+    stored_edits,
+)
 from lightrag_jsonl.storage.rows import (
+    Aliases,
     EntityMentionRow,
     EntityRow,
     NextIds,
     RelationMentionRow,
     RelationRow,
+    StoredChunk,
+    StoredDocument,
 )
 from lightrag_jsonl.storage.store import Reader
 
-MILLIONTHS = 1_000_000  # weights are summed as integers, so that subtracting is exact
 MOST_CHUNKS = 1 << 40  # no limit
 POSITION_BITS = 10  # room for 1,023 mentions of a kind in one chunk; more share the last position
+
+GraphRow: TypeAlias = EntityRow | RelationRow
+GraphKey: TypeAlias = tuple[Kind, int]  # a kind and a row id
+StepCallback: TypeAlias = Callable[[int, int], None]  # items done, items known
+
+GRAPH_KINDS: tuple[Kind, ...] = ("entity", "relation")
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedDocument:
+    """A document with its extractions, waiting to become visible.
+
+    On a retry, `rows` holds the row ids of the chunks that were asked about again. Otherwise it is
+    empty, and the document has no row id yet.
+    """
+
+    document: StoredDocument
+    pages: tuple[Page, ...]
+    chunks: tuple[Chunk, ...]
+    extractions: tuple[Extraction, ...]
+    rows: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class GraphChange:
+    """What added and removed mentions do to the graph: all touched rows, and the mentions to store.
+
+    `without` are chunks whose stored mentions no longer count for the touched rows. `descriptions`
+    are those in the added mentions, as (position, text), `last_mentions` the last row ids of these.
+    """
+
+    entities: dict[int, EntityRow] = field(default_factory=dict)
+    relations: dict[int, RelationRow] = field(default_factory=dict)
+    entity_mentions: list[EntityMentionRow] = field(default_factory=list)
+    relation_mentions: list[RelationMentionRow] = field(default_factory=list)
+    without: set[int] = field(default_factory=set)
+    descriptions: dict[GraphKey, list[tuple[int, str]]] = field(default_factory=dict)
+    last_mentions: dict[GraphKey, int] = field(default_factory=dict)
+
+    def rows(self, kind: Kind, *, gone: bool = False) -> Mapping[int, GraphRow]:
+        """The touched rows of a kind that have mentions left, or those that have none left."""
+        rows: Mapping[int, GraphRow] = self.entities if kind == "entity" else self.relations
+        return {id: row for id, row in rows.items() if (row.mentions == 0) == gone}
+
+
+@dataclass(slots=True)
+class IndexChange:
+    """Everything that one transaction writes.
+
+    `chunks` are new; of those `read_again` the extraction was repeated. `chunk_texts` are of chunks
+    that need a vector. `old_documents` and `old_chunks` (row ids) go; documents that were `pending`
+    wait no longer. `vectors` come with the digests of their texts; of those in `cached_vectors` the
+    stored vectors are used now; `known_vectors` are others, by the same digests. `purge` holds the names of entities whose queries go, too, with all
+    else that may quote deleted documents; `purged` counts the answers and queries that went.
+    """
+
+    graph: GraphChange = field(default_factory=GraphChange)
+    documents: list[tuple[StoredDocument, tuple[Page, ...]]] = field(default_factory=list)
+    chunks: list[StoredChunk] = field(default_factory=list)
+    read_again: list[StoredChunk] = field(default_factory=list)
+    chunk_texts: dict[int, str] = field(default_factory=dict)
+    old_documents: list[int] = field(default_factory=list)
+    old_chunks: list[int] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)
+    aliases: Aliases | None = None
+    vectors: dict[Kind, dict[int, tuple[bytes, Vectors]]] = field(default_factory=dict)
+    cached_vectors: list[bytes] = field(default_factory=list)
+    known_vectors: Mapping[bytes, Vectors] = field(default_factory=dict)
+    rebuilt: bool = False
+    purge: set[str] | None = None
+    purged: tuple[int, int] = 0, 0
 
 
 class GraphMerger:
     """Works out the rows after mentions were added and removed; nothing is written.
 
-    `targets` maps name keys to the keys they are merged into.
+    `targets` maps name keys to the keys they are merged into. `edits` are what people changed, by
+    default those that are stored.
     """
 
-    def __init__(self, reader: Reader, ids: NextIds, targets: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        ids: NextIds,
+        targets: Mapping[str, str],
+        edits: Edits | None = None,
+    ) -> None:
+        self._edits = stored_edits(reader, targets) if edits is None else edits
         self.change = GraphChange()
         self._reader = reader
         self._ids = ids
@@ -49,25 +150,42 @@ class GraphMerger:
             self.change.relations[relation.id] = relation
 
     def remove(
-        self, entities: Sequence[EntityMentionRow], relations: Sequence[RelationMentionRow]
+        self,
+        entities: Sequence[EntityMentionRow],
+        relations: Sequence[RelationMentionRow],
+        *,
+        rows_go: bool = False,
     ) -> None:
-        """Take stored mentions out of their rows. The mentions of a row in one chunk go together."""
+        """Take stored mentions out of their rows. The mentions of a row in one chunk go together,
+        and if `rows_go`, all mentions of each row.
+        """
+        named = {one.entity for one in entities if one.entity is not None}
         counted = {one.relation for one in relations if one.relation is not None}
         self.start_with(
-            self._reader.entity_rows(ids={one.entity for one in entities}).values(),
-            self._reader.relation_rows(ids=counted).values(),
+            self._reader.entity_rows(ids=named - self.change.entities.keys()).values(),
+            self._reader.relation_rows(ids=counted - self.change.relations.keys()).values(),
         )
         for one in entities:
-            entity = self.change.entities[one.entity]
-            count_entity(entity, one, -1)
-            _drop_summary(entity, one.id)
+            if one.entity is not None:
+                count_entity(self.change.entities[one.entity], one, -1)
         for other in relations:
             if other.relation is not None:
-                relation = self.change.relations[other.relation]
-                count_relation(relation, other, -1)
-                _drop_summary(relation, other.id)
-        self.change.without.update([one.chunk for one in entities])
+                count_relation(self.change.relations[other.relation], other, -1)
+        if not rows_go:
+            self.change.without.update([one.chunk for one in entities])
         self._update_created()
+
+    def touch(self, keys: Collection[str]) -> None:
+        """Decide anew what is shown of entities and of pairs with these keys."""
+        rows = self._reader.entity_rows(keys={end for key in keys for end in key.split("\0")})
+        ids = {row.key: row.id for row in rows.values()}
+        pairs = [sorted(ids.get(end, 0) for end in key.split("\0")) for key in keys if "\0" in key]
+        edges = self._reader.relation_rows(pairs=[(low, high) for low, high in pairs])
+        known = self.change.entities, self.change.relations
+        self.start_with(
+            [row for id, row in rows.items() if row.key in keys and id not in known[0]],
+            [edge for id, edge in edges.items() if id not in known[1]],
+        )
 
     def add(
         self,
@@ -75,76 +193,93 @@ class GraphMerger:
         relations: Sequence[RelationMentionRow],
         created: Mapping[int, float],
     ) -> None:
-        """Add mentions to the rows of their names; `created` is when each chunk was stored."""
-        keys = list(map(self._key, map(attrgetter("mention.name"), entities)))
-        sources = list(map(self._key, map(attrgetter("mention.source"), relations)))
-        targets = list(map(self._key, map(attrgetter("mention.target"), relations)))
-        unknown = {*keys, *sources, *targets} - self._by_key.keys()
+        """Add mentions to the rows of their names; `created` is when each chunk was stored.
+
+        Those of entities and relations that a person deleted get no row.
+        """
+        self.change.entity_mentions += entities
+        self.change.relation_mentions += relations
+        entities, relations = self._counted(entities, relations)
+        keys = [graph_keys(one.mention, self._targets)[0] for one in entities]
+        ends = [graph_keys(one.mention, self._targets) for one in relations]
+        unknown = set(chain(keys, *ends)) - self._by_key.keys()
         for row in self._reader.entity_rows(keys=unknown).values():
             self._by_key[row.key] = row
         for one, key in zip(entities, keys, strict=True):
-            entity = self._by_key.get(key)
-            if entity is None:
-                entity = self._by_key[key] = EntityRow(self._ids.entities, key)
-                self._ids.entities += 1
-            self._touch("entity", entity, one, created)
-            count_entity(entity, one, 1)
-            self.change.entities[entity.id] = entity
-            one.entity = entity.id
-        self.change.entity_mentions += entities
-        pairs, unread = [], set()
-        for source, target in zip(sources, targets, strict=True):
-            ends = self._by_key[source].id, self._by_key[target].id
-            pairs.append(ends)
-            unread.add((min(ends), max(ends)))
-        unread -= self._by_pair.keys()
+            self._add_entity(one, key, created[one.chunk])
+        pairs = [(self._by_key[source].id, self._by_key[target].id) for source, target in ends]
+        unread = {(min(pair), max(pair)) for pair in pairs} - self._by_pair.keys()
         for found in self._reader.relation_rows(pairs=unread).values():
             self._by_pair[found.low, found.high] = found
-        for other, (source_id, target_id) in zip(relations, pairs, strict=True):
-            self._add_relation(other, source_id, target_id, created)
-        self.change.relation_mentions += relations
+        for other, pair in zip(relations, pairs, strict=True):
+            self._add_relation(other, *pair, created[other.chunk])
 
     def finish(self, displays: Mapping[str, str]) -> GraphChange:
         """The whole change; `displays` holds names that a person chose, by key."""
+        keys = {row.id: row.key for row in self.change.entities.values()}
+        ends = {end for row in self.change.relations.values() for end in (row.low, row.high)}
+        if self._edits:
+            keys |= {row.id: row.key for row in self._reader.entity_rows(ids=ends).values()}
         for row in self.change.entities.values():
+            row.edited = dict(self._edits.get(row.key, {}))
             row.name = displays.get(row.key) or winner(row.names)
             known = {**row.types}
             known.pop(UNKNOWN_TYPE, None)
-            row.type = winner(known) or UNKNOWN_TYPE
+            row.type = row.edited.get("type") or winner(known) or UNKNOWN_TYPE
         for one in self.change.relations.values():
+            one.edited = {}
+            if self._edits:
+                one.edited = dict(self._edits.get(edit_key((keys[one.low], keys[one.high])), {}))
             low, high = winner(one.low_names), winner(one.high_names)
             one.reversed = (one.forward, high) < (one.backward, low)
         return self.change
 
-    def _key(self, name: str) -> str:
-        key = name_key(name)
-        return self._targets.get(key, key)
+    def _counted(
+        self, entities: Sequence[EntityMentionRow], relations: Sequence[RelationMentionRow]
+    ) -> tuple[list[EntityMentionRow], list[RelationMentionRow]]:
+        """The mentions that count; the others lose their row."""
+        gone = {key for key, edited in self._edits.items() if "deleted" in edited}
+        for one in entities:
+            one.entity = None
+        for other in relations:
+            other.relation = None
 
-    def _add_relation(
-        self, one: RelationMentionRow, source: int, target: int, created: Mapping[int, float]
-    ) -> None:
+        def counts(mention: Mention) -> bool:
+            return mention.claim != "delete" and not is_about(mention, gone, self._targets)
+
+        return (
+            [one for one in entities if counts(one.mention)],
+            [other for other in relations if counts(other.mention)],
+        )
+
+    def _add_entity(self, one: EntityMentionRow, key: str, at: float) -> None:
+        row = self._by_key.get(key)
+        if row is None:
+            row = self._by_key[key] = EntityRow(self._ids.entities, key)
+            self._ids.entities += 1
+        one.entity = row.id
+        self._touch("entity", row, one, at)
+        count_entity(row, one, 1)
+        self.change.entities[row.id] = row
+
+    def _add_relation(self, one: RelationMentionRow, source: int, target: int, at: float) -> None:
         one.relation, one.forward = None, source < target
         if source == target:  # a merge of names made both ends one entity
             return
-        pair = min(source, target), max(source, target)
+        pair = (source, target) if one.forward else (target, source)
         row = self._by_pair.get(pair)
         if row is None:
             row = self._by_pair[pair] = RelationRow(self._ids.relations, *pair)
             self._ids.relations += 1
         one.relation = row.id
-        self._touch("relation", row, one, created)
+        self._touch("relation", row, one, at)
         count_relation(row, one, 1)
         self.change.relations[row.id] = row
 
     def _touch(
-        self,
-        kind: Kind,
-        row: GraphRow,
-        one: EntityMentionRow | RelationMentionRow,
-        created: Mapping[int, float],
+        self, kind: Kind, row: GraphRow, one: EntityMentionRow | RelationMentionRow, at: float
     ) -> None:
         """Note an added mention: when it was first stored, and its description."""
-        at = created[one.chunk]
         row.created_at = min(row.created_at, at) if row.mentions else at
         self.change.last_mentions[kind, row.id] = one.id
         if one.mention.description:
@@ -161,14 +296,10 @@ class GraphMerger:
             load = reader.entities if kind == "entity" else reader.relations
             found = load(due, chunk_limit=MOST_CHUNKS).items()
             left = {id: set(one.chunk_ids) - gone.keys() for id, one in found}
-            chunks = reader.chunks_by_id(set().union(*left.values()))
+            chunks = reader.chunks(ids=set().union(*left.values())).values()
+            times = {chunk.id: stored_at(chunk) for chunk in chunks}
             for id, ids in left.items():
-                rows[id].created_at = min(stored_at(chunks[one]) for one in ids)
-
-
-def stored_at(chunk: Chunk) -> float:
-    """When a chunk was stored, in seconds, exact to the microsecond."""
-    return round(chunk.created_at.timestamp(), 6) if chunk.created_at else 0.0
+                rows[id].created_at = min(times[one] for one in ids)
 
 
 def mention_rows(
@@ -179,16 +310,90 @@ def mention_rows(
     `position` orders the chunk among all others, whenever they are inserted.
     """
     first, last = position << POSITION_BITS, (1 << POSITION_BITS) - 1
-    entities, relations = [], []
-    for number, entity in enumerate(extraction.entities):
-        at = first + min(number, last)
-        entities.append(EntityMentionRow(ids.entity_mentions, 0, chunk, at, entity))
-        ids.entity_mentions += 1
-    for number, relation in enumerate(extraction.relations):
-        at = first + min(number, last)
-        relations.append(RelationMentionRow(ids.relation_mentions, None, chunk, at, relation, True))
-        ids.relation_mentions += 1
+    entities = [
+        EntityMentionRow(ids.entity_mentions + number, 0, chunk, first + min(number, last), one)
+        for number, one in enumerate(extraction.entities)
+    ]
+    relations = [
+        RelationMentionRow(
+            ids.relation_mentions + number, None, chunk, first + min(number, last), one, True
+        )
+        for number, one in enumerate(extraction.relations)
+    ]
+    ids.entity_mentions += len(entities)
+    ids.relation_mentions += len(relations)
     return entities, relations
+
+
+# ── merges of names, as decided by a person ─────────────────────────────────────
+
+
+def targets(aliases: Aliases) -> dict[str, str]:
+    """For each merged key, the key at the end of its links."""
+    found = {}
+    for key in aliases.links:
+        end = key
+        while end in aliases.links:
+            end = aliases.links[end]
+        found[key] = end
+    return found
+
+
+def merged(reader: Reader, names: Iterable[str], into: str) -> Aliases:
+    """The aliases once several names, and all that stands for them, stand for `into`.
+
+    `NotFoundError` lists the names that no entity has; `ConfigError` if nothing of `into` is left
+    after it was cleaned like names in texts.
+    """
+    display = clean_name(into)
+    if not name_key(display):
+        raise ConfigError("the name that they are merged into is empty")
+    keys, known = {name_key(name): name for name in names}, reader.aliases()
+    found, target = reader.entity_ids(keys), name_key(display)
+    if missing := [name for key, name in keys.items() if key not in found]:
+        raise NotFoundError(f"no such entity: {', '.join(missing)}")
+    links = {key: end for key, end in known.links.items() if key != target}  # no circles
+    links |= dict.fromkeys(keys.keys() - {target}, target)
+    displays = {**known.displays, target: display}
+    kept = {*links.values(), *displays.keys() - links.keys()}  # some were only renamed
+    return Aliases(links, {key: name for key, name in displays.items() if key in kept})
+
+
+def unmerged(reader: Reader, names: Iterable[str]) -> Aliases:
+    """The aliases once names stand for themselves again; what was merged into them before stays so.
+
+    A name that is only the target of merges has them undone. `NotFoundError` lists the names that
+    are not merged.
+    """
+    keys, known = {name_key(name): name for name in names}, reader.aliases()
+    ends = keys.keys() - known.links.keys()
+    if strangers := [keys[key] for key in keys if key in ends - known.displays.keys()]:
+        raise NotFoundError(f"not merged into another entity: {', '.join(strangers)}")
+    links = {key: end for key, end in known.links.items() if key not in keys and end not in ends}
+    alone = known.displays.keys() - set(known.links.values()) - keys.keys()
+    kept = {*links.values(), *alone}
+    return Aliases(links, {key: name for key, name in known.displays.items() if key in kept})
+
+
+def plan_renaming(new_aliases: Callable[[Reader], Aliases], reader: Reader) -> IndexChange:
+    """Change which names stand for which entity; only the mentions of these are merged anew."""
+    before, after = reader.aliases(), new_aliases(reader)
+    old, new = targets(before), targets(after)
+    merger = GraphMerger(reader, reader.next_ids(), new)
+    renamed = {key for key, _ in {*before.displays.items()} ^ {*after.displays.items()}}
+    merger.start_with(reader.entity_rows(keys=renamed).values(), ())
+    moved = {key for key in {*old, *new} if old.get(key, key) != new.get(key, key)}
+    ends = {old.get(key, key) for key in moved} | {new.get(key, key) for key in moved}
+    entities = mentions_of(reader, ends, old)
+    names = {key for one in entities for key in graph_keys(one.mention, {})}
+    chunks = reader.chunks({one.chunk for one in entities})
+    relations = [
+        one for one in reader.relation_mentions(chunks=chunks) if is_about(one.mention, names, {})
+    ]
+    merger.remove(entities, relations)
+    created = {row: stored_at(chunk) for row, chunk in chunks.items()}
+    merger.add(entities, relations, created)
+    return IndexChange(graph=merger.finish(after.displays), aliases=after)
 
 
 # ── sums and votes ──────────────────────────────────────────────────────────────
@@ -196,20 +401,22 @@ def mention_rows(
 
 def count_entity(row: EntityRow, one: EntityMentionRow, times: int) -> None:
     """Add a mention to an entity (`times` 1) or remove it (-1)."""
-    row.mentions += times
+    _count(row, one.id, times)
     _vote(row.names, one.mention.name, times)
     _vote(row.types, one.mention.type, times)
     for name, value in one.mention.attributes:
         _vote(row.attributes, f"{name}\0{value}", times)
+    for alias in one.mention.aliases:
+        _vote(row.aliases, alias, times)
 
 
 def count_relation(row: RelationRow, one: RelationMentionRow, times: int) -> None:
     """Add a mention to a relation (`times` 1) or remove it (-1)."""
     mention = one.mention
-    row.mentions += times
+    _count(row, one.id, times)
     row.weight += times * round(mention.strength * MILLIONTHS)
     for keyword in mention.keywords:
-        _vote(row.keywords, keyword, times)
+        _vote(row.keywords, keyword if one.forward else f"\0{keyword}", times)
     if one.forward:
         row.forward += times
         low, high = mention.source, mention.target
@@ -220,13 +427,21 @@ def count_relation(row: RelationRow, one: RelationMentionRow, times: int) -> Non
     _vote(row.high_names, high, times)
 
 
+def winner(votes: Mapping[str, int]) -> str:
+    """The choice with the most votes; ties go to the one that sorts first; "" if there is none."""
+    if len(votes) == 1:  # nearly always
+        return next(iter(votes))
+    return min(votes, key=lambda choice: (-votes[choice], choice), default="")
+
+
 def _vote(votes: dict[str, int], choice: str, times: int) -> None:
     votes[choice] = votes.get(choice, 0) + times
     if not votes[choice]:
         del votes[choice]
 
 
-def _drop_summary(row: GraphRow, removed: int) -> None:
-    """Drop a summary that was written from a mention that is removed."""
-    if removed <= row.summarized_to:
+def _count(row: GraphRow, mention: int, times: int) -> None:
+    """Count a mention; a summary that was written from one that is removed goes, too."""
+    row.mentions += times
+    if times < 0 and mention <= row.summarized_to:
         row.summary, row.summarized_to, row.summarized_mentions = None, 0, 0

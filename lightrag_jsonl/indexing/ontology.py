@@ -47,15 +47,15 @@ class Ontology:
     object_properties: dict[str, Property] = field(default_factory=dict)  # by folded name
     datatype_properties: dict[str, Property] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
-    _names: dict[str, str] = field(default_factory=dict, repr=False)
+    _names: dict[str, str] = field(default_factory=dict, repr=False)  # of classes, by folded name
 
     @classmethod
     def load(cls, source: Path | str | Mapping[str, Json]) -> Ontology:
         """Read a JSON or YAML file, or a mapping; `ConfigError` says what is wrong and where.
 
         The keys are `classes`, `object_properties` and `datatype_properties` in any spelling
-        (`objectProperties`), as mappings by name or as lists. This includes TrustGraph's layout,
-        with `rdfs:label`, `rdfs:subClassOf`, `rdfs:domain` and `rdfs:range`.
+        (`objectProperties`), as mappings by name or as lists of names. This includes TrustGraph's
+        layout, with `rdfs:label`, `rdfs:subClassOf`, `rdfs:domain` and `rdfs:range`.
         """
         name = "ontology" if isinstance(source, Mapping) else Path(source).name
         content = source if isinstance(source, Mapping) else _file_content(Path(source))
@@ -70,9 +70,8 @@ class Ontology:
         """The variables of the prompt `extract-with-ontologies`: one line a class or property."""
         classes = []
         for name, parents in self.classes.items():
-            comment = self.comments.get(name)
             line = f"{name} < {', '.join(parents)}" if parents else name
-            classes.append(f"{line} ({comment})" if comment else line)
+            classes.append(line + (f" ({self.comments[name]})" if self.comments[name] else ""))
         return {
             "classes": classes,
             "object_properties": list(map(str, self.object_properties.values())),
@@ -81,12 +80,9 @@ class Ontology:
 
     def is_a(self, name: str, ancestor: str) -> bool:
         """Whether every member of the class `name` is a member of `ancestor`; both as declared."""
-        waiting, seen = [name], set()
-        while waiting:
-            current = waiting.pop()
-            if current not in seen:
-                seen.add(current)
-                waiting.extend(self.classes.get(current, ()))
+        seen = [name]
+        for current in seen:  # grows on the way
+            seen += [one for one in self.classes.get(current, ()) if one not in seen]
         return ancestor in seen
 
     def class_of(self, name: str) -> str | None:
@@ -116,17 +112,27 @@ class Ontology:
         found = known.get(_fold(_local(name)))
         if found is None:
             return f"{name!r} is no {kind} property of the ontology" + _did_you_mean(name, known)
-        for end in ends:
-            if problem := self._class_problem(
-                text.get(end, ""), text.get(f"{end}_type", ""), types
-            ):
+        stated = [text.get(f"{end}_type", "") for end in ends]
+        for end, stated_class in zip(ends, stated, strict=True):
+            if problem := self._class_problem(text.get(end, ""), stated_class, types):
                 return problem
-        classes = [self.class_of(text[f"{end}_type"]) or "" for end in ends]
+        classes = [self.class_of(one) or "" for one in stated]
         value = record.get("value")
         fits = self._fits(classes[1], found.range) if classes[1:] else _is_value(value, found.range)
         if fits and self._fits(classes[0], found.domain):
             return None
         return f"{classes[0]} -> {classes[1] if classes[1:] else repr(value)} does not fit {found}"
+
+    def declared(self, record: Record) -> Record:
+        """A record that fits, with classes and properties as the ontology spells them."""
+        spelled = dict(record)
+        for key in {"entity_type", "subject_type", "object_type"} & record.keys():
+            spelled[key] = self.class_of(str(record[key])) or record[key]
+        properties = {"relation": self.object_properties, "attribute": self.datatype_properties}
+        for key in properties.keys() & record.keys():
+            found = properties[key].get(_fold(_local(str(record[key]))))
+            spelled[key] = found.name if found else record[key]
+        return spelled
 
     def _class_problem(self, name: str, stated: str, types: Mapping[str, str]) -> str | None:
         """What is wrong with the class that a record states: unknown, or contradictory."""
@@ -149,24 +155,25 @@ class Ontology:
             raise ConfigError("classes: an ontology needs at least one class")
         for _, name, settings in classes:
             self._names[_fold(name)] = name
-            for other in (*settings.get("label", ()), *settings.get("uri", ()), _local(name)):
+            for other in (*settings.get("label", ()), _local(name)):
                 self._names.setdefault(_fold(other), name)
-            if comment := _comment(settings):
-                self.comments[name] = comment
+            self.comments[name] = _comment(settings)
         for where, name, settings in classes:
-            self.classes[name] = self._ends(settings, "subclassof", f"{where}: subclass_of")
-        for where, name, settings in _entries(content, "objectproperties"):
-            domain = self._ends(settings, "domain", f"{where}: domain")
-            ends = self._ends(settings, "range", f"{where}: range")
-            found = Property(name, domain, ends, _comment(settings))
-            self.object_properties[_fold(_local(name))] = found
-        for where, name, settings in _entries(content, "datatypeproperties"):
-            domain = self._ends(settings, "domain", f"{where}: domain")
-            ends = tuple(map(_local, settings.get("range", ())))
-            found = Property(name, domain, ends, _comment(settings))
-            self.datatype_properties[_fold(_local(name))] = found
+            self.classes[name] = self._ends(where, settings, "subclassof", "subclass_of")
+        for section, known in (
+            ("objectproperties", self.object_properties),
+            ("datatypeproperties", self.datatype_properties),
+        ):
+            for where, name, settings in _entries(content, section):
+                domain = self._ends(where, settings, "domain", "domain")
+                if known is self.object_properties:
+                    values = self._ends(where, settings, "range", "range")
+                else:
+                    values = tuple(map(_local, settings.get("range", ())))
+                property = Property(name, domain, values, _comment(settings))
+                known[_fold(_local(name))] = property
 
-    def _ends(self, settings: Settings, key: str, where: str) -> tuple[str, ...]:
+    def _ends(self, where: str, settings: Settings, key: str, shown: str) -> tuple[str, ...]:
         """The declared spelling of classes; none if one of the names accepts anything."""
         found = []
         for name in settings.get(key, ()):
@@ -175,7 +182,7 @@ class Ontology:
                 return ()
             if known is None:
                 near = _did_you_mean(name, self._names.values())
-                raise ConfigError(f"{where}: {name!r} is no class{near}")
+                raise ConfigError(f"{where}: {shown}: {name!r} is no class{near}")
             found.append(known)
         return tuple(found)
 
@@ -185,22 +192,16 @@ def _entries(
 ) -> Iterator[tuple[str, str, Settings]]:
     """Where it is, its name and its settings, for each entry of a section."""
     key, entries = content.get(section, (section, {}))
-    named: list[tuple[str, Json, Json]] = []
-    if isinstance(entries, list):
-        for number, item in enumerate(entries):
-            name = item.get("name") if isinstance(item, dict) else item
-            named.append((f"{key}[{number}]", name, item if isinstance(item, dict) else None))
-    elif isinstance(entries, Mapping):
-        named += ((f"{key}.{name}", name, item) for name, item in entries.items())
-    else:
-        raise ConfigError(f"{key}: must be a list or a mapping")
-    for where, name, item in named:
-        if not isinstance(name, str) or not name.strip():
-            raise ConfigError(f"{where}: has no name")
+    if isinstance(entries, list) and all(isinstance(name, str) for name in entries):
+        entries = {str(name): None for name in entries}
+    if not isinstance(entries, Mapping):
+        raise ConfigError(f"{key}: must be a list of names or a mapping")
+    for name, item in entries.items():
         given = {"subclassof": item} if isinstance(item, str) else item or {}
         if not isinstance(given, Mapping):
-            raise ConfigError(f"{where}: must be a mapping")
-        yield where, name.strip(), {_fold(key): _texts(value) for key, value in given.items()}
+            raise ConfigError(f"{key}.{name}: must be a mapping")
+        settings = {_fold(key): _texts(value) for key, value in given.items()}
+        yield f"{key}.{name}", str(name).strip(), settings
 
 
 def _texts(value: Json) -> tuple[str, ...]:

@@ -13,25 +13,21 @@ from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError, SettingsError
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Embedder, Extractor, Tokenizer
-from lightrag_jsonl.core.types import Chunk, DeleteReport, Failure, InsertReport
+from lightrag_jsonl.core.types import Chunk, DeleteReport, Failure, InsertReport, MergeReport
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.indexing import aliases
-from lightrag_jsonl.indexing.changes import GRAPH_KINDS, IndexChange
-from lightrag_jsonl.indexing.commits import (
-    IndexWriter,
-    all_texts,
-    plan_documents,
-    plan_rebuilding,
-    plan_summaries,
-)
+from lightrag_jsonl.indexing import commits, merging
+from lightrag_jsonl.indexing.checking import check_derived
+from lightrag_jsonl.indexing.edits import Edit, edit_document
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
 from lightrag_jsonl.indexing.inserting import Insert, unfinished_chunks
+from lightrag_jsonl.indexing.joining import Source, join_indexes
 from lightrag_jsonl.indexing.loading import incoming
-from lightrag_jsonl.indexing.progress import InsertState, Progress, ProgressCallback
+from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphKey, IndexChange
+from lightrag_jsonl.indexing.progress import Progress, ProgressCallback, ShowProgress, progress_bars
 from lightrag_jsonl.indexing.summaries import Describer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.schemas import Schema
-from lightrag_jsonl.storage.rows import Aliases, PendingDocument, StoredDocument
+from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
 from lightrag_jsonl.storage.store import Reader, Store, Transaction, read, write
 
 log = logging.getLogger(__name__)
@@ -54,12 +50,13 @@ class IndexPipeline:
         record_schema: Schema | None = None,
     ) -> None:
         self._store = store
+        self._extractor, self._tokenizer, self._language = extractor, tokenizer, language
         self._options = options
         self._settings = settings
         self._embedder = PassageEmbedder(embedder, store, batch_size=options.embed_batch_size)
         describer = Describer(client, options, tokenizer, language)
         relations = options.relation_vectors
-        self._writer = IndexWriter(store, describer, self._embedder, relations, settings)
+        self._writer = commits.IndexWriter(store, describer, self._embedder, relations, settings)
         self._insert = partial(Insert, self._writer, extractor, tokenizer, options, record_schema)
         self._lock = asyncio.Lock()
 
@@ -69,34 +66,51 @@ class IndexPipeline:
         self,
         given: Iterable[PendingDocument],
         *,
-        progress: ProgressCallback | None = None,
+        progress: ShowProgress = None,
         tolerant: bool = False,
+        summarize: bool = True,
     ) -> InsertReport:
         """Index documents: known ones (same id and content) are skipped, changed ones replaced.
 
         A document that cannot be indexed is a failure in the report; if it is the only one, it
-        raises `ConfigError`, unless `tolerant`.
+        raises `ConfigError`, unless `tolerant`. Without `summarize`, summaries stay due.
         """
-        async with self._writing():
-            insert = self._insert(InsertState(self._options, progress))
-            return await insert.insert(given, tolerant=tolerant)
+        with progress_bars(progress) as show:
+            async with self._writing():
+                insert = self._insert(progress=show, summarize=summarize)
+                return await insert.insert(given, tolerant=tolerant)
 
-    async def resume(self, *, progress: ProgressCallback | None = None) -> InsertReport:
+    async def resume(self, *, progress: ShowProgress = None) -> InsertReport:
         """Go on with the documents that an interrupted insert left waiting."""
-        async with self._writing():
-            pending = await read(self._store, methodcaller("pending"))
-            insert = self._insert(InsertState(self._options, progress))
-            return await insert.insert(pending, tolerant=True)
+        with progress_bars(progress) as show:
+            async with self._writing():
+                pending = await read(self._store, methodcaller("pending"))
+                return await self._insert(progress=show).insert(pending, tolerant=True)
 
-    async def retry(self, *, progress: ProgressCallback | None = None) -> InsertReport:
-        """Ask again for every chunk that failed, and for the missing part of chunks read in part."""
-        async with self._writing():
-            stored = await read(self._store, methodcaller("documents"))
-            insert = self._insert(InsertState(self._options, progress))
-            return await insert.retry(one for one in stored if one.state != "done")
+    async def retry(self, *, upgrade: bool = False, progress: ShowProgress = None) -> InsertReport:
+        """Ask again for every chunk that failed, and for the missing part of chunks read in part.
 
-    async def delete(self, ids: Collection[str]) -> DeleteReport:
-        """Remove documents as if they had never been inserted; no model is asked."""
+        With `upgrade`, also read again every chunk that another extractor read.
+        """
+        with progress_bars(progress) as show:
+            async with self._writing():
+                stored = await read(self._store, methodcaller("documents"))
+                unfinished = (one for one in stored if upgrade or one.state != "done")
+                return await self._insert(progress=show).retry(unfinished, upgrade=upgrade)
+
+    def upgradable(self) -> Iterator[tuple[Chunk, ...]]:
+        """The chunks of each document that `retry` with `upgrade` would read."""
+        with self._store.reader() as reader:
+            for one in reader.documents():
+                chunks = unfinished_chunks(one.id, reader, current=self._extractor.name)
+                if chunks:
+                    yield tuple(chunks.values())
+
+    async def delete(self, ids: Collection[str], *, purge: bool = False) -> DeleteReport:
+        """Remove documents as if they had never been inserted; no model is asked.
+
+        With `purge` also all that may quote these or earlier deleted documents, from every file.
+        """
         wanted = list(dict.fromkeys(ids))
 
         def plan(reader: Reader) -> IndexChange:
@@ -104,39 +118,61 @@ class IndexPipeline:
             known |= {one.document.id or "" for one in reader.pending()}
             if missing := [id for id in wanted if id not in known]:
                 raise NotFoundError(f"no such document: {', '.join(missing)}")
-            return plan_documents((), wanted, reader)
+            change = commits.plan_documents((), wanted, reader)
+            if purge:
+                mentions = reader.entity_mentions(chunks=change.old_chunks)
+                named = {one.entity for one in mentions if one.entity is not None}
+                rows = reader.entity_rows(ids=named).values()
+                change.purge = {name for row in rows for name in (row.name, *row.names)}
+            return change
 
-        async with self._writing():
-            change = await self._writer.commit(plan)
+        change = await self._commit(plan)
         chunks = len(change.old_chunks)
         log.info("deleted %d documents, %d chunks", len(wanted), chunks)
-        gone = [len(change.graph.rows(kind, gone=True)) for kind in GRAPH_KINDS]
-        return DeleteReport(tuple(wanted), chunks, *gone)
+        entities, relations = (len(change.graph.rows(kind, gone=True)) for kind in GRAPH_KINDS)
+        if purge:
+            await in_thread(self._store.vacuum)
+        return DeleteReport(tuple(wanted), chunks, entities, relations, *change.purged)
 
     async def defer(self, given: Iterable[PendingDocument]) -> tuple[list[str], list[Failure]]:
         """Let new and changed documents wait, without reading them.
 
         Returns the ids of documents that are known already, and the documents that cannot be read.
         """
-        state = InsertState(self._options)
+        insert = self._insert()
         async with self._writing():
-            documents = list(self._insert(state).incoming(given))
+            documents = list(insert.incoming(given))
 
             def defer(writer: Transaction) -> None:
                 for one in documents:
                     old = writer.documents([one.document.id])
                     if [one.document.content] == [stored.content for stored in old]:
-                        state.unchanged.append(one.document.id)
+                        insert.unchanged.append(one.document.id)
                         writer.delete_pending([one.document.id])
                     else:
                         writer.put_pending(one.pending)
 
             await write(self._store, defer)
-        return state.unchanged, state.failures
+        return insert.unchanged, insert.failures
+
+    async def join(
+        self,
+        stores: Iterable[Store],
+        only: Collection[str] | None = None,
+        *,
+        replaces: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> MergeReport:
+        """Take over the documents of other indexes, or only those with these ids; see `Source`."""
+        with contextlib.ExitStack() as held:
+            views = [(one.location, held.enter_context(one.reader())) for one in stores]
+            sources = [Source(location, reader, only, replaces) for location, reader in views]
+            async with self._writing():
+                return await join_indexes(self._writer, sources, progress)
 
     def pending_work(self) -> Iterator[tuple[PendingDocument | StoredDocument, tuple[Chunk, ...]]]:
         """Waiting documents with the chunks to read, then stored ones with their unfinished chunks."""
-        insert = self._insert(InsertState(self._options))
+        insert = self._insert()
         with self._store.reader() as reader:
             pending = {one.document.id: one for one in reader.pending()}
             for one in pending.values():
@@ -149,22 +185,27 @@ class IndexPipeline:
 
     async def merge(self, names: Collection[str], into: str) -> None:
         """Make several names one entity called `into`; the mentions of chunks do not change."""
-        await self._rename(lambda reader: aliases.merged(reader, names, into))
+        aliases = partial(merging.merged, names=names, into=into)
+        await self._commit(partial(merging.plan_renaming, aliases))
 
     async def unmerge(self, names: Collection[str]) -> None:
         """Undo `merge` for these names; for the target of a merge, undo that merge."""
-        await self._rename(lambda reader: aliases.unmerged(reader, names))
+        await self._commit(partial(merging.plan_renaming, partial(merging.unmerged, names=names)))
 
-    async def _rename(self, new_aliases: Callable[[Reader], Aliases]) -> None:
-        async with self._writing():
-            await self._writer.commit(partial(aliases.plan_renaming, new_aliases))
+    async def edit(self, edit: Edit, now: float) -> str:
+        """Store an edit by hand, made at `now` (seconds since 1970); returns its document's id."""
+
+        def plan(reader: Reader) -> IndexChange:
+            document = edit_document(edit, now, reader, self._tokenizer, self._language)
+            return commits.plan_documents([document], (), reader)
+
+        return (await self._commit(plan)).documents[0][0].id
 
     async def summarize(self) -> Usage:
         """Write every summary that is due; returns what that cost."""
         meter = UsageMeter()
-        async with self._writing():
-            with meter.attach_usage():
-                await self._writer.commit(plan_summaries, meter=meter, deferred=set())
+        with meter.attach_usage():
+            await self._commit(commits.plan_summaries, meter=meter, deferred=set())
         return meter.spent
 
     async def rebuild(self) -> list[str]:
@@ -172,17 +213,23 @@ class IndexPipeline:
 
         Summaries that are due then are asked for again, mostly from the cache.
         """
-        async with self._writing():
-            change = await self._writer.commit(plan_rebuilding, deferred=set())
+        change = await self._commit(commits.plan_rebuilding, deferred=set())
         entities, relations = (len(change.graph.rows(kind)) for kind in GRAPH_KINDS)
         chunks, vectors = len(change.chunk_texts), sum(map(len, change.vectors.values()))
         return [
             f"{entities} entities and {relations} relations merged from the mentions",
             f"full text of {chunks} chunks rebuilt",
-            f"{vectors} vectors made anew",
+            f"{vectors} vectors rebuilt",
         ]
 
-    async def reembed(self, embedder: Embedder, *, progress: ProgressCallback | None = None) -> int:
+    async def check(self, *, full: bool = False) -> list[str]:
+        """What is wrong with the stored data, in words; what is derived is checked if the rest is
+        sound: a sample of it, or with `full` all.
+        """
+        found = await asyncio.to_thread(self._store.check, full=full)
+        return found or await read(self._store, partial(check_derived, self._embedder, full))
+
+    async def reembed(self, embedder: Embedder, *, progress: ShowProgress = None) -> int:
         """Move the index to another embedder; returns the number of texts.
 
         `ConfigError` if it has the name of the old one, but vectors of another length.
@@ -190,8 +237,8 @@ class IndexPipeline:
         new = PassageEmbedder(embedder, self._store, batch_size=self._options.embed_batch_size)
 
         def step(done: int, known: int) -> None:
-            if progress is not None:
-                progress(Progress(0, 0, 0, {"embedding": (done, known)}))
+            if show is not None:
+                show(Progress(0, 0, 0, {"embedding": (done, known)}))
 
         async with self._writing():
             await new.load()
@@ -202,8 +249,21 @@ class IndexPipeline:
                     f"embedder of {dim} another name"
                 )
             settings = {**old, "embedder": name, "dim": dim}
-            texts = await read(self._store, partial(all_texts, self._options.relation_vectors))
-            return await new.replace_all(texts, settings, step)
+            texts = await read(
+                self._store, partial(commits.all_texts, self._options.relation_vectors)
+            )
+            with progress_bars(progress) as show:
+                return await new.replace_all(texts, settings, step)
+
+    async def _commit(
+        self,
+        plan: Callable[[Reader], IndexChange],
+        *,
+        meter: UsageMeter | None = None,
+        deferred: set[GraphKey] | None = None,
+    ) -> IndexChange:
+        async with self._writing():
+            return await self._writer.commit(plan, meter=meter, deferred=deferred)
 
     # ── the right to write ──────────────────────────────────────────────────────
 

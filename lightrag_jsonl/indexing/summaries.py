@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import asyncio
+import itertools
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from operator import itemgetter
 
 from lightrag_jsonl.core.aio import gather_all
-from lightrag_jsonl.core.errors import BudgetError, LightRAGError, LLMError
+from lightrag_jsonl.core.errors import BudgetError, LLMError
 from lightrag_jsonl.core.options import LANGUAGE_NAMES, IndexOptions
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.indexing.changes import GRAPH_KINDS, GraphChange, GraphKey, GraphRow, winner
+from lightrag_jsonl.indexing.merging import (
+    GRAPH_KINDS,
+    GraphChange,
+    GraphKey,
+    GraphRow,
+    StepCallback,
+    winner,
+)
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.scheduler import SUMMARY
 from lightrag_jsonl.storage.rows import EntityRow
@@ -26,15 +34,8 @@ class DueSummary:
 
     key: GraphKey
     row: GraphRow
-    descriptions: tuple[str, ...]
+    descriptions: list[str]
     last_mention: int
-
-    @property
-    def title(self) -> str:
-        """What to call it in a prompt: the same in every index, so that the cache has the answer."""
-        if isinstance(self.row, EntityRow):
-            return self.row.name
-        return " — ".join(sorted((winner(self.row.low_names), winner(self.row.high_names))))
 
 
 class Describer:
@@ -43,7 +44,7 @@ class Describer:
     def __init__(
         self, client: ModelClient, options: IndexOptions, tokenizer: Tokenizer, language: str
     ) -> None:
-        self.client = client
+        self._client = client
         self._options = options
         self._count = tokenizer.count
         self._language = LANGUAGE_NAMES.get(language, language)
@@ -53,9 +54,10 @@ class Describer:
     ) -> list[DueSummary]:
         """Set the description of every touched row; returns the summaries that are due.
 
-        One can be due of those that got a mention and are not `deferred`, none if that is None.
+        One can be due of those that got a mention and are not `deferred`; none is if that is None,
+        or if there is no model.
         """
-        due = []
+        due, asks = [], deferred is not None and self._client.has_model
         limit = (self._options.summarize_fragments + 1) * READ_FOR_EACH
         for kind in GRAPH_KINDS:
             rows, after = change.rows(kind), {}
@@ -66,27 +68,50 @@ class Describer:
             stored = reader.descriptions(kind, after, without=change.without, limit=limit)
             for id, row in rows.items():
                 key = kind, id
-                pairs = sorted([*stored.get(id, ()), *change.descriptions.get(key, ())])
-                texts = list(dict.fromkeys(map(itemgetter(1), pairs[:limit])))
-                if not self._set_description(row, texts) or deferred is None:
-                    continue
-                if key in change.last_mentions and key not in deferred:
-                    due.append(_due_summary(reader, change, key, row))
+                pairs = [*stored.get(id, ()), *change.descriptions.get(key, ())]
+                is_due = self._set_description(row, _distinct(pairs, limit))
+                last = change.last_mentions.get(key)
+                if is_due and asks and last is not None and key not in (deferred or ()):
+                    every = reader.descriptions(kind, {id: 0}, without=change.without).get(id, ())
+                    texts = _distinct([*every, *change.descriptions.get(key, ())])
+                    due.append(DueSummary(key, row, texts, last))
         return due
 
-    async def summarize(self, due: DueSummary, meter: UsageMeter) -> None:
-        """Write one summary from all descriptions, by map-reduce; never from an earlier summary.
+    async def summarize(
+        self, due: Sequence[DueSummary], meter: UsageMeter, step: StepCallback
+    ) -> set[GraphKey]:
+        """Write the summaries that are due; returns those that failed.
 
-        Groups are cut by content: a new description changes only its own group and those above it,
-        and the other groups are answered from the cache. The groups of a level are summarized
-        concurrently; if one fails, the others are awaited, since they are paid for.
+        `BudgetError` if a limit is reached, once those in flight are written.
         """
-        texts = list(due.descriptions)
+        failed: set[GraphKey] = set()
+        ended: list[BudgetError] = []
+        done = itertools.count(1)
+
+        async def write_one(one: DueSummary) -> None:
+            try:
+                await self._summarize(one, meter)
+            except LLMError:  # the descriptions stand in; the next insert tries again
+                failed.add(one.key)
+            except BudgetError as error:
+                ended.append(error)
+            step(next(done), len(due))
+
+        step(0, len(due))
+        await gather_all(map(write_one, due))
+        if ended:
+            raise ended[0]
+        return failed
+
+    async def _summarize(self, due: DueSummary, meter: UsageMeter) -> None:
+        """Write one summary from all descriptions, by map-reduce; never from an earlier summary."""
+        texts, title = due.descriptions, _title(due.row)
         while len(texts) > 1:
             cut = groups(texts, limit=self._options.summarize_group_tokens, count=self._count)
+            work = (self._summary(title, group, meter) for group in cut)
             written = []
-            for text in await gather_all(self._summary(due.title, one, meter) for one in cut):
-                if isinstance(text, LightRAGError):
+            for text in await asyncio.gather(*work, return_exceptions=True):  # all are paid for
+                if isinstance(text, BaseException):
                     raise text
                 written.append(text)
             too_long = len(written) >= len(texts)  # to be grouped further
@@ -96,27 +121,25 @@ class Describer:
         row.summarized_mentions = row.mentions
         self._set_description(row, ())
 
-    async def _summary(
-        self, title: str, texts: Sequence[str], meter: UsageMeter
-    ) -> str | LightRAGError:
+    async def _summary(self, title: str, texts: Sequence[str], meter: UsageMeter) -> str:
         if len(texts) == 1:
             return texts[0]
         variables = {"name": title, "descriptions": texts, "language": self._language}
-        try:
-            reply = await self.client.text(
-                "summarize-descriptions", variables, meter=meter, priority=SUMMARY
-            )
-            if not reply.text_without_thinking.strip():
-                await self.client.forget(reply)
-                raise LLMError(f"the model wrote an empty summary of {title!r}")
-        except (LLMError, BudgetError) as error:
-            return error
+        reply = await self._client.text(
+            "summarize-descriptions", variables, meter=meter, priority=SUMMARY
+        )
+        if not reply.text_without_thinking.strip():
+            await self._client.forget(reply)
+            raise LLMError(f"the model wrote an empty summary of {title!r}")
         return reply.text_without_thinking.strip()
 
     def _set_description(self, row: GraphRow, texts: Sequence[str]) -> bool:
         """Set a row's description: its summary, if it has one, and what came since, as far as there
         is room. Returns whether a summary is due.
         """
+        if "description" in row.edited:
+            row.description = row.edited["description"]
+            return False
         few, room = self._options.summarize_fragments, self._options.summarize_tokens
         most = room // few  # a text that has as many bytes, or fewer, need not be counted
         shown = [row.summary] if row.summary else []
@@ -132,11 +155,16 @@ class Describer:
         return len(texts) >= few or (len(texts) > 1 and room < 0)
 
 
-def _due_summary(reader: Reader, change: GraphChange, key: GraphKey, row: GraphRow) -> DueSummary:
-    stored = reader.descriptions(key[0], {row.id: 0}, without=change.without).get(row.id, [])
-    pairs = sorted([*stored, *change.descriptions.get(key, ())])
-    texts = dict.fromkeys(map(itemgetter(1), pairs))
-    return DueSummary(key, row, tuple(texts), change.last_mentions[key])
+def _title(row: GraphRow) -> str:
+    """What to call it in a prompt: the same in every index, so that the cache has the answer."""
+    if isinstance(row, EntityRow):
+        return row.name
+    return " — ".join(sorted((winner(row.low_names), winner(row.high_names))))
+
+
+def _distinct(pairs: Iterable[tuple[int, str]], limit: int | None = None) -> list[str]:
+    """The different texts of the first (position, text) pairs, in their order."""
+    return list(dict.fromkeys([text for _, text in sorted(pairs)[:limit]]))
 
 
 def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> list[list[str]]:

@@ -8,7 +8,6 @@ import hashlib
 import logging
 import time
 from collections.abc import (
-    AsyncGenerator,
     AsyncIterator,
     Awaitable,
     Callable,
@@ -17,12 +16,13 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeAlias, TypedDict, Unpack
 from weakref import WeakValueDictionary
 
 import msgspec
 
+from lightrag_jsonl.core.aio import abandonable
 from lightrag_jsonl.core.errors import (
     FREE,
     ConfigError,
@@ -31,6 +31,7 @@ from lightrag_jsonl.core.errors import (
     ResponseError,
     StorageError,
 )
+from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.protocols import LLM, ConstrainedLLM, StreamingLLM
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Completion, Json, JsonlResult, Message, ResponseType
@@ -54,7 +55,7 @@ class Cache(Protocol):
     async def get(self, key: bytes) -> Completion | None: ...
 
     async def put(
-        self, key: bytes, completion: Completion, *, model: str, prompt: str, created_at: float
+        self, key: bytes, completion: Completion, document: str | None = None
     ) -> None: ...
 
     async def delete(self, keys: Collection[bytes]) -> None: ...
@@ -127,62 +128,29 @@ class Records:
     result: JsonlResult
 
 
-class ReplyStream:
-    """An answer in pieces, as they are written; the model does not wait for the reader.
+Put: TypeAlias = Callable[[str], Awaitable[None]]
 
-    A reader who leaves early cancels the call. After the last piece, `reply` is the whole answer.
+
+class HowToAsk(TypedDict, total=False):
+    """Fields of a request that its callers choose; the default `priority` is that of a question.
+
+    `skip_cache` is for a conversation that holds an answer which was only just paid for. `document`
+    is the id of the only document that is quoted.
     """
 
-    def __init__(self, call: Callable[[_Sink], Awaitable[Reply]]) -> None:
-        self._replies: list[Reply] = []
-        self._pieces = _pieces(call, self._replies)
-
-    def __aiter__(self) -> ReplyStream:
-        return self
-
-    async def __anext__(self) -> str:
-        return await anext(self._pieces)
-
-    async def aclose(self) -> None:
-        """Cancel the call, and wait until it has stopped."""
-        await self._pieces.aclose()
-
-    @property
-    def reply(self) -> Reply:
-        """The whole answer; `IndexError` before the end."""
-        return self._replies[0]
-
-
-class _Sink(asyncio.Queue[str | None]):
-    """Takes the pieces of an answer; once it `began`, a failed call cannot be repeated unnoticed."""
-
-    began = False
-
-    def send(self, piece: str) -> None:
-        if piece:
-            self.began = True
-            self.put_nowait(piece)
-
-
-async def _pieces(
-    call: Callable[[_Sink], Awaitable[Reply]], replies: list[Reply]
-) -> AsyncGenerator[str, None]:
-    """What a call in a task of its own sends; its error comes after that."""
-    sink = _Sink()
-    task = asyncio.ensure_future(call(sink))
-    task.add_done_callback(lambda _: sink.put_nowait(None))
-    try:
-        while (piece := await sink.get()) is not None:
-            yield piece
-        replies.append(await task)
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+    max_tokens: int | None
+    priority: int
+    skip_cache: bool
+    document: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A request to the model; with `for_reader`, an empty answer is a failure."""
+    """A request to the model; with `for_reader`, an empty answer is a failure.
+
+    `put` is given the answer in pieces; once some was `shown`, a failed call cannot be repeated
+    unnoticed.
+    """
 
     prompt: str
     messages: tuple[Message, ...]
@@ -193,12 +161,15 @@ class _Request:
     priority: int = QUESTION
     skip_cache: bool = False
     for_reader: bool = False
-    sink: _Sink | None = None
+    document: str | None = None
+    put: Put | None = None
+    shown: list[str] = field(default_factory=list)
 
-    @property
-    def began(self) -> bool:
-        """Whether part of the answer was passed on already."""
-        return self.sink is not None and self.sink.began
+    async def show(self, piece: str) -> None:
+        """Pass on a piece of the answer."""
+        if piece and self.put is not None:
+            self.shown.append(piece)
+            await self.put(piece)
 
 
 class ModelClient:
@@ -214,8 +185,8 @@ class ModelClient:
         cache: Cache,
         *,
         max_concurrent_calls: int,
-        clock: Callable[[], float] = time.time,
         store_answers: bool = True,
+        limits: Limits | None = None,
     ) -> None:
         self.prompts = prompts
         self.scheduler = CallScheduler(max_concurrent_calls)
@@ -223,8 +194,8 @@ class ModelClient:
         self._constrained = llm if isinstance(llm, ConstrainedLLM) else None  # slow checks
         self._streaming = llm if isinstance(llm, StreamingLLM) else None
         self._cache = cache
-        self._clock = clock
         self._stores = store_answers
+        self._limits = limits or Limits()
         self._in_flight: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
     @property
@@ -244,27 +215,13 @@ class ModelClient:
         prompt: str,
         variables: Mapping[str, object],
         *,
-        then: Sequence[Message] = (),
-        max_tokens: int | None = None,
+        messages: Sequence[Message] = (),
         meter: UsageMeter | None = None,
-        priority: int = QUESTION,
-        skip_cache: bool = False,
-        for_reader: bool = False,
+        **how: Unpack[HowToAsk],
     ) -> Reply:
-        """The model's text; `then` holds further messages after the rendered prompt.
-
-        `skip_cache` is for a `then` that holds an answer which was only just paid for. With
-        `for_reader`, an empty text is an `LLMError`.
-        """
-        request = _Request(
-            prompt,
-            (*self.prompts.render(prompt, variables), *then),
-            max_tokens=max_tokens,
-            priority=priority,
-            skip_cache=skip_cache,
-            for_reader=for_reader,
-        )
-        return await self._reply(request, meter)
+        """The model's text; `messages` is a conversation that goes on from the rendered prompt."""
+        messages = tuple(messages) or self.prompts.render(prompt, variables)
+        return await self._reply(_Request(prompt, messages, **how), meter)
 
     async def json(
         self,
@@ -295,65 +252,42 @@ class ModelClient:
         prompt: str,
         variables: Mapping[str, object],
         *,
-        then: Sequence[Message] = (),
+        messages: Sequence[Message] = (),
         normalize: Normalize | None = None,
         names: Sequence[str] | None = None,
-        max_tokens: int | None = None,
         meter: UsageMeter | None = None,
-        priority: int = QUESTION,
-        skip_cache: bool = False,
+        **how: Unpack[HowToAsk],
     ) -> Records:
         """The model's records, checked against the schema after `normalize`; see also `text`.
 
         `names` limits entity names if the model's server can enforce that.
         """
+        messages = tuple(messages) or self.prompts.render(prompt, variables)
         schema = self.prompts.schema(prompt, variables)
-        request = _Request(
-            prompt,
-            (*self.prompts.render(prompt, variables), *then),
-            "jsonl",
-            max_tokens,
-            None if schema is None else schema.source,
-            names,
-            priority,
-            skip_cache,
-        )
+        source = None if schema is None else schema.source
+        request = _Request(prompt, messages, "jsonl", schema=source, names=names, **how)
         reply = await self._reply(request, meter)
         answer = without_prompted_thinking(reply.text)
         return Records(reply, parse_jsonl(answer, schema=schema, normalize=normalize))
 
-    def stream(
-        self, prompt: str, variables: Mapping[str, object], meter: UsageMeter | None = None
-    ) -> ReplyStream:
-        """The model's text in pieces; a single piece if it is cached or the model cannot stream."""
-        return self._stream(prompt, self.prompts.render(prompt, variables), meter)
+    async def chat(
+        self, messages: Sequence[Message], meter: UsageMeter | None = None, put: Put | None = None
+    ) -> Reply:
+        """The model's answer to a conversation; an empty one is an `LLMError`.
 
-    async def chat(self, messages: Sequence[Message], meter: UsageMeter | None = None) -> Reply:
-        """The model's answer to a conversation, without a prompt of ours."""
-        return await self._reply(_Request("chat", tuple(messages), for_reader=True), meter)
-
-    def stream_chat(
-        self, messages: Sequence[Message], meter: UsageMeter | None = None
-    ) -> ReplyStream:
-        """Like `chat`, in pieces."""
-        return self._stream("chat", tuple(messages), meter)
+        `put` is given its readable text: in pieces as they are written, or whole if it is cached
+        or the model cannot stream.
+        """
+        request = _Request("chat", tuple(messages), for_reader=True, put=put)
+        reply = await self._reply(request, meter)
+        if not request.shown:
+            await request.show(reply.readable_text)
+        return reply
 
     async def forget(self, reply: Reply) -> None:
         """Remove an unusable answer from the cache, so that the next call asks again."""
         with contextlib.suppress(StorageError):  # then it was not stored either
             await self._cache.delete([reply.key])
-
-    def _stream(
-        self, prompt: str, messages: tuple[Message, ...], meter: UsageMeter | None
-    ) -> ReplyStream:
-        async def call(sink: _Sink) -> Reply:
-            request = _Request(prompt, messages, for_reader=True, sink=sink)
-            reply = await self._reply(request, meter)
-            if not sink.began:
-                sink.send(reply.readable_text)
-            return reply
-
-        return ReplyStream(call)
 
     # ── one call ────────────────────────────────────────────────────────────────
 
@@ -370,11 +304,10 @@ class ModelClient:
                 return Reply(messages, cached, key, True)
             async with self.scheduler.slot(request.priority):
                 completion = await self._call(request, paid)
-                storing = asyncio.ensure_future(self._store(request, key, completion))
                 try:
-                    await asyncio.shield(storing)
+                    await self._store(request, key, completion)
                 except asyncio.CancelledError:  # a reader who leaves may ask the same again
-                    await asyncio.wait([storing])
+                    await self._store(request, key, completion)
                     raise
             return Reply(messages, completion, key, False, paid.spent)
 
@@ -382,9 +315,8 @@ class ModelClient:
         """Store an answer; if that fails, an answer to a question is still given."""
         if not self._stores:
             return
-        about = {"model": self.llm.name, "prompt": request.prompt}
         try:
-            await self._cache.put(key, completion, **about, created_at=self._clock())
+            await self._cache.put(key, completion, request.document)
         except StorageError as error:
             if request.priority != QUESTION:
                 raise
@@ -397,7 +329,7 @@ class ModelClient:
             try:
                 return await self._attempt(request, paid)
             except LLMError as error:
-                if not error.transient or request.began or pause is None:
+                if not error.transient or request.shown or pause is None:
                     raise
                 wait = min(error.retry_after or pause, LONGEST_PAUSE)
             await asyncio.sleep(wait)
@@ -408,11 +340,12 @@ class ModelClient:
         started, name = time.monotonic(), self.llm.name
         try:
             completion = checked_completion(await self._complete(request), name)
+            completion = self._cut(completion)
         except asyncio.CancelledError:
             paid.add(ONE_CALL)
             raise
         except LLMError as error:
-            paid.add(ONE_CALL if request.began and not error.cost.calls else error.cost)
+            paid.add(ONE_CALL if request.shown and not error.cost.calls else error.cost)
             raise
         paid.add(completion.usage)
         log.debug("%s: %s, %.2f s", request.prompt, completion.usage, time.monotonic() - started)
@@ -424,17 +357,8 @@ class ModelClient:
 
     async def _complete(self, request: _Request) -> Completion:
         """The model's answer; whatever else a user's own model does becomes an `LLMError`."""
-        messages, limit = request.messages, request.max_tokens
         try:
-            if request.schema is not None and self._constrained is not None:
-                return await self._constrained.complete_records(
-                    messages, schema=request.schema, names=request.names, max_tokens=limit
-                )
-            if request.sink is not None and self._streaming is not None:
-                return await _read_stream(self._streaming.stream(messages), request.sink)
-            return await self.llm.complete(
-                messages, response_type=request.response_type, max_tokens=limit
-            )
+            return await abandonable(self._ask(request), timeout=self._limits.call_seconds)
         except LightRAGError:
             raise
         except Exception as error:  # the user's own code may raise anything
@@ -442,6 +366,27 @@ class ModelClient:
             lost = "Timeout" in type(error).__name__ or isinstance(error, ConnectionResetError)
             transient = isinstance(error, OSError) and not lost
             raise LLMError(message, transient=transient, cost=ONE_CALL if lost else FREE) from error
+
+    async def _ask(self, request: _Request) -> Completion:
+        messages, limit = request.messages, request.max_tokens
+        if request.schema is not None and self._constrained is not None:
+            return await self._constrained.complete_records(
+                messages, schema=request.schema, names=request.names, max_tokens=limit
+            )
+        if request.put is not None and self._streaming is not None:
+            most = self._limits.answer_characters
+            return await _read_stream(self._streaming.stream(messages), request, most)
+        return await self.llm.complete(
+            messages, response_type=request.response_type, max_tokens=limit
+        )
+
+    def _cut(self, completion: Completion) -> Completion:
+        """The completion, cut off where it exceeds the limit."""
+        most, length = self._limits.answer_characters, len(completion.text)
+        if length <= most:
+            return completion
+        log.warning("%s: an answer is cut off at %d characters", self.llm.name, most)
+        return replace(completion, text=completion.text[:most], finish="length")
 
 
 def request_key(
@@ -452,18 +397,24 @@ def request_key(
     return hashlib.sha256(request).digest()
 
 
-async def _read_stream(source: AsyncIterator[str], sink: _Sink) -> Completion:
-    """Read a model's stream to its end, passing on each piece, except for leading thinking."""
-    pieces: list[str] = []
+async def _read_stream(source: AsyncIterator[str], request: _Request, most: int) -> Completion:
+    """Read a model's stream to its end, passing on each piece, except for leading thinking.
+
+    Of more than `most` characters the rest is not read.
+    """
+    text, length = list[str](), 0
     thinking = ThinkingFilter()
     try:
         async for piece in source:
             if piece and not isinstance(piece, str):
                 raise TypeError(f"a piece of its answer is {type(piece).__name__}, not text")
-            pieces.append(sanitize(piece or ""))  # some clients end with None
-            sink.send(thinking.feed(pieces[-1]))
+            text.append(sanitize(piece or ""))  # some clients end with None
+            await request.show(thinking.feed(text[-1][: most - length]))
+            length += len(text[-1])
+            if length > most:
+                break
     finally:
-        if isinstance(source, AsyncGenerator):
-            await source.aclose()
+        if close := getattr(source, "aclose", None):
+            await close()
     usage, finish = getattr(source, "usage", None), getattr(source, "finish", None)
-    return Completion("".join(pieces), finish or "stop", usage or Usage())
+    return Completion("".join(text), finish or "stop", usage or Usage())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from contextlib import suppress
 
 from lightrag_jsonl.core.types import Json, Record
 
@@ -22,12 +23,13 @@ done: done 完成
 """)
 _KEYS = _by_alias("""
 name: entity_name entity id label 名称 实体名称 实体
+aliases: alias also_known_as aka other_names nicknames 别名 别称 又名 又称 别号 其他名称 其它名称
 entity_type: category 实体类型 类型
 description: desc entity_description relationship_description 描述 实体描述 关系描述 说明
-source: source_entity src_id src from subject head 源 源实体 源节点 起点 头实体 主语 主体
-target: target_entity tgt_id tgt to object tail 目标 目标实体 目标节点 终点 尾实体 宾语 客体
-keywords: relationship_keywords high_level_keywords 关键词
-strength: relationship_strength weight score 强度 权重
+source: source_entity src_id src from subject head 源 源实体 源节点 起点 头实体 主语 主体 来源实体 起始实体
+target: target_entity tgt_id tgt to object tail 目标 目标实体 目标节点 终点 尾实体 宾语 客体 终止实体 目的实体
+keywords: relationship_keywords high_level_keywords 关键词 关系关键词 关键字 关系关键字
+strength: relationship_strength weight score 强度 权重 关系强度 关系权重 关联强度 关系强度评分
 """)
 _LISTS = _by_alias("""
 entity: entities nodes 实体 实体列表 节点
@@ -37,18 +39,15 @@ _KEYWORD_LISTS = _by_alias("""
 high_level_keywords: highlevelkeywords highlevel hlkeywords 高级关键词 高层关键词 高层次关键词
 low_level_keywords: lowlevelkeywords lowlevel llkeywords 低级关键词 低层关键词 低层次关键词 底层关键词
 """)  # by the letters of a key alone
-_PREDICATES = (
-    "predicate",
-    "relation",
-    "relationship",
-    "label",
-    "谓语",
-    "谓词",
-    "关系",
-)  # of a triple
+_QUESTIONS = ("question", "query", "rewritten_question", "standalone_question", "问题", "完整问题")
+_OUR_KEYS = {"type", "name", *_KEYS.values()}
+# Of a triple:
+_PREDICATES = ["predicate", "relation", "relationship", "label", "谓语", "谓词", "关系", "关系类型"]
 _COMMA = re.compile(r"[,，、;；]")
+_WORDS = (str, int, float)
 _NO_LETTER = re.compile(r"[\W_]+")
 _LOW, _HIGH = 1.0, 10.0  # strengths of a relation
+_SCORE = re.compile(r"([-+]?\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?(?!\d)")
 
 
 def normalize_graph_record(record: Record) -> tuple[Record, ...]:
@@ -73,7 +72,9 @@ def normalize_keywords(value: Json) -> Json:
     if not any(found):
         return value
     names = dict.fromkeys(_KEYWORD_LISTS.values())
-    return {name: split_keywords(found.get(name) or []) for name in names}
+    lists: Record = {name: split_keywords(found.get(name) or []) for name in names}
+    question = next((value[key] for key in _QUESTIONS if key in value), None)
+    return lists if question is None else {**lists, "question": question}
 
 
 def split_keywords(value: Json) -> Json:
@@ -82,20 +83,28 @@ def split_keywords(value: Json) -> Json:
         value = list(_COMMA.split(value))
     if not isinstance(value, list):
         return value
-    words = [str(word).strip() for word in value if isinstance(word, str | int | float)]
+    words = [str(word).strip() for word in value if isinstance(word, _WORDS)]
     return list(dict.fromkeys(filter(None, words)))
 
 
-def read_strength(value: Json) -> Json:
-    """A number between 1 and 10, if the value can be read as a number at all."""
+def read_strength(value: Json) -> float | None:
+    """A number between 1 and 10: 7, "７", "7 of 10", "7/10" or "70%"; None for anything else."""
     if isinstance(value, str):
-        try:
-            value = float(unicodedata.normalize("NFKC", value).strip())
-        except ValueError:
-            return value
+        value = _number(unicodedata.normalize("NFKC", value).strip())
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return value
+        return None
     return float(min(value, _HIGH)) if value > _LOW else _LOW  # also for NaN
+
+
+def _number(text: str) -> float | None:
+    """The number that a text is or begins with; a fraction is brought onto the scale."""
+    with suppress(ValueError):
+        return float(text)
+    found = _SCORE.match(text.replace("%", "/100"))
+    if found is None:
+        return None
+    scale = float(found[2] or 0) or _HIGH
+    return float(found[1]) * _HIGH / scale
 
 
 def _typed(type_: str, item: Record) -> Record:
@@ -110,13 +119,13 @@ def _typed(type_: str, item: Record) -> Record:
 
 
 def _normalize(record: Record) -> Record:
-    record = {key: value for key, value in record.items() if value is not None}
-    own = record.get("type", record.get("类型"))
+    found: Record = {key: value for key, value in record.items() if value is not None}
+    own = found.get("type", found.get("类型"))
     known = _TYPES.get(own.casefold()) if isinstance(own, str) else None
-    found: Record = {}
-    for key, value in record.items():
-        name = key if known == "done" else _KEYS.get(key, key)
-        found[key if name in record else name] = value
+    given = found
+    if known != "done" and not _OUR_KEYS.issuperset(given):
+        names = {key: _KEYS.get(key, key) for key in given}
+        found = {key if name in given else name: given[key] for key, name in names.items()}
     if known is None:
         if "source" in found and "target" in found:
             known = "relationship"
@@ -126,11 +135,16 @@ def _normalize(record: Record) -> Record:
     if known is not None:
         found["type"] = known
     if known == "relationship":
-        found = {**_triple_fields(record, found), **found}
-        if "strength" in found:
-            found["strength"] = read_strength(found["strength"])
+        if found is not given:
+            found = {**_triple_fields(given, found), **found}
+        if (strength := read_strength(found.pop("strength", None))) is not None:
+            found["strength"] = strength
     if "keywords" in found:
         found["keywords"] = split_keywords(found["keywords"])
+    if "aliases" in found:
+        aliases = split_keywords(found.pop("aliases"))
+        if isinstance(aliases, list):  # anything else costs these, not the entity
+            found["aliases"] = aliases
     return found
 
 

@@ -1,4 +1,4 @@
-"""Decodes JSON in a model's text: one object, which may be cut or broken, or a reply's one value."""
+"""Finds JSON in a model's text: one object, which may be cut or broken, or a reply's one value."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ import contextlib
 import json
 import math
 import re
+import sys
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, cast
+from itertools import accumulate
+from typing import Any, NamedTuple, cast
 
 from lightrag_jsonl.core.errors import ResponseError
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Json, Record
+from lightrag_jsonl.core.types import Json, Record, RejectionReason
 from lightrag_jsonl.llm.schemas import Schema
-from lightrag_jsonl.llm.thinking import without_thinking
+from lightrag_jsonl.llm.thinking import without_prompted_thinking, without_thinking
 
 MAX_DEPTH = 200  # levels of nesting in a record
+SPACES = re.compile("[^\\S\n\r\u2028\u2029\x85]*")  # within a line, whatever ends it
+FENCE = "`{3,}|~{3,}"
+BULLET = r"(?:[-*+•·–—①-⑳]|[(（]?\d{1,6}[.)、:．）：]?)\s*(?=[{\[])"
 _SHOWN = 300  # characters of a bad reply that are shown in an error
 _INVISIBLE = "[\ufeff\u200b-\u200d\u2060]"  # zero-width characters mean nothing outside strings
 _STRING_OR_INVISIBLE = re.compile(rf'("[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"?)|{_INVISIBLE}')
 _VALUE = re.compile(  # a bracket that begins JSON or ends the text, unlike those in prose
     r"\{\s*(?:[\"}]|\Z)|\[\s*(?:[\]\[{\"\d-]|true\b|false\b|null\b|\Z)"
 )
+_NEW_LINE = re.compile(rf"(?P<indent>[^\S\n]*)(?:(?P<fence>{FENCE})|(?:{BULLET})?\{{)")
 # A closing quote is followed by one of these; any other quote is inside a string. The repetition
 # in `_STRING` is not possessive, since Python before 3.11.5 has a bug there.
 _CLOSED = r"(?=[ \t\r]*(?:[,:}\]\n]|\Z))"
@@ -34,67 +40,100 @@ _STRING_OR_BRACE = re.compile(
     rf'(?:(?:\\.|"(?!{_CLOSED}))[^"\\\n]*+)*(?:"|\\?(?=\n|\Z))|[{{}}]',
     re.MULTILINE,
 )
+_STRICT_STRING_OR_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{}\]]', re.DOTALL)
 _ESCAPE_OR_QUOTE = re.compile(r'\\.|"', re.DOTALL)
 
-ObjectState = Literal["whole", "open", "broken", "too deep"]
+
+class FoundObject(NamedTuple):
+    """An object in a text: where it ends, and its record or what is wrong with it."""
+
+    end: int  # the end of the text if that ends inside the object
+    record: Record | None
+    fault: RejectionReason | None = None  # of a record, "repaired" at most
 
 
-class ParsedObject(NamedTuple):
-    """How an object was read. `end` is the position after a whole one, or where one is broken."""
-
-    state: ObjectState
-    end: int
-    record: Record | None = None
+def line_end(text: str, at: int) -> int:
+    """Where the line at a position ends."""
+    end = text.find("\n", at)
+    return end if end >= 0 else len(text)
 
 
-def parse_object(text: str, start: int = 0) -> ParsedObject:
-    """The object that begins at `start`; it is "open" if the text ends inside it.
+def end_of(pattern: re.Pattern[str], text: str, at: int, end: int = sys.maxsize) -> int:
+    """Where a pattern ends that begins at `at`; `at` if it does not match."""
+    match = pattern.match(text, at, end)
+    return match.end() if match else at
+
+
+def find_object(text: str, start: int) -> FoundObject:
+    """The object that begins at `start`, repaired if only its quoting is wrong.
 
     Strings may hold raw line breaks. Of a repeated key the last value counts; a lone surrogate
-    becomes U+FFFD. NaN, Infinity and numbers that neither float nor int can hold make it broken.
+    becomes U+FFFD. NaN, Infinity and numbers that neither float nor int can hold are malformed.
     """
     try:
         record, end = _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
-        is_open = error.pos >= len(text) or error.msg.startswith("Unterminated string")
-        return ParsedObject("open" if is_open else "broken", error.pos)
+        if error.pos >= len(text) or error.msg.startswith("Unterminated string"):
+            return FoundObject(len(text), None, "truncated")
+        return find_broken(text, start, error.pos)
     except RecursionError:
-        return ParsedObject("too deep", start)
+        return find_broken(text, start, fault="too_deep")
     except ValueError:
-        return ParsedObject("broken", start)
-    brackets = text.count("{", start, end) + text.count("[", start, end)
-    if brackets > MAX_DEPTH and _depth(record) > MAX_DEPTH:
-        return ParsedObject("too deep", end)
-    escaped = text.find("\\u", start, end) >= 0
-    return ParsedObject("whole", end, _clean(record) if escaped else record)
+        return find_broken(text, start)
+    found = text[start:end]
+    if is_too_deep(found):
+        return FoundObject(end, None, "too_deep")
+    return FoundObject(end, _clean(record) if "\\u" in found else record)
 
 
-def object_end(text: str, depth: int = 0) -> tuple[int, int]:
-    """Look for the end of a broken object, with `depth` braces already open.
+def find_broken(
+    text: str, start: int, position: int = -1, fault: RejectionReason = "malformed"
+) -> FoundObject:
+    """The object that begins at `start` and is no JSON from `position` on.
+
+    It ends at its closing brace, before a fence, or before a line no further to the right that
+    begins with a brace: unless that follows a comma, a colon or a bracket where JSON allows it.
+    """
+    at, depth, before = start, 0, ""
+    first = text.rfind("\n", 0, start) + 1
+    margin = end_of(SPACES, text, first) - first
+    while at < len(text):
+        end = line_end(text, at)
+        if before and (new := _NEW_LINE.match(text, at, end)):
+            allowed = before in ",[:" and new.end("indent") != position
+            if new["fence"] or (len(new["indent"]) <= margin and not allowed):
+                return FoundObject(at, None, fault)
+        closing, depth = closing_brace(text, at, end, depth)
+        if closing >= 0:
+            record = _repaired(text[start:closing]) if fault == "malformed" else None
+            return FoundObject(closing, record, fault if record is None else "repaired")
+        before = text[at:end].rstrip()[-1:] or before
+        at = end + 1
+    return FoundObject(len(text), None, "truncated" if fault == "malformed" else fault)
+
+
+def closing_brace(text: str, start: int, end: int, depth: int = 0) -> tuple[int, int]:
+    """Look for the end of a broken object up to `end`, with `depth` braces already open.
 
     Returns (the position after its closing brace, 0), or (-1, the number of braces still open).
     """
-    for match in _STRING_OR_BRACE.finditer(text):
-        mark = match.group()[0]
-        if mark == "{":
-            depth += 1
-        elif mark == "}":
-            depth -= 1
-            if depth <= 0:
-                return match.end(), 0
+    for match in _STRING_OR_BRACE.finditer(text, start, end):
+        mark = match[0][0]
+        depth += (mark == "{") - (mark == "}")
+        if mark == "}" and depth <= 0:
+            return match.end(), 0
     return -1, depth
 
 
-def repaired_object(text: str) -> Record | None:
+def _repaired(text: str) -> Record | None:
     """The record that a closed object with unescaped quotes inside its values means.
 
     Nothing is completed: this changes how text is quoted, and gives up if a quote can be read in
     two ways.
     """
-    with contextlib.suppress(ValueError):
-        text = _STRING.sub(_escaped, text)
-        parsed = parse_object(text)
-        return parsed.record if parsed.end == len(text) else None
+    with contextlib.suppress(ValueError, RecursionError):
+        record: Record = _clean(_DECODER.decode(_STRING.sub(_escaped, text)))
+        return None if is_too_deep(text) else record
     return None
 
 
@@ -149,7 +188,7 @@ def _find_value(text: str) -> Json:
     """The whole text, or else the longest object or array in it."""
     with contextlib.suppress(ValueError, RecursionError):
         return cast(Json, _DECODER.decode(text))
-    text, position, longest = without_thinking(text), 0, 0
+    text, position, longest = without_thinking(without_prompted_thinking(text)), 0, 0
     value: Json = None
     while mark := _VALUE.search(text, position):
         found, position = _DECODER.raw_decode(text, mark.start())
@@ -160,13 +199,12 @@ def _find_value(text: str) -> Json:
     return value
 
 
-def _depth(value: Json) -> int:
-    """How deeply objects and arrays are nested in a value."""
-    depth, level = 0, [value]
-    while level := [item for item in level if isinstance(item, dict | list)]:
-        depth += 1
-        level = [x for item in level for x in (item.values() if isinstance(item, dict) else item)]
-    return depth
+def is_too_deep(text: str) -> bool:
+    """Whether a text that is JSON nests objects and arrays in more than `MAX_DEPTH` levels."""
+    if text.count("{") + text.count("[") <= MAX_DEPTH:
+        return False
+    marks = _STRICT_STRING_OR_BRACKET.findall(text)
+    return max(accumulate((mark in "[{") - (mark in "]}") for mark in marks)) > MAX_DEPTH
 
 
 def _clean(value: Any) -> Any:
@@ -178,7 +216,7 @@ def _finite(digits: str) -> float:
     """A number that floats can hold; NaN and Infinity are no JSON."""
     number = float(digits)
     if not math.isfinite(number):
-        raise ValueError(f"{digits[:20]} is no finite number")
+        raise ValueError(f"{digits[:20]} is not a finite number")
     return number
 
 

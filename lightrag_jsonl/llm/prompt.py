@@ -1,16 +1,19 @@
-"""One prompt: its templates, the form of the answer, and checks of both."""
+"""One prompt: its templates and the form of the answer, from settings or a file, with checks of both."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 import jinja2
 import jinja2.meta
 import jinja2.sandbox
 import msgspec
+import yaml
 
 from lightrag_jsonl.core.errors import PromptError
 from lightrag_jsonl.core.types import Json, Message, ResponseType
@@ -21,7 +24,8 @@ class Prompt:
     """One question to a model: its text, the form of the answer, and defaults for its variables.
 
     Templates are Jinja's, rendered in a sandbox. Lists and mappings are written as JSON, a
-    conversation as lines "role: content"; `{{ values | joined(", ") }}` joins a list. `schema`
+    conversation as lines "role: content"; `{{ values | joined(", ") }}` joins a list,
+    `{{ history | turns("Q: ", "A: ") }}` writes the roles of a conversation in these words. `schema`
     describes the whole value (`json`) or each record (`jsonl`); instead, `schema_input` may name a
     variable with the description of a table (see `row_schema`). `examples` are lines of model
     output, shown as `{{ examples }}`. `origin` names the prompt in errors.
@@ -44,9 +48,8 @@ class Prompt:
     ) -> None:
         self.template, self.system, self.response_type = template, system, response_type
         self.examples = tuple(line for line in examples.split("\n") if line.strip())
-        self.terms: dict[str, Json] = dict(terms or {})
-        if self.examples:
-            self.terms.setdefault("examples", "\n".join(self.examples))
+        shown = {"examples": "\n".join(self.examples)} if self.examples else {}
+        self.terms: dict[str, Json] = {**shown, **(terms or {})}
         self.schema_input, self.revision = schema_input, str(revision)
         self.aliases, self.origin = tuple(aliases), origin
         self._inputs = inputs
@@ -56,15 +59,10 @@ class Prompt:
             raise PromptError(f"{origin}: schema: {error}") from error
 
     @property
-    def text(self) -> tuple[str, str]:
-        """The sources of the system template and the user template."""
-        return self.system, self.template
-
-    @property
     def variables(self) -> frozenset[str]:
         """The variables that the templates use, except the prompt's own examples."""
         used: set[str] = set()
-        for source in self.text:
+        for source in (self.system, self.template):
             _compile(source, self.origin)  # its error names the prompt
             used |= jinja2.meta.find_undeclared_variables(_environment().parse(source))
         return frozenset(used - ({"examples"} if self.examples else set()))
@@ -83,31 +81,14 @@ class Prompt:
         user = Message("user", _render(self.template, values, self.origin))
         return (Message("system", system), user) if system else (user,)
 
-    def problems(self) -> list[str]:
-        """What is wrong: with templates, declared and used variables, or example lines."""
-        try:
-            return [f"{self.origin}: {problem}" for problem in self._problems()]
-        except PromptError as error:
-            return [str(error)]
-
     def check(self, base: Prompt | None = None) -> None:
-        """Raise `PromptError` with all problems, or if it cannot replace the prompt `base`."""
-        if problems := self.problems():
-            raise PromptError("\n".join(problems))
-        if base is None:
-            return
-        if self.response_type != base.response_type:
-            raise PromptError(
-                f"{self.origin}: response-type: must be {base.response_type!r}, as in {base.origin}"
-            )
-        given = base.variables | set(base.inputs)
-        if unknown := sorted(self.variables - given - set(self.terms)):
-            raise PromptError(
-                f"{self.origin}: inputs: nothing provides {', '.join(unknown)}; "
-                f"this prompt is given {', '.join(sorted(given)) or 'no variables'}"
-            )
+        """Raise `PromptError` with all that is wrong, or if it cannot replace the prompt `base`."""
+        problems = list(self._problems()) or ([] if base is None else self._differences(base))
+        if problems:
+            raise PromptError("\n".join(f"{self.origin}: {problem}" for problem in problems))
 
     def _problems(self) -> Iterator[str]:
+        """What is wrong with declared and used variables, and with example lines."""
         used = self.variables | ({self.schema_input} - {""})
         inputs = used if self._inputs is None else set(self._inputs)
         yield from [f"inputs: {name!r} is declared but not used" for name in sorted(inputs - used)]
@@ -118,12 +99,21 @@ class Prompt:
                 value = json.loads(line)
                 fault = self.schema.error(value) if self.schema else None
             except ValueError as error:
-                fault = f"not JSON: {error}"
+                fault = f"invalid JSON: {error}"
             if fault:
                 yield f"examples: line {number}: {fault}"
 
+    def _differences(self, base: Prompt) -> list[str]:
+        if self.response_type != base.response_type:
+            return [f"response-type: must be {base.response_type!r}, as in {base.origin}"]
+        given = base.variables | set(base.inputs)
+        unknown = sorted(self.variables - given - set(self.terms))
+        names = ", ".join(sorted(given)) or "no variables"
+        problem = f"inputs: nothing provides {', '.join(unknown)}; this prompt is given {names}"
+        return [problem] if unknown else []
 
-# ── settings, as files and configurations hold them ─────────────────────────────
+
+# ── settings, as configurations and files hold them ─────────────────────────────
 
 
 class _Settings(
@@ -166,14 +156,49 @@ def decoded(value: object) -> object:
         return value
 
 
+_FILE = re.compile(
+    r"\s*---[ \t]*\n(?P<settings>.*?)^---[ \t]*\n(?P<body>.*)", re.DOTALL | re.MULTILINE
+)
+_HEADING = re.compile(r"^# (system|user)[ \t]*\n", re.MULTILINE)
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def read_prompt(path: Path) -> Prompt:
+    """The prompt of a Markdown file with YAML front matter, not yet checked.
+
+    `PromptError` if the file has another form. Only `# system` and `# user` begin a part; other
+    headings belong to the part they are in.
+    """
+    try:
+        match = _FILE.match(path.read_text(encoding="utf-8-sig") + "\n")
+        if match is None:
+            raise PromptError(f"{path}: must begin with YAML front matter between two lines of ---")
+        settings = yaml.load(match["settings"], Loader=_LOADER)
+    except (OSError, yaml.YAMLError, ValueError, IndexError, RecursionError) as error:
+        raise PromptError(f"{path}: the front matter cannot be read: {error}") from error
+    if not isinstance(settings, dict) or {"prompt", "system"} & settings.keys():
+        raise PromptError(
+            f"{path}: front matter: must hold `key: value` lines; `prompt` and `system` are parts"
+        )
+    before, *parts = _HEADING.split(match["body"])
+    if before.strip() or parts[::2] not in (["user"], ["system", "user"]):
+        raise PromptError(
+            f"{path}: needs one part `# user`, before it at most one `# system`; other text before "
+            "these belongs to no part"
+        )
+    texts = [text.strip() for text in parts[1::2]]
+    return make_prompt({**settings, "prompt": texts.pop(), "system": "".join(texts)}, str(path))
+
+
 # ── templates ───────────────────────────────────────────────────────────────────
 
 
 def _render(source: str, values: Mapping[str, object], origin: str) -> str:
+    if "{" not in source:
+        return source
+    template = _compile(source, origin)
     try:
-        return _compile(source, origin).render(values)
-    except PromptError:
-        raise
+        return template.render(values)
     except Exception as error:  # whatever the user's own template does
         name, missing, _ = str(error).partition("' is undefined")
         problem = f"cannot be rendered: {error}"
@@ -200,7 +225,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined, autoescape=False, finalize=_written
     )
     environment.globals = {"range": environment.globals["range"]}
-    environment.filters.update(joined=_joined, tojson=_json)
+    environment.filters.update(joined=_joined, tojson=_json, turns=_turns)
     return environment
 
 
@@ -218,6 +243,14 @@ def _joined(values: Iterable[object], separator: str = ", ") -> str:
     if isinstance(values, str):
         return values
     return separator.join([value if isinstance(value, str) else _json(value) for value in values])
+
+
+def _turns(value: object, user: str, assistant: str) -> object:
+    """A conversation as lines that begin with the role in words; a text as it is."""
+    if not isinstance(value, list | tuple):
+        return value
+    words = {"user": user, "assistant": assistant}
+    return "\n".join([f"{words.get(one.role, one.role)}{one.content}" for one in value])
 
 
 def _json(value: object) -> str:

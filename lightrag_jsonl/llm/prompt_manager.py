@@ -4,20 +4,45 @@ from __future__ import annotations
 
 import difflib
 import json
+import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias, cast
 
 from lightrag_jsonl.core.errors import LLMError, NotFoundError, PromptError
 from lightrag_jsonl.core.protocols import LLM
-from lightrag_jsonl.core.types import Json, Message, Record
+from lightrag_jsonl.core.types import ChunkState, Json, JsonlResult, Message, Record
 from lightrag_jsonl.llm.json_values import read_json
-from lightrag_jsonl.llm.prompt import Prompt, decoded, make_prompt
-from lightrag_jsonl.llm.prompt_files import prompt_folder, prompt_paths, read_prompt
+from lightrag_jsonl.llm.prompt import Prompt, decoded, make_prompt, read_prompt
 from lightrag_jsonl.llm.reader import parse_jsonl
 from lightrag_jsonl.llm.schemas import Schema, row_schema
 
 AskFunction: TypeAlias = Callable[[str, str], Awaitable[str]]
+
+log = logging.getLogger(__name__)
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_PARENTS = (_PACKAGE, _PACKAGE.parent)  # of prompt folders, in a wheel and in a checkout
+
+
+class RecordList(list[Record]):
+    """The valid records of a `jsonl` answer, and in `rejections` the lines that were none.
+
+    `truncated` if the answer broke off. `state` is "ok", "empty" (the model wrote nothing),
+    "partial" (some lines were lost) or "failed" (all were).
+    """
+
+    def __init__(self, result: JsonlResult) -> None:
+        super().__init__(result.records)
+        self.rejections, self.truncated = result.rejections, result.truncated
+        refused = [one for one in result.rejections if one.reason != "repaired"]
+        for one in refused:
+            why = f"{one.reason}: {one.detail}" if one.detail else one.reason
+            log.warning("line %d is not a valid record (%s): %.200s", one.line, why, one.text)
+        complete: ChunkState = "ok" if self else "empty"
+        lost: ChunkState = "partial" if self else "failed"
+        self.state = lost if refused or self.truncated else complete
 
 
 class PromptManager:
@@ -46,14 +71,14 @@ class PromptManager:
         """
         manager, folder = cls(), prompt_folder(language)
         english = cls.load("en") if folder == Path(language) else None
-        manager._add(folder_prompts(folder), bases=english)
+        manager._add(_folder_prompts(folder), bases=english)
         if english and (missing := sorted({*english.ids} - {*manager.ids})):
             raise PromptError(
                 f"{language}: lacks {', '.join(missing)}; a language needs every prompt (to "
                 "replace some prompts of a packaged language, give the folder as overrides)"
             )
         if overrides is not None:
-            manager._add(folder_prompts(Path(overrides)), bases=manager)
+            manager._add(_folder_prompts(Path(overrides)), bases=manager)
         return manager
 
     def load_config(self, config: Mapping[str, object], *, source: str = "config") -> None:
@@ -81,12 +106,12 @@ class PromptManager:
     @property
     def text(self) -> str:
         """The text of all prompts: equal for two sets with the same content."""
-        texts = {id: [*prompt.text, prompt.terms] for id, prompt in self._prompts.items()}
+        texts = {id: [one.system, one.template, one.terms] for id, one in self._prompts.items()}
         return json.dumps([self._terms, texts], sort_keys=True, default=str)
 
     def prompt(self, id: str) -> Prompt:
         """The prompt with this id or alias; `KeyError` for an unknown one lists similar names."""
-        prompt = self._prompts.get(self._aliases.get(id, id))
+        prompt = self._find(id)
         if prompt is None:
             near = difflib.get_close_matches(id, [*self._prompts, *self._aliases], 3, 0.5)
             near = near or [*self.ids]
@@ -116,9 +141,10 @@ class PromptManager:
 
     async def invoke(
         self, id: str, variables: Mapping[str, object], llm: LLM | AskFunction
-    ) -> Json | list[Record]:
+    ) -> Json | RecordList:
         """Ask and read the answer: a text, one value (`json`) or the valid records (`jsonl`).
 
+        Lines that are no records are logged as warnings, and kept in `RecordList.rejections`.
         `llm` is an `LLM`, or an async function of the system text and the prompt. An unreadable
         `json` answer raises `ResponseError`.
         """
@@ -135,7 +161,7 @@ class PromptManager:
             raise LLMError(f"the model gave {type(text).__name__}, not a text")
         if response_type == "json":
             return read_json(text, schema=schema)
-        return text if response_type == "text" else list(parse_jsonl(text, schema=schema).records)
+        return text if response_type == "text" else RecordList(parse_jsonl(text, schema=schema))
 
     def parse_jsonl(self, text: str, *, prompt: str | None = None) -> list[Record]:
         """The whole records in a model's text that fit the schema of `prompt`; never raises."""
@@ -157,22 +183,44 @@ class PromptManager:
 
 def check_set(language: str | Path) -> list[str]:
     """What is wrong with a language's or a folder's prompts, each problem with file and key."""
+    problems: list[str] = []
     try:
-        paths = prompt_paths(prompt_folder(language))
+        packaged = PromptManager.load("en")
+        for path in _prompt_paths(prompt_folder(language)):
+            try:
+                read_prompt(path).check(packaged._find(path.stem))
+            except PromptError as error:
+                problems.append(str(error))
     except PromptError as error:
         return [str(error)]
-    packaged, problems = PromptManager.load("en"), list[str]()
-    for path in paths:
-        try:
-            read_prompt(path).check(packaged._find(path.stem))
-        except PromptError as error:
-            problems.append(str(error))
-    return list(dict.fromkeys(problems))
+    return problems
 
 
-def folder_prompts(folder: Path) -> dict[str, Prompt]:
+def prompt_folder(language: str | Path) -> Path:
+    """The folder of a language: a packaged one by its code ("en", "zh"), any other by its path."""
+    if re.fullmatch(r"[A-Za-z]{2,3}", str(language)):
+        for parent in _PARENTS:
+            if (folder := parent / f"prompts_{language}").is_dir():
+                return folder
+    if str(language) and Path(language).is_dir():
+        return Path(language)
+    raise PromptError(
+        f"no prompts for the language {str(language)!r}; there are: en, zh. To add one, copy the "
+        "folder prompts_en, translate its files, run `lightrag-jsonl prompts check FOLDER`, and "
+        "give the folder's path as the language"
+    )
+
+
+def _folder_prompts(folder: Path) -> dict[str, Prompt]:
     """The prompts of a folder by id, not yet checked."""
-    return {path.stem: read_prompt(path) for path in prompt_paths(folder)}
+    return {path.stem: read_prompt(path) for path in _prompt_paths(folder)}
+
+
+def _prompt_paths(folder: Path) -> list[Path]:
+    paths = sorted(path for path in folder.glob("*.md") if path.stem.lower() != "readme")
+    if not paths:
+        raise PromptError(f"{folder}: holds no prompt file (*.md)")
+    return paths
 
 
 def _config_keys(config: Mapping[str, object], source: str) -> dict[str, str]:

@@ -12,16 +12,18 @@ from typing import Final
 QUESTION: Final = 0  # somebody waits for the answer
 SUMMARY: Final = 1  # a document that has been read waits for it to become visible
 FIRST_CHUNK: Final = 2  # the first of the priorities of chunks: see `next_priority`
+OTHERS_TURN: Final = 5  # every so many calls, the next is no question's: no insert waits forever
 
 
 class CallScheduler:
     """At most `limit` calls at a time; of those that wait, the lowest priority goes next, then the
-    first come.
+    first come. Every fifth is none of a question, if there is one that waits.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.in_use = 0
+        self._passed = 0
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
         self._order = itertools.count()
         self._chunks = itertools.count(FIRST_CHUNK)
@@ -52,8 +54,16 @@ class CallScheduler:
     def _pass_on(self) -> None:
         """Let the next call that still waits begin."""
         while self._waiting:
-            turn = heapq.heappop(self._waiting)[2]
-            if not turn.done():
-                turn.set_result(None)
+            self._passed += 1
+            is_others = self._passed % OTHERS_TURN == 0
+            others = [one for one in self._waiting if one[0] != QUESTION] if is_others else []
+            if others:
+                chosen = min(others)
+                self._waiting.remove(chosen)
+                heapq.heapify(self._waiting)
+            else:
+                chosen = heapq.heappop(self._waiting)
+            if not chosen[2].done():
+                chosen[2].set_result(None)
                 return
         self.in_use -= 1

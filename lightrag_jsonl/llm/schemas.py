@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
@@ -33,6 +33,7 @@ class Schema:
         except (ValueError, TypeError, RecursionError) as error:
             reason = getattr(error, "message", "") or str(error)
             raise PromptError(f"not a valid JSON Schema: {_short(reason)}") from error
+        self._field, self._branches = _branches(self.source)
 
     def error(self, record: Json) -> str | None:
         """None for a valid value; otherwise what is wrong and where.
@@ -42,7 +43,52 @@ class Schema:
         """
         if self._validator.is_valid(record):
             return None
-        return _faults(self._validator.iter_errors(record))
+        if not self._branches or not isinstance(record, dict):
+            return _faults(self._validator, record)
+        if self._field not in record:
+            return f"'{self._field}' is missing"
+        named = record[self._field]
+        if isinstance(named, str) and named in self._branches:
+            return f"{named}: {_faults(self._branches[named], record)}"
+        value = _short(json.dumps(named, ensure_ascii=False).replace('"', "'"))
+        return f"unknown {self._field} {value} (known: {', '.join(self._branches)})"
+
+
+def _branches(schema: Mapping[str, Any]) -> tuple[str, dict[str, Draft202012Validator]]:
+    """The field whose constant tells the branches of a `oneOf` apart, and what each one requires."""
+    branches = schema.get("oneOf", [])
+    properties = [branch.get("properties", {}) for branch in branches if isinstance(branch, dict)]
+    for name in properties[0] if 0 < len(properties) == len(branches) else ():
+        fields = [one[name] for one in properties if isinstance(one.get(name), dict)]
+        constants = [one["const"] for one in fields if isinstance(one.get("const"), str)]
+        if len(set(constants)) == len(branches):
+            rest = {word: value for word, value in schema.items() if word != "oneOf"}
+            parts = [[*schema.get("allOf", []), branch] for branch in branches]
+            compiled = [Draft202012Validator({**rest, "allOf": part}) for part in parts]
+            return name, dict(zip(constants, compiled, strict=True))
+    return "", {}
+
+
+def _faults(validator: Draft202012Validator, record: Json) -> str:
+    return "; ".join(map(_fault, islice(validator.iter_errors(record), _MAX_FAULTS)))
+
+
+def _fault(error: Any) -> str:
+    path, message = error.instance_path, error.message
+    if message.endswith(_REQUIRED):
+        message = message.removesuffix(_REQUIRED).replace('"', "'") + " is missing"
+    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return f"{where.removeprefix('.')}: {_short(message)}" if where else _short(message)
+
+
+def _short(words: str) -> str:
+    """A long message without its middle: the value comes first, what is wrong with it last."""
+    half = _MAX_LENGTH // 2
+    return words if len(words) <= _MAX_LENGTH else f"{words[:half]} … {words[-half:]}"
+
+
+def _refuse(uri: str) -> Json:
+    raise ValueError(f"a schema must be complete in itself; {uri} is outside")
 
 
 def row_schema(table: object) -> dict[str, Json]:
@@ -85,59 +131,3 @@ def _field_schema(field: Mapping[str, Any], required: bool) -> Json:
     given = str(field.get("type")).casefold()
     name = _TYPES.get(given, given if given in _JSON_TYPES else "string")
     return {"type": name if required else [name, "null"]}
-
-
-def _refuse(uri: str) -> Json:
-    raise ValueError(f"a schema must be complete in itself; {uri} is outside")
-
-
-# ── faults in words (`ValidationError`s have no types for mypy) ─────────────────
-
-
-def _faults(errors: Any) -> str:
-    return "; ".join(map(_fault, islice(errors, _MAX_FAULTS)))
-
-
-def _fault(error: Any) -> str:
-    path, message = error.instance_path, error.message
-    if branches := getattr(error.kind, "context", None):
-        message = _branch_fault(branches) or message
-    elif message.endswith(_REQUIRED):
-        message = message.removesuffix(_REQUIRED).replace('"', "'") + " is missing"
-    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return f"{where.removeprefix('.')}: {_short(message)}" if where else _short(message)
-
-
-def _branch_fault(branches: Sequence[Any]) -> str:
-    """What is wrong with a record by the branch that its constant field names; "" if none is."""
-    others = [next(filter(_constant, errors), None) for errors in branches]
-    named = [errors for errors, other in zip(branches, others, strict=True) if other is None]
-    excluded = list(filter(None, others))
-    if not excluded:  # what do all branches miss?
-        return "; ".join(sorted(set.intersection(*(set(map(_fault, one)) for one in branches))))
-    value, field = excluded[0].instance, excluded[0].instance_path[0]
-    if named:
-        return f"{_label(value)}: {_faults(named[0])}" if len(named) == 1 else ""
-    known = ", ".join(map(_constant, excluded))
-    return f"unknown {field} {_short(_quoted(value))} (known: {known})"
-
-
-def _constant(error: Any) -> str:
-    """The one value that a field must have, if the error is about that; else ""."""
-    options = getattr(error.kind, "options", None) or [getattr(error.kind, "expected_value", None)]
-    is_constant = len(options) == 1 and options[0] and len(error.instance_path) == 1
-    return _label(options[0]) if is_constant else ""
-
-
-def _label(value: Json) -> str:
-    return value if isinstance(value, str) else _quoted(value)
-
-
-def _quoted(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False).replace('"', "'")
-
-
-def _short(words: str) -> str:
-    """A long message without its middle: the value comes first, what is wrong with it last."""
-    half = _MAX_LENGTH // 2
-    return words if len(words) <= _MAX_LENGTH else f"{words[:half]} … {words[-half:]}"

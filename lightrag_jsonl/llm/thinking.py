@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 _MARKS = (  # how thinking begins and ends; documents may hold the last, too
     (r"<(?:seed:|mm:)?think(?:ing)?(?:\s[^<>]*)?>", r"</(?:seed:|mm:)?think(?:ing)?\s*>"),  # most
@@ -22,19 +23,23 @@ _OWN_PAIRS = _PAIRS[:-1]  # with marks that only models write
 _BEGIN = re.compile("|".join([begin for begin, _ in _MARKS[:-1]]), re.I)
 _ENDS = "|".join(end for _, end in _MARKS[:-1])
 _END_OF_LINE = re.compile(rf"(?:{_ENDS})[ \t]*\r?\n", re.I)
-_END_BEFORE_RECORDS = re.compile(rf'^[^{{}}\n"]*(?:{_ENDS})', re.I | re.M)
+_END_BEFORE_RECORDS = re.compile(  # inside a record's strings it cannot be
+    rf'^[^{{}}\n"]*(?:{_ENDS})|(?:{_ENDS})(?=\s*\{{\s*"[^"\n]*"\s*:)', re.I | re.M
+)
 
 PROMPTED_END = re.compile(_ENDS, re.I)  # is alone in the answer if the prompt began the thinking
 
 
-def thinking_at(text: str, at: int, *, first: bool) -> tuple[int, re.Pattern[str]] | None:
-    """If thinking begins at `at`: where its mark ends, and the pattern for the thinking's end.
+def thinking_at(
+    text: str, at: int, end: int = sys.maxsize, *, first: bool
+) -> tuple[int, re.Pattern[str]] | None:
+    """If thinking begins at `at`, before `end`: where its mark ends, and the pattern of its end.
 
     Tags that documents may contain, too, count only with `first`: if no content came before.
     """
-    for begin, end in _PAIRS if first else _OWN_PAIRS:
-        if mark := begin.match(text, at):
-            return mark.end(), end
+    for begin, ending in _PAIRS if first else _OWN_PAIRS:
+        if mark := begin.match(text, at, end):
+            return mark.end(), ending
     return None
 
 

@@ -6,10 +6,10 @@ import asyncio
 import ipaddress
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from lightrag_jsonl.core.errors import FREE, ConfigError, LLMError
@@ -38,8 +38,8 @@ _NO_CONNECTION = Failure(
     "no connection; is the server running, is the base URL right (and HTTP_PROXY, if it is set)?",
     transient=True,
 )
-_BROKEN_OFF = Failure("the connection broke before the answer was there", cost=ONE_CALL)
-_TOO_SLOW = Failure("no answer in time; raise the timeout or ask for less", cost=ONE_CALL)
+_BROKEN_OFF = Failure("the connection was closed before the response was complete", cost=ONE_CALL)
+_TOO_SLOW = Failure("timed out; raise the timeout or use smaller chunks", cost=ONE_CALL)
 _NO_CREDIT = Failure("the account has no credit left", permanent=True)
 _FAILURES: Mapping[object, Failure] = {  # by code, status and its hundreds, exception's name
     "insufficient_quota": _NO_CREDIT,
@@ -63,7 +63,7 @@ _FAILURES: Mapping[object, Failure] = {  # by code, status and its hundreds, exc
     "APITimeoutError": _TOO_SLOW,
     "APIConnectionError": _NO_CONNECTION,
     "OpenAIError": Failure("the server reported an error", transient=True),
-    "ValueError": Failure("it answered with no JSON; check the base URL (it usually ends in /v1)"),
+    "ValueError": Failure("the response is not JSON; check the base URL (it usually ends in /v1)"),
 }
 
 
@@ -71,54 +71,74 @@ _FAILURES: Mapping[object, Failure] = {  # by code, status and its hundreds, exc
 class Connection:
     """Where to send requests, and with which key.
 
-    The first request makes a client of the SDK; the environment's `OPENAI_API_KEY` and
-    `OPENAI_BASE_URL` count then, if no key or URL was given. Redirects are not followed.
-    `ConfigError` if the URL is invalid or if there is no key.
+    The environment's `OPENAI_API_KEY` and `OPENAI_BASE_URL` count if no key or URL was given.
+    Redirects are not followed. `ConfigError` if the URL is invalid or holds a password, or if there
+    is no key.
     """
 
     base_url: str | None
     api_key: str | None
     timeout: float
     max_retries: int
+    max_bytes: int | None = None  # of a reply's body, or of one event of a stream
     _made: tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI] | None = None
 
     def __post_init__(self) -> None:
-        if self.base_url is not None and not re.match(r"https?://[^/:\s]", self.base_url):
-            raise ConfigError(f"{self.base_url!r} is no URL such as http://localhost:8000/v1")
+        if self.base_url is not None:
+            checked_url(self.base_url)
 
     @property
     def url(self) -> str:
         """The URL that requests are sent to."""
-        return self.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
+        return self.base_url or checked_url(os.environ.get("OPENAI_BASE_URL") or OPENAI_URL)
 
     @property
     def host(self) -> str:
         """The server's name and port."""
-        return urlsplit(self.url).netloc.rpartition("@")[2]
+        return urlsplit(self.url).netloc
 
     def client(self) -> openai.AsyncOpenAI:
         """The client; another event loop gets a new one, since connections belong to a loop."""
-        loop, made = asyncio.get_running_loop(), self._made
-        if made is None or made[0] is not loop:
-            made = self._made = loop, self._new_client()
-        return made[1]
+        loop = asyncio.get_running_loop()
+        if self._made is None or self._made[0] is not loop:
+            self._made = loop, self._new_client()
+        return self._made[1]
 
     def _new_client(self) -> openai.AsyncOpenAI:
         import openai
 
         try:
             return openai.AsyncOpenAI(
-                api_key=self.api_key or ("no-key" if _gets_no_key(self.url) else None),
+                api_key=self.api_key or ("no-key" if gets_no_key(self.url) else None),
                 base_url=self.url,
                 max_retries=self.max_retries,
                 timeout=openai.Timeout(self.timeout, connect=min(self.timeout, CONNECT_SECONDS)),
-                http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
+                http_client=openai.DefaultAsyncHttpxClient(
+                    follow_redirects=False, event_hooks={"response": [self._limit]}
+                ),
             )
         except openai.OpenAIError as error:
             raise ConfigError(
-                f"no API key for {self.host}: set OPENAI_API_KEY, or give api_key= "
-                "(where no model is named, the offline providers work without a key)"
+                f"no API key for {self.host}: export OPENAI_API_KEY=…, or name the model's server "
+                "with --base-url or LIGHTRAG_JSONL_BASE_URL (in Python api_key= and base_url=); "
+                'without a model: --llm none (in Python llm="none")'
             ) from error
+
+    async def _limit(self, response: Any) -> None:
+        """Let the body end, and close the connection, once more than `max_bytes` were read."""
+        read, most = response.aiter_bytes, self.max_bytes
+        has_events = "event-stream" in response.headers.get("content-type", "")
+
+        async def limited(chunk_size: int | None = None) -> AsyncIterator[bytes]:
+            size = 0
+            async for part in read(chunk_size):
+                size = len(part) if has_events and b"\n" in part else size + len(part)
+                yield part
+                if most is not None and size > most:
+                    await response.aclose()
+                    return
+
+        response.aiter_bytes = limited
 
     @contextmanager
     def failures(self) -> Iterator[None]:
@@ -134,25 +154,22 @@ class Connection:
 
     def _explained(self, error: Exception) -> LLMError:
         response = getattr(error, "response", None)
-        status = 0 if response is None else response.status_code
+        status, wait, text = 0, "", ""
+        if response is not None:
+            status, text = response.status_code, response.text
+            wait = response.headers.get("retry-after", "")
         classes = [type(error.__cause__), *type(error).__mro__]
-        keys = [getattr(error, "code", None), status, status // 100]
-        keys += [one.__name__ for one in classes]
+        names = [one.__name__ for one in classes]
+        keys = [getattr(error, "code", None), status, status // 100, *names]
         known = next(_FAILURES[key] for key in keys if key in _FAILURES)
-        body, text = getattr(error, "body", ""), getattr(response, "text", "")
-        words = filter(None, map(message_of, (body, text, getattr(error, "doc", ""))))
-        detail = next(words, str(error.__cause__ or ""))
+        bodies = getattr(error, "body", ""), text, getattr(error, "doc", "")
+        detail = next(filter(None, map(message_of, bodies)), str(error.__cause__ or ""))
         message = f"{self.host}: {known.advice} ({f'HTTP {status}: ' if status else ''}{detail})"
         for key in filter(None, (self.api_key, os.environ.get("OPENAI_API_KEY"))):
             message = message.replace(key, "***")
-        wait = "" if response is None else response.headers.get("retry-after", "")
-        return LLMError(
-            message,
-            transient=known.transient,
-            permanent=known.permanent,
-            retry_after=float(wait) if re.fullmatch(r"\d+(\.\d+)?", wait) else None,
-            cost=known.cost,
-        )
+        after = float(wait) if re.fullmatch(r"\d+(\.\d+)?", wait) else None
+        flags = {"transient": known.transient, "permanent": known.permanent}
+        return LLMError(message, **flags, retry_after=after, cost=known.cost)
 
 
 def message_of(body: object) -> str:
@@ -163,10 +180,20 @@ def message_of(body: object) -> str:
     return "an HTML page" if words.startswith("<") else words[:LONGEST_DETAIL]
 
 
-def _gets_no_key(url: str) -> bool:
-    """Whether a server is on this machine or in the local network, and `OPENAI_BASE_URL` does not
-    name it: the environment's key is not for it, and it seldom asks for one.
-    """
+def checked_url(url: str) -> str:
+    """The URL of a server; `ConfigError` if it is none, or holds a password, which would be shown."""
+    if "@" in urlsplit(url).netloc:
+        raise ConfigError(
+            "the URL of a server holds a password or a user name: leave it out, and give the key "
+            "by OPENAI_API_KEY or api_key"
+        )
+    if not re.match(r"https?://[^/:\s]", url):
+        raise ConfigError(f"{url!r} is not a URL such as http://localhost:8000/v1")
+    return url
+
+
+def gets_no_key(url: str) -> bool:
+    """Whether a server is in one's own network, and not named by `OPENAI_BASE_URL` beside a key."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     try:

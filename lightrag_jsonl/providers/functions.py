@@ -8,18 +8,14 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
-from anyio import CapacityLimiter, to_thread
 
+from lightrag_jsonl.core.aio import in_daemon_thread
 from lightrag_jsonl.core.errors import ConfigError, LLMError
 from lightrag_jsonl.core.protocols import LLM, Embedder, Vectors
 from lightrag_jsonl.core.types import Completion, Message, ResponseType
-from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.core.vectors import normalize_vectors
+from lightrag_jsonl.core.user_code import ONE_CALL, normalize_vectors
 
 Function: TypeAlias = Callable[..., object]
-
-ONE_CALL = Usage(calls=1)
-MOST_THREADS = 256  # more than enough: the index limits concurrent calls
 
 
 class FunctionLLM:
@@ -36,7 +32,6 @@ class FunctionLLM:
         self.name = name or _name_of(function)
         self._function = function
         self._parameters = inspect.signature(function).parameters
-        self._limiter = CapacityLimiter(MOST_THREADS)
 
     async def complete(
         self,
@@ -46,13 +41,13 @@ class FunctionLLM:
         max_tokens: int | None = None,
     ) -> Completion:
         """What the function returns for the conversation."""
-        answer = await _run(self._call(messages, max_tokens), self._limiter)
+        answer = await _run(self._call(messages, max_tokens))
         if isinstance(answer, str):
             return Completion(answer, usage=ONE_CALL)
-        if not isinstance(answer, Completion):
-            kind = type(answer).__name__
-            raise LLMError(f"{self.name} returned {kind}, not a string", cost=ONE_CALL)
-        return answer
+        if isinstance(answer, Completion):
+            return answer
+        kind = type(answer).__name__
+        raise LLMError(f"{self.name} returned {kind}, not a string", cost=ONE_CALL)
 
     def _call(self, messages: Sequence[Message], max_tokens: int | None) -> partial[object]:
         limit = {"max_tokens": max_tokens} if max_tokens and self._takes("max_tokens") else {}
@@ -75,9 +70,8 @@ class FunctionLLM:
 class FunctionEmbedder:
     """A function from a list of texts to rows of numbers, as an `Embedder`.
 
-    It may be plain (then it runs in a thread) or async, and return lists or an array of shape
-    (len(texts), dim); rows are normalized. If it has a parameter `kind`, it gets "query" or
-    "passage". Results of another shape become an `EmbeddingError`.
+    It may be plain (run in a thread) or async, and return lists or an array of shape (len(texts),
+    dim), else `EmbeddingError`; rows are normalized. A parameter `kind` gets "query" or "passage".
     """
 
     def __init__(self, function: Function, *, dim: int, name: str | None = None) -> None:
@@ -105,10 +99,7 @@ def as_llm(model: LLM | Function) -> LLM:
 
 
 def as_embedder(embedder: object) -> Embedder:
-    """What a user gives as `embedder`: an `Embedder` as it is, or LightRAG's EmbeddingFunc wrapped.
-
-    The latter has `embedding_dim`, and `func` or is callable itself. Raises `ConfigError`.
-    """
+    """An `Embedder` as it is, or LightRAG's EmbeddingFunc wrapped; raises `ConfigError`."""
     if callable(getattr(embedder, "embed", None)):
         return cast("Embedder", embedder)
     dim, inner = getattr(embedder, "embedding_dim", None), getattr(embedder, "func", embedder)
@@ -121,11 +112,11 @@ def as_embedder(embedder: object) -> Embedder:
     )
 
 
-async def _run(call: Callable[[], object], limiter: CapacityLimiter | None = None) -> object:
+async def _run(call: Callable[[], object]) -> object:
     """What a function returns; one that is not async may block, and runs in a thread."""
     if inspect.iscoroutinefunction(call):
         return await call()
-    answer = await to_thread.run_sync(call, limiter=limiter, abandon_on_cancel=True)
+    answer = await in_daemon_thread(call)
     return await answer if inspect.isawaitable(answer) else answer
 
 

@@ -1,32 +1,46 @@
-"""Chat models behind any endpoint that speaks OpenAI's protocol."""
+"""Chat and embedding models behind any endpoint that speaks OpenAI's protocol."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
-from lightrag_jsonl.core.errors import ConfigError, LLMError
+import numpy as np
+
+from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LLMError
+from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.tokens import default_tokenizer
 from lightrag_jsonl.core.types import Completion, Json, Message, ResponseType
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.core.user_code import normalize_vectors
 from lightrag_jsonl.providers.connection import ONE_CALL, Connection, message_of
-from lightrag_jsonl.providers.constraint import record_format, unwrap_records
 
 JsonObject: TypeAlias = dict[str, Json]
 Finish: TypeAlias = Literal["stop", "length"]
 
-log = logging.getLogger(__name__)
-
+DIMS: Mapping[str, int] = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
+OPENAI_MAX_TOKENS = 8191  # the longest text that the models in DIMS read
+NAME_FIELDS = frozenset({"name", "source", "target", "entity", "subject", "object"})
 _REFUSABLE = {  # fields that a server may refuse, each with words that occur in its refusal
     "max_tokens": "max_completion_tokens",
     "temperature": "temperature",
     "stream_options": "stream_options",
     "response_format": "response_format|schema|grammar",
 }
+
+log = logging.getLogger(__name__)
 
 
 class OpenAILLM:
@@ -38,6 +52,7 @@ class OpenAILLM:
     - `constrain`: "off" leaves the format to the prompt. "auto" sends the record schema, for the
       server to force the answer to follow it, unless it refuses that. "grounded" also limits entity
       names to those given.
+    - `max_answer_bytes`: a longer answer is not read to its end, and fails; of a stream, one event.
     - `name`: part of cache keys; two configurations of a model need different ones.
 
     Raises `LLMError`, or `ConfigError` if there is no key.
@@ -54,6 +69,7 @@ class OpenAILLM:
         max_retries: int = 2,
         extra_body: Mapping[str, Json] | None = None,
         constrain: Literal["auto", "off", "grounded"] = "off",
+        max_answer_bytes: int = 4_000_000,
         name: str | None = None,
     ) -> None:
         if constrain not in ("auto", "off", "grounded"):
@@ -63,7 +79,8 @@ class OpenAILLM:
         self._constrain = constrain
         self._temperature = temperature
         self._extra_body = dict(extra_body or {})
-        self._connection = Connection(base_url, api_key, timeout, max_retries)
+        self._max_bytes = max_answer_bytes
+        self._connection = Connection(base_url, api_key, timeout, max_retries, max_answer_bytes)
         self._refused: frozenset[str] = frozenset()  # fields that this model has refused
 
     async def complete(
@@ -88,9 +105,7 @@ class OpenAILLM:
         names: Sequence[str] | None = None,
         max_tokens: int | None = None,
     ) -> Completion:
-        """Like `complete` for JSONL, with every record forced to follow `schema` if the server can
-        do that. `names` is used only with `constrain="grounded"`.
-        """
+        """Like `complete` for JSONL, with records forced to follow `schema`, and `names` if grounded."""
         body = self.request_body(messages, max_tokens=max_tokens)
         if self._constrain != "off":
             allowed = names if self._constrain == "grounded" else None
@@ -102,9 +117,7 @@ class OpenAILLM:
         self, messages: Sequence[Message], *, max_tokens: int | None = None
     ) -> JsonObject:
         """The body `complete` sends, also for those who send it in another way (a batch file)."""
-        turns: list[Json] = [
-            {"role": message.role, "content": sanitize(message.content)} for message in messages
-        ]
+        turns: list[Json] = [{"role": m.role, "content": sanitize(m.content)} for m in messages]
         body: JsonObject = {"model": self.model, "messages": turns}
         if self._temperature is not None:
             body["temperature"] = self._temperature
@@ -114,16 +127,15 @@ class OpenAILLM:
 
     async def _complete(self, body: JsonObject) -> Completion:
         response = await self._create(body)
+        if len(response.content) > self._max_bytes:
+            reason = f"the answer is longer than {self._max_bytes:,} bytes (max_answer_bytes)"
+            raise LLMError(f"{self._connection.host}: {reason}", cost=ONE_CALL)
         with self._connection.failures():
             answer = json.loads(response.content)
         return read_completion(answer)
 
     async def _create(self, body: JsonObject, *, stream: bool = False) -> Any:
-        """The SDK's raw response or stream of a request, sent again without a field that is refused.
-
-        Reasoning models want `max_completion_tokens` instead of `max_tokens`, and no temperature;
-        some servers cannot report what a stream costs.
-        """
+        """The SDK's raw response or stream, asked for again without the fields that are refused."""
         sent = {key: value for key, value in body.items() if key not in self._refused}
         if "max_tokens" in self._refused and "max_tokens" in body:
             sent["max_completion_tokens"] = body["max_tokens"]
@@ -136,20 +148,16 @@ class OpenAILLM:
                 )
         except LLMError as error:
             words = "" if error.transient else str(error).lower()
-            refused = {
-                one for one in _REFUSABLE if one in sent and re.search(_REFUSABLE[one], words)
-            }
+            refused = {one for one in _REFUSABLE.keys() & sent if re.search(_REFUSABLE[one], words)}
             if not refused:
                 raise
-            log.warning("%s: asking without %s", error, ", ".join(refused))
+            log.warning("%s: asking without %s", error, ", ".join(sorted(refused)))
             self._refused |= refused
         return await self._create(body, stream=stream)
 
 
 class ChatStream:
-    """An answer as it is written. At its end, `usage` is the cost by the server's count, and
-    `finish` says how the answer ended.
-    """
+    """An answer as it is written; at its end, `usage` is its cost, and `finish` says how it ended."""
 
     def __init__(self, llm: OpenAILLM, body: JsonObject) -> None:
         self.usage = ONE_CALL
@@ -183,7 +191,7 @@ class ChatStream:
                     error.cost = self.usage
                     raise
         if reason is None:
-            raise LLMError(f"{llm.name}: the answer broke off", cost=self.usage)
+            raise LLMError(f"{llm.name}: the response ended early", cost=self.usage)
         self.finish = _finish(reason)
 
 
@@ -194,12 +202,12 @@ def read_completion(answer: Mapping[str, Any]) -> Completion:
     if choice is None:
         why = message_of(answer) or "there are no choices"
         raise LLMError(f"the server gave no answer: {why}", transient=True, cost=cost)
-    message, reason = choice.get("message") or {}, choice.get("finish_reason")
+    message, finish = choice.get("message") or {}, _finish(choice.get("finish_reason"))
     content = message.get("content")
-    if content is None and _finish(reason) != "length":
-        why = message.get("refusal") or f"finish reason {reason!r}"
+    if content is None and finish != "length":
+        why = message.get("refusal") or f"finish reason {choice.get('finish_reason')!r}"
         raise LLMError(f"the model gave no text ({why})", cost=cost)
-    return Completion(sanitize(content or ""), _finish(reason), cost)
+    return Completion(sanitize(content or ""), finish, cost)
 
 
 def _finish(reason: object) -> Finish:
@@ -216,3 +224,147 @@ def _usage(counts: Any) -> Usage:
         cached_tokens=details.get("cached_tokens") or counts.get("prompt_cache_hit_tokens") or 0,
         calls=1,
     )
+
+
+def record_format(schema: Mapping[str, Json], names: Sequence[str] | None = None) -> Json:
+    """The `response_format` of an answer whose records follow `schema`; with `names`, fields that
+    name entities hold one of these (an empty sequence restricts nothing).
+
+    Definitions are moved to the top, where references lead to.
+    """
+    record: dict[str, Any] = dict(schema)
+    definitions = record.pop("$defs", {})
+    if names:
+        record = _limit_names(record)
+        definitions = {**definitions, "entity-name": {"enum": list(dict.fromkeys(names))}}
+    wrapped: Json = {
+        "type": "object",
+        "properties": {"records": {"type": "array", "items": record}},
+        "required": ["records"],
+        "additionalProperties": False,
+        "$defs": definitions,
+    }
+    return {"type": "json_schema", "json_schema": {"name": "records", "schema": wrapped}}
+
+
+def _limit_names(schema: Any) -> Any:
+    """A schema whose fields that name entities refer to the list; a flagged `object` is free."""
+    if isinstance(schema, list):
+        return [_limit_names(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    limited = {key: _limit_names(part) for key, part in schema.items()}
+    fields = limited.get("properties", {})
+    for name in NAME_FIELDS & fields.keys():
+        if name != "object" or "object-entity" not in fields:
+            fields[name] = {"$ref": "#/$defs/entity-name"}
+    return limited
+
+
+_WRAPPER = re.compile(r'\s*(?:```\w*\s*)?\{\s*"records"\s*:\s*\[')
+_BETWEEN = re.compile(r"[\s,]*")
+_DECODER = json.JSONDecoder()
+
+
+def unwrap_records(text: str) -> str:
+    """The records in `{"records": […]}`, one a line, also a cut one; other text as it is."""
+    head = _WRAPPER.match(text)
+    if head is None:
+        return text
+    lines, position = [], head.end()
+    with suppress(ValueError, RecursionError):
+        while gap := _BETWEEN.match(text, position):
+            position = gap.end()
+            _, end = _DECODER.raw_decode(text, position)
+            lines.append(text[position:end])
+            position = end
+    if rest := text[position:].strip(" \t\r\n]}`"):
+        lines.append(rest)
+    return "\n".join(re.sub(r"[\r\n]", " ", line) for line in lines)
+
+
+class OpenAIEmbedder:
+    """An embedding model behind an OpenAI-compatible endpoint.
+
+    - `dim`: known for OpenAI's own models; a smaller one asks text-embedding-3-* for shorter
+      vectors. For other models give it, or reading `.dim` sends one request and waits.
+    - `query_prefix`, `passage_prefix`: put before every text.
+    - `max_tokens`: the longest text the model reads.
+    - `spec`: the name that makes it again; "" if a name is not enough.
+
+    Raises `EmbeddingError`, or `ConfigError` if there is no key.
+    """
+
+    remote = True
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        dim: int | None = None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        query_prefix: str = "",
+        passage_prefix: str = "",
+        max_tokens: int | None = None,
+        timeout: float = 60.0,
+        max_retries: int = 2,
+        extra_body: Mapping[str, Json] | None = None,
+    ) -> None:
+        known = DIMS.get(model)
+        self.model = model
+        self.max_tokens = max_tokens or (OPENAI_MAX_TOKENS if known else None)
+        self.name = f"{model} + {passage_prefix!r}" if passage_prefix else model
+        self.spec = "" if query_prefix or passage_prefix or extra_body else f"openai:{model}"
+        self._dim = dim or known
+        self._prefixes = {"query": query_prefix, "passage": passage_prefix}
+        self._extra_body = dict(extra_body or {})
+        if known and self._dim != known:
+            self._extra_body.setdefault("dimensions", dim)
+        self._connection = Connection(base_url, api_key, timeout, max_retries)
+
+    @property
+    def dim(self) -> int:
+        """The length of a vector; if it is unknown, this sends one small request and waits."""
+        if self._dim is None:
+            with ThreadPoolExecutor(1) as thread:  # an event loop may run in this one
+                vectors = thread.submit(asyncio.run, self.embed(["dim"], kind="query")).result()
+            self._dim = vectors.shape[1]
+        return self._dim
+
+    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+        """float32 of shape (len(texts), dim), rows of unit length, in the order of `texts`."""
+        if not texts:
+            return np.zeros((0, self._dim or 0), dtype=np.float32)
+        items, host = await self._create(texts, self._prefixes[kind]), self._connection.host
+        try:
+            rows = {item.get("index", n): item["embedding"] for n, item in enumerate(items)}
+            ordered = [rows[index] for index in range(len(items))]
+        except (TypeError, AttributeError, LookupError) as error:
+            raise EmbeddingError(f"{host}: the response is not a list of vectors") from error
+        return normalize_vectors(ordered, count=len(texts), dim=self._dim, source=host)
+
+    async def _create(self, texts: Sequence[str], prefix: str) -> Any:
+        embeddings: Any = self._connection.client().embeddings.with_raw_response
+        try:
+            with self._connection.failures():
+                response = await embeddings.create(
+                    model=self.model,
+                    input=[prefix + sanitize(text) or " " for text in texts],  # never empty
+                    encoding_format="float",
+                    extra_body=self._extra_body,
+                )
+                return json.loads(response.content).get("data")
+        except LLMError as error:
+            raise EmbeddingError(str(error)) from error.__cause__
+
+    def clip(self, text: str) -> str:
+        """The part of a passage that the model reads: at most `max_tokens`, whole characters."""
+        if self.max_tokens is None:
+            return text
+        limit = self.max_tokens - len(self._prefixes["passage"].encode())
+        if len(text) * 4 <= limit:  # a token is at least one byte, a character at most four
+            return text
+        tokenizer = default_tokenizer()
+        margin = 1.0 - float(getattr(tokenizer, "error", 0.0))
+        return tokenizer.truncate(text, max(1, int(limit * margin)))

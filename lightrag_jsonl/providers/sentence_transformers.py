@@ -12,19 +12,50 @@ from typing import Any, Literal, TypeVar
 from lightrag_jsonl.core.errors import EmbeddingError, LLMError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.vectors import normalize_vectors
+from lightrag_jsonl.core.user_code import normalize_vectors
 
 Result = TypeVar("Result")
 
 _PROMPT_NAMES = {"query": ("query",), "passage": ("document", "passage", "corpus")}
 
 
-class SentenceTransformerEmbedder:
+class _LocalModel:
+    """A model by its hub name or folder, loaded once, in the thread of its own that it runs in."""
+
+    kind: str  # the class of the package
+    failure: type[Exception]
+
+    def __init__(self, model_name_or_path: str | Path, *, device: str | None = None) -> None:
+        folder, self._source = Path(model_name_or_path).resolve(), str(model_name_or_path)
+        self.name = f"{folder.parent.name}/{folder.name}" if folder.is_dir() else self._source
+        self._device = device
+        self._thread = ThreadPoolExecutor(1)  # models are not safe for concurrent use
+
+    async def _run(self, call: Callable[..., Result], *args: object) -> Result:
+        return await asyncio.wrap_future(self._thread.submit(call, *args))
+
+    @cached_property
+    def _model(self) -> Any:
+        import sentence_transformers
+
+        try:
+            return getattr(sentence_transformers, self.kind)(self._source, device=self._device)
+        except Exception as error:  # whatever a model's own files and code do
+            raise self.failure(
+                f"cannot load the model {self._source!r}: give the name of a model of the hub "
+                f"(the first use downloads it) or the path of its folder ({error})"
+            ) from error
+
+
+class SentenceTransformerEmbedder(_LocalModel):
     """A model by its hub name or folder, loaded at first use (in a thread, once).
 
     `device=None` chooses the best available. The prompts are put before queries and passages;
-    `None` uses the model's own, "" none. Raises `EmbeddingError` if the model cannot be loaded.
+    `None` uses the model's own, "" none. `spec` is the name that makes the embedder again; "" if a
+    name is not enough. Raises `EmbeddingError` if the model cannot be loaded.
     """
+
+    kind, failure = "SentenceTransformer", EmbeddingError
 
     def __init__(
         self,
@@ -34,81 +65,42 @@ class SentenceTransformerEmbedder:
         query_prompt: str | None = None,
         passage_prompt: str | None = None,
     ) -> None:
-        self._local = _LocalModel("SentenceTransformer", model_name_or_path, device, EmbeddingError)
+        super().__init__(model_name_or_path, device=device)
         self._prompts = {"query": query_prompt, "passage": passage_prompt}
-        self.name = self._local.name + (f" + {passage_prompt!r}" if passage_prompt else "")
+        self.name += f" + {passage_prompt!r}" if passage_prompt else ""
+        folder = Path(self._source).resolve()
+        path = folder if folder.is_dir() else self._source
+        self.spec = f"st:{path}" if query_prompt is passage_prompt is None else ""
 
     @cached_property
     def dim(self) -> int:
         """The length of a vector; loads the model."""
-        return int(self._local.thread.submit(self._local.load).result().get_embedding_dimension())
+        loaded = self._thread.submit(lambda: self._model)
+        return int(loaded.result().get_embedding_dimension())
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         """float32 of shape (len(texts), dim), rows of unit length."""
-        return await self._local.run(self._encode, [*map(sanitize, texts)], kind)
+        return await self._run(self._encode, [*map(sanitize, texts)], kind)
 
     def _encode(self, texts: list[str], kind: Literal["query", "passage"]) -> Vectors:
-        model, prompt = self._local.load(), self._prompts[kind]
+        prompt = self._prompts[kind]
         if prompt is None:
-            own = model.prompts or {}
+            own = self._model.prompts or {}
             prompt = next((own[name] for name in _PROMPT_NAMES[kind] if own.get(name)), "")
-        rows = model.encode(texts, prompt=prompt, show_progress_bar=False)
-        dim = model.get_embedding_dimension()
+        rows = self._model.encode(texts, prompt=prompt, show_progress_bar=False)
+        dim = self._model.get_embedding_dimension()
         return normalize_vectors(rows, count=len(texts), dim=dim, source=self.name)
 
 
-class CrossEncoderReranker:
-    """A cross-encoder by its hub name or folder as a `Reranker`, loaded at first use.
+class CrossEncoderReranker(_LocalModel):
+    """A cross-encoder by its hub name or folder; `LLMError` if it cannot be loaded."""
 
-    Raises `LLMError` if the model cannot be loaded.
-    """
-
-    def __init__(self, model_name_or_path: str | Path, *, device: str | None = None) -> None:
-        self._local = _LocalModel("CrossEncoder", model_name_or_path, device, LLMError)
-        self.name = self._local.name
+    kind, failure = "CrossEncoder", LLMError
 
     async def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """One score for each text, higher is better."""
         pairs = [(sanitize(query), sanitize(text)) for text in texts]
-        return await self._local.run(self._score, pairs) if pairs else ()
+        return await self._run(self._score, pairs) if pairs else ()
 
     def _score(self, pairs: list[tuple[str, str]]) -> tuple[float, ...]:
-        return tuple(map(float, self._local.load().predict(pairs, show_progress_bar=False)))
-
-
-class _LocalModel:
-    """A model of a class of the package, loaded once; it runs in a thread of its own."""
-
-    def __init__(
-        self, kind: str, source: str | Path, device: str | None, failure: type[Exception]
-    ) -> None:
-        self._kind = kind
-        self._source = str(source)
-        self._device = device
-        self._failure = failure
-        self._model: Any = None
-        self.thread = ThreadPoolExecutor(1)  # models are not safe for concurrent use
-
-    @property
-    def name(self) -> str:
-        """A stable name: the hub's, or those of the folder and its parent."""
-        folder = Path(self._source).resolve()
-        return f"{folder.parent.name}/{folder.name}" if folder.is_dir() else self._source
-
-    async def run(self, call: Callable[..., Result], *args: object) -> Result:
-        return await asyncio.wrap_future(self.thread.submit(call, *args))
-
-    def load(self) -> Any:
-        """The model, in its thread; raises the failure it was given if it cannot be loaded."""
-        if self._model is None:
-            import sentence_transformers
-
-            make = getattr(sentence_transformers, self._kind)
-            try:
-                self._model = make(self._source, device=self._device)
-            except Exception as error:  # whatever a model's own files and code do
-                raise self._failure(
-                    f"cannot load the model {self._source!r}: give the name of a model of the hub "
-                    f"(the first use downloads it) or the path of its folder ({error})"
-                ) from error
-        return self._model
+        return tuple(map(float, self._model.predict(pairs, show_progress_bar=False)))

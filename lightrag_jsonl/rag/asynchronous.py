@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import time
 import uuid
 from collections.abc import (
@@ -15,56 +13,41 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, aclosing, closing
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from lightrag_jsonl.core import protocols, types
+from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError, SettingsError
-from lightrag_jsonl.core.options import IndexOptions, QueryParam, Turn
-from lightrag_jsonl.core.protocols import (
-    LLM,
-    Answerer,
-    Embedder,
-    Extractor,
-    KeywordExtractor,
-    Reranker,
-    Tokenizer,
-)
+from lightrag_jsonl.core.options import IndexOptions, QueryFields, QueryParam, Turn
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.tokens import tokenizer_for
-from lightrag_jsonl.core.types import (
-    Answer,
-    Context,
-    DeleteReport,
-    Document,
-    DocumentStatus,
-    Failure,
-    InsertReport,
-    Mode,
-    Page,
-    Record,
-    Rejection,
-    Status,
-    known_language,
-)
-from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.core.types import Answer, Document, Failure, Record, known_language
 from lightrag_jsonl.core.user_code import CheckedTokenizer
+from lightrag_jsonl.core.validation import names_replacements
 from lightrag_jsonl.indexing.extraction import LLMExtractor
-from lightrag_jsonl.indexing.loading import Given, load_documents
+from lightrag_jsonl.indexing.joining import OWN_SETTINGS, CachedAnswers
+from lightrag_jsonl.indexing.loading import Given, gone_files, load_documents
 from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.indexing.pipeline import IndexPipeline
-from lightrag_jsonl.indexing.progress import ProgressCallback
+from lightrag_jsonl.indexing.progress import ProgressCallback, ShowProgress
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
-from lightrag_jsonl.llm.prompt_manager import PromptManager
-from lightrag_jsonl.rag.namespaces import Admin, Entities, Traces, network
+from lightrag_jsonl.llm.prompt_manager import PromptManager, RecordList
+from lightrag_jsonl.providers import as_embedder, as_llm, configured, offline
+from lightrag_jsonl.rag.export import network
+from lightrag_jsonl.rag.namespaces import Admin, Entities, Traces
+from lightrag_jsonl.rag.streams import AsyncAnswerStream, queued
+from lightrag_jsonl.readers import Readers
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
-from lightrag_jsonl.retrieval.pipeline import AnswerStream, QueryPipeline
+from lightrag_jsonl.retrieval.pipeline import QueryPipeline
+from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.rows import PendingDocument
-from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.status import document_statuses, index_status
-from lightrag_jsonl.storage.store import CompletionCache, Store, read
+from lightrag_jsonl.storage.store import CompletionCache, Store, read, write
 from lightrag_jsonl.tracing.citations import cite
 from lightrag_jsonl.tracing.events import End, Event, Session
 from lightrag_jsonl.tracing.recorder import Listener, Recorder, replay
@@ -72,88 +55,74 @@ from lightrag_jsonl.tracing.recorder import Listener, Recorder, replay
 if TYPE_CHECKING:
     import networkx as nx
 
-Item = TypeVar("Item")
-ADVICE = {
-    "embedder": "open it with that embedder, or move it to the new one with reembed",
-    "tokenizer": "open it with that tokenizer, or insert the documents into a new folder",
-    "language": "open it with that language, or insert the documents into a new folder",
-}
-
-log = logging.getLogger(__name__)
+LATEST = 10_000_000_000  # in seconds: the year 2286; as milliseconds, April 1970
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """Model, embedder and the like of one index; the offline ones in place of a missing model."""
-
-    llm: LLM | None
-    embedder: Embedder
-    tokenizer: Tokenizer | None
-    reranker: Reranker | None
-    extractor: Extractor | None
-    keyword_extractor: KeywordExtractor | None
-    answerer: Answerer | None
+def _random_id() -> str:
+    return str(uuid.uuid4())
 
 
 class AsyncLightRAG:
     """A knowledge graph over texts, kept in one folder, and answers from it.
 
-    Without a model (`llm=None`), language rules find entities and keywords and put answers
-    together; without an embedder, vectors are hashes of words. Neither needs a key or a network.
-    `language` is "en", "zh", or a language that `prompts` provides. Fix `clock` (seconds since
-    1970) and `new_id` (ids of traces) to get the same results, byte for byte, in every run. One
-    instance is used from one event loop.
+    `working_dir` is the folder, or the URL of a PostgreSQL database (see docs/postgres.md).
 
-    Raises `StorageError` if the folder cannot be used, and `SettingsError` if it was built with
-    other settings.
+    An index remembers the names of its model, embedder and language; they are used unless others
+    are given. A model is an object, a function, or a name, which is asked at the endpoint of the
+    user's settings (see `providers.configured`; they are read for that alone). Without a model
+    ("none", and the default of a new index), language rules find entities and keywords and put
+    answers together; the embedder "hash" hashes words. Neither needs a key or a network. If the
+    recorded model cannot be made here, what asks it raises `ConfigError`.
+
+    `language` is "en" (of a new index), "zh", or a language that `prompts` provides. Fix `clock`
+    (seconds since 1970) and `new_id` (ids of traces) to get the same results, byte for byte, in
+    every run. One instance is used from one event loop.
+
+    Raises `StorageError` if the folder cannot be used, or with `create=False` holds no
+    index, and `SettingsError` if it was built with other settings.
     """
 
+    @names_replacements
     def __init__(
         self,
-        working_dir: str | Path,
+        working_dir: str | Address,
         *,
-        llm: LLM | Callable[..., object] | None = None,
-        embedder: Embedder | Callable[..., object] | None = None,
-        tokenizer: Tokenizer | None = None,
-        reranker: Reranker | None = None,
-        language: str = "en",
+        llm: protocols.LLM | Callable[..., object] | str | None = None,
+        embedder: protocols.Embedder | Callable[..., object] | str | None = None,
+        tokenizer: protocols.Tokenizer | None = None,
+        reranker: protocols.Reranker | None = None,
+        language: str | None = None,
         options: IndexOptions | None = None,
         prompts: PromptManager | Path | str | None = None,
-        extractor: Extractor | None = None,
-        keyword_extractor: KeywordExtractor | None = None,
-        answerer: Answerer | None = None,
+        extractor: protocols.Extractor | None = None,
+        keyword_extractor: protocols.KeywordExtractor | None = None,
+        answerer: protocols.Answerer | None = None,
         clock: Callable[[], float] = time.time,
-        new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
+        new_id: Callable[[], str] = _random_id,
+        create: bool = True,
     ) -> None:
         self.options = options or IndexOptions()
-        self.language = language
-        self.working_dir = Path(working_dir)
-        self._clock = clock
-        self._new_id = new_id
-        self._prompts = (
-            prompts if isinstance(prompts, PromptManager) else PromptManager.load(language, prompts)
-        )
-        from lightrag_jsonl.providers import offline
-        from lightrag_jsonl.providers.functions import as_embedder, as_llm
-
-        if llm is None:
+        self.working_dir = as_address(working_dir)
+        known = recorded_settings(self.working_dir) or {}
+        self.language = language = language or known.get("language", "en")
+        setup = configured.Setup(self.working_dir)
+        self._llm, self._embedder = _llm(llm, known, setup), _embedder(embedder, known, setup)
+        self._clock, self._new_id = clock, new_id
+        if not isinstance(prompts, PromptManager):
+            prompts = PromptManager.load(language, prompts)
+        self._prompts = prompts
+        if self._llm is None:
             rules = known_language(language)
             extractor = extractor or offline.OfflineExtractor(rules)
             keyword_extractor = keyword_extractor or offline.OfflineKeywords(rules)
             answerer = answerer or offline.ExtractiveAnswerer(rules)
-        parts = Parts(
-            None if llm is None else as_llm(llm),
-            offline.HashEmbedder() if embedder is None else as_embedder(embedder),
-            tokenizer,
-            reranker,
-            extractor,
-            keyword_extractor,
-            answerer,
-        )
+        self._reranker, self._extractor = reranker, extractor
+        self._keyword_extractor, self._answerer = keyword_extractor, answerer
         self._network: tuple[int, nx.Graph] | None = None
-        self._store: Store = SQLiteStore(self.working_dir)
+        self._store: Store = open_store(self.working_dir, create=create)
         try:
-            self._connect(parts)
+            self._tokenizer = self._checked_tokenizer(tokenizer)
+            self._connect(self._embedder)
         except BaseException:
             self._store.close()
             raise
@@ -164,32 +133,31 @@ class AsyncLightRAG:
     def __repr__(self) -> str:
         return f"AsyncLightRAG({str(self.working_dir)!r})"
 
-    def _connect(self, parts: Parts) -> None:
-        """Connect the parts; `SettingsError` if the folder was built with other ones."""
-        self._parts = parts
-        self._tokenizer = self._checked_tokenizer(parts)
-        self._client = self._model_client(parts.llm)
+    def _connect(self, embedder: protocols.Embedder) -> None:
+        self._embedder = embedder
+        self._client = self._model_client(self._llm)
         self._indexing = self._index_pipeline(self._client)
         self._querying = QueryPipeline(
             store=self._store,
             client=self._client,
-            embedder=parts.embedder,
+            embedder=embedder,
             tokenizer=self._tokenizer,
-            reranker=parts.reranker,
-            keyword_extractor=parts.keyword_extractor,
-            answerer=parts.answerer,
+            reranker=self._reranker,
+            keyword_extractor=self._keyword_extractor,
+            answerer=self._answerer,
             language=self.language,
             cite=cite(self._store),
+            secret_marks=self._new_id is _random_id,
         )
-        others = (parts.answerer, parts.keyword_extractor, parts.reranker, self._tokenizer)
-        self._answers = AnswerCache(self._store, self._client, parts.embedder, others)
+        others = (self._answerer, self._keyword_extractor, self._reranker, self._tokenizer)
+        self._answers = AnswerCache(self._store, self._client, embedder, others)
 
     def _index_pipeline(self, client: ModelClient) -> IndexPipeline:
         return IndexPipeline(
             self._store,
             client,
-            self._parts.extractor or self._model_extractor(client),
-            self._parts.embedder,
+            self._extractor or self._model_extractor(client),
+            self._embedder,
             self._tokenizer,
             self.options,
             language=self.language,
@@ -197,38 +165,48 @@ class AsyncLightRAG:
             record_schema=self._prompts.prompt("extract-graph").schema,
         )
 
-    def _model_client(self, llm: LLM | None, *, store_answers: bool = True) -> ModelClient:
+    def _model_client(
+        self, llm: protocols.LLM | None, *, store_answers: bool = True
+    ) -> ModelClient:
         return ModelClient(
             llm,
             self._prompts,
             CompletionCache(self._store),
             max_concurrent_calls=self.options.max_concurrent_calls,
-            clock=self._clock,
             store_answers=store_answers,
+            limits=self.options.limits,
         )
 
-    def _checked_tokenizer(self, parts: Parts) -> Tokenizer:
+    def _checked_tokenizer(self, given: protocols.Tokenizer | None) -> protocols.Tokenizer:
+        """The tokenizer; `SettingsError` if the folder was built with other settings."""
         with self._store.reader() as reader:
             recorded = reader.settings()
-        wanted = {"embedder": parts.embedder.name, "language": self.language}
-        if parts.tokenizer is not None:
-            wanted["tokenizer"] = parts.tokenizer.name
+        wanted = {"embedder": self._embedder.name, "language": self.language}
+        if given is not None:
+            wanted["tokenizer"] = given.name
         for key, value in wanted.items():
             if recorded.get(key, value) != value:
-                raise SettingsError(
-                    f"{self.working_dir} was built with {key} {recorded[key]!r}, not {value!r}: "
-                    f"{ADVICE[key]}",
-                    path=self.working_dir,
-                )
-        if parts.tokenizer is None:
-            return tokenizer_for(recorded.get("tokenizer"))
-        return CheckedTokenizer(parts.tokenizer)
+                other = "move it to the new one with reembed"
+                if key != "embedder":
+                    other = "insert the documents into a new folder"
+                built = f"{self.working_dir} was built with {key} {recorded[key]!r}, not {value!r}"
+                advice = f"open it with that {key}, or {other}"
+                raise SettingsError(f"{built}: {advice}", path=self._store.location)
+        return CheckedTokenizer(given) if given else tokenizer_for(recorded.get("tokenizer"))
 
-    def _settings(self) -> Mapping[str, str]:
+    def _model_names(self) -> dict[str, str]:
+        """Which model and embedder later openings use, as the settings that record it."""
+        parts = {"llm": self._llm, "embedder": self._embedder}
+        return {configured.RECORDED[kind]: configured.name_of(one) for kind, one in parts.items()}
+
+    async def _remember(self, names: Mapping[str, str]) -> None:
+        await write(self._store, lambda writer: writer.put_settings(names))
+
+    def _settings(self) -> dict[str, str]:
         """What the first commit records, and every later opening is compared with."""
         return {
-            "embedder": self._parts.embedder.name,
-            "dim": str(self._parts.embedder.dim),
+            "embedder": self._embedder.name,
+            "dim": str(self._embedder.dim),
             "tokenizer": self._tokenizer.name,
             "language": self.language,
         }
@@ -242,72 +220,183 @@ class AsyncLightRAG:
             self.options,
             language=self.language,
             ontology=ontology,
-            names_in=_names_in(self._parts.llm, self.language),
+            names_in=_names_in(self._llm, self.language),
         )
 
-    # ── documents ───────────────────────────────────────────────────────────────
-
+    @names_replacements
     async def insert(
-        self, documents: Given | Iterable[Given], *, progress: ProgressCallback | None = None
-    ) -> InsertReport:
+        self,
+        documents: Given | Iterable[Given],
+        *,
+        sync: bool = False,
+        progress: ShowProgress = None,
+        readers: Readers | None = None,
+    ) -> types.InsertReport:
         """Index texts (`str`), files and folders (`Path`) and `Document`s.
 
+        Files are read by their suffix; `readers` adds functions from bytes to a `Document`, for
+        more suffixes, such as ".abc", or in place of packaged ones. A file's id is its path, so that
+        an edited file replaces its earlier text. With `sync`, documents whose files are gone from
+        the given folders are deleted at the end; a folder without any readable file raises
+        `ConfigError`, and nothing is deleted.
+
         A document whose id and content are known is skipped; one with a known id and a new content
-        replaces the old one. `progress` is called as work is done. A file or document that cannot
+        replaces the old one. A bar for each stage is shown in a terminal and in a notebook;
+        `progress=False` shows none, and a function is called with a `Progress` instead. A file or document that cannot
         be read or indexed becomes a failure in the report; if it is the only one given, it raises
         `ConfigError`. Like every method that writes, this raises `LockedError` if another process
         keeps writing for longer than `IndexOptions.lock_timeout`.
         """
         failures: list[Failure] = []
-        pending = self._pending(documents, failures)
+        await self._remember(self._model_names())
+        loaded: set[str] = set()
+        if not isinstance(documents, str | Path | Document):
+            documents = list(documents) if sync else documents
+        folders = _folders(documents) if sync else []
+        pending = self._pending(documents, failures, readers, loaded)
         report = await self._indexing.insert(pending, progress=progress)
+        if folders and not report.stopped:
+            known = {one.id for one in await self.documents()}
+            failed = [one.document_id for one in failures]
+            gone = {id for one in folders for id in gone_files(one, known, loaded, failed)}
+            if gone:
+                await self._indexing.delete(sorted(gone))
+            report = replace(report, deleted=tuple(sorted(gone)))
         return replace(report, failures=(*failures, *report.failures))
 
     def _pending(
-        self, documents: Given | Iterable[Given], failures: list[Failure]
+        self,
+        documents: Given | Iterable[Given],
+        failures: list[Failure],
+        readers: Readers | None = None,
+        loaded: set[str] | None = None,
     ) -> Iterator[PendingDocument]:
-        """The documents, read one at a time; those that cannot be read are added to `failures`."""
-        for loaded in load_documents(documents):
-            if isinstance(loaded, Failure):
-                failures.append(loaded)
+        """The documents, read one at a time; those that cannot be read are added to `failures`, the
+        ids of the others to `loaded`.
+        """
+        for one in load_documents(documents, readers):
+            if isinstance(one, Failure):
+                failures.append(one)
             else:
-                yield PendingDocument(loaded, self._clock())
+                if loaded is not None and one.id:
+                    loaded.add(one.id)
+                yield PendingDocument(one, self._seconds())
 
     async def insert_records(
         self,
         document: Document | str,
         records: Iterable[Record],
         chunks: Sequence[str] | None = None,
-    ) -> InsertReport:
-        """Index a document from ready-made records of the prompt `extract-graph`; no model is
-        asked.
+    ) -> types.InsertReport:
+        """Index a document from ready-made records of `extract-graph`; no model is asked.
 
         A record may name its chunk by index (`"chunk"`, default 0). `chunks` are the pieces of the
-        document in order; without them the document is cut as usual. `ConfigError` names a record
-        or a piece that does not fit.
+        document in order; without them the document is cut as usual. `ConfigError` names a piece
+        that does not occur. A record that does not fit is refused, and kept in `rejections`.
         """
         if chunks is not None and (isinstance(chunks, str) or not chunks):
             raise ConfigError("chunks must be the pieces of the document, at least one, or None")
         document = Document(document) if isinstance(document, str) else document
         pieces = None if chunks is None else tuple(chunks)
-        pending = PendingDocument(document, self._clock(), tuple(records), pieces)
-        return await self._indexing.insert([pending])
+        known = await read(self._store, lambda reader: reader.settings())
+        await self._remember(self._model_names() | known)
+        pending = PendingDocument(document, self._seconds(), tuple(records), pieces)
+        return await self._indexing.insert([pending], progress=False, summarize=False)
 
-    async def resume(self, *, progress: ProgressCallback | None = None) -> InsertReport:
+    async def resume(self, *, progress: ShowProgress = None) -> types.InsertReport:
         """Go on with documents that an interrupted insert left waiting."""
         return await self._indexing.resume(progress=progress)
 
-    async def retry(self, *, progress: ProgressCallback | None = None) -> InsertReport:
-        """Ask again for every chunk that failed, and for the missing part of chunks read in part."""
-        return await self._indexing.retry(progress=progress)
+    async def retry(
+        self, *, upgrade: bool = False, progress: ShowProgress = None
+    ) -> types.InsertReport:
+        """Ask again for every chunk that failed, and for the missing part of chunks read in part.
 
-    async def delete(self, *ids: str) -> DeleteReport:
-        """Remove documents by id; if some ids are unknown, `NotFoundError` names them and none is
-        removed.
+        With `upgrade`, also read again the chunks that were read without a model, with another
+        model, or with another revision of the prompt. A chunk keeps what it had if that fails. When
+        it was interrupted, call it again to go on. `ConfigError` without a model or `extractor`.
         """
-        return await self._indexing.delete(checked_texts(ids))
+        if upgrade and isinstance(self._extractor, offline.OfflineExtractor):
+            raise ConfigError("an upgrade needs a model: none was given")
+        if upgrade:
+            await self._remember(self._model_names())
+        return await self._indexing.retry(upgrade=upgrade, progress=progress)
 
-    async def status(self) -> Status:
+    async def delete(self, *ids: str, purge: bool = False) -> types.DeleteReport:
+        """Remove documents by id; `NotFoundError` names unknown ones, and then none is removed.
+
+        With `purge` no text of these, or of documents that were deleted earlier, remains in the
+        folder: cached answers, kept vectors and traces that may quote them go, and the database is
+        rewritten. `LockedError` if another process still reads an earlier state: the documents
+        are deleted then, and `admin.vacuum` does the rest.
+        """
+        return await self._indexing.delete(checked_texts(ids), purge=purge)
+
+    @names_replacements
+    async def merge_from(
+        self, *indexes: str | Address, progress: ProgressCallback | None = None
+    ) -> types.MergeReport:
+        """Take over the documents of other indexes (folders or addresses), as if they had been inserted here.
+
+        Edits by hand, merges of names, vectors and the model's cached answers come with them;
+        recorded queries and waiting documents do not. No model is asked: summaries that nobody has paid
+        for stay due (`admin.summarize` writes them). A text is embedded only if it differs from
+        those in the other indexes. Documents that are here already are skipped, so an interrupted
+        merge is called again.
+
+        Nothing is changed if an index was built with another embedder, language or tokenizer
+        (`SettingsError`), or if there are two versions of a document or contradictory merges of
+        names (`ConfigError` names them).
+        """
+        with ExitStack() as opened:
+            stores = [open_store(as_address(one), create=False) for one in indexes]
+            for store in stores:
+                opened.callback(store.close)
+            return await self._join(stores, progress=progress)
+
+    @names_replacements
+    async def split(
+        self,
+        documents: Iterable[str],
+        into: str | Address,
+        *,
+        remove: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> types.MergeReport:
+        """Make an index of its own, at the address `into`, of the documents with these ids.
+
+        They stay here, too, unless `remove`. Cached answers go along if they are about one of the
+        documents alone, and so do all merges of names. `NotFoundError` names unknown documents.
+        """
+        ids = checked_texts(documents)
+        known = {one.id for one in await self.documents()}
+        if missing := [id for id in ids if id not in known]:
+            raise NotFoundError(f"no such document: {', '.join(missing)}")
+        settings = await read(self._store, lambda reader: reader.settings())
+        with closing(open_store(as_address(into))) as store:
+            adopt_settings(store, settings)
+        async with AsyncLightRAG(
+            into,
+            llm=self._llm or configured.NO_MODEL,
+            embedder=self._embedder,
+            tokenizer=self._tokenizer,
+            language=self.language,
+            options=self.options,
+            prompts=self._prompts,
+            extractor=self._extractor,
+        ) as part:
+            report = await part._join([self._store], only=ids, progress=progress)
+        if remove:
+            await self.delete(*ids)
+        return report
+
+    async def _join(self, stores: Sequence[Store], **how: Any) -> types.MergeReport:
+        known = await read(self._store, lambda reader: reader.settings())
+        await self._remember(self._model_names() | known)
+        model = CachedAnswers(self._client.llm.name) if self._client.has_model else None
+        return await self._index_pipeline(self._model_client(model)).join(stores, **how)
+
+    async def status(self) -> types.Status:
         """How much the index holds, and what it was built with."""
         status = await read(self._store, index_status)
         return replace(
@@ -315,48 +404,53 @@ class AsyncLightRAG:
             working_dir=str(self.working_dir),
             language=self.language,
             llm=self._client.llm.name if self._client.has_model else "none",
-            embedder=self._parts.embedder.name,
+            embedder=self._embedder.name,
             tokenizer=self._tokenizer.name,
             bytes_on_disk=self._store.size(),
         )
 
-    async def documents(self) -> tuple[DocumentStatus, ...]:
-        """Every document, with how its extraction went; waiting ones last."""
-        return await read(self._store, document_statuses)
+    async def documents(
+        self, *, limit: int | None = None, offset: int = 0
+    ) -> tuple[types.DocumentStatus, ...]:
+        """The documents, with how their extraction went; waiting ones last.
 
-    async def pages(self, document_id: str) -> tuple[Page, ...]:
+        The first `offset` are left out, and at most `limit` returned.
+        """
+        return await read(self._store, partial(document_statuses, limit=limit, offset=offset))
+
+    async def pages(self, document_id: str) -> tuple[types.Page, ...]:
         """A document's pages, as they were indexed."""
-        id = sanitize(document_id)
+        (id,) = checked_texts([document_id])
         found = await read(self._store, lambda reader: reader.pages(id))
         if not found:
             raise NotFoundError(f"no such document: {id}")
         return found
 
-    async def rejections(self, *ids: str) -> list[tuple[str, str, Rejection]]:
+    async def rejections(self, *ids: str) -> list[tuple[str, str, types.Rejection]]:
         """Refused lines as (document id, chunk id, rejection); without ids, those of all documents."""
         wanted = checked_texts(ids) or None
         return await read(self._store, lambda reader: reader.rejections(wanted))
-
-    # ── questions ───────────────────────────────────────────────────────────────
 
     async def query(
         self,
         question: str,
         param: QueryParam | None = None,
         *,
-        mode: Mode | None = None,
         history: Sequence[Turn] = (),
         explain: bool = False,
         listener: Listener | None = None,
+        **fields: Unpack[QueryFields],
     ) -> Answer:
-        """Answer a question from the index. `mode` and `history` override those of `param`.
+        """Answer a question from the index. `history` and any field of `QueryParam` given here, such
+        as `mode`, override those of `param`.
 
-        Every query leaves a trace, whose id is `Answer.trace_id`. An error that ends the query has
+        Every query leaves a trace, whose id is `Answer.trace_id` (None if `keep_traces` is 0, or the
+        folder cannot be written to). An error that ends the query has
         in `usage` what was paid. With `explain=True` the model chooses the relations and gives its
         reasons, unless there is no model or `selection` is "all". `listener` receives each event
         once it is stored.
         """
-        param = self._param(question, param, mode, history, explain)
+        param = self._param(question, param, history, fields, explain)
         return await self._answer(question, param, UsageMeter(), listener)
 
     async def retrieve(
@@ -364,97 +458,86 @@ class AsyncLightRAG:
         question: str,
         param: QueryParam | None = None,
         *,
-        mode: Mode | None = None,
         history: Sequence[Turn] = (),
-    ) -> Context:
-        """What a model would be shown: ranked entities, relations and chunks, and the text of the
-        prompt.
-        """
-        return await self._querying.retrieve(
-            question, self._param(question, param, mode, history, False)
-        )
+        **fields: Unpack[QueryFields],
+    ) -> types.Context:
+        """What is sent to the model: ranked entities, relations and chunks, and their text."""
+        param = self._param(question, param, history, fields)
+        return await self._querying.retrieve(question, param)
 
     def stream(
         self,
         question: str,
         param: QueryParam | None = None,
         *,
-        mode: Mode | None = None,
         history: Sequence[Turn] = (),
         explain: bool = False,
         listener: Listener | None = None,
+        **fields: Unpack[QueryFields],
     ) -> AsyncAnswerStream:
-        """The answer in pieces; after the last one, `.answer` holds it complete. Arguments as in
-        `query`.
+        """The answer in pieces; after the last one, `.answer` holds it complete.
 
-        `.usage` is what was paid so far, even if the stream is left early.
+        Arguments as in `query`. `.usage` is what was paid so far.
         """
-        param = self._param(question, param, mode, history, explain)
+        param = self._param(question, param, history, fields, explain)
         meter = UsageMeter()
 
         async def run(put: Callable[[str | Answer], None]) -> None:
             put(await self._answer(question, param, meter, listener, put))
 
-        return AsyncAnswerStream(_queued(run), meter)
+        return AsyncAnswerStream(queued(run), meter)
 
     async def events(
         self,
         question: str,
         param: QueryParam | None = None,
         *,
-        mode: Mode | None = None,
         history: Sequence[Turn] = (),
         explain: bool = True,
+        **fields: Unpack[QueryFields],
     ) -> AsyncGenerator[Event]:
         """The events of a query as they happen, each stored before it is yielded.
 
         The last event is always an `End`, with the error if the query failed. `aclose()` ends the
         query early.
         """
-        param = self._param(question, param, mode, history, explain)
+        param = self._param(question, param, history, fields, explain)
 
-        async def run(put: Callable[[Event], None]) -> None:
-            ended: list[End] = []
+        def run(put: Callable[[Event], None]) -> Awaitable[Answer]:
+            return self._answer(question, param, UsageMeter(), put, lambda piece: None)
 
-            def listen(event: Event) -> None:
-                if isinstance(event, End):
-                    ended.append(event)
-                put(event)
+        ended = False
+        try:
+            async with aclosing(queued(run)) as items:
+                async for event in items:
+                    ended = isinstance(event, End)
+                    yield event
+        except Exception:
+            if not ended:  # the end could not be stored
+                raise
 
-            try:
-                await self._answer(question, param, UsageMeter(), listen, lambda piece: None)
-            except Exception:
-                if not ended:  # the end could not be stored
-                    raise
-
-        async with aclosing(_queued(run)) as items:
-            async for event in items:
-                yield event
-
-    async def extract(self, /, prompt: str, text: str, **variables: object) -> list[Record]:
+    async def extract(self, /, prompt: str, text: str, **variables: object) -> RecordList:
         """The records that one of the extraction prompts yields for a text; nothing is stored.
 
         `variables` are what the prompt needs besides `text` (`schema`, `classes`, …). Lines that
-        are not valid records are logged as warnings.
+        are not valid records are logged as warnings, and kept in `RecordList.rejections`.
         """
         if self._prompts.prompt(prompt).response_type != "jsonl":
             raise ConfigError(f"prompt {prompt!r} does not answer with records")
         records = await self._client.jsonl(prompt, {**variables, "text": sanitize(text)})
-        for refused in records.result.rejections:
-            if refused.reason != "repaired":
-                why = f"{refused.reason}: {refused.detail}" if refused.detail else refused.reason
-                log.warning("line %d is no record (%s): %.200s", refused.line, why, refused.text)
-        return list(records.result.records)
+        return RecordList(records.result)
 
     @property
     def graph(self) -> nx.Graph:
-        """A read-only networkx view: nodes by entity name, with all their attributes."""
+        """A read-only networkx view: nodes by entity name, with all their attributes as texts, and
+        weights as numbers, so that networkx can write it in any format.
+        """
         with self._store.reader() as reader:
             if self._network is None or self._network[0] != reader.generation:
-                self._network = (reader.generation, network(reader))
+                entities = reader.entities(reader.entity_rows()).values()
+                relations = reader.relations(reader.relation_rows()).values()
+                self._network = (reader.generation, network(entities, relations))
         return self._network[1]
-
-    # ── the end ─────────────────────────────────────────────────────────────────
 
     async def close(self) -> None:
         """Close the index; further calls raise `StorageError`."""
@@ -466,8 +549,6 @@ class AsyncLightRAG:
     async def __aexit__(self, *error: object) -> None:
         await self.close()
 
-    # ── one question ────────────────────────────────────────────────────────────
-
     async def _answer(
         self,
         question: str,
@@ -476,14 +557,12 @@ class AsyncLightRAG:
         listener: Listener | None = None,
         put_piece: Callable[[str], None] | None = None,
     ) -> Answer:
-        """The answer to a question, recorded from its first event to its last.
-
-        With `put_piece` the answer is passed on in pieces as it is written.
-        """
+        """The answer, recorded from the first event to the last; `put_piece` gets its pieces."""
         with self._store.reader() as reader:
             generation = reader.generation
         session = Session(self._new_id(), sanitize(question), param.mode, self._now(), generation)
-        recorder = Recorder(self._store, session, meter, listener=listener, clock=self._now)
+        keep, now = self.options.keep_traces, self._now
+        recorder = Recorder(self._store, session, meter, listener=listener, clock=now, keep=keep)
         await recorder.begin()
         try:
             with meter.attach_usage():
@@ -493,95 +572,117 @@ class AsyncLightRAG:
                     if put_piece is not None:
                         put_piece(answer.text)
                 else:
-                    answer = await self._written(question, param, meter, recorder, put_piece)
-                    await self._answers.keep(question, param, answer)
+                    answer = await self._querying.answer(
+                        question, param, observer=recorder, meter=meter, put_piece=put_piece
+                    )
+                    await self._answers.keep(question, param, answer, generation)
         except BaseException as error:
             await recorder.failed(error)
             raise
         return replace(answer, trace_id=recorder.stored_trace_id)
 
-    async def _written(
-        self,
-        question: str,
-        param: QueryParam,
-        meter: UsageMeter,
-        recorder: Recorder,
-        put_piece: Callable[[str], None] | None,
-    ) -> Answer:
-        if put_piece is None:
-            return await self._querying.answer(question, param, observer=recorder, meter=meter)
-        stream = self._querying.stream(question, param, observer=recorder, meter=meter)
-        async with aclosing(stream):
-            async for piece in stream:
-                put_piece(piece)
-        return stream.answer
-
     def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._clock(), UTC)
+        return datetime.fromtimestamp(self._seconds(), UTC)
+
+    def _seconds(self) -> float:
+        """The time of the clock; `ConfigError` if it cannot be seconds since 1970."""
+        now = self._clock()
+        if isinstance(now, int | float) and 0 <= now <= LATEST:
+            return now
+        raise ConfigError(
+            f"clock returned {now!r}: it must return seconds since 1970, as time.time"
+        )
 
     def _param(
         self,
         question: str,
         param: QueryParam | None,
-        mode: Mode | None,
         history: Sequence[Turn],
-        explain: bool,
+        fields: QueryFields,
+        explain: bool = False,
     ) -> QueryParam:
+        """The settings of a question, all in one; `TypeError` if something is of a wrong kind."""
         if not isinstance(question, str):
             raise TypeError(f"a question must be a text, not {type(question).__name__}")
         param = param or QueryParam()
         if not isinstance(param, QueryParam):
             raise TypeError(f"param must be a QueryParam, not {type(param).__name__}")
-        if mode is not None:
-            param = replace(param, mode=mode)
+        param = replace(param, **fields)
         if explain and param.selection == "score" and self._client.has_model:
             param = replace(param, selection="llm")
         return replace(param, conversation_history=tuple(history)) if history else param
 
 
-class AsyncAnswerStream(AnswerStream):
-    """The pieces of an answer; after the last one, `.answer` holds it complete."""
-
-    def __init__(self, pieces: AsyncGenerator[str | Answer], meter: UsageMeter) -> None:
-        super().__init__(pieces)
-        self._meter = meter
-
-    @property
-    def usage(self) -> Usage:
-        """What was paid so far; a call that was cut off counts as a call without tokens."""
-        return self._meter.spent
-
-
-async def _queued(
-    run: Callable[[Callable[[Item], None]], Awaitable[None]],
-) -> AsyncGenerator[Item]:
-    """What `run` puts out, as it comes; leaving the iterator early cancels `run`."""
-    items: asyncio.Queue[Item | None] = asyncio.Queue()
-    task = asyncio.ensure_future(run(items.put_nowait))
-    task.add_done_callback(lambda done: items.put_nowait(None))
-    try:
-        while (item := await items.get()) is not None:
-            yield item
-        await task
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-
-
 def checked_texts(given: Iterable[str]) -> list[str]:
-    """Ids or names as they are stored; `TypeError` if one is not a `str`."""
+    """Ids as they are stored; `TypeError` if one is not a `str`, `NotFoundError` if it has
+    characters that cannot be stored.
+    """
     listed = list(given)
     for text in listed:
         if not isinstance(text, str):
             raise TypeError(f"expected texts, one after another, got {type(text).__name__}")
-    return [sanitize(text) for text in listed]
+        if sanitize(text) != text:
+            raise NotFoundError(f"no such document: {text!r}")
+    return listed
 
 
-def _names_in(llm: LLM | None, language: str) -> Callable[[str], Sequence[str]] | None:
+def adopt_settings(store: Store, settings: Mapping[str, str]) -> None:
+    """Record the settings of another index in a new one, which is then opened like that."""
+    with store.transaction() as transaction:
+        if not transaction.settings().keys() - OWN_SETTINGS:
+            kept = {name: one for name, one in settings.items() if name not in OWN_SETTINGS}
+            transaction.put_settings(kept)
+
+
+def recorded_settings(address: Address) -> dict[str, str] | None:
+    """The settings that an index was built with; None if there is no index yet."""
+    if not has_index(address):
+        return None
+    with closing(open_store(address, create=False)) as store, store.reader() as reader:
+        return reader.settings()
+
+
+def recorded_embedder(known: Mapping[str, str], setup: configured.Setup) -> protocols.Embedder:
+    """The embedder that an index was built with, if necessary by its name only."""
+    built_with, dim = known["embedder"], int(known["dim"])
+    name = known.get(configured.RECORDED["embedder"], "hash")
+    made = configured.make_embedder(name, setup, dim)
+    if made.name == built_with:
+        return made
+    return configured.make_embedder(f"custom:{built_with}", setup, dim)
+
+
+def _embedder(
+    given: object, known: Mapping[str, str], setup: configured.Setup
+) -> protocols.Embedder:
+    if given is None and "embedder" in known:
+        return recorded_embedder(known, setup)
+    if given is None or isinstance(given, str):
+        return configured.make_embedder(given or "hash", setup)
+    return as_embedder(given)
+
+
+def _llm(
+    given: protocols.LLM | Callable[..., object] | str | None,
+    known: Mapping[str, str],
+    setup: configured.Setup,
+) -> protocols.LLM | None:
+    if given is None:
+        given = known.get(configured.RECORDED["llm"], configured.NO_MODEL)
+    return configured.make_llm(given, setup) if isinstance(given, str) else as_llm(given)
+
+
+def _folders(documents: Given | Iterable[Given]) -> list[Path]:
+    """The folders among what is given; `ConfigError` if there is none."""
+    given = [documents] if isinstance(documents, str | Path | Document) else [*documents]
+    if folders := [one for one in given if isinstance(one, Path) and one.is_dir()]:
+        return folders
+    raise ConfigError("nothing can be synchronized: no folder was given")
+
+
+def _names_in(llm: protocols.LLM | None, language: str) -> Callable[[str], Sequence[str]] | None:
     """For a model that may only write names from the text: a function that finds names in a text."""
     if getattr(llm, "constrain", "") != "grounded":
         return None
-    from lightrag_jsonl.providers.offline.extraction import extract_text
-
     rules = known_language(language)
-    return lambda text: [mention.name for mention in extract_text(text, language=rules).entities]
+    return lambda text: [one.name for one in offline.extract_text(text, rules).entities]

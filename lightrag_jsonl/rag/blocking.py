@@ -2,54 +2,42 @@
 
 from __future__ import annotations
 
-import time
-import uuid
+import asyncio
+import contextlib
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+from concurrent.futures import CancelledError
 from functools import update_wrapper
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from lightrag_jsonl.core.errors import StorageError
-from lightrag_jsonl.core.options import IndexOptions
-from lightrag_jsonl.core.protocols import (
-    LLM,
-    Answerer,
-    Embedder,
-    Extractor,
-    KeywordExtractor,
-    Reranker,
-    Tokenizer,
-)
 from lightrag_jsonl.core.types import Answer
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.rag import namespaces
-from lightrag_jsonl.rag.asynchronous import AsyncAnswerStream, AsyncLightRAG
+from lightrag_jsonl.rag.asynchronous import AsyncLightRAG
+from lightrag_jsonl.rag.streams import AsyncAnswerStream
 
 if TYPE_CHECKING:
     import networkx as nx
 
 P = ParamSpec("P")
 Item = TypeVar("Item")
+Twin = TypeVar("Twin")
+Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 
 class _Loop:
     """A private event loop in a thread, which ends when it is closed or no longer referenced."""
 
-    def __init__(self, location: Path) -> None:
+    def __init__(self, location: str) -> None:
         self._location = location
+        self._open: set[object] = set()  # async iterators, which only ours may close
         context = start_blocking_portal()
         self._portal: BlockingPortal | None = context.__enter__()
-        self._end = weakref.finalize(self, context.__exit__, None, None, None)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether calls can run."""
-        return self._portal is not None
+        self._end = weakref.finalize(self, _end, self._portal, context)
 
     def run(
         self, function: Callable[P, Awaitable[Result]], *args: P.args, **more: P.kwargs
@@ -60,13 +48,16 @@ class _Loop:
         future = self._portal.start_task_soon(lambda: function(*args, **more))
         try:
             return future.result()
+        except CancelledError as error:
+            raise StorageError(f"{self._location} was closed", path=self._location) from error
         except BaseException:
             if future.cancel():
-                self._portal.call(_nothing)
+                self._portal.call(asyncio.sleep, 0)  # the task gets the time to end
             raise
 
     def iterate(self, items: AsyncGenerator[Item] | AsyncAnswerStream) -> Generator[Item]:
         """The items of an async iterator, which is closed if this one is left early."""
+        self._open.add(items)
         try:
             while True:
                 try:
@@ -74,28 +65,32 @@ class _Loop:
                 except StopAsyncIteration:
                     return
         finally:
+            self._open.discard(items)
             if self._portal is not None:
                 self.run(items.aclose)
 
-    def close(self) -> None:
-        """End the loop and its thread; closing twice is no error."""
+    def close(self, last: Callable[[], Awaitable[None]]) -> None:
+        """Run a last function, and end the loop and its thread; closing twice is no error."""
+        if self._portal is not None:
+            self.run(last)
         self._portal = None
         self._end()
 
 
-async def _nothing() -> None:
-    """Gives a cancelled task the time to end."""
+def _end(
+    portal: BlockingPortal, context: contextlib.AbstractContextManager[BlockingPortal]
+) -> None:
+    """Cancel what is under way, and end the loop and its thread."""
+    with contextlib.suppress(RuntimeError):  # it has ended
+        portal.call(portal.stop, True)
+    context.__exit__(None, None, None)
 
 
 class _Blocking:
-    """What has an async twin, whose methods it offers without await."""
+    """Offers the methods of its async twin without await."""
 
-    _twin: Any
-    _loop: _Loop
-
-
-Twin = TypeVar("Twin")
-Own = TypeVar("Own", bound=_Blocking)
+    def __init__(self, twin: Any, loop: _Loop) -> None:
+        self._twin, self._loop = twin, loop
 
 
 def blocking(
@@ -109,25 +104,47 @@ def blocking(
     return cast("Callable[Concatenate[Any, P], Result]", update_wrapper(call, method))
 
 
+def _iterating(
+    method: Callable[Concatenate[AsyncLightRAG, P], Given], adapt: Callable[[_Loop, Given], Result]
+) -> Callable[Concatenate[Any, P], Result]:
+
+    def call(self: _Blocking, *args: P.args, **more: P.kwargs) -> Result:
+        return adapt(self._loop, method(self._twin, *args, **more))
+
+    return cast("Callable[Concatenate[Any, P], Result]", update_wrapper(call, method))
+
+
+def _takes(
+    method: Callable[Concatenate[AsyncLightRAG, P], None],
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
+    """Gives a method the arguments of the twin's."""
+    return lambda own: update_wrapper(own, method, assigned=["__annotations__"])
+
+
 class Entities(_Blocking):
     """The entities of the graph, by name, and which names are one entity."""
 
-    def __init__(self, twin: namespaces.Entities, loop: _Loop) -> None:
-        self._twin, self._loop = twin, loop
-
     get = blocking(namespaces.Entities.get)
     list = blocking(namespaces.Entities.list)
+    relations = blocking(namespaces.Entities.relations)
     neighbours = blocking(namespaces.Entities.neighbours)
     merge = blocking(namespaces.Entities.merge)
     unmerge = blocking(namespaces.Entities.unmerge)
+    create = blocking(namespaces.Entities.create)
+    edit = blocking(namespaces.Entities.edit)
+    delete = blocking(namespaces.Entities.delete)
+    create_relation = blocking(namespaces.Entities.create_relation)
+    edit_relation = blocking(namespaces.Entities.edit_relation)
+    delete_relation = blocking(namespaces.Entities.delete_relation)
     duplicates = blocking(namespaces.Entities.duplicates)
+    merge_stated = blocking(namespaces.Entities.merge_stated)
+    merge_pairs = blocking(namespaces.Entities.merge_pairs)
+    estimate_review = blocking(namespaces.Entities.estimate_review)
+    review = blocking(namespaces.Entities.review)
 
 
 class Traces(_Blocking):
     """The recorded queries: how each answer came about."""
-
-    def __init__(self, twin: namespaces.Traces, loop: _Loop) -> None:
-        self._twin, self._loop = twin, loop
 
     get = blocking(namespaces.Traces.get)
     list = blocking(namespaces.Traces.list)
@@ -143,9 +160,6 @@ class Traces(_Blocking):
 class Admin(_Blocking):
     """Maintenance of an index."""
 
-    def __init__(self, twin: namespaces.Admin, loop: _Loop) -> None:
-        self._twin, self._loop = twin, loop
-
     rebuild = blocking(namespaces.Admin.rebuild)
     reembed = blocking(namespaces.Admin.reembed)
     summarize = blocking(namespaces.Admin.summarize)
@@ -155,12 +169,14 @@ class Admin(_Blocking):
     settings = blocking(namespaces.Admin.settings)
     check = blocking(namespaces.Admin.check)
     records = blocking(namespaces.Admin.records)
+    export = blocking(namespaces.Admin.export)
+    export_text = blocking(namespaces.Admin.export_text)
 
 
 class AnswerStream:
     """The pieces of an answer; after the last one, `.answer` holds it complete."""
 
-    def __init__(self, stream: AsyncAnswerStream, loop: _Loop) -> None:
+    def __init__(self, loop: _Loop, stream: AsyncAnswerStream) -> None:
         self._stream = stream
         self._pieces: Generator[str] = loop.iterate(stream)
 
@@ -185,28 +201,6 @@ class AnswerStream:
         return self._stream.usage
 
 
-def _iterating(
-    method: Callable[Concatenate[AsyncLightRAG, P], AsyncGenerator[Item]],
-) -> Callable[Concatenate[Any, P], Generator[Item]]:
-    """An async iterator's method without await."""
-
-    def iterate(self: _Blocking, *args: P.args, **more: P.kwargs) -> Generator[Item]:
-        return self._loop.iterate(method(self._twin, *args, **more))
-
-    return cast("Callable[Concatenate[Any, P], Generator[Item]]", update_wrapper(iterate, method))
-
-
-def _streaming(
-    method: Callable[Concatenate[AsyncLightRAG, P], AsyncAnswerStream],
-) -> Callable[Concatenate[Any, P], AnswerStream]:
-    """`stream` without await."""
-
-    def stream(self: _Blocking, *args: P.args, **more: P.kwargs) -> AnswerStream:
-        return AnswerStream(method(self._twin, *args, **more), self._loop)
-
-    return cast("Callable[Concatenate[Any, P], AnswerStream]", update_wrapper(stream, method))
-
-
 class LightRAG(_Blocking):
     """A knowledge graph over texts, kept in one folder, and answers from it; safe from any thread.
 
@@ -215,30 +209,16 @@ class LightRAG(_Blocking):
     `with` block.
     """
 
-    def __init__(
-        self,
-        working_dir: str | Path,
-        *,
-        llm: LLM | Callable[..., object] | None = None,
-        embedder: Embedder | Callable[..., object] | None = None,
-        tokenizer: Tokenizer | None = None,
-        reranker: Reranker | None = None,
-        language: str = "en",
-        options: IndexOptions | None = None,
-        prompts: PromptManager | Path | str | None = None,
-        extractor: Extractor | None = None,
-        keyword_extractor: KeywordExtractor | None = None,
-        answerer: Answerer | None = None,
-        clock: Callable[[], float] = time.time,
-        new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
-    ) -> None:
-        given = {name: value for name, value in locals().items() if name != "self"}
-        self._twin: AsyncLightRAG = AsyncLightRAG(**given)
-        self.working_dir = self._twin.working_dir
-        self._loop = _Loop(self.working_dir)
-        self.entities = Entities(self._twin.entities, self._loop)
-        self.traces = Traces(self._twin.traces, self._loop)
-        self.admin = Admin(self._twin.admin, self._loop)
+    _twin: AsyncLightRAG
+
+    @_takes(AsyncLightRAG.__init__)
+    def __init__(self, *working_dir: Any, **parts: Any) -> None:
+        twin = AsyncLightRAG(*working_dir, **parts)
+        super().__init__(twin, _Loop(twin._store.location))
+        self.working_dir, self._store = twin.working_dir, twin._store
+        self.entities = Entities(twin.entities, self._loop)
+        self.traces = Traces(twin.traces, self._loop)
+        self.admin = Admin(twin.admin, self._loop)
 
     def __repr__(self) -> str:
         return f"LightRAG({str(self.working_dir)!r})"
@@ -248,6 +228,8 @@ class LightRAG(_Blocking):
     resume = blocking(AsyncLightRAG.resume)
     retry = blocking(AsyncLightRAG.retry)
     delete = blocking(AsyncLightRAG.delete)
+    merge_from = blocking(AsyncLightRAG.merge_from)
+    split = blocking(AsyncLightRAG.split)
     status = blocking(AsyncLightRAG.status)
     documents = blocking(AsyncLightRAG.documents)
     pages = blocking(AsyncLightRAG.pages)
@@ -255,9 +237,8 @@ class LightRAG(_Blocking):
     query = blocking(AsyncLightRAG.query)
     retrieve = blocking(AsyncLightRAG.retrieve)
     extract = blocking(AsyncLightRAG.extract)
-
-    stream = _streaming(AsyncLightRAG.stream)
-    events = _iterating(AsyncLightRAG.events)
+    stream = _iterating(AsyncLightRAG.stream, AnswerStream)
+    events = _iterating(AsyncLightRAG.events, _Loop.iterate)
 
     def run(
         self,
@@ -275,9 +256,7 @@ class LightRAG(_Blocking):
 
     def close(self) -> None:
         """Close the index; further calls raise `StorageError`."""
-        if self._loop.is_open:
-            self._loop.run(self._twin.close)
-        self._loop.close()
+        self._loop.close(self._twin.close)
 
     def __enter__(self) -> Self:
         return self

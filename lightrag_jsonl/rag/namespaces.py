@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 from anyio import to_thread
 
-from lightrag_jsonl.core.errors import NotFoundError
+from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.text import name_key, sanitize
-from lightrag_jsonl.core.types import Entity, Record, Relation, TraceSummary
+from lightrag_jsonl.core.types import (
+    Claim,
+    Entity,
+    Json,
+    Neighbourhood,
+    Record,
+    Relation,
+    TraceSummary,
+)
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.indexing.duplicates import Duplicate, find_duplicates
-from lightrag_jsonl.indexing.progress import ProgressCallback
-from lightrag_jsonl.storage.store import Reader, read, write
-from lightrag_jsonl.tracing import verify
+from lightrag_jsonl.indexing.duplicates import Duplicate, find_duplicates, groups
+from lightrag_jsonl.indexing.edits import Edit
+from lightrag_jsonl.indexing.progress import ShowProgress
+from lightrag_jsonl.indexing.reviewing import Review, estimate_review, review
+from lightrag_jsonl.providers import as_embedder
+from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format, records
+from lightrag_jsonl.storage.store import Reader, read, search, write
+from lightrag_jsonl.tracing import trace as recorded
 from lightrag_jsonl.tracing.export import export
 from lightrag_jsonl.tracing.page import render_page
-from lightrag_jsonl.tracing.provenance import (
-    DocumentProvenance,
-    EdgeProvenance,
-    document_provenance,
-    edge_provenance,
-)
 from lightrag_jsonl.tracing.rdf import Format, Version
-from lightrag_jsonl.tracing.trace import Sources, Trace, load_trace, look_up_sources
 
 if TYPE_CHECKING:
-    import networkx as nx
-
     from lightrag_jsonl.rag.asynchronous import AsyncLightRAG
+
+MOST_WEIGHT = 1_000_000
 
 
 class Entities:
@@ -45,60 +51,161 @@ class Entities:
         """One entity, by its name or a name merged into it; `NotFoundError` if there is none."""
         return (await self.neighbours(name))[0]
 
-    async def list(self) -> tuple[Entity, ...]:
-        """All entities, by name."""
+    async def list(
+        self, *, search: str = "", type: str = "", limit: int | None = None, offset: int = 0
+    ) -> tuple[Entity, ...]:
+        """Entities by name: those with `search` in their name, and of this `type`, if given.
+
+        The first `offset` are left out, and at most `limit` returned.
+        """
+        key = name_key(sanitize(search))
 
         def load(reader: Reader) -> tuple[Entity, ...]:
-            found = reader.entities(list(reader.entity_rows()))
-            return tuple(sorted(found.values(), key=lambda entity: entity.name))
+            rows = reader.listed(
+                "entity", search=key, type=type.casefold(), limit=limit, offset=offset
+            )
+            return tuple(reader.entities(rows).values())
 
         return await read(self._rag._store, load)
 
-    async def neighbours(self, name: str) -> tuple[Entity, tuple[Relation, ...]]:
+    async def relations(
+        self, *, search: str = "", limit: int | None = None, offset: int = 0
+    ) -> tuple[Relation, ...]:
+        """Relations, the heaviest first: those with `search` in the name of an end, if given.
+
+        The first `offset` are left out, and at most `limit` returned.
+        """
+        key = name_key(sanitize(search))
+
+        def load(reader: Reader) -> tuple[Relation, ...]:
+            rows = reader.listed("relation", search=key, limit=limit, offset=offset)
+            return tuple(reader.relations(rows).values())
+
+        return await read(self._rag._store, load)
+
+    async def neighbours(self, name: str) -> Neighbourhood:
         """One entity and its relations, strongest first; `NotFoundError` if there is none."""
         key = name_key(sanitize(name))
 
-        def load() -> tuple[Entity, tuple[Relation, ...]]:
-            with self._rag._store.snapshot() as snapshot:
-                row = snapshot.entity_ids([key]).get(key)
-                if row is None:
-                    raise NotFoundError(f"no such entity: {name}")
-                around = snapshot.graph.relations_of(np.array([row]))[1].tolist()
-                entity = replace(snapshot.entities([row])[row], degree=len(around))
-                relations = snapshot.relations(around).values()
+        def load(reader: Reader) -> Neighbourhood:
+            row = reader.entity_ids([key]).get(key)
+            if row is None:
+                raise NotFoundError(f"no such entity: {name}")
+            around = reader.relations_of([row])
+            entity = replace(reader.entities([row])[row], degree=len(around))
+            relations = reader.relations(around).values()
             by_weight = sorted(relations, key=lambda one: (-one.weight, one.source, one.target))
-            return entity, tuple(by_weight)
+            return Neighbourhood(entity, tuple(by_weight))
 
-        return await to_thread.run_sync(load)
+        return await read(self._rag._store, load)
 
     async def merge(self, names: Iterable[str], *, into: str) -> None:
-        """Make several names one entity called `into`. Later inserts keep to it; `unmerge` undoes
-        it.
-
-        `NotFoundError` lists those that no entity has.
-        """
+        """Make names one entity, in later inserts, too; `NotFoundError` lists unknown ones."""
         listed = [names] if isinstance(names, str) else list(names)
         await self._rag._indexing.merge([sanitize(one) for one in listed], into)
 
     async def unmerge(self, *names: str) -> None:
-        """Make merged names entities of their own again; `NotFoundError` lists names that are not
-        merged.
+        """Make merged names entities of their own again; `NotFoundError` lists others.
 
         Names that were merged into one of them earlier stay merged with it. Given the target of a
         merge, which was not merged itself, this undoes that merge.
         """
         await self._rag._indexing.unmerge([sanitize(one) for one in names])
 
-    async def duplicates(self, *, limit: int = 100) -> tuple[Duplicate, ...]:
-        """Pairs of entities that may be the same, most likely first, with the evidence; none is
-        merged.
+    async def create(
+        self, name: str, *, type: str, description: str, by: str, reason: str = ""
+    ) -> str:
+        """Add an entity by hand; what texts say about it later joins it.
+
+        This and the following methods store an edit as a document that says who (`by`), when and
+        why, and return its id: `delete` of that document undoes the edit. Inserting, deleting and
+        `rebuild` keep edits. `ConfigError` if there is such an entity, or a value is refused.
         """
+        about: Record = {"entity_type": type, "description": description}
+        return await self._edit("create", {"type": "entity", "name": name, **about}, by, reason)
 
-        def search() -> tuple[Duplicate, ...]:
-            with self._rag._store.snapshot() as snapshot:
-                return find_duplicates(snapshot, limit=limit)
+    async def edit(
+        self,
+        name: str,
+        *,
+        type: str | None = None,
+        description: str | None = None,
+        by: str,
+        reason: str = "",
+    ) -> str:
+        """Replace an entity's type or description; None keeps it. `merge` changes its name."""
+        about: Record = {"entity_type": type, "description": description}
+        return await self._edit("edit", {"type": "entity", "name": name, **about}, by, reason)
 
-        return await to_thread.run_sync(search)
+    async def delete(self, name: str, *, by: str, reason: str = "") -> str:
+        """Take an entity and its relations out of the graph; texts that name it change nothing.
+
+        To create it again brings back what the texts say about it, too.
+        """
+        return await self._edit("delete", {"type": "entity", "name": name}, by, reason)
+
+    async def create_relation(
+        self,
+        source: str,
+        target: str,
+        *,
+        description: str,
+        keywords: Iterable[str] = (),
+        weight: float = 1.0,
+        by: str,
+        reason: str = "",
+    ) -> str:
+        """Relate two entities by hand; `NotFoundError` names an end that does not exist."""
+        about = description, keywords, weight
+        return await self._edit("create", _relation(source, target, *about), by, reason)
+
+    async def edit_relation(
+        self,
+        source: str,
+        target: str,
+        *,
+        description: str | None = None,
+        keywords: Iterable[str] | None = None,
+        weight: float | None = None,
+        by: str,
+        reason: str = "",
+    ) -> str:
+        """Replace a relation's description, keywords or weight; None keeps what is there."""
+        about = description, keywords, weight
+        return await self._edit("edit", _relation(source, target, *about), by, reason)
+
+    async def delete_relation(self, source: str, target: str, *, by: str, reason: str = "") -> str:
+        """Take the relation of two entities out of the graph, in later inserts, too."""
+        return await self._edit("delete", _relation(source, target), by, reason)
+
+    async def _edit(self, claim: Claim, record: Record, by: str, reason: str) -> str:
+        return await self._rag._indexing.edit(Edit(claim, record, by, reason), self._rag._seconds())
+
+    async def duplicates(self, *, limit: int = 100) -> tuple[Duplicate, ...]:
+        """Pairs of entities that may be the same, most likely first, with the evidence."""
+        return await search(self._rag._store, partial(find_duplicates, limit=limit))
+
+    async def merge_stated(self) -> tuple[Duplicate, ...]:
+        """Merge the pairs that are `certain`: a text states it, of no other entity the same, and
+        nothing speaks against it. Returns them; `unmerge` undoes it.
+        """
+        pairs = await self.duplicates(limit=1 << 40)
+        return await self.merge_pairs([pair for pair in pairs if pair.certain])
+
+    async def merge_pairs(self, pairs: Iterable[Duplicate]) -> tuple[Duplicate, ...]:
+        """Merge proposed pairs, each group of connected ones into one entity; returns the pairs."""
+        merged = tuple(pairs)
+        for into, *names in groups(merged):
+            await self.merge(names, into=into)
+        return merged
+
+    async def estimate_review(self, pairs: Iterable[Duplicate]) -> Usage:
+        """The calls and tokens that `review` would cost, if no answer is in the cache."""
+        return estimate_review(tuple(pairs), self._rag._client, self._rag._tokenizer.count)
+
+    async def review(self, pairs: Iterable[Duplicate]) -> Review:
+        """Let the model judge pairs, in batches; `merge_pairs` merges the `same` ones it found."""
+        return await review(tuple(pairs), self._rag._client)
 
 
 class Traces:
@@ -107,22 +214,21 @@ class Traces:
     def __init__(self, rag: AsyncLightRAG) -> None:
         self._rag = rag
 
-    async def get(self, trace_id: str) -> Trace:
-        """How an answer came about; the id may be shortened as long as it stays unambiguous.
+    async def get(self, trace_id: str) -> recorded.Trace:
+        """How an answer came about, by its id or the URI of one of its events.
 
+        The id may be shortened as long as it stays unambiguous.
         Raises `NotFoundError` if no trace, or more than one, has an id that begins like this.
         """
-        return await read(self._rag._store, lambda reader: load_trace(reader, trace_id))
+        return await read(self._rag._store, lambda reader: recorded.load_trace(reader, trace_id))
 
     async def list(self, *, limit: int | None = 100) -> tuple[TraceSummary, ...]:
         """The newest queries, each with its status; None for all."""
         return tuple(await read(self._rag._store, lambda reader: reader.traces(limit=limit)))
 
-    async def verify(self, *trace_ids: str) -> tuple[verify.Problem, ...]:
-        """What is wrong with these traces; without ids, with all traces and the texts they rest
-        on.
-        """
-        return await read(self._rag._store, lambda reader: verify.verify(reader, trace_ids))
+    async def verify(self, *trace_ids: str) -> tuple[recorded.Problem, ...]:
+        """What is wrong with these traces; without ids, with all and the texts they rest on."""
+        return await read(self._rag._store, lambda reader: recorded.verify(reader, trace_ids))
 
     async def export(
         self,
@@ -141,15 +247,10 @@ class Traces:
         """
 
         def write_rdf(reader: Reader) -> str:
-            trace = load_trace(reader, trace_id)
-            return export(
-                trace,
-                format=format,
-                version=rdf,
-                sources=look_up_sources(reader, trace.chunk_ids) if with_source else None,
-                entity_base=entity_base,
-                predicate_base=predicate_base,
-            )
+            trace = recorded.load_trace(reader, trace_id)
+            sources = recorded.look_up_sources(reader, trace.chunk_ids) if with_source else None
+            bases = {"entity_base": entity_base, "predicate_base": predicate_base}
+            return export(trace, format=format, version=rdf, sources=sources, **bases)
 
         return await read(self._rag._store, write_rdf)
 
@@ -157,28 +258,31 @@ class Traces:
         """A trace as one self-contained web page, by default in the index's language."""
 
         def render(reader: Reader) -> str:
-            trace = load_trace(reader, trace_id)
-            found = look_up_sources(reader, trace.chunk_ids)
+            trace = recorded.load_trace(reader, trace_id)
+            found = recorded.look_up_sources(reader, trace.chunk_ids)
             return render_page(trace, found, language=language or self._rag.language)
 
         return await read(self._rag._store, render)
 
-    async def sources(self, trace: Trace) -> Sources:
+    async def sources(self, trace: recorded.Trace) -> recorded.Sources:
         """The stored texts behind a trace."""
-        return await read(self._rag._store, lambda reader: look_up_sources(reader, trace.chunk_ids))
+        find = partial(recorded.look_up_sources, chunk_ids=trace.chunk_ids)
+        return await read(self._rag._store, find)
 
-    async def edge_provenance(self, source: str, predicate: str, target: str) -> EdgeProvenance:
-        """Where an edge was read: every chunk, page and document, and the queries that chose it.
-
-        `NotFoundError` names the entity or the edge that does not exist.
-        """
+    async def edge_provenance(
+        self, source: str, predicate: str, target: str
+    ) -> recorded.EdgeProvenance:
+        """Where an edge was read, and who chose it; `NotFoundError` names what does not exist."""
         edge = source, predicate, target
-        return await read(self._rag._store, lambda reader: edge_provenance(reader, *edge))
+        return await read(self._rag._store, lambda reader: recorded.edge_provenance(reader, *edge))
 
-    async def document_provenance(self, document_id: str) -> DocumentProvenance:
-        """A document's pages and chunks with the edges they state, and the queries that used it."""
+    async def document_provenance(self, document_id: str) -> recorded.DocumentProvenance:
+        """A document's pages and chunks with the edges they state, and the queries that used it.
+
+        It is named by its id, its name or its URI; `NotFoundError` if that is not one document.
+        """
         id = sanitize(document_id)
-        return await read(self._rag._store, lambda reader: document_provenance(reader, id))
+        return await read(self._rag._store, lambda reader: recorded.document_provenance(reader, id))
 
     async def delete(self, *, keep: int = 0) -> int:
         """Delete all but the `keep` newest traces; returns how many were deleted."""
@@ -200,27 +304,23 @@ class Admin:
         self._rag = rag
 
     async def rebuild(self) -> list[str]:
-        """Make everything anew that is derived from documents and mentions; returns a line for each
-        step.
-        """
+        """Rebuild all data derived from mentions; returns a line for each step."""
         return await self._rag._indexing.rebuild()
 
     async def reembed(
         self,
         embedder: Embedder | Callable[..., object],
         *,
-        progress: ProgressCallback | None = None,
+        progress: ShowProgress = None,
     ) -> int:
         """Move the index to another embedder, without asking a model; returns the number of texts.
 
-        Questions use the old vectors until all new ones are stored. After an interruption, call it
-        again to go on.
+        Questions use the old vectors until all new ones are stored; call it again to go on.
         """
-        from lightrag_jsonl.providers.functions import as_embedder
-
-        parts = replace(self._rag._parts, embedder=as_embedder(embedder))
-        count = await self._rag._indexing.reembed(parts.embedder, progress=progress)
-        self._rag._connect(parts)
+        new = as_embedder(embedder)
+        count = await self._rag._indexing.reembed(new, progress=progress)
+        self._rag._connect(new)
+        await self._rag._remember(self._rag._model_names())
         return count
 
     async def summarize(self) -> Usage:
@@ -228,7 +328,11 @@ class Admin:
         return await self._rag._indexing.summarize()
 
     async def vacuum(self) -> int:
-        """Give unused space back to the disk; returns how many bytes that was."""
+        """Give unused space back to the disk; returns how many bytes that was.
+
+        What was deleted stays readable in the files until then. `LockedError` if another process
+        still reads an earlier state.
+        """
         store = self._rag._store
         before = store.size()
         await to_thread.run_sync(store.vacuum)
@@ -249,64 +353,44 @@ class Admin:
         """What the index was built with."""
         return await read(self._rag._store, lambda reader: reader.settings())
 
-    async def check(self) -> list[str]:
-        """What is wrong with the stored data, in words; `rebuild` repairs what is derived."""
-        return await to_thread.run_sync(self._rag._store.check)
+    async def check(self, *, full: bool = False) -> list[str]:
+        """What is wrong with the stored data, in words; `rebuild` repairs what is derived.
+
+        Graph, full text and vectors are compared with what mentions and texts give: of each a
+        random sample, or with `full` all.
+        """
+        return await self._rag._indexing.check(full=full)
+
+    async def export(self, path: Path | str, *, format: GraphFormat | None = None) -> GraphFormat:
+        """Write the graph to a file, by default in the format of its suffix, which is returned.
+
+        They are .graphml, .json, .jsonl (the records behind the graph), .csv, .nq (N-Quads), .cypher
+        and .html (a page with the entities that have most relations). `ConfigError` for others.
+        """
+        chosen = format or graph_format(Path(path))
+        text = await self.export_text(chosen)
+        await to_thread.run_sync(lambda: Path(path).write_text(text, "utf-8", newline=""))
+        return chosen
+
+    async def export_text(self, format: GraphFormat) -> str:
+        """What `export` would write."""
+        write_graph = partial(export_graph, format=format, language=self._rag.language)
+        return await read(self._rag._store, write_graph)
 
     async def records(self) -> list[Record]:
         """Every stored mention as an `extract-graph` record with its document and chunk index."""
-        return await read(self._rag._store, lambda reader: list(_records(reader)))
+        return await read(self._rag._store, lambda reader: list(records(reader)))
 
 
-def network(reader: Reader) -> nx.Graph:
-    """A frozen networkx graph: nodes by entity name, with the attributes of `Entity` and `Relation`."""
-    import networkx as nx
-
-    graph = nx.Graph()
-    for entity in reader.entities(list(reader.entity_rows())).values():
-        graph.add_node(
-            entity.name,
-            entity_type=entity.type,
-            description=entity.description,
-            chunk_ids=entity.chunk_ids,
-            created_at=entity.created_at,
-            attributes=entity.attributes,
-        )
-    for relation in reader.relations(list(reader.relation_rows())).values():
-        graph.add_edge(
-            relation.source,
-            relation.target,
-            source=relation.source,
-            target=relation.target,
-            keywords=relation.keywords,
-            description=relation.description,
-            weight=relation.weight,
-            chunk_ids=relation.chunk_ids,
-            created_at=relation.created_at,
-        )
-    return nx.freeze(graph)
-
-
-def _records(reader: Reader) -> Iterator[Record]:
-    """Every mention as a record, in the order of documents and chunks."""
-    ids = [document.id for document in reader.documents()]
-    for row, chunk in reader.document_chunks(ids).items():
-        position: Mapping[str, str | int] = {"document": chunk.document_id, "chunk": chunk.index}
-        for entity in reader.entity_mentions(chunks=[row]):
-            yield {
-                "type": "entity",
-                "name": entity.mention.name,
-                "entity_type": entity.mention.type,
-                "description": entity.mention.description,
-                **position,
-            }
-        for relation in reader.relation_mentions(chunks=[row]):
-            yield {
-                "type": "relationship",
-                "source": relation.mention.source,
-                "target": relation.mention.target,
-                "keywords": list(relation.mention.keywords),
-                "description": relation.mention.description,
-                "strength": relation.mention.strength,
-                **position,
-            }
+def _relation(
+    source: str,
+    target: str,
+    description: str | None = None,
+    keywords: Iterable[str] | None = None,
+    weight: float | None = None,
+) -> Record:
+    if weight is not None and not 0 < weight < MOST_WEIGHT:
+        raise ConfigError(f"a weight is a number above 0 and below {MOST_WEIGHT:,}, not {weight}")
+    words: Json = None if keywords is None else [*keywords]
+    ends: Record = {"type": "relationship", "source": source, "target": target}
+    return {**ends, "description": description, "keywords": words, "strength": weight}

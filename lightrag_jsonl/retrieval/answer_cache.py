@@ -1,7 +1,6 @@
 """Finds the stored answer of a similar question, while the index has not changed.
 
 Off unless `QueryParam.similarity_reuse` is set: similar questions may still want different answers.
-With `similarity_check` the model is asked whether both mean the same.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Answer
 from lightrag_jsonl.core.user_code import embed_texts
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
-from lightrag_jsonl.storage.store import Store, Transaction, read, write
+from lightrag_jsonl.storage.store import Store, read, write
 
-SURE = 0.5  # the least score by which the model says that two questions mean the same
+SURE = 0.8  # the least score by which the model says that two questions mean the same
 MOST_SIMILAR = 3  # at most so many similar questions are put to the model
-NUMBER = re.compile(r"\d*\.?\d+")
+NUMBER = re.compile(r"\s*(0?\.\d+|0|1(?:\.0+)?)[.。]?\s*")  # from 0 to 1, and nothing else
 
 log = logging.getLogger(__name__)
 
@@ -44,12 +43,8 @@ class AnswerCache:
     parts: Sequence[object] = ()
 
     async def find(self, question: str, param: QueryParam, meter: UsageMeter) -> Answer | None:
-        """The stored answer of the most similar question above the threshold, if there is one.
-
-        Its `usage` is what asking the model about the similarity cost.
-        """
-        threshold = param.similarity_reuse
-        if threshold is None:
+        """The answer of the most similar question above the threshold; its `usage` is `meter`'s."""
+        if (threshold := param.similarity_reuse) is None:
             return None
         (vector,) = await embed_texts(self.embedder, [question], "query")
         signature = self._signature(param)
@@ -64,22 +59,17 @@ class AnswerCache:
                 return replace(found, usage=meter.spent)
         return None
 
-    async def keep(
-        self, question: str, param: QueryParam, answer: Answer, generation: int | None = None
-    ) -> None:
+    async def keep(self, question: str, param: QueryParam, answer: Answer, generation: int) -> None:
         """Store an answer for reuse, unless the index has changed since this generation."""
         if param.similarity_reuse is None or self.store.read_only:
             return
         (vector,) = await embed_texts(self.embedder, [question], "query")
-        values = (self._signature(param), question, vector, msgspec.json.encode(answer).decode())
-
-        def put(transaction: Transaction) -> None:
-            transaction.put_reusable_answer(*values, generation=generation)
-
+        text = msgspec.json.encode(answer).decode()
+        values = self._signature(param), question, vector, text, generation
         try:
-            await write(self.store, put, durable=False)
+            await write(self.store, lambda tx: tx.put_reusable_answer(*values), durable=False)
         except StorageError as error:  # the caller still gets the answer
-            log.warning("the answer is not kept for reuse: %s", error)
+            log.warning("the answer is not stored for reuse: %s", error)
 
     async def _same(self, question: str, other: str, meter: UsageMeter) -> bool:
         """Whether the model says that two questions mean the same; False without a model."""
@@ -87,8 +77,8 @@ class AnswerCache:
             return False
         variables = {"question_a": question, "question_b": other}
         reply = await self.client.text("similarity-check", variables, meter=meter)
-        score = NUMBER.search(reply.text_without_thinking)
-        return score is not None and float(score[0]) >= SURE
+        score = NUMBER.fullmatch(reply.text_without_thinking)
+        return score is not None and float(score[1]) >= SURE
 
     def _signature(self, param: QueryParam) -> str:
         """A digest of everything except the question that an answer depends on."""

@@ -1,4 +1,4 @@
-"""Chooses the relations an answer may be based on: by a model with reasons, by rank, or all of them.
+"""Lets a model choose the relations an answer may be based on, with reasons; or takes them by rank.
 
 The model is shown each relation with a short id, and answers with ids.
 """
@@ -8,17 +8,19 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TypeAlias
 
 from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.options import Selection
-from lightrag_jsonl.core.types import Json, JsonlResult, Rejection, RejectionReason, Relation
+from lightrag_jsonl.core.options import QueryParam, Selection
+from lightrag_jsonl.core.text import clipped
+from lightrag_jsonl.core.types import Context, Json, JsonlResult, Rejection, Relation
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 
 ID_LENGTH = 8
+DESCRIPTION_LENGTH = 160  # characters of a description that the model chooses by
 
 Labels: TypeAlias = tuple[str, str, str]  # subject, predicate and object
 
@@ -53,68 +55,85 @@ class SelectedEdge:
 
 @dataclass(frozen=True, slots=True)
 class EdgeSelection:
-    """The chosen relations, best first, each with the model's reason if it gave one.
+    """The chosen relations, best first, and the reasons that the model gave, by their two ends.
 
-    `method` is how they were to be chosen. With `fallback` the model chose none, and rank decided;
-    `error` says why the model could not be asked.
+    `method` is how they were to be chosen. With `fallback` rank decided, since the model chose
+    nothing that could be used; `error` says why the model could not be asked.
     """
 
     method: Selection
     relations: tuple[Relation, ...] = ()
-    reasons: tuple[str | None, ...] = ()
+    reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
     rejections: tuple[Rejection, ...] = ()
     fallback: bool = False
     error: str | None = None
 
-    @classmethod
-    def by_rank(cls, method: Selection, relations: Sequence[Relation]) -> EdgeSelection:
-        """All of these relations, without reasons."""
-        return cls(method, tuple(relations), (None,) * len(relations))
 
-    def only(self, shown: Sequence[Relation]) -> EdgeSelection:
-        """The part of the selection that was shown to the model, since it fitted into the budget."""
-        ends = {(relation.source, relation.target) for relation in shown}
-        pairs = zip(self.relations, self.reasons, strict=True)
-        kept = [(one, why) for one, why in pairs if (one.source, one.target) in ends]
-        relations, reasons = zip(*kept, strict=True) if kept else ((), ())
-        return replace(self, relations=relations, reasons=reasons)
-
-
-async def select_by_model(
-    question: str,
-    relations: Sequence[Relation],
-    *,
+async def select_edges(
+    found: Context,
+    param: QueryParam,
     client: ModelClient,
-    count: int,
     meter: UsageMeter,
+    *,
+    may_be_none: bool = False,
 ) -> EdgeSelection:
-    """The relations that the model chose, in its order; if it chose none, the first `count`.
-
-    If the model cannot be asked, these are used, too: an answer is worth more than the selection.
+    """The relations to answer from: all, the first `top_k`, or those that the model chose, in its
+    order. If its answer cannot be used or it cannot be asked, rank decides: an answer is worth more.
+    So it does if the model chose none, unless that `may_be_none`, since there are passages.
     """
-    if not relations:
-        return EdgeSelection("score")
-    edges = candidate_edges(relations)
-    lines = [
-        json.dumps(
-            {"id": one.id, "s": one.source, "p": one.predicate, "o": one.target}, ensure_ascii=False
-        )
-        for one in edges
+    best = found.relations[: param.top_k]
+    if param.selection == "all":
+        return EdgeSelection("all", found.relations)
+    if param.selection == "score" or not best or not client.has_model:
+        return EdgeSelection("score", best)
+    by_rank = EdgeSelection("llm", best, fallback=True)
+    by_id = dict(zip(edge_ids(map(labels, found.relations)), found.relations, strict=True))
+    fields = [
+        {"id": id, "s": one.source, "p": one.predicate, "o": one.target}
+        | ({"d": clipped(one.description, DESCRIPTION_LENGTH)} if one.description else {})
+        for id, one in by_id.items()
     ]
-    by_rank = replace(EdgeSelection.by_rank("llm", relations[:count]), fallback=True)
+    lines = [json.dumps(edge, ensure_ascii=False) for edge in fields]
+    variables = {"query": found.question, "edges": lines}
     try:
-        variables = {"query": question, "edges": lines}
         records = await client.jsonl("kg-edge-selection", variables, meter=meter)
     except LLMError as error:
         log.warning("no edges were chosen, rank decides: %s", error)
         return replace(by_rank, error=str(error) or type(error).__name__)
-    chosen, rejections = resolve_selection(records.result, edges)
+    chosen, rejections = resolve_selection(records.result, by_id)
+    if not chosen and not rejections and may_be_none:
+        return EdgeSelection("llm")
     if not chosen:
-        log.info("the model chose none of %d edges: rank decides", len(edges))
+        log.info("the model chose none of %d edges: rank decides", len(by_id))
         return replace(by_rank, rejections=rejections)
-    by_labels = {labels(relation): relation for relation in reversed(relations)}
-    picked = tuple(by_labels[item.edge.labels] for item in chosen)
-    return EdgeSelection("llm", picked, tuple(item.reasoning for item in chosen), rejections)
+    picked = {by_id[id]: reason for id, reason in chosen.items()}
+    reasons = {(one.source, one.target): reason for one, reason in picked.items() if reason}
+    return EdgeSelection("llm", tuple(picked), reasons, rejections)
+
+
+def resolve_selection(
+    result: JsonlResult, known: Collection[str]
+) -> tuple[dict[str, str], tuple[Rejection, ...]]:
+    """The chosen ids in the model's order with its reasons, and what was refused: unknown and
+    repeated ids, too.
+    """
+    chosen: dict[str, str] = {}
+    refused = list(result.rejections)
+    for line, record in zip(result.line_numbers, result.records, strict=True):
+        id, reason = _plain_id(record.get("id")), record.get("reasoning")
+        if id in known and id not in chosen:
+            chosen[id] = reason.strip() if isinstance(reason, str) else ""
+            continue
+        text, known_before = json.dumps(record, ensure_ascii=False), id in chosen
+        detail = f"{id!r} was chosen before" if known_before else f"no candidate has id {id!r}"
+        fault = Rejection(line, text, "duplicate_id" if known_before else "unknown_id", detail)
+        refused.append(fault)
+    return chosen, tuple(sorted(refused, key=lambda one: one.line))
+
+
+def _plain_id(value: Json) -> str:
+    """The id a model meant, written as a number, in brackets or in capitals."""
+    return str(value).strip().strip("[]#").lower() if isinstance(value, str | int) else ""
 
 
 # ── ids ─────────────────────────────────────────────────────────────────────────
@@ -126,13 +145,9 @@ def labels(relation: Relation) -> Labels:
 
 
 def candidate_edges(relations: Sequence[Relation]) -> tuple[Edge, ...]:
-    """The relations as edges in the order given, without repetitions, each with a unique id."""
-    distinct = {labels(relation): relation for relation in reversed(relations)}
-    triples = list(dict.fromkeys(map(labels, relations)))
-    return tuple(
-        Edge(id, *triple, distinct[triple].chunk_ids, distinct[triple].score)
-        for id, triple in zip(edge_ids(triples), triples, strict=True)
-    )
+    """The relations as edges, each with an id of its own."""
+    pairs = zip(edge_ids(map(labels, relations)), relations, strict=True)
+    return tuple([Edge(id, *labels(one), one.chunk_ids, one.score) for id, one in pairs])
 
 
 def edge_id(source: str, predicate: str, target: str, *, length: int = ID_LENGTH) -> str:
@@ -141,40 +156,12 @@ def edge_id(source: str, predicate: str, target: str, *, length: int = ID_LENGTH
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
 
 
-def edge_ids(triples: Sequence[Labels]) -> tuple[str, ...]:
-    """An id for each of some distinct triples: eight digits, more only if different ones collide."""
-    seen: Counter[str] = Counter()
-    whole: list[str] = []
-    for triple in triples:
-        digits = edge_id(*triple, length=64)
-        whole.append(f"{digits}{seen[digits]}")  # the labels "a|b" and "c" join like "a" and "b|c"
-        seen[digits] += 1
+def edge_ids(triples: Iterable[Labels]) -> tuple[str, ...]:
+    """An id for each triple: eight digits, more only where these collide."""
+    # Numbered, since the labels "a|b" and "c" join like "a" and "b|c".
+    whole = [f"{edge_id(*triple, length=64)}{n}" for n, triple in enumerate(triples)]
     lengths = dict.fromkeys(whole, ID_LENGTH)
-    while len(lengths) > len(short := Counter(digits[: lengths[digits]] for digits in whole)):
+    while len(whole) > len(short := Counter(digits[: lengths[digits]] for digits in whole)):
         for digits in whole:
             lengths[digits] += short[digits[: lengths[digits]]] > 1
-    return tuple(digits[: lengths[digits]] for digits in whole)
-
-
-def resolve_selection(
-    result: JsonlResult, edges: Iterable[Edge]
-) -> tuple[tuple[SelectedEdge, ...], tuple[Rejection, ...]]:
-    """The chosen edges in the model's order, and what was refused: unknown and repeated ids, too."""
-    by_id = {edge.id: edge for edge in edges}
-    chosen: dict[str, SelectedEdge] = {}
-    refused = list(result.rejections)
-    for line, record in zip(result.line_numbers, result.records, strict=True):
-        id, reason = _plain_id(record.get("id")), record.get("reasoning")
-        if id in by_id and id not in chosen:
-            text = reason.strip() if isinstance(reason, str) else ""
-            chosen[id] = SelectedEdge(by_id[id], text or None)
-            continue
-        fault: RejectionReason = "duplicate_id" if id in chosen else "unknown_id"
-        detail = f"{id!r} was chosen before" if id in chosen else f"no candidate has id {id!r}"
-        refused.append(Rejection(line, json.dumps(record, ensure_ascii=False), fault, detail))
-    return tuple(chosen.values()), tuple(sorted(refused, key=lambda one: one.line))
-
-
-def _plain_id(value: Json) -> str:
-    """The id a model meant, written as a number, in brackets or in capitals."""
-    return str(value).strip().strip("[]#").lower() if isinstance(value, str | int) else ""
+    return tuple([digits[: lengths[digits]] for digits in whole])

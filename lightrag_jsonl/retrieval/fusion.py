@@ -1,21 +1,23 @@
-"""Ranked lists of rows and how they are merged, and the other values that the steps of a search
-pass on; ids are row ids of the store.
-"""
+"""Ranked lists of rows and how they are merged, and what else the steps of a search pass on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from lightrag_jsonl.core.options import Fusion, QueryParam
 from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.retrieval.modes import Mode
+from lightrag_jsonl.storage import graph_index
 from lightrag_jsonl.storage.store import Snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 RANK_OFFSET = 60  # k of Cormack, Clarke and Büttcher, SIGIR 2009
 
@@ -33,10 +35,7 @@ class Hits:
 
     @classmethod
     def of(
-        cls,
-        ids: Sequence[int] | Ids = (),
-        scores: npt.ArrayLike = (),
-        why: str | Sequence[str] = "",
+        cls, ids: Sequence[int] | Ids, scores: npt.ArrayLike, why: str | Sequence[str] = ""
     ) -> Hits:
         """Hits from plain values; a single `why` is used for all."""
         reasons = np.empty(len(ids), np.object_)
@@ -45,14 +44,14 @@ class Hits:
 
     @classmethod
     def ranked(cls, ids: Ids, scores: Floats, limit: int | None = None, why: str = "") -> Hits:
-        """The rows with the highest scores, best first, ties by row id."""
-        best = np.lexsort((ids, -scores))[:limit]
+        """The rows (ascending ids) with the highest scores, best first, ties by row id."""
+        best = np.argsort(-scores, kind="stable")[:limit]
         return cls.of(ids[best], scores[best], why)
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def __getitem__(self, which: slice | Ids | npt.NDArray[np.bool_]) -> Hits:
+    def __getitem__(self, which: slice | Ids | Mask) -> Hits:
         """The hits at these positions, in this order, or those selected by a mask."""
         return Hits(self.ids[which], self.scores[which], self.why[which])
 
@@ -61,7 +60,7 @@ class Hits:
         return zip(self.ids.tolist(), self.scores.tolist(), self.why.tolist(), strict=True)
 
 
-NO_HITS: Final = Hits.of()
+NO_HITS: Final = Hits.of((), ())
 
 
 def fuse(
@@ -86,25 +85,18 @@ def fuse(
     else:
         first = np.unique(which[np.argsort(ranks, kind="stable")], return_index=True)[1]
         scores = 1.0 / (1.0 + np.argsort(np.argsort(first)).astype(np.float64))
-    best = np.lexsort((ids, -scores))[:limit]
-    position = np.full(len(ids), -1)  # -1 for rows that are not among the best
-    position[best] = np.arange(len(best))
-    reasons = [""] * len(best)
-    for at, why in zip(position[which].tolist(), every.why.tolist(), strict=True):
-        if at >= 0 and why not in reasons[at]:
+    reasons = [""] * len(ids)
+    for at, why in zip(which.tolist(), every.why.tolist(), strict=True):
+        if why not in reasons[at]:
             reasons[at] += f"; {why}" if reasons[at] else why
-    return Hits.of(ids[best], scores[best], reasons)
+    return Hits.of(ids, scores, reasons)[np.argsort(-scores, kind="stable")[:limit]]
 
 
 def joined(lists: Sequence[Hits]) -> tuple[Hits, Ids]:
     """The hits of all lists, one list after the other, and the rank of each in its list, from 0."""
-    lists = [NO_HITS, *lists]
-    every = Hits(
-        np.concatenate([hits.ids for hits in lists]),
-        np.concatenate([hits.scores for hits in lists]),
-        np.concatenate([hits.why for hits in lists]),
-    )
-    return every, np.concatenate([np.arange(len(hits)) for hits in lists])
+    parts = [(hits.ids, hits.scores, hits.why, np.arange(len(hits))) for hits in (NO_HITS, *lists)]
+    ids, scores, why, ranks = map(np.concatenate, zip(*parts, strict=True))
+    return Hits(ids, scores, why), ranks
 
 
 # ── what a search is about, and what it finds ───────────────────────────────────
@@ -124,7 +116,7 @@ class SearchQuery(NamedTuple):
     lexical: bool = True
 
 
-class FilterResult(NamedTuple):
+class Filtered(NamedTuple):
     """The rows that a filter lets through, ascending."""
 
     chunk: Ids
@@ -140,7 +132,13 @@ class SearchTask(NamedTuple):
     mode: Mode
     param: QueryParam
     chunk_limit: int
-    filtered: FilterResult | None = None
+    filtered: Filtered | None = None
+
+    def inside(self, kind: Kind, rows: Ids) -> Mask:
+        """Whether the filter lets each row through."""
+        if self.filtered is None:
+            return np.ones(len(rows), np.bool_)
+        return among(rows, getattr(self.filtered, kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +183,11 @@ def column(rows: Iterable[int]) -> Ids:
 
 
 def distinct(*columns: Ids) -> Ids:
-    """The distinct row ids in some columns, ascending; many times as fast as `np.unique`."""
-    rows = np.sort(np.concatenate(columns))
-    new = np.ones(len(rows), np.bool_)
-    np.not_equal(rows[1:], rows[:-1], out=new[1:])
-    return rows[new]
+    """The distinct row ids in some columns, ascending."""
+    return graph_index.distinct(np.concatenate(columns))
 
 
-def among(rows: Ids, column: Ids) -> npt.NDArray[np.bool_]:
+def among(rows: Ids, column: Ids) -> Mask:
     """Whether each row id is in an ascending column."""
     if not len(column):
         return np.zeros(rows.shape, np.bool_)

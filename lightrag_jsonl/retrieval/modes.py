@@ -1,12 +1,28 @@
-"""The query modes as rows of a table: what each one searches, and which prompt answers."""
+"""What each query mode searches, and the texts it searches with: a question's keywords."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from lightrag_jsonl.core.types import Keywords
+from lightrag_jsonl.core import user_code
+from lightrag_jsonl.core.errors import ResponseError
+from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.core.protocols import KeywordExtractor
+from lightrag_jsonl.core.text import name_key, sanitize
+from lightrag_jsonl.core.types import Json, Keywords, Message
 from lightrag_jsonl.core.types import Mode as ModeName
+from lightrag_jsonl.llm.client import ModelClient, UsageMeter
+from lightrag_jsonl.llm.field_aliases import normalize_keywords
+
+KEYWORD_LIMIT = 16  # of each kind; a model that lists more has lost sight of the question
+KEYWORD_LENGTH = 200  # characters
+
+Texts: TypeAlias = tuple[str, ...]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +63,57 @@ MODES: Mapping[ModeName, Mode] = {
 }
 
 
-def search_texts(
-    mode: Mode, keywords: Keywords, question: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+async def find_keywords(
+    question: str,
+    history: Sequence[Message],
+    param: QueryParam,
+    client: ModelClient,
+    extractor: KeywordExtractor | None,
+    meter: UsageMeter,
+) -> Keywords:
+    """The question's keywords: given in `param`, by the extractor, or by the model; and if it
+    follows a conversation, the question as it would be asked without one.
+
+    If the model's answer is unreadable there are none, and the search uses the question itself.
+    """
+    if param.hl_keywords or param.ll_keywords:
+        return Keywords(_tidy(param.hl_keywords), _tidy(param.ll_keywords))
+    if extractor is not None:
+        found = await user_code.find_keywords(extractor, question, history)
+        complete = _self_contained(found.question, history)
+        return Keywords(_tidy(found.high_level), _tidy(found.low_level), complete)
+    variables = {"query": question, "history": tuple(history)}
+    try:
+        value = await client.json("keywords", variables, meter, normalize=normalize_keywords)
+    except ResponseError as error:
+        log.warning("no keywords (%s): searching by the question itself", error)
+        return Keywords()
+    fields = value if isinstance(value, dict) else {}
+    return Keywords(
+        _tidy(fields.get("high_level_keywords")),
+        _tidy(fields.get("low_level_keywords")),
+        _self_contained(fields.get("question"), history),
+    )
+
+
+def _self_contained(found: Json, history: Sequence[Message]) -> str:
+    """What a question was made into, if there is a conversation that it could lean on."""
+    if not (history and isinstance(found, str)):
+        return ""
+    return " ".join(sanitize(found).split())
+
+
+def _tidy(texts: Iterable[str] | Json) -> Texts:
+    """Keywords without blank ones and repetitions, in order, at most `KEYWORD_LIMIT`."""
+    kept: dict[str, str] = {}
+    for text in texts if isinstance(texts, list | tuple) else ():
+        plain = " ".join(sanitize(text).split())[:KEYWORD_LENGTH] if isinstance(text, str) else ""
+        if plain:
+            kept.setdefault(name_key(plain) or plain, plain)
+    return tuple(kept.values())[:KEYWORD_LIMIT]
+
+
+def search_texts(mode: Mode, keywords: Keywords, question: str) -> tuple[Texts, Texts]:
     """The texts to search for among entities and among relations.
 
     A mode that lacks its own kind of keywords uses the other kind; without any keywords the

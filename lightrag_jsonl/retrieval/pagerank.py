@@ -8,46 +8,38 @@ entities first (0 to E - 1), then chunks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from lightrag_jsonl.retrieval.fusion import (
-    NO_HITS,
-    Hits,
-    SearchTask,
-    Seeds,
-    Subgraph,
-    among,
-    column,
-    distinct,
-)
+from lightrag_jsonl.retrieval import facts, fusion
+from lightrag_jsonl.retrieval.fusion import Hits, SearchTask, Seeds, Subgraph, among, distinct
 from lightrag_jsonl.storage.store import Snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
-CHUNK_LIMITS: Final = (300, 600)  # chunks reached by each of the two hops
-FREQUENT: Final = 200  # mentions or relations; entities with more of them lead no further
-DAMPING: Final = 0.7  # the probability of following an edge; else the walker starts again
-TOLERANCE: Final = 3e-3
-RELATION_SIMILARITY: Final = 0.5  # the least cosine at which a relation's ends are starts
-SYNONYM_SIMILARITY: Final = 0.8
-SYNONYMS: Final = 5  # each entity gets edges to at most so many synonyms
-LEADING: Final = 40  # synonyms are looked for of so many found entities
-NEAR_CHUNKS: Final = 100  # at most so many chunks are starts
-SHARPNESS: Final = 4
-LEAST: Final = 0.1  # the relevance of the last chunk that is a start, where the first has 1
+CHUNK_LIMITS = (300, 600)  # chunks reached by each of the two hops
+FREQUENT = 200  # mentions or relations; entities with more of them lead no further
+DAMPING = 0.7  # the probability of following an edge; else the walker starts again
+TOLERANCE = 3e-3
+RELATION_SIMILARITY = 0.5  # the least cosine at which a relation's ends are starts
+SYNONYM_SIMILARITY = 0.8
+SYNONYMS = 5  # each entity gets edges to at most so many synonyms
+LEADING = 40  # synonyms are looked for of so many found entities
+NEAR_CHUNKS = 100  # at most so many chunks are starts
+SHARPNESS = 4
+LEAST_CHUNKS = 10  # so many are shown, whatever part of the visits the first of them hold
+LEAST = 0.1  # the relevance of the last chunk that is a start, where the first has 1
 
 # How lexical relevance counts, where dense relevance has 1; and the weight of all near chunks,
 # where all other starts have 1: with vectors, and where vectors only count words or are missing.
-LEXICAL_WEIGHT: Final = {False: 0.5, True: 2.0}
-NEAR_WEIGHT: Final = {False: 0.2, True: 1.0}
+LEXICAL_WEIGHT = {False: 0.5, True: 2.0}
+NEAR_WEIGHT = {False: 0.2, True: 1.0}
 
-START, MENTION, RELATION, SYNONYM = range(-1, 3)  # how a node is reached
-_WORDS: Final = ("mentioned with", "related to", "nearly the same as")
+START, MENTION, RELATION, SYNONYM, ALIAS = range(-1, 4)  # how a node is reached
+_WORDS = ("mentioned with", "related to", "nearly the same as", "also called")
 
-NamesOf: TypeAlias = Callable[[Collection[int]], Mapping[int, str]]
 Path: TypeAlias = Sequence[tuple[int, int]]  # nodes, and how each is reached; the start first
 
 
@@ -67,33 +59,46 @@ class WalkGraph:
     edge_types: Ids
 
 
-def walk_around(
-    task: SearchTask, seeds: Seeds, subgraph: Subgraph, names_of: NamesOf
-) -> tuple[Hits, Hits]:
-    """Entities (if the mode ranks them so) and chunks, ranked by personalized PageRank.
+class Walked(NamedTuple):
+    """What a walk reached: entities (if the mode ranks them so) and chunks, best first, with reasons;
+    and the entities that it visits at least `relevance_floor` times as often as the most visited one
+    among those it did not start at.
+    """
+
+    entities: Hits
+    chunks: Hits
+    relevant: Ids
+
+
+def walk_around(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> Walked:
+    """Ranks entities and chunks by personalized PageRank.
 
     The walk starts at the entities that the question names, at the ends of the relation nearest to
     it and, with little weight, at each chunk near the question. So a chunk ranks high if many facts
-    point at it, if these are specific, and if it resembles the question. `names_of` gives the names
-    of entities by row id, for the reasons.
+    point at it, if these are specific, and if it resembles the question. Chunks end where they hold
+    `coverage` of the visits of the best ones, but not before the tenth.
     """
     graph = neighbourhood(task, seeds, subgraph)
-    split = len(graph.entities)
     reset = start_weights(task, graph, seeds)
-    shares = walk(graph, reset)
-    entities = NO_HITS
-    if task.mode.ranked_by_walk:
-        entities = Hits.ranked(graph.entities, shares[:split], task.param.top_k)
-    chunks = Hits.ranked(graph.chunks, shares[split:], task.chunk_limit)
-    entities, chunks = entities[entities.scores > 0], chunks[chunks.scores > 0]
-    nodes = [graph.entities.searchsorted(entities.ids), graph.chunks.searchsorted(chunks.ids)]
-    last = last_steps(graph, reset)
-    paths = [path_to(graph, last, int(node)) for node in (*nodes[0], *(nodes[1] + split))]
-    why = _reasons(task.snapshot, graph, seeds, paths, names_of)
-    return (
-        Hits.of(entities.ids, entities.scores, why[: len(entities)]),
-        Hits.of(chunks.ids, chunks.scores, why[len(entities) :]),
-    )
+    shares, last = walk(graph, reset), last_steps(graph, reset)
+
+    def ranked(rows: Ids, first_node: int, limit: int) -> Hits:
+        if not limit:
+            return fusion.NO_HITS
+        hits = Hits.ranked(rows, shares[first_node : first_node + len(rows)], limit)
+        hits = hits[hits.scores > 0]
+        nodes = first_node + rows.searchsorted(hits.ids)
+        paths = [path_to(graph, last, node) for node in nodes.tolist()]
+        return Hits.of(hits.ids, hits.scores, _reasons(task, graph, seeds, paths))
+
+    entities = ranked(graph.entities, 0, task.param.top_k if task.mode.ranked_by_walk else 0)
+    chunks = ranked(graph.chunks, len(graph.entities), task.chunk_limit)
+    covered = np.cumsum(chunks.scores) < task.param.coverage * chunks.scores.sum()
+    chunks = chunks[: max(LEAST_CHUNKS, int(covered.sum()) + 1)]
+    split = len(graph.entities)
+    most = shares[:split][reset[:split] == 0].max(initial=0.0)  # starts are always visited often
+    relevant = graph.entities[shares[:split] >= task.param.relevance_floor * most]
+    return Walked(entities, chunks, relevant)
 
 
 # ── the graph ───────────────────────────────────────────────────────────────────
@@ -105,6 +110,8 @@ def neighbourhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGra
     """
     index = task.snapshot.graph
     found = distinct(subgraph.entities.ids, index.ends(subgraph.relations.ids).ravel())
+    called, certainties = facts.also_called(task, subgraph.entities.ids[:LEADING])
+    found = distinct(found, called.ravel())
     mentioned, chunks = found, seeds.chunks
     if not task.mode.chunks:
         which, entities = index.entities_of(chunks)
@@ -116,15 +123,13 @@ def neighbourhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGra
     mentions = np.stack([nodes[: len(mentioned)], which], axis=1)
     rare = found[index.degrees(found) <= FREQUENT]
     relations = distinct(index.relations_of(rare)[1], subgraph.relations.ids)
-    if task.filtered is not None:
-        relations = relations[among(relations, task.filtered.relation)]
-    ends = index.ends(relations)
+    ends = index.ends(relations[task.inside("relation", relations)])
     joined = np.minimum(entities.searchsorted(ends), len(entities) - 1)
     joined = joined[(entities[joined] == ends).all(axis=1)]
     pairs, similarities = synonyms(task.snapshot, subgraph.entities.ids[:LEADING], found)
-    return walk_graph(
-        entities, chunks, mentions, joined, entities.searchsorted(pairs), similarities
-    )
+    alike = (entities.searchsorted(pairs), similarities)
+    same = (entities.searchsorted(called), certainties)
+    return walk_graph(entities, chunks, mentions, joined, *alike, *same)
 
 
 def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) -> Ids:
@@ -134,29 +139,36 @@ def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) ->
     leading = counts[which] <= FREQUENT
     which, chunks = which[leading], chunks[leading]
     pull = (1 / np.maximum(counts, 1) + among(entities, seeds.named_rows))[which]
-    if task.filtered is not None:
-        inside = among(chunks, task.filtered.chunk)
-        chunks, pull = chunks[inside], pull[inside]
+    inside = task.inside("chunk", chunks)
+    chunks, pull = chunks[inside], pull[inside]
     each, group = np.unique(chunks, return_inverse=True)
     total: Floats = np.bincount(group, pull, len(each)).astype(np.float64)
     return Hits.ranked(each, total, limit).ids
 
 
 def walk_graph(
-    entities: Ids, chunks: Ids, mentions: Ids, relations: Ids, synonyms: Ids, similarities: Floats
+    entities: Ids,
+    chunks: Ids,
+    mentions: Ids,
+    relations: Ids,
+    synonyms: Ids,
+    similarities: Floats,
+    aliases: Ids,
+    certainties: Floats,
 ) -> WalkGraph:
     """The graph with these edges, of shape (n, 2): rows of `mentions` are positions of an entity and
     of a chunk, rows of the others of two entities.
 
     A mention weighs more if fewer chunks mention the entity; a relation weighs 1, a synonym its
-    similarity.
+    similarity, an alias how surely it is one.
     """
     frequency = np.bincount(mentions[:, 0], minlength=len(entities))
     rarity = np.log1p(len(chunks) / frequency[mentions[:, 0]])
     mentions = mentions + np.array([0, len(entities)])
-    pairs = np.concatenate([mentions, relations, synonyms])
-    weights = np.concatenate([rarity, np.ones(len(relations)), similarities])
-    types = np.repeat([MENTION, RELATION, SYNONYM], [len(rarity), len(relations), len(synonyms)])
+    kinds = [mentions, relations, synonyms, aliases]
+    pairs = np.concatenate(kinds)
+    weights = np.concatenate([rarity, np.ones(len(relations)), similarities, certainties])
+    types = np.repeat([MENTION, RELATION, SYNONYM, ALIAS], [len(kind) for kind in kinds])
     senders, receivers = np.concatenate([pairs, pairs[:, ::-1]]).T
     weights, types = np.tile(weights, 2), np.tile(types, 2)
     total = np.bincount(senders, weights, len(entities) + len(chunks))
@@ -185,14 +197,15 @@ def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
     sure = dict(seeds.named)
     for row, alike, _ in seeds.asked.rows():
         if alike >= RELATION_SIMILARITY:
-            for end in task.snapshot.graph.ends(column([row])).ravel().tolist():
+            for end in task.snapshot.graph.ends(fusion.column([row])).ravel().tolist():
                 sure[end] = max(alike, sure.get(end, 0.0))
+    named = fusion.column(sorted(sure))
+    named = named[among(named, graph.entities)]
+    starts = graph.entities.searchsorted(named)
     reset = np.zeros(len(graph.entities) + len(graph.chunks))
     mentions = np.bincount(graph.senders[graph.edge_types == MENTION], minlength=len(reset))
-    for row, alike in sure.items():
-        node = int(graph.entities.searchsorted(row))
-        if node < len(graph.entities) and graph.entities[node] == row:
-            reset[node] = alike / max(mentions[node], 1)
+    likeness = np.array([sure[row] for row in named.tolist()])
+    reset[starts] = likeness / np.maximum(mentions[starts], 1)
     near = Hits.ranked(*_relevance(task, graph, seeds), NEAR_CHUNKS)
     near = near[near.scores > 0]
     nodes = len(graph.entities) + graph.chunks.searchsorted(near.ids)
@@ -207,9 +220,8 @@ def _relevance(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> tuple[Ids, F
     chunks = seeds.chunks[among(seeds.chunks, graph.chunks)]
     dense: Floats = np.zeros(len(chunks))
     if task.query.vectors is not None:
-        question = task.query.vectors[:1]
-        dense = task.snapshot.vector_scores("chunk", question, chunks)[0]
-        dense[np.isnan(dense)] = 0.0
+        scores = task.snapshot.vector_scores("chunk", task.query.vectors[:1], chunks)
+        dense = np.nan_to_num(scores[0], nan=0.0)
     words = dict(zip(seeds.lexical.ids.tolist(), seeds.lexical.scores.tolist(), strict=True))
     lexical = np.array([words.get(chunk, 0.0) for chunk in chunks.tolist()])
     most = lexical.max(initial=0.0) or 1.0
@@ -252,7 +264,8 @@ def last_steps(graph: WalkGraph, reset: Floats) -> Ids:
     while True:
         through, least = costs.take(graph.senders) + step_costs, costs.copy()
         np.minimum.at(least, graph.receivers, through)
-        best = (through == least[graph.receivers]) & (through < costs[graph.receivers])
+        best = through == least.take(graph.receivers)
+        best &= through < costs.take(graph.receivers)
         if not best.any():
             return last
         last[graph.receivers[best]] = np.flatnonzero(best)
@@ -268,20 +281,18 @@ def path_to(graph: WalkGraph, last: Ids, node: int) -> Path:
     return [(node, START), *reversed(path)]
 
 
-def _reasons(
-    snapshot: Snapshot, graph: WalkGraph, seeds: Seeds, paths: Sequence[Path], names_of: NamesOf
-) -> list[str]:
+def _reasons(task: SearchTask, graph: WalkGraph, seeds: Seeds, paths: Sequence[Path]) -> list[str]:
     """Paths in words: why each began, then every node on its way and how it is reached."""
-    split = len(graph.entities)
-    rows = {node: int(graph.entities[node]) for path in paths for node, _ in path if node < split}
-    asked = snapshot.graph.ends(seeds.asked.ids).ravel().tolist()
-    names = names_of({*rows.values(), *asked})
+    rows = dict(enumerate(graph.entities.tolist()))
+    asked = task.snapshot.graph.ends(seeds.asked.ids).ravel().tolist()
+    passed = {rows[node] for path in paths for node, _ in path if node in rows}
+    names = facts.names(task, {*passed, *asked})
     between = " — ".join([names.get(end, "") for end in asked])
     starts = dict.fromkeys(asked, f"end of the relation nearest to the question: {between}")
     starts |= {row: f"named in the question: {names.get(row, '')}" for row in seeds.named}
 
     def step(node: int, kind: int) -> str:
-        label = "a passage" if node >= split else names.get(rows[node]) or "an entity"
+        label = names.get(rows[node]) or "an entity" if node in rows else "a passage"
         if kind == START:
             return f"{label} ({starts.get(rows.get(node, 0), 'near the question')})"
         return f"{_WORDS[kind]} {label}"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -17,32 +15,34 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Answerer, Embedder, KeywordExtractor, Reranker, Tokenizer
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Answer, Chunk, Citation, Context, Keywords, Relation
+from lightrag_jsonl.core.types import Answer, Chunk, Citation, Context, Keywords, Message, Relation
 from lightrag_jsonl.core.user_code import embed_texts, rerank_scores, write_answer
-from lightrag_jsonl.llm.client import ModelClient, Reply, UsageMeter
-from lightrag_jsonl.retrieval import answering
-from lightrag_jsonl.retrieval.context import fit_context
-from lightrag_jsonl.retrieval.edge_selection import EdgeSelection, select_by_model
-from lightrag_jsonl.retrieval.fusion import Hits, SearchQuery, SearchTask, fuse
-from lightrag_jsonl.retrieval.keywords import find_keywords
-from lightrag_jsonl.retrieval.modes import MODES, search_texts
-from lightrag_jsonl.retrieval.search import Direct, search, with_sources
+from lightrag_jsonl.llm.client import ModelClient, UsageMeter
+from lightrag_jsonl.retrieval.context import MARK_SECRET, fit_context
+from lightrag_jsonl.retrieval.edge_selection import EdgeSelection, select_edges
+from lightrag_jsonl.retrieval.fusion import Hits, SearchQuery, SearchTask, fuse, joined
+from lightrag_jsonl.retrieval.modes import MODES, find_keywords, search_texts
+from lightrag_jsonl.retrieval.numbering import CitationNumbering
+from lightrag_jsonl.retrieval.search import search, with_sources
 from lightrag_jsonl.storage.store import Store, read
+from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 QUESTION_SHARE = 0.25  # of the total budget for the question; a longer one is cut
+HISTORY_SHARE = 0.25  # of the total budget for the conversation
 SEARCH_TOKENS = 500  # the part of a question used for search; embedders read about as many
 RERANKED = 2  # times `chunk_top_k`: the number of chunks a reranker chooses from
 LONGEST_TOKEN = 64  # characters; used to cut a huge question before counting its tokens
+FORM = "Multiple Paragraphs"  # of an answer, where a user's prompt asks for it and names none
 
 Cited: TypeAlias = tuple[tuple[Citation, ...], tuple[int, ...]]
+Cite: TypeAlias = Callable[[str, Context, Sequence[int]], Awaitable[Cited]]
+PutPiece: TypeAlias = Callable[[str], None]
 
 log = logging.getLogger(__name__)
 
 
 class QueryObserver:
-    """Is called after each step of a query; `failed` comes instead of the remaining ones. This one
-    does nothing.
-    """
+    """Is called after each step of a query. This one does nothing."""
 
     async def keywords_found(self, keywords: Keywords) -> None:
         """The question's keywords."""
@@ -57,14 +57,10 @@ class QueryObserver:
         """A piece of the answer."""
 
     async def answered(self, answer: Answer, *, reused: bool = False) -> None:
-        """The whole answer."""
-
-    async def failed(self, error: BaseException) -> None:
-        """The question could not be answered."""
+        """The complete answer."""
 
 
-Observer: TypeAlias = QueryObserver | None
-Meter: TypeAlias = UsageMeter | None
+NOBODY = QueryObserver()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +68,9 @@ class QueryPipeline:
     """Answers questions from one index.
 
     `keyword_extractor` and `answerer`, if given, replace the model for these steps. `cite` finds
-    the citations in an answer, and the cited numbers that the model was never shown.
+    the citations in an answer, given the number in the prompt of each, and the cited numbers that
+    the model was never shown. Without `secret_marks`, the marks in prompts are the same for the same
+    content in every index.
     """
 
     store: Store
@@ -83,125 +81,104 @@ class QueryPipeline:
     keyword_extractor: KeywordExtractor | None
     answerer: Answerer | None
     language: str
-    cite: Callable[[str, Context], Awaitable[Cited]]
+    cite: Cite
+    secret_marks: bool = True
 
     async def retrieve(
-        self, question: str, param: QueryParam, observer: Observer = None
+        self, question: str, param: QueryParam, observer: QueryObserver = NOBODY
     ) -> Context:
         """What a model would be shown; `ConfigError` if the question is empty."""
         meter = UsageMeter()
         with meter.attach_usage():
-            return await self._context(question, param, observer or QueryObserver(), meter)
+            return await self._context(question, param, observer, meter)
 
     async def answer(
-        self, question: str, param: QueryParam, *, observer: Observer = None, meter: Meter = None
-    ) -> Answer:
-        """An answer with its citations; its usage is all that `meter` has counted."""
-        run = self._run(question, param, observer, meter, whole=True)
-        *_, answer = [item async for item in run]
-        assert isinstance(answer, Answer)
-        return answer
-
-    def stream(
-        self, question: str, param: QueryParam, *, observer: Observer = None, meter: Meter = None
-    ) -> AnswerStream:
-        """The answer in pieces as they are written; after the last one, `.answer` holds it whole."""
-        return AnswerStream(self._run(question, param, observer, meter, whole=False))
-
-    # ── the answer ──────────────────────────────────────────────────────────────
-
-    async def _run(
-        self, question: str, param: QueryParam, observer: Observer, meter: Meter, *, whole: bool
-    ) -> AsyncGenerator[str | Answer]:
-        """Yields the pieces of the answer as `str`, then the whole `Answer`."""
-        started, observer, meter = (
-            time.monotonic(),
-            observer or QueryObserver(),
-            meter or UsageMeter(),
-        )
-        text, replies = "", list[Reply]()
-        try:
-            context = await self._context(question, param, observer, meter)
-            async with aclosing(self._pieces(context, param, meter, replies, whole)) as pieces:
-                async for piece in pieces:
-                    text += piece
-                    await observer.piece(piece)
-                    yield piece
-            citations, invented = await self.cite(text, context)
-            answer = Answer(text, citations, context, usage=meter.spent, invented=invented)
-            answer = replace(answer, truncated=any(reply.cut_off for reply in replies))
-            await observer.answered(answer)
-        except BaseException as error:
-            await observer.failed(error)
-            raise
-        log.info("query (%s): %.2f s", param.mode, time.monotonic() - started)
-        yield answer
-
-    async def _pieces(
         self,
-        context: Context,
+        question: str,
         param: QueryParam,
-        meter: UsageMeter,
-        replies: list[Reply],
-        whole: bool,
-    ) -> AsyncGenerator[str]:
-        """The answer as it is written; the model's reply is appended to `replies`."""
-        mode, client = MODES[context.mode], self.client
-        if mode.searches and context.empty:
-            yield answering.nothing_found(client.prompts, param)
-            return
-        if mode.searches and self.answerer is not None:
-            yield await write_answer(self.answerer, context.question, context)
-            return
-        if mode.searches:
-            terms = client.prompts.terms(mode.prompt)
-            variables = answering.answer_variables(context, param, self.tokenizer, terms)
-            ask = partial(client.text, mode.prompt, variables, meter=meter, for_reader=True)
-            stream = partial(client.stream, mode.prompt, variables, meter)
-        else:
-            messages = answering.chat_messages(context.question, param, self.tokenizer)
-            ask = partial(client.chat, messages, meter)
-            stream = partial(client.stream_chat, messages, meter)
-        if whole:
-            replies.append(await ask())
-            yield replies[0].readable_text
-            return
-        async with aclosing(stream()) as written:
-            async for piece in written:
-                yield piece
-            replies.append(written.reply)
+        *,
+        observer: QueryObserver = NOBODY,
+        meter: UsageMeter | None = None,
+        put_piece: PutPiece | None = None,
+    ) -> Answer:
+        """An answer with its citations; its usage is all that `meter` has counted.
 
-    # ── the context ─────────────────────────────────────────────────────────────
+        With `put_piece` the answer is passed on in pieces as it is written.
+        """
+        started, meter = time.monotonic(), meter or UsageMeter()
+        context = await self._context(question, param, observer, meter)
+        pieces: list[str] = []
+        numbering = CitationNumbering(context.items)
+
+        async def put_renumbered(piece: str) -> None:
+            if not piece:
+                return
+            pieces.append(piece)
+            await observer.piece(piece)
+            if put_piece is not None:
+                put_piece(piece)
+
+        async def put(piece: str) -> None:
+            await put_renumbered(numbering.feed(piece))
+
+        cut_off = await self._write(context, param, meter, put, streamed=put_piece is not None)
+        await put_renumbered(numbering.finish())
+        text, prompt_numbers = "".join(pieces), numbering.prompt_numbers
+        citations, invented = await self.cite(text, context, prompt_numbers)
+        answer = Answer(
+            text,
+            citations,
+            context,
+            usage=meter.spent,
+            invented=invented,
+            truncated=cut_off,
+            prompt_numbers=prompt_numbers,
+        )
+        await observer.answered(answer)
+        log.info("query (%s): %.2f s", param.mode, time.monotonic() - started)
+        return answer
 
     async def _context(
         self, question: str, param: QueryParam, observer: QueryObserver, meter: UsageMeter
     ) -> Context:
         """What a model would be shown; calls to the model on the way are counted by `meter`."""
         context = Context(self._checked(question, param), param.mode, language=self.language)
-        mode, direct = MODES[param.mode], Direct()
+        mode, direct = MODES[param.mode], list[str]()
         if mode.searches and not self.store.is_empty():
-            if mode.graph:
-                context = replace(context, keywords=await self._keywords(context, param, meter))
+            if mode.graph or self._history(param):
+                client, extractor = self.client, self.keyword_extractor
+                asked = context.question, self._history(param)
+                keywords = await find_keywords(*asked, param, client, extractor, meter)
+                context = replace(context, keywords=keywords)
                 await observer.keywords_found(context.keywords)
             query = await self._query(context)
             context, direct = await to_thread.run_sync(self._search, query, param, context)
         await observer.retrieved(context.relations, context.chunks)
+        keep = next(iter(direct), "")
         if self._reranks(param) and context.chunks:
-            context = await self._reranked(context, direct, param)
-        selection = await self._selection(context, param, meter)
-        if selection.method == "llm" and selection.relations and not selection.fallback:
+            context, keep = await self._reranked(context, direct, param)
+        searched = replace(context, question=_searched(context))
+        found = {chunk.id for chunk in context.chunks}
+        may_be_none = not found.isdisjoint(direct)
+        selection = await select_edges(searched, param, self.client, meter, may_be_none=may_be_none)
+        if selection.method == "llm" and not selection.fallback:
             chosen = (context, direct, selection.relations, param.chunk_top_k)
             context = await read(self.store, lambda reader: with_sources(reader, *chosen))
         context = replace(context, relations=selection.relations)
-        context = await to_thread.run_sync(fit_context, context, param, self.tokenizer)
-        await observer.selected(selection.only(context.relations), context)
+        recorded = await read(self.store, lambda reader: reader.settings())
+        secret = recorded.get(MARK_SECRET, "") if self.secret_marks else ""
+        parts = context, param, self.tokenizer, keep, secret
+        context = await to_thread.run_sync(fit_context, *parts)
+        await observer.selected(selection, context)
         return context
+
+    # ── the question ────────────────────────────────────────────────────────────
 
     def _checked(self, question: str, param: QueryParam) -> str:
         """The question, cut to its share of the budget, without characters that cannot be stored."""
         question = sanitize(question).strip()
         if not question:
-            raise ConfigError("the question is empty: ask something")
+            raise ConfigError("the question is empty")
         limit = max(int(param.max_total_tokens * QUESTION_SHARE), 1)
         return self._cut(question, limit) or question[:1]
 
@@ -211,20 +188,20 @@ class QueryPipeline:
             return text
         return self.tokenizer.truncate(text[: limit * LONGEST_TOKEN], limit)
 
-    async def _keywords(self, context: Context, param: QueryParam, meter: UsageMeter) -> Keywords:
-        history = answering.recent_turns(param, self.tokenizer)
-        return await find_keywords(
-            context.question,
-            param,
-            history,
-            client=self.client,
-            extractor=self.keyword_extractor,
-            meter=meter,
-        )
+    def _history(self, param: QueryParam) -> tuple[Message, ...]:
+        """The latest turns of the conversation that fit into their share of the budget, in order."""
+        left = int(param.max_total_tokens * HISTORY_SHARE)
+        kept: list[Message] = []
+        for turn in reversed(param.turns):
+            left -= self.tokenizer.count(turn.content)
+            if left < 0:
+                break
+            kept.append(turn)
+        return tuple(reversed(kept))
 
     async def _query(self, context: Context) -> SearchQuery:
         """The texts to search with and their vectors, all embedded in one call."""
-        mode, question = MODES[context.mode], context.question
+        mode, question = MODES[context.mode], _searched(context)
         low, high = search_texts(mode, context.keywords, question)
         wanted = [self._cut(text) for text in (question, *low, *high)]
         if self.embedder is None:
@@ -237,72 +214,87 @@ class QueryPipeline:
 
     def _search(
         self, query: SearchQuery, param: QueryParam, context: Context
-    ) -> tuple[Context, Direct]:
+    ) -> tuple[Context, list[str]]:
         limit = param.chunk_top_k * (RERANKED if self._reranks(param) else 1)
         with self.store.snapshot() as snapshot:
             task = SearchTask(snapshot, query, MODES[param.mode], param, limit)
             return search(task, context)
 
     def _reranks(self, param: QueryParam) -> bool:
-        return self.reranker is not None and param.enable_rerank
+        return self.reranker is not None and param.enable_rerank and param.rerank_weight > 0
 
-    async def _reranked(self, found: Context, direct: Direct, param: QueryParam) -> Context:
-        """The best `chunk_top_k` chunks, as the reranker ranks them.
-
-        It judges the chunks that the question's text found, or all if there are none. It compares
-        with the question alone, and would drop passages that lead to the answer without resembling
-        the question; so in modes that search the graph its order is fused with the one before.
+    async def _reranked(
+        self, found: Context, direct: Sequence[str], param: QueryParam
+    ) -> tuple[Context, str]:
+        """The best `chunk_top_k` chunks by the reranker's order, as far as `rerank_weight` lets it
+        decide; and the id of the one that would be first in a search for the question's text alone,
+        which is among them.
         """
         assert self.reranker is not None
-        judged = [n for n, chunk in enumerate(found.chunks) if not direct or chunk.id in direct]
-        texts = [found.chunks[number].text for number in judged]
-        scores = await rerank_scores(self.reranker, found.question, texts)
-        lists = [Hits.ranked(np.array(judged), np.nan_to_num(scores, nan=-np.inf))]
-        if MODES[param.mode].graph:
-            lists.append(Hits.of(range(len(found.chunks)), np.zeros(len(found.chunks))))
-        best = fuse(lists, param.fusion, limit=param.chunk_top_k)
+        asked, texts = _searched(found), [chunk.text for chunk in found.chunks]
+        scores = np.nan_to_num(await rerank_scores(self.reranker, asked, texts), nan=-np.inf)
+        numbers = {chunk.id: number for number, chunk in enumerate(found.chunks)}
+        by_text = np.array([numbers[id] for id in direct], np.int64)[: RERANKED * param.chunk_top_k]
+        best = _by_weight(np.arange(len(scores)), scores, param)[: param.chunk_top_k]
+        first = _by_weight(by_text, scores[by_text], param)[:1]
+        if len(best) > 1 and not np.isin(first.ids, best.ids).all():
+            last = Hits.of(first.ids, best.scores[-1:])
+            best = joined([best[:-1], last])[0]
         ranked = [replace(found.chunks[number], score=score) for number, score, _ in best.rows()]
-        return replace(found, chunks=tuple(ranked))
+        keep = [found.chunks[number].id for number in first.ids.tolist()]
+        return replace(found, chunks=tuple(ranked)), keep[0] if keep else ""
 
-    async def _selection(
-        self, found: Context, param: QueryParam, meter: UsageMeter
-    ) -> EdgeSelection:
-        """The relations to answer from."""
-        if param.selection == "llm" and self.client.has_model:
-            question, relations, count = found.question, found.relations, param.top_k
-            return await select_by_model(
-                question, relations, client=self.client, count=count, meter=meter
-            )
-        if param.selection == "all":
-            return EdgeSelection.by_rank("all", found.relations)
-        return EdgeSelection.by_rank("score", found.relations[: param.top_k])
+    # ── the answer ──────────────────────────────────────────────────────────────
+
+    async def _write(
+        self,
+        context: Context,
+        param: QueryParam,
+        meter: UsageMeter,
+        put: Callable[[str], Awaitable[None]],
+        *,
+        streamed: bool,
+    ) -> bool:
+        """Put out the answer; whether the model's limit cut it off."""
+        searches, given = MODES[context.mode].searches, param.fail_response
+        if searches and context.empty:
+            words = self.client.prompts.render("no-context")[-1].content.strip()
+            await put(words if given is None else given)
+            return False
+        if searches and self.answerer is not None:
+            await put(await write_answer(self.answerer, context.question, context))
+            return False
+        messages = self._messages(context, param)
+        reply = await self.client.chat(messages, meter, put if streamed else None)
+        if not streamed:
+            await put(reply.readable_text)
+        return reply.cut_off
+
+    def _messages(self, context: Context, param: QueryParam) -> Sequence[Message]:
+        """What the model is asked: the mode's prompt, or else the conversation and the question."""
+        mode, prompts, history = MODES[context.mode], self.client.prompts, self._history(param)
+        if not mode.searches:
+            wishes = (Message("system", param.user_prompt),) if param.user_prompt else ()
+            return (*wishes, *history, Message("user", context.question))
+        variables = {
+            "query": context.question,
+            "context": context.prompt,
+            "history": history,
+            "response_type": param.response_type
+            or prompts.terms(mode.prompt).get("response_type", FORM),
+            "user_prompt": param.user_prompt,
+        }
+        return prompts.render(mode.prompt, variables)
 
 
-class AnswerStream:
-    """The pieces of one answer, for `async for`."""
+def _searched(context: Context) -> str:
+    """What is searched for: the question, or what it was made into to stand without the history."""
+    return context.keywords.question or context.question
 
-    def __init__(self, pieces: AsyncGenerator[str | Answer]) -> None:
-        self._pieces = pieces
-        self._answer: Answer | None = None
 
-    def __aiter__(self) -> AsyncIterator[str]:
-        return self
-
-    async def __anext__(self) -> str:
-        item = await anext(self._pieces)
-        if isinstance(item, Answer):
-            self._answer = item
-            await self._pieces.aclose()
-            raise StopAsyncIteration
-        return item
-
-    async def aclose(self) -> None:
-        """End the answer early; there will be no `.answer`."""
-        await self._pieces.aclose()
-
-    @property
-    def answer(self) -> Answer:
-        """The whole answer, with its citations; `ValueError` before the last piece was read."""
-        if self._answer is None:
-            raise ValueError("the answer is whole once all of its pieces were read")
-        return self._answer
+def _by_weight(numbers: Ids, scores: Floats, param: QueryParam) -> Hits:
+    """Numbers in the order of their scores, fused with the order that they had."""
+    places = np.arange(len(numbers))
+    lists = Hits.ranked(places, scores), Hits.of(places, np.zeros(len(places)))
+    fused = fuse(lists, weights=[param.rerank_weight, 1 - param.rerank_weight])
+    return Hits(numbers[fused.ids], fused.scores, fused.why)

@@ -1,86 +1,150 @@
-"""Searches the index for one question, within one snapshot: from seeds to plain values."""
+"""Searches the index for one question, within one snapshot: seeds, the graph around them, the walk."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
-from lightrag_jsonl.core.types import Chunk, Context, Entity, Relation
-from lightrag_jsonl.retrieval.expansion import expand
-from lightrag_jsonl.retrieval.filtering import filtered_degrees, filtered_facts, find_filter
-from lightrag_jsonl.retrieval.fusion import NO_HITS, Hits, SearchTask, Subgraph, among, column, fuse
+import numpy as np
+
+from lightrag_jsonl.core.text import is_lone
+from lightrag_jsonl.core.types import Context, Relation
+from lightrag_jsonl.retrieval import facts
+from lightrag_jsonl.retrieval.fusion import (
+    NO_HITS,
+    Hits,
+    SearchTask,
+    Seeds,
+    Subgraph,
+    among,
+    distinct,
+    fuse,
+    joined,
+)
 from lightrag_jsonl.retrieval.pagerank import walk_around
-from lightrag_jsonl.retrieval.seeds import find_seeds
+from lightrag_jsonl.retrieval.seeds import TEXT_HITS, find_seeds, lexical_hits, names_an_entity
 from lightrag_jsonl.storage.store import Reader
-from lightrag_jsonl.storage.vector_index import Ids
+from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 AROUND = 2  # times `top_k`: the entities and relations that the walk starts around
 EDGES_TO_CHOOSE_FROM = 3  # times `top_k`: the relations for a later selection
 WORD_COUNTS = 0.1  # weight of vectors that only count words, where BM25 has 1
+NAMED_END = 0.25  # added to a relation's cosine if the question names an end of it
+BOTH_ENDS = 1.0  # added further if it names both: the edge asked about comes first
+OFTEN_MENTIONED = 0.1  # factor of the logarithm of a relation's weight, added to its cosine
+CONNECTED = 0.1  # factor of the logarithm of an entity's degree, added to its cosine
+KEYWORD_SHARE = 0.5  # weight of the nearest keyword beside the question's 1
+SAMPLE = 128  # passages that show how much passages resemble each other
+LEAST_SAMPLE = 40  # a smaller index is searched whatever is asked
 
-Direct: TypeAlias = frozenset[str]  # ids of chunks found by the question's text
 
-
-def search(task: SearchTask, context: Context) -> tuple[Context, Direct]:
-    """The context with everything that the mode finds, best first, and without a prompt; and which
-    chunks the question's text found, if the mode searches those.
+def search(task: SearchTask, context: Context) -> tuple[Context, list[str]]:
+    """The context with everything that the mode finds, best first, and without a prompt; and the
+    ids of the chunks that the question's text found, if the mode searches those, best first.
 
     Unless relations are selected by score, more of them than `top_k` are found, to choose from.
     """
-    mode, param = task.mode, task.param
-    task = task._replace(filtered=find_filter(task.snapshot, param.where))
-    seeds = find_seeds(task)
+    task = facts.with_filter(task)
+    mode, param, seeds = task.mode, task.param, find_seeds(task)
+    if not _is_about(task, seeds):
+        return context, []
+    by_text = _by_text(task, seeds) if mode.chunks else NO_HITS
     if not mode.graph:
-        weights = [WORD_COUNTS if task.query.lexical else 1.0, 1.0]
-        lists = [seeds.dense, seeds.lexical]
-        chunks = fuse(lists, param.fusion, weights=weights, limit=task.chunk_limit)
-        return _loaded(task, context, Subgraph(), chunks, seeds.chunks)
+        return _loaded(task, context, Subgraph(), by_text[: task.chunk_limit], by_text)
     choose = param.selection != "score"
-    limit = (EDGES_TO_CHOOSE_FROM if choose else AROUND) * param.top_k
-    subgraph = expand(task, seeds, limit)
-    entities, chunks = walk_around(task, seeds, subgraph, lambda rows: _names(task, rows))
-    shown = Subgraph(
-        entities if len(entities) else subgraph.entities[: param.top_k],
-        subgraph.relations if choose else subgraph.relations[: param.top_k],
-    )
-    by_text = seeds.chunks if mode.chunks else NO_HITS.ids
-    return _loaded(task, context, shown, chunks, by_text)
+    subgraph = expand(task, seeds, (EDGES_TO_CHOOSE_FROM if choose else AROUND) * param.top_k)
+    walked = walk_around(task, seeds, subgraph)
+    shown = subgraph if choose else _relevant(task, subgraph, walked.relevant)
+    if mode.ranked_by_walk:
+        is_relevant = among(walked.entities.ids, walked.relevant)
+        shown = shown._replace(entities=walked.entities[is_relevant])
+    return _loaded(task, context, shown, _with_text(task, walked.chunks, by_text), by_text)
+
+
+def _by_text(task: SearchTask, seeds: Seeds) -> Hits:
+    """The chunks that the question's text found: all that a search without the graph finds, and so
+    without keywords.
+    """
+    weights, words = [WORD_COUNTS if task.query.lexical else 1.0, 1.0], seeds.lexical
+    if len(words) and any(map(is_lone, task.query.low)):
+        alone = task._replace(query=task.query._replace(low=()))
+        words = lexical_hits(alone, max(TEXT_HITS, task.chunk_limit))
+    return fuse([seeds.dense, words], task.param.fusion, weights=weights)
+
+
+def _with_text(task: SearchTask, found: Hits, by_text: Hits) -> Hits:
+    """Chunks that the graph ranked, with those that a search without it would show, which come last:
+    the first of these, or where a reranker will choose, all that it would choose from.
+    """
+    limit, shown = task.chunk_limit, task.param.chunk_top_k
+    reranked = limit > shown and len(by_text) > 0
+    wanted = by_text[: limit if reranked else 1]
+    found = found[:shown] if reranked else found
+    missing = wanted[~among(wanted.ids, np.sort(found.ids))]
+    if not reranked and len(missing) and len(found) >= limit:
+        found = found[: max(limit - 1, 1)]
+    least = found.scores.min(initial=np.inf)
+    last = Hits(missing.ids, np.minimum(missing.scores, least), missing.why)
+    every = joined([found, last])[0]
+    return every if reranked else every[:limit]
+
+
+def _relevant(task: SearchTask, found: Subgraph, entities: Ids) -> Subgraph:
+    """The best entities that are relevant, and the best relations with two relevant ends."""
+    best, relations = found.entities[: task.param.top_k], found.relations[: task.param.top_k]
+    low, high = among(task.snapshot.graph.ends(relations.ids), entities).T
+    return Subgraph(best[among(best.ids, entities)], relations[low & high])
+
+
+def _is_about(task: SearchTask, seeds: Seeds) -> bool:
+    """Whether the index is about the question at all.
+
+    It is if the nearest passage resembles the question clearly more than passages resemble each
+    other, by `least_likeness` standard deviations, or if the question names an entity. Vectors that
+    only count words, and too few passages, are no measure: then it is taken to be.
+    """
+    chunks, least = task.snapshot.graph.chunks, task.param.least_likeness
+    if not least or task.query.lexical or len(chunks) < LEAST_SAMPLE or not len(seeds.dense):
+        return True
+    sample = chunks[:: -(-len(chunks) // SAMPLE)]
+    vectors = task.snapshot.vector_matrix("chunk", sample)
+    cosines = (vectors @ vectors.T)[np.triu_indices(len(sample), 1)]
+    is_near = seeds.dense.scores[0] >= cosines.mean() + least * cosines.std()
+    return bool(is_near or task.param.ll_keywords or names_an_entity(task))
 
 
 def with_sources(
-    reader: Reader, found: Context, direct: Direct, relations: Sequence[Relation], limit: int
+    reader: Reader, found: Context, direct: Sequence[str], relations: Sequence[Relation], limit: int
 ) -> Context:
     """What goes with the relations that a model chose (specification 2, section 1).
 
     These are their chunks that were found, the chunks found by text that state none of the
     relations to choose from (the selection says nothing about these), and then their other chunks.
-    Entities are left out, since their descriptions may say what was not chosen.
+    Entities are left out, since their descriptions may say what was not chosen. If the model chose
+    none, these are all chunks found by text.
     """
+    if not relations:
+        hit = tuple([chunk for chunk in found.chunks if chunk.id in set(direct)])[:limit]
+        return replace(found, entities=(), chunks=hit, none_selected=True)
     chosen = dict.fromkeys([id for relation in relations for id in relation.chunk_ids])
     judged = {id for relation in found.relations for id in relation.chunk_ids}
-    wanted = chosen.keys() | (direct - judged)
+    wanted = chosen.keys() | (set(direct) - judged)
     kept = [chunk for chunk in found.chunks if chunk.id in wanted]
-    others = reader.chunks_by_id(chosen.keys() - {chunk.id for chunk in kept})
+    missing = reader.chunks(ids=chosen.keys() - {chunk.id for chunk in kept})
+    others = {chunk.id: chunk for chunk in missing.values()}
     chunks = (*kept, *(others[id] for id in chosen if id in others))[:limit]
-    return replace(found, entities=(), chunks=chunks, documents=_labels(reader, chunks))
-
-
-# ── rows to values ──────────────────────────────────────────────────────────────
+    return _described(reader, replace(found, entities=(), chunks=chunks))
 
 
 def _loaded(
-    task: SearchTask, context: Context, shown: Subgraph, hits: Hits, by_text: Ids
-) -> tuple[Context, Direct]:
+    task: SearchTask, context: Context, shown: Subgraph, hits: Hits, by_text: Hits
+) -> tuple[Context, list[str]]:
     """What was found as plain values, with scores and reasons; these are valid after the snapshot."""
-    entities, relations = _facts(task, shown.entities.ids, shown.relations.ids)
-    if task.filtered is None:
-        degrees = task.snapshot.graph.degrees(shown.entities.ids)
-    else:
-        degrees = filtered_degrees(task.snapshot, shown.entities.ids, task.filtered)
-    ranked = zip(shown.entities.rows(), degrees.tolist(), strict=True)
+    entities, relations = facts.facts(task, shown.entities.ids, shown.relations.ids)
+    degrees = facts.degrees(task, shown.entities.ids).tolist()
+    ranked = zip(shown.entities.rows(), degrees, strict=True)
     stored = task.snapshot.chunks(hits.ids.tolist())
-    direct = [stored[row].id for row in hits.ids[among(hits.ids, by_text)].tolist()]
+    direct = [stored[row].id for row in by_text.ids.tolist() if row in stored]
     context = replace(
         context,
         entities=tuple(
@@ -90,31 +154,89 @@ def _loaded(
             [replace(relations[r], score=s, why=why) for r, s, why in shown.relations.rows()]
         ),
         chunks=tuple([replace(stored[r], score=s, why=why) for r, s, why in hits.rows()]),
-        documents=_labels(task.snapshot, stored.values()),
     )
-    return context, frozenset(direct)
+    return _described(task.snapshot, context), direct
 
 
-def _facts(
-    task: SearchTask, entities: Ids, relations: Ids
-) -> tuple[dict[int, Entity], dict[int, Relation]]:
-    """Entities and relations by row id, under a filter as what it lets through describes them."""
-    snapshot = task.snapshot
-    if task.filtered is not None:
-        return filtered_facts(snapshot, entities, relations, task.filtered)
-    return snapshot.entities(entities.tolist()), snapshot.relations(relations.tolist())
+def _described(reader: Reader, found: Context) -> Context:
+    """The context with what readers know the documents of its chunks by: title, or else source, or
+    else id; their dates; and which of them have pages.
+    """
+    documents = reader.documents({chunk.document_id for chunk in found.chunks})
+    return replace(
+        found,
+        documents={one.id: one.title or one.source or one.id for one in documents},
+        dates={one.id: one.date for one in documents if one.date},
+        paged=frozenset([one.id for one in documents if reader.pages(one.id, 2)]),
+    )
 
 
-def _names(task: SearchTask, rows: Collection[int]) -> dict[int, str]:
-    """The names of entities, under a filter as what it lets through spells them."""
-    if task.filtered is None:
-        entities = task.snapshot.entities(rows, chunk_limit=0)
+# ── from seeds to a subgraph ────────────────────────────────────────────────────
+
+
+def expand(task: SearchTask, seeds: Seeds, limit: int) -> Subgraph:
+    """The relations of the seed entities, fused with those hit directly, and the entities they join."""
+    which, around = task.snapshot.graph.relations_of(seeds.entities.ids)
+    is_named = among(seeds.entities.ids, seeds.named_rows)
+    ids, group = np.unique(around, return_inverse=True)
+    named_ends = np.bincount(group, is_named[which], len(ids)).astype(np.float64)
+    inside = task.inside("relation", ids)
+    ids, named_ends = ids[inside], named_ends[inside]
+    by_relevance, direct = task.param.ranking == "relevance", seeds.relations
+    if by_relevance:
+        scores = _relevance(task, ids, named_ends)
     else:
-        entities, _ = _facts(task, column(sorted(rows)), NO_HITS.ids)
-    return {row: entity.name for row, entity in entities.items()}
+        scores = _degrees(task, ids)
+        direct = direct[np.lexsort((direct.ids, -_degrees(task, direct.ids)))]
+    lists = [Hits.ranked(ids, scores, limit, "of an entity found"), direct]
+    relations = fuse(lists, task.param.fusion)
+    if by_relevance:
+        relations = _first(ids[named_ends > 1], relations)
+    relations = relations[:limit]
+    return Subgraph(_entities(task, seeds, relations)[:limit], relations)
 
 
-def _labels(reader: Reader, chunks: Iterable[Chunk]) -> dict[str, str]:
-    """What readers know the documents of chunks by: title, or else source, or else id."""
-    documents = reader.documents({chunk.document_id for chunk in chunks})
-    return {one.id: one.title or one.source or one.id for one in documents}
+def _relevance(task: SearchTask, ids: Ids, named_ends: Floats) -> Floats:
+    """Scores by likeness to the question and its nearest keyword, by named ends, and by weight."""
+    scores = NAMED_END * np.minimum(named_ends, 1) + BOTH_ENDS * (named_ends > 1)
+    scores += OFTEN_MENTIONED * np.log1p(task.snapshot.graph.weights(ids))
+    if task.query.vectors is not None:
+        wanted, keywords = task.query.vectors[:1], task.query.vectors[1:]
+        if len(keywords):
+            wanted = ((wanted + KEYWORD_SHARE * keywords) / (1 + KEYWORD_SHARE)).astype(np.float32)
+        cosines = task.snapshot.vector_scores("relation", wanted, ids)
+        scores += np.nan_to_num(cosines).max(axis=0)
+    return scores
+
+
+def _degrees(task: SearchTask, ids: Ids) -> Floats:
+    """Scores by the sum of the degrees of both ends, then by weight (the LightRAG overview's rule)."""
+    graph = task.snapshot.graph
+    degrees = graph.degrees(graph.ends(ids).ravel()).reshape(-1, 2).sum(axis=1)
+    weights = graph.weights(ids)
+    return np.asarray(degrees + weights / (1.0 + weights))
+
+
+def _entities(task: SearchTask, seeds: Seeds, relations: Hits) -> Hits:
+    """Entities that the question names, then seeds and ends of relations, best first.
+
+    All of them are also ranked once more together, by their likeness to the question.
+    """
+    ends, named = task.snapshot.graph.ends(relations.ids).ravel(), seeds.named_rows
+    first = np.sort(np.unique(ends, return_index=True)[1])
+    reached = Hits.of(ends[first], relations.scores[first // 2], "an end of a relation found")
+    lists = [seeds.entities, reached]
+    if task.query.vectors is not None:
+        ids = distinct(ends, seeds.entities.ids)
+        scores = task.snapshot.vector_scores("entity", task.query.vectors[:1], ids)[0]
+        scores += CONNECTED * np.log1p(task.snapshot.graph.degrees(ids)) + among(ids, named)
+        known = ~np.isnan(scores)
+        lists.append(Hits.ranked(ids[known], scores[known]))
+    return _first(named, fuse(lists, task.param.fusion))
+
+
+def _first(asked: Ids, hits: Hits) -> Hits:
+    """The hits, with those in `asked` moved to the front."""
+    raised = among(hits.ids, np.sort(asked))
+    higher = Hits(hits.ids, hits.scores + BOTH_ENDS * raised, hits.why)
+    return higher[np.argsort(~raised, kind="stable")]

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.text import CJK, name_key
+from lightrag_jsonl.core.text import CJK, has_cjk, is_cjk, is_lone, name_key, search_terms
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.retrieval.fusion import NO_HITS, Hits, SearchTask, Seeds, fuse, joined
-from lightrag_jsonl.retrieval.lexical import distinctive_terms
+from lightrag_jsonl.retrieval import facts
+from lightrag_jsonl.retrieval.fusion import NO_HITS, Hits, SearchTask, Seeds, column, fuse, joined
+from lightrag_jsonl.storage.store import Snapshot
+from lightrag_jsonl.storage.vector_index import Ids
 
 SURE = 0.75  # the least cosine at which the nearest entity counts as named (spec 3, sec. 4)
-LONGEST_NAME = 6  # words; names up to this length are looked for in the question
+LONGEST_NAME = 12  # words; names up to this length are looked for in the question
 LONGEST_CJK_NAME = 8  # characters; likewise
-NAME_LIMIT = 600  # spans of the question that are looked up as names
+NAME_LIMIT = 1_200  # spans of the question that are looked up as names
 TEXT_HITS = 100  # the least number of chunks that each text search returns
 PASSAGES = 20  # without vectors, entities and relations are taken from so many passages
 QUESTION_WEIGHT = 2.0  # weight of the whole question, where each keyword has 1, among relations
+POSTINGS = 2_500  # chunks that the terms occur in; more frequent terms hardly count in BM25
+LARGE = 1_000  # chunks; in a larger index, function words are not even counted
+TERM_LIMIT = 256  # terms of a question that are used
+ANY_END = "*"  # after a term: all terms that begin with it
+_COMMON = (
+    "a an and are as at be been but by can could did do does for from had has have he her his how "
+    "i if in into is it its me my of on or our she so such than that the their them then there "
+    "these they this those to us was we were what when where which who whom whose why will with "
+    "would you your"
+)
+FUNCTION_WORDS = frozenset(_COMMON.split())
 _WORD = re.compile(rf"([{CJK}])|[^\s{CJK}]+")
 _POSSESSIVE = re.compile(r"['’]s?\W*$")
 _AROUND = "?!.,;:…？！。，、；：\"“”'‘’()（）[]《》〈〉「」『』【】"
@@ -30,7 +44,7 @@ def find_seeds(task: SearchTask) -> Seeds:
     query, limit = task.query, max(TEXT_HITS, task.chunk_limit)
     words = NO_HITS
     if task.param.lexical or query.vectors is None:
-        words = _lexical_hits(task, limit)
+        words = lexical_hits(task, limit)
     entities, named = _entity_hits(task)
     if query.vectors is None:  # then the graph is entered through passages
         passages = words.ids[: PASSAGES if task.mode.graph else 0]
@@ -48,14 +62,6 @@ def find_seeds(task: SearchTask) -> Seeds:
     weights = [QUESTION_WEIGHT, *[1.0] * len(query.high)]
     relations = fuse(lists, weights=weights, limit=task.param.top_k)
     return Seeds(entities, named, relations, dense, words, asked=lists[0][:1])
-
-
-def _lexical_hits(task: SearchTask, limit: int) -> Hits:
-    terms = distinctive_terms(task.snapshot, task.query.question, task.query.low)
-    allowed = None if task.filtered is None else task.filtered.chunk.tolist()
-    rows = task.snapshot.search_terms(terms, limit, allowed)
-    ids, scores = zip(*rows, strict=True) if rows else ((), ())
-    return Hits.of(ids, scores, "shares words with the question")
 
 
 def _in_passages(task: SearchTask, rows: Iterable[int]) -> Hits:
@@ -79,31 +85,79 @@ def _entity_hits(task: SearchTask) -> tuple[Hits, dict[int, float]]:
     """Entities by name and by vector: the best of every keyword, then the second of every keyword,
     and so on. Besides, those that the question names, each with the likeness of the names.
     """
-    query, near = task.query, [NO_HITS] * len(task.query.low)
-    if not query.low:
+    if not task.query.low:
         return NO_HITS, {}
-    if query.vectors is not None:
-        vectors, reasons = query.vectors[1 : 1 + len(near)], [f"near “{one}”" for one in query.low]
-        near = _nearest(task, "entity", vectors, task.param.top_k, reasons)
-    spans, keys = _name_spans(query.question), [name_key(text) for text in query.low]
-    exact = task.snapshot.entity_ids({*keys, *(key for _, _, key in spans)})
-    if task.filtered is not None:
-        inside = set(task.filtered.entity.tolist())
-        exact = {key: row for key, row in exact.items() if row in inside}
-    spelled = _names_in(query.question, spans, exact)
-    named = dict.fromkeys(spelled, 1.0)
-    lists = [_named(spelled)]
-    for text, key, found in zip(query.low, keys, near, strict=True):
-        if (same := exact.get(key)) is not None:
+    known, spelled = _names_asked(task)
+    lists, named = [_named(spelled)], dict.fromkeys(spelled, 1.0)
+    whole = list(map(_bounded, spelled.values()))
+    for text, found in zip(task.query.low, _near_keywords(task), strict=True):
+        same = known.get(name_key(text))
+        if same not in spelled and any(_bounded(text) in name for name in whole):
+            pass  # a part of a longer name is none of its own
+        elif same is not None:
             named[same] = 1.0
+            spelled.setdefault(same, text)
             found = joined([_named({same: text}), found[found.ids != same]])[0]
         elif len(found) and found.scores[0] >= SURE:
             named.setdefault(int(found.ids[0]), float(found.scores[0]))
         lists.append(found)
-    every, ranks = joined(lists)
+    named = proper(task, named, spelled)
+    others = _also_called(task, column(named))
+    named |= dict.fromkeys(others.ids.tolist(), 1.0)
+    every, ranks = joined([*lists, others])
     every = every[np.lexsort((every.ids, -every.scores, ranks))]
     first = np.sort(np.unique(every.ids, return_index=True)[1])
     return every[first[: task.param.top_k]], named
+
+
+def _near_keywords(task: SearchTask) -> list[Hits]:
+    """The entities near each low-level keyword; none without vectors."""
+    low, vectors = task.query.low, task.query.vectors
+    if vectors is None:
+        return [NO_HITS] * len(low)
+    reasons = [f"near “{text}”" for text in low]
+    return _nearest(task, "entity", vectors[1 : 1 + len(low)], task.param.top_k, reasons)
+
+
+def _names_asked(task: SearchTask) -> tuple[dict[str, int], dict[int, str]]:
+    """The entities with names of the question or of its keywords, by name key; and those whose
+    names stand in the question, as it spells them.
+    """
+    spans = _name_spans(task.query.question)
+    keys = {*map(name_key, task.query.low), *(key for _, _, key in spans)}
+    known = {**facts.entities_called(task, keys), **task.snapshot.entity_ids(keys)}
+    inside = task.inside("entity", column(known.values()))
+    known = dict(itertools.compress(known.items(), inside))
+    return known, _names_in(task.query.question, spans, known)
+
+
+def _also_called(task: SearchTask, named: Ids) -> Hits:
+    """Entities that surely are one of those named, by an alias that a text states."""
+    pairs, certainties = facts.also_called(task, named)
+    others = np.setdiff1d(pairs[certainties == 1], named)
+    return Hits.of(others, np.ones(len(others)), "has another name of an entity named")
+
+
+def _bounded(name: str) -> str:
+    return f" {' '.join(search_terms(name))} "
+
+
+def proper(
+    task: SearchTask, named: dict[int, float], spelled: Mapping[int, str]
+) -> dict[int, float]:
+    """Without common words ("area code"), which the question and the index write small; all if there
+    are no others.
+    """
+    small = [row for row, text in spelled.items() if text.islower() and not has_cjk(text)]
+    stored = task.snapshot.entity_names(small)
+    common = {row for row in small if stored[row].islower()}
+    return {row: alike for row, alike in named.items() if row not in common} or named
+
+
+def names_an_entity(task: SearchTask) -> bool:
+    """Whether the name of an entity occurs in the question; words in small letters are none."""
+    _, spelled = _names_asked(task)
+    return not all(text.islower() for text in spelled.values())
 
 
 def _named(names: Mapping[int, str]) -> Hits:
@@ -136,3 +190,43 @@ def _name_spans(question: str) -> list[tuple[int, int, str]]:
             if key := name_key(_POSSESSIVE.sub("", question[start:end])):
                 spans.append((start, end, key))
     return sorted(spans, key=lambda span: (span[0] - span[1], span))[:NAME_LIMIT]
+
+
+# ── words ───────────────────────────────────────────────────────────────────────
+
+
+def lexical_hits(task: SearchTask, limit: int) -> Hits:
+    """The chunks that share words with the question, or hold a one-character keyword."""
+    terms = distinctive_terms(task.snapshot, task.query.question, task.query.low)
+    allowed = None if task.filtered is None else task.filtered.chunk.tolist()
+    rows = task.snapshot.search_terms(terms, limit, allowed)
+    ids, scores = [row for row, _ in rows], [score for _, score in rows]
+    return Hits.of(ids, scores, "shares words with the question")
+
+
+def distinctive_terms(snapshot: Snapshot, question: str, keywords: Iterable[str]) -> list[str]:
+    """The terms to search for: the rarest, as far as `POSTINGS` allows, at least one.
+
+    A single CJK character that is one of the keywords, or the whole question, becomes a beginning
+    ("镭*"). Terms in more than half of the chunks have no weight in BM25.
+    """
+    total = len(snapshot.graph.chunks)
+    terms = _terms(question, keywords)[:TERM_LIMIT]
+    if total > LARGE:
+        terms = [term for term in terms if term not in FUNCTION_WORDS] or terms
+    counts = snapshot.term_counts(terms)
+    # Terms with accents may be counted under another spelling.
+    known = [term for term in terms if counts[term] or not (term.isascii() or is_cjk(term[0]))]
+    ordered = sorted(known, key=lambda term: (counts[term], term))
+    rare = [term for term in ordered if 2 * counts[term] <= total] or ordered[:1]
+    used = itertools.accumulate([counts[term] for term in rare])
+    kept = [term for term, chunks in zip(rare, used, strict=True) if chunks <= POSTINGS]
+    return kept or rare[:1]
+
+
+def _terms(question: str, keywords: Iterable[str]) -> list[str]:
+    terms = dict.fromkeys(search_terms(question))
+    lone = dict.fromkeys(filter(is_lone, map(name_key, keywords)))
+    if all(map(is_lone, terms)):
+        lone |= terms
+    return [f"{char}{ANY_END}" for char in lone] + [term for term in terms if term not in lone]

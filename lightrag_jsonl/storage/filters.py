@@ -1,4 +1,4 @@
-"""Filters on documents as a small tree, which each store compiles to its own query language.
+"""Filters on documents as conditions on fields, which each store compiles to its query language.
 
 The fields `id`, `title`, `source` and `date` are the document's own and hold texts. All others are
 in its metadata. There, a list meets a condition if one of its members does, null is absent, true
@@ -8,115 +8,71 @@ and false count as 1 and 0, and objects meet nothing.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Json
 
 OWN_FIELDS = frozenset(("id", "title", "source", "date"))
+COMPARATORS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+COMPARATORS |= {"$eq": "=", "$in": "=", "$ne": "!=", "$nin": "!="}
 LARGEST = 2**63 - 1
 FINITE = int(sys.float_info.max)
 
-Value: TypeAlias = str | int | float | bool | None  # integers are of 64 bits
-Comparator: TypeAlias = Literal["<", "<=", ">", ">="]
+Value: TypeAlias = str | int | float | None  # integers are of 64 bits
 
 
 @dataclass(frozen=True, slots=True)
-class Among:
-    """The field has one of these values; None stands for an absent field."""
+class Condition:
+    """The field compares like this with at least one of the values ("!=": with all of them).
 
-    field: str
-    values: tuple[Value, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """The field compares like this with a text or a number; texts compare with texts only, numbers
-    with numbers only, and an absent field with nothing.
+    Texts compare with texts only, numbers with numbers only, and an absent field with nothing, but
+    that "=" with None among the values also means it. The values of own fields are texts.
     """
 
     field: str
-    comparator: Comparator
-    value: str | int | float
+    comparator: str  # one of = != < <= > >=
+    values: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
-    """The condition is not met."""
-
-    condition: Condition
-
-
-@dataclass(frozen=True, slots=True)
-class All:
-    """Every condition is met; true if there is none."""
-
-    conditions: tuple[Condition, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    """At least one condition is met."""
-
-    conditions: tuple[Condition, ...]
-
-
-Condition: TypeAlias = Among | Compare | Not | All | AnyOf
-
-COMPARATORS: Mapping[str, Comparator] = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
-EQUALITIES = ("$eq", "$in", "$ne", "$nin")
-
-
-def parse_where(where: Mapping[str, Json]) -> Condition:
-    """The condition that `QueryParam.where` describes: every field meets its own.
+def parse_where(where: Mapping[str, Json]) -> tuple[Condition, ...]:
+    """The conditions of `QueryParam.where`, all of which a document has to meet.
 
     A field's condition is a value, a list of alternatives, or a mapping of comparisons such as
     {"$gte": "2024-01-01"}. An absent field meets none but that for None. `ConfigError` names a
     field whose condition makes no sense.
     """
-    return All(tuple(_condition(sanitize(field), wanted) for field, wanted in where.items()))
+    found: list[Condition] = []
+    for field, wanted in where.items():
+        comparisons = wanted if isinstance(wanted, dict) else {"$in": wanted}
+        unknown = comparisons.keys() - COMPARATORS.keys()
+        if unknown or not comparisons:
+            raise ConfigError(
+                f"where[{field!r}]: unknown comparison {', '.join(sorted(unknown)) or '{}'}; "
+                f"known are {', '.join(COMPARATORS)}"
+            )
+        found += [_condition(sanitize(field), *comparison) for comparison in comparisons.items()]
+    return tuple(found)
 
 
-def _condition(field: str, wanted: Json) -> Condition:
-    if not isinstance(wanted, dict):
-        return Among(field, _values(field, wanted))
-    unknown = wanted.keys() - COMPARATORS.keys() - set(EQUALITIES)
-    if unknown or not wanted:
-        raise ConfigError(
-            f"where[{field!r}]: unknown comparison {', '.join(sorted(unknown)) or '{}'}; "
-            f"known are {', '.join([*COMPARATORS, *EQUALITIES])}"
-        )
-    return All(tuple(_comparison(field, name, value) for name, value in wanted.items()))
-
-
-def _comparison(field: str, name: str, wanted: Json) -> Condition:
-    values = _values(field, wanted)
-    if name in ("$eq", "$in"):
-        return Among(field, values)
-    if name in ("$ne", "$nin"):
-        return Not(Among(field, (*values, None)))
-    comparable = [value for value in values if value is not None]
-    if not values or len(comparable) < len(values):
+def _condition(field: str, name: str, wanted: Json) -> Condition:
+    choices = wanted if isinstance(wanted, list | tuple) else [wanted]
+    values = tuple(_value(field, choice) for choice in choices)
+    comparator = COMPARATORS[name]
+    if comparator not in ("=", "!=") and (not values or None in values):
         raise ConfigError(f"where[{field!r}]: {name} needs a text or a number")
-    return AnyOf(tuple(Compare(field, COMPARATORS[name], value) for value in comparable))
-
-
-def _values(field: str, wanted: Json) -> tuple[Value, ...]:
-    """A value or a list of alternatives as a tuple; own fields are compared as texts."""
-    choices = wanted if isinstance(wanted, Sequence) and not isinstance(wanted, str) else [wanted]
-    values = [_value(field, choice) for choice in choices]
-    if field not in OWN_FIELDS:
-        return tuple(values)
-    return tuple(value if value is None else str(value) for value in values)
+    return Condition(field, comparator, values)
 
 
 def _value(field: str, value: Json) -> Value:
     """A value as databases compare it: text without half characters, integers of 64 bits."""
     if isinstance(value, dict | list):
         raise ConfigError(f"where[{field!r}]: values must be texts or numbers")
+    if value is not None and field in OWN_FIELDS:
+        value = str(value)
     if isinstance(value, str):
         return sanitize(value)
     if isinstance(value, int) and abs(value) > LARGEST:

@@ -33,14 +33,17 @@ class GraphRows:
 
 
 class GraphIndex:
-    """Entities, the relations between them, and the chunks that mention them."""
+    """Entities, the relations between them, and the chunks that mention them.
+
+    `entities` and `chunks` are all row ids, ascending, also those of chunks that mention nothing.
+    """
 
     def __init__(self, rows: GraphRows) -> None:
-        order = np.argsort(rows.relations[:, 0])
-        self._entities, self._chunks = distinct(rows.entities), distinct(rows.chunks)
-        self._relations = np.ascontiguousarray(rows.relations[order].T)  # three rows
+        order = np.argsort(rows.relations[:, 0], kind="stable")
+        self.entities, self.chunks = distinct(rows.entities), distinct(rows.chunks)
+        self._relations = np.ascontiguousarray(rows.relations[order].T)  # the rows id, low, high
         self._weights = rows.weights[order]
-        self._relations_of = _both_ends(self._relations)
+        self._relations_of = _pairs(self._relations[1:].ravel(), np.tile(self._relations[0], 2))
         self._chunks_of = _pairs(rows.mentions[:, 0], rows.mentions[:, 1])
         self._entities_of = _pairs(rows.mentions[:, 1], rows.mentions[:, 0])
 
@@ -51,70 +54,41 @@ class GraphIndex:
         a chunk counts as changed if its mentions are. `rows` are those of them that exist now, with
         all the mentions of these chunks.
         """
-        new, copy = GraphIndex(rows), GraphIndex.__new__(GraphIndex)
-        copy._entities = _replaced(self._entities, entities, new._entities)
-        copy._chunks = _replaced(self._chunks, chunks, new._chunks)
-        gone = np.isin(self._relations[0], relations)
-        kept = self._relations[:, ~gone]
-        places = np.searchsorted(kept[0], new._relations[0])
-        copy._relations = np.insert(kept, places, new._relations, axis=1)
-        copy._weights = np.insert(self._weights[~gone], places, new._weights)
-        old = _both_ends(self._relations[:, gone])
-        copy._relations_of = _changed(self._relations_of, old, new._relations_of)
-        which, mentioned = self.entities_of(chunks := distinct(chunks))
-        old, inverse = _pairs(mentioned, chunks[which]), _pairs(chunks[which], mentioned)
-        copy._chunks_of = _changed(self._chunks_of, old, new._chunks_of)
-        copy._entities_of = _changed(self._entities_of, inverse, new._entities_of)
-        return copy
-
-    # ── entities and relations ──────────────────────────────────────────────────
-
-    @property
-    def entity_count(self) -> int:
-        """The number of entities."""
-        return len(self._entities)
-
-    @property
-    def relation_count(self) -> int:
-        """The number of relations."""
-        return len(self._weights)
-
-    @property
-    def entities(self) -> Ids:
-        """All entities, ascending."""
-        return self._entities
+        same = ~np.isin(self._relations[0], relations)
+        mentions = np.stack(self.all_mentions, axis=1)
+        mentions = mentions[~np.isin(mentions[:, 1], chunks)]
+        return GraphIndex(
+            GraphRows(
+                np.append(_without(self.entities, entities), rows.entities),
+                np.append(_without(self.chunks, chunks), rows.chunks),
+                np.append(self._relations[:, same].T, rows.relations, axis=0),
+                np.append(self._weights[same], rows.weights),
+                np.append(mentions, rows.mentions, axis=0),
+            )
+        )
 
     def degrees(self, entities: Ids) -> Ids:
         """The number of relations of each entity; 0 if it is unknown."""
-        return _counts(self._relations_of, entities)
+        starts, ends = _ranges(self._relations_of, entities)
+        counts: Ids = ends - starts
+        return counts
 
     def relations_of(self, entities: Ids) -> tuple[Ids, Ids]:
         """Two columns: the index of an entity in `entities`, and its relations, ascending."""
         return _members(self._relations_of, entities)
 
     def ends(self, relations: Ids) -> Ids:
-        """The two entities of each relation, low first, shape (n, 2); `KeyError` if unknown."""
-        return self._relations[1:, self._places(relations)].T
+        """The two entities of each of these known relations, low first, shape (n, 2)."""
+        return self._relations[1:, np.searchsorted(self._relations[0], relations)].T
 
     def weights(self, relations: Ids) -> Floats:
-        """The weight of each relation, shape (n,); `KeyError` if unknown."""
-        return self._weights[self._places(relations)]
+        """The weight of each of these known relations, shape (n,)."""
+        return self._weights[np.searchsorted(self._relations[0], relations)]
 
     @property
     def all_ends(self) -> Ids:
         """The two entities of every relation, low first, in the order of the relations' ids."""
         return self._relations[1:].T
-
-    # ── mentions ────────────────────────────────────────────────────────────────
-
-    @property
-    def chunks(self) -> Ids:
-        """All chunks, ascending, also those that mention nothing."""
-        return self._chunks
-
-    def chunk_counts(self, entities: Ids) -> Ids:
-        """How many chunks mention each entity; 0 if it is unknown."""
-        return _counts(self._chunks_of, entities)
 
     def chunks_of(self, entities: Ids) -> tuple[Ids, Ids]:
         """Two columns: the index of an entity in `entities`, and its chunks, ascending."""
@@ -129,14 +103,6 @@ class GraphIndex:
         """Every pair of an entity and a chunk that mentions it, as two columns, ascending."""
         return self._chunks_of >> _HALF, self._chunks_of & _MASK
 
-    def _places(self, relations: Ids) -> Ids:
-        known = self._relations[0]
-        places = np.searchsorted(known, relations)
-        unknown = places == np.searchsorted(known, relations, side="right")
-        if unknown.any():
-            raise KeyError(f"no relation {relations[unknown][0]}")
-        return places
-
 
 def distinct(values: Ids) -> Ids:
     """The distinct values, ascending; `numpy.unique` takes a hundred times as long."""
@@ -144,35 +110,15 @@ def distinct(values: Ids) -> Ids:
     return values[np.diff(values, prepend=-1) > 0]
 
 
-def _replaced(column: Ids, gone: Ids, new: Ids) -> Ids:
-    """An ascending column without some values, and with new ones."""
-    kept = column[~np.isin(column, gone)]
-    return np.insert(kept, np.searchsorted(kept, new), new)
+def _without(column: Ids, gone: Ids) -> Ids:
+    return column[~np.isin(column, gone)]
 
 
-# ── pairs of ids (owner, member) as one ascending column of numbers ─────────────
+# Pairs of ids (owner, member) are one ascending column of numbers.
 
 
 def _pairs(owners: Ids, members: Ids) -> Ids:
     return distinct((owners << _HALF) | members)
-
-
-def _both_ends(relations: Ids) -> Ids:
-    """The pairs (entity, relation) of both ends of relations, given as the rows id, low, high."""
-    return _pairs(relations[1:].ravel(), np.tile(relations[0], 2))
-
-
-def _changed(pairs: Ids, gone: Ids, new: Ids) -> Ids:
-    """The pairs without those that are gone and with new ones; both ascending."""
-    kept = np.delete(pairs, np.searchsorted(pairs, gone))
-    return np.insert(kept, np.searchsorted(kept, new), new)
-
-
-def _counts(pairs: Ids, owners: Ids) -> Ids:
-    """How many pairs each owner has."""
-    starts, ends = _ranges(pairs, owners)
-    counts: Ids = ends - starts
-    return counts
 
 
 def _members(pairs: Ids, owners: Ids) -> tuple[Ids, Ids]:

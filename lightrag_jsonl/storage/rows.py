@@ -5,33 +5,26 @@ Row ids are positive integers, unique for each kind; ids and names that users se
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
-from lightrag_jsonl.core.types import (
-    Chunk,
-    ChunkState,
-    Document,
-    DocumentState,
-    EntityMention,
-    Extraction,
-    ExtractionReport,
-    Record,
-    RelationMention,
-)
+from lightrag_jsonl.core import types as t
+
+RowIds: TypeAlias = Collection[int] | None  # None: of all rows
+Names: TypeAlias = Collection[str] | None  # ids or keys; None: all
 
 
 @dataclass(frozen=True, slots=True)
 class PendingDocument:
-    """A document that was inserted and is not visible yet.
-
-    `records` and `chunks` are those the caller provided. `chunk_size` is the (size, overlap) in
-    tokens of the chunks that the records refer to.
+    """A document that was inserted and is not visible yet, with the records and chunks that the
+    caller provided; `chunk_size` is the (size, overlap) in tokens of the chunks they refer to.
     """
 
-    document: Document
+    document: t.Document
     created_at: float
-    records: tuple[Record, ...] | None = None
+    records: tuple[t.Record, ...] | None = None
     chunks: tuple[str, ...] | None = None
     chunk_size: tuple[int, int] | None = None
 
@@ -47,7 +40,7 @@ class StoredDocument:
     date: str | None
     metadata: Mapping[str, object]
     content: str
-    state: DocumentState
+    state: t.DocumentState
     characters: int
     created_at: float
 
@@ -58,9 +51,9 @@ class StoredChunk:
 
     row: int
     document: int
-    chunk: Chunk
+    chunk: t.Chunk
     created_at: float
-    extraction: Extraction
+    extraction: t.Extraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +64,10 @@ class ChunkReport:
     chunk_id: str
     document_id: str
     tokens: int
-    state: ChunkState
+    state: t.ChunkState
     error: str
-    report: ExtractionReport
+    report: t.ExtractionReport
+    extractor: str = ""
 
     @property
     def unfinished(self) -> bool:
@@ -83,37 +77,40 @@ class ChunkReport:
 
 @dataclass(slots=True)
 class EntityMentionRow:
-    """A stored entity mention; `position` orders the mentions by document, chunk and text."""
+    """A stored entity mention; `position` orders the mentions by document, chunk and text.
+
+    `entity` is None where a person deleted the entity: such a mention counts for nothing.
+    """
 
     id: int
-    entity: int
+    entity: int | None
     chunk: int
     position: int
-    mention: EntityMention
+    mention: t.EntityMention
 
 
 @dataclass(slots=True)
 class RelationMentionRow:
-    """A stored relation mention.
+    """A stored relation mention. `forward` says that it leads from `low` to `high`.
 
-    `relation` is None where both ends are one entity since a merge of names: such a mention counts
-    for nothing until the merge is undone. `forward` says that it leads from `low` to `high`.
+    `relation` is None where both ends are one entity since a merge of names, or where a person
+    deleted the relation or an end: such a mention counts for nothing until that is undone.
     """
 
     id: int
     relation: int | None
     chunk: int
     position: int
-    mention: RelationMention
+    mention: t.RelationMention
     forward: bool
 
 
 @dataclass(slots=True)
 class EntityRow:
-    """One entity. `names`, `types` and `attributes` are votes, counted over its mentions.
+    """One entity. `names`, `types`, `attributes` and `aliases` are votes, counted over its mentions.
 
     `summary`, if there is one, was written from the mentions up to row id `summarized_to`, which
-    were `summarized_mentions`.
+    were `summarized_mentions`. `edited` holds the `type` and `description` that a person gave.
     """
 
     id: int
@@ -121,6 +118,7 @@ class EntityRow:
     names: dict[str, int] = field(default_factory=dict)
     types: dict[str, int] = field(default_factory=dict)
     attributes: dict[str, int] = field(default_factory=dict)
+    aliases: dict[str, int] = field(default_factory=dict)
     mentions: int = 0
     description: str = ""
     summary: str | None = None
@@ -129,15 +127,17 @@ class EntityRow:
     created_at: float = 0.0
     name: str = ""
     type: str = ""
+    edited: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class RelationRow:
     """One pair of entities (`low` < `high`, row ids); `weight` is in millionths.
 
+    `keywords` counts votes; those of mentions that lead from high to low begin with NUL.
     `low_names` and `high_names` count the spellings of its ends in its own mentions. `forward`
     counts the mentions that lead from low to high, `backward` the others. The summary is as in
-    `EntityRow`.
+    `EntityRow`. `edited` holds the `keywords`, `description` and `weight` that a person gave.
     """
 
     id: int
@@ -156,6 +156,33 @@ class RelationRow:
     summarized_mentions: int = 0
     created_at: float = 0.0
     reversed: bool = False
+    edited: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def shown_keywords(self) -> list[str]:
+        """Those that a person gave, or else all of both directions, the most frequent first."""
+        votes = Counter[str]()
+        for word, count in self.keywords.items():
+            votes[word.removeprefix("\0")] += count
+        by_votes = sorted(votes, key=lambda word: (-votes[word], word))
+        return list(self.edited.get("keywords", by_votes))
+
+    @property
+    def directed_keywords(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Those that lead from source to target, and those that only lead back; those that a person
+        gave lead to the target.
+        """
+        if "keywords" in self.edited:
+            return tuple(sorted(self.edited["keywords"])), ()
+        there = {word for word in self.keywords if word[:1] != "\0"}
+        back = {word[1:] for word in self.keywords if word[:1] == "\0"}
+        words, others = (back, there) if self.reversed else (there, back)
+        return tuple(sorted(words)), tuple(sorted(others - words))
+
+    @property
+    def shown_weight(self) -> int:
+        """The weight that a person gave, or else the sum."""
+        return int(self.edited.get("weight", self.weight))
 
 
 @dataclass(slots=True)
@@ -172,10 +199,8 @@ class NextIds:
 
 @dataclass(frozen=True, slots=True)
 class Aliases:
-    """The merges of names.
-
-    `links` maps a name key to the one it was merged into, which may be merged itself. `displays`
-    maps keys to the names that were chosen for display.
+    """The merges of names: `links` maps a name key to the one it was merged into, which may be
+    merged itself, `displays` maps keys to the names that were chosen for display.
     """
 
     links: Mapping[str, str] = field(default_factory=dict)

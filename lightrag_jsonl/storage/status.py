@@ -33,13 +33,17 @@ def index_status(reader: Reader) -> Status:
     )
 
 
-def document_statuses(reader: Reader) -> tuple[DocumentStatus, ...]:
-    """All documents, first the visible, then the waiting ones."""
+def document_statuses(
+    reader: Reader, limit: int | None = None, offset: int = 0
+) -> tuple[DocumentStatus, ...]:
+    """A page of the documents, first the visible, then the waiting ones."""
     chunks: defaultdict[str, list[ChunkReport]] = defaultdict(list)
-    for report in reader.chunk_reports():
+    visible = reader.documents(limit=limit, offset=offset)
+    is_all = limit is None and offset == 0
+    for report in reader.chunk_reports(None if is_all else [one.id for one in visible]):
         chunks[report.document_id].append(report)
     found = {}
-    for one in reader.documents():
+    for one in visible:
         own = chunks[one.id]
         found[one.id] = DocumentStatus(
             *(one.id, one.title, one.source, one.date, one.state, len(own), one.characters),
@@ -52,10 +56,17 @@ def document_statuses(reader: Reader) -> tuple[DocumentStatus, ...]:
             ),
             metadata=one.metadata,  # type: ignore[arg-type]
         )
-    for pending in reader.pending():
+    if limit is not None and len(visible) >= limit:
+        return tuple(found.values())
+    waiting = reader.pending()
+    both = {one.id for one in reader.documents([one.document.id or "" for one in waiting])}
+    waiting = [one for one in waiting if one.document.id not in both]
+    counts = reader.counts().documents
+    skipped = max(0, offset - sum(counts.values()) + counts.get("pending", 0))
+    for pending in waiting[skipped:][: None if limit is None else limit - len(visible)]:
         new, id = pending.document, pending.document.id or ""
         at = datetime.fromtimestamp(pending.created_at, UTC)
         named, size = (id, new.title, new.source, new.date), len(new.text)
         status = DocumentStatus(*named, "pending", 0, size, at, metadata=new.metadata)
-        found.setdefault(id, status)
+        found[id] = status
     return tuple(found.values())

@@ -9,9 +9,8 @@ its own writes; either all of them become visible or none. All calls block: call
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from operator import methodcaller
 from typing import Protocol, TypeVar
 
 from lightrag_jsonl.core import types as t
@@ -21,6 +20,7 @@ from lightrag_jsonl.core.types import Chunk, Completion, Kind, Page
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import Condition
 from lightrag_jsonl.storage.graph_index import GraphIndex
+from lightrag_jsonl.storage.rows import Names, RowIds
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 Result = TypeVar("Result")
@@ -33,36 +33,34 @@ class Reader(Protocol):
     def generation(self) -> int:
         """The number of the last visible change of documents or graph."""
 
-    # ── documents and chunks ──
+    def documents(
+        self, ids: Names = None, *, limit: int | None = None, offset: int = 0
+    ) -> list[r.StoredDocument]:
+        """The visible documents, all or those with these ids, in the order they were stored; the
+        first `offset` are left out, and at most `limit` returned.
+        """
 
-    def documents(self, ids: Collection[str] | None = None) -> list[r.StoredDocument]:
-        """The visible documents, all or those with these ids, in the order they were stored."""
+    def pages(self, document_id: str, number: int | None = None) -> tuple[Page, ...]:
+        """A document's pages, in order, or only that with this number; empty if there is none."""
 
-    def pages(self, document_id: str) -> tuple[Page, ...]:
-        """A document's pages, in order; empty if there is no such document."""
+    def chunks(
+        self, rows: RowIds = None, *, ids: Names = None, documents: Names = None
+    ) -> dict[int, Chunk]:
+        """Chunks by row id, in the order of documents and text: those with these row ids or public
+        ids, those of these documents, or all.
+        """
 
-    def page(self, document_id: str, number: int) -> Page | None:
-        """One page of a document."""
-
-    def chunks(self, rows: Collection[int]) -> dict[int, Chunk]:
-        """Chunks by row id."""
-
-    def chunks_by_id(self, ids: Collection[str]) -> dict[str, Chunk]:
-        """Chunks by their public ids."""
-
-    def document_chunks(self, document_ids: Collection[str]) -> dict[int, Chunk]:
-        """The chunks of these documents by row id, in the order of the text."""
-
-    def chunk_reports(self, document_ids: Collection[str] | None = None) -> list[r.ChunkReport]:
+    def chunk_reports(self, document_ids: Names = None) -> list[r.ChunkReport]:
         """How the extraction of each chunk went, of all documents or those with these ids."""
 
-    def rejections(
-        self, document_ids: Collection[str] | None = None
-    ) -> list[tuple[str, str, t.Rejection]]:
+    def edited_chunks(self) -> list[int]:
+        """Row ids of the chunks that hold an edit by hand (of the extractor "person"), by time."""
+
+    def rejections(self, document_ids: Names = None) -> list[tuple[str, str, t.Rejection]]:
         """Refused lines as (document id, chunk id, rejection)."""
 
-    def matching_chunks(self, condition: Condition) -> list[int]:
-        """Row ids, ascending, of the chunks whose documents meet a condition."""
+    def matching_chunks(self, conditions: Sequence[Condition]) -> list[int]:
+        """Row ids, ascending, of the chunks whose documents meet all these conditions."""
 
     def pending(self) -> list[r.PendingDocument]:
         """Documents that were inserted and are not visible yet, oldest first."""
@@ -70,18 +68,18 @@ class Reader(Protocol):
     def counts(self) -> r.Counts:
         """How much the index holds."""
 
-    # ── mentions and graph rows ──
-
     def next_ids(self) -> r.NextIds:
         """The next free row ids, for the one writer."""
 
     def entity_mentions(
-        self, *, chunks: Collection[int] | None = None, entities: Collection[int] | None = None
+        self, *, chunks: RowIds = None, entities: RowIds = None, deleted: bool = False
     ) -> list[r.EntityMentionRow]:
-        """The mentions in these chunks, or of these entities, or all; by row id."""
+        """The mentions in these chunks, or of these entities, or all; by row id. If `deleted`, only
+        those that have no entity, since a person deleted it.
+        """
 
     def relation_mentions(
-        self, *, chunks: Collection[int] | None = None, relations: Collection[int] | None = None
+        self, *, chunks: RowIds = None, relations: RowIds = None
     ) -> list[r.RelationMentionRow]:
         """The mentions in these chunks, or of these relations, or all; by row id."""
 
@@ -100,21 +98,35 @@ class Reader(Protocol):
         that have a row id above `after[row]`; no empty ones, and none from chunks in `without`.
         """
 
-    def entity_rows(
-        self, *, ids: Collection[int] | None = None, keys: Collection[str] | None = None
-    ) -> dict[int, r.EntityRow]:
+    def entity_rows(self, *, ids: RowIds = None, keys: Names = None) -> dict[int, r.EntityRow]:
         """Entities by row id: those with these row ids or name keys, or all."""
 
     def relation_rows(
-        self,
-        *,
-        ids: Collection[int] | None = None,
-        pairs: Collection[tuple[int, int]] | None = None,
+        self, *, ids: RowIds = None, pairs: Collection[tuple[int, int]] | None = None
     ) -> dict[int, r.RelationRow]:
         """Relations by row id: those with these row ids or (low, high) pairs, or all."""
 
+    def listed(
+        self,
+        kind: Kind,
+        *,
+        search: str = "",
+        type: str = "",
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[int]:
+        """Row ids of a page of the entities by name, or of the relations, the heaviest first: those
+        of which a name key holds `search`, and which are entities of this `type`, if one is given.
+        """
+
+    def relations_of(self, entities: Collection[int]) -> list[int]:
+        """Row ids of the relations that have an end among these entities."""
+
     def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, t.Entity]:
         """Entities for readers, each with the public ids of its first chunks; degree not set."""
+
+    def entity_names(self, rows: Collection[int]) -> dict[int, str]:
+        """The names of entities by row id."""
 
     def relations(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, t.Relation]:
         """Relations for readers, each with the public ids of its first chunks."""
@@ -122,10 +134,13 @@ class Reader(Protocol):
     def entity_ids(self, keys: Collection[str]) -> dict[str, int]:
         """Row ids of the entities with these name keys; merged names lead to their entity."""
 
+    def alias_claims(self, *, entities: RowIds = None, keys: Names = None) -> list[tuple[int, str]]:
+        """Which entity states which alias, as (row id, name key): those of these keys, or those
+        that one of these entities states or that are a name of one, or all.
+        """
+
     def aliases(self) -> r.Aliases:
         """The merges of names."""
-
-    # ── vectors ──
 
     def vector_digests(self, kind: Kind, rows: Collection[int]) -> dict[int, bytes]:
         """For each row that has a vector, the digest of the text it was made from."""
@@ -136,10 +151,16 @@ class Reader(Protocol):
     def cached_vectors(self, digests: Collection[bytes]) -> dict[bytes, Vectors]:
         """Vectors that were paid for and not used yet, by the digest of their text."""
 
-    # ── cache, traces and settings ──
+    def cached_digests(self) -> list[bytes]:
+        """The digests of all vectors that were paid for and not used yet, oldest first."""
 
     def completion(self, key: bytes) -> Completion | None:
         """The cached answer of the request with this key."""
+
+    def completion_keys(self) -> dict[bytes, str | None]:
+        """The keys of all cached answers, in the order they came, each with the id of the only
+        document that its request quoted.
+        """
 
     def completion_stats(self) -> tuple[int, int]:
         """The number of cached answers, and their size in bytes."""
@@ -150,11 +171,10 @@ class Reader(Protocol):
     def traces(self, *, prefix: str = "", limit: int | None = None) -> list[t.TraceSummary]:
         """Recorded queries whose id begins with `prefix`, newest first."""
 
-    def trace_events(self, trace_id: str) -> list[str]:
-        """The events of one query, each as JSON, in order."""
-
-    def events_of_stage(self, stage: str) -> Iterator[tuple[str, str]]:
-        """(trace id, event) of every event of one stage, newest query first."""
+    def trace_events(self, *, trace_id: str = "", stage: str = "") -> list[tuple[str, str]]:
+        """(trace id, event as JSON) of the events of one query or of one stage, the newest query
+        first, events in their order.
+        """
 
     def settings(self) -> dict[str, str]:
         """What the index was built with, by name."""
@@ -195,8 +215,6 @@ class Transaction(Reader, Protocol):
     Rows may be written in any order; whatever they refer to must exist when the transaction ends.
     """
 
-    # ── documents and chunks ──
-
     def put_pending(self, pending: r.PendingDocument) -> None:
         """Store a waiting document, replacing an earlier version of it."""
 
@@ -206,19 +224,17 @@ class Transaction(Reader, Protocol):
     def put_document(self, document: r.StoredDocument, pages: Iterable[Page]) -> None:
         """Store a new document with its pages."""
 
-    def set_document_state(self, rows: Collection[int]) -> None:
-        """Set the state of documents by the states of their chunks."""
-
     def delete_documents(self, rows: Collection[int]) -> None:
         """Delete documents with their pages, chunks, mentions, vectors and full-text rows."""
 
     def put_chunks(self, chunks: Sequence[r.StoredChunk]) -> None:
-        """Store new chunks, or how known ones were read again, with their rejections and terms."""
+        """Store new chunks, or how known ones were read again, with their rejections and terms.
+
+        The states of their documents follow from those of all their chunks.
+        """
 
     def rebuild_terms(self) -> None:
         """Make the full text anew from the chunks."""
-
-    # ── mentions and graph rows ──
 
     def put_mentions(
         self, entities: Sequence[r.EntityMentionRow], relations: Sequence[r.RelationMentionRow]
@@ -228,19 +244,14 @@ class Transaction(Reader, Protocol):
     def delete_mentions(self, chunks: Collection[int]) -> None:
         """Delete the mentions of chunks."""
 
-    def put_entities(self, rows: Sequence[r.EntityRow]) -> None:
-        """Store entities, replacing those with the same row ids."""
-
-    def put_relations(self, rows: Sequence[r.RelationRow]) -> None:
-        """Store relations, replacing those with the same row ids."""
+    def put_graph_rows(self, kind: Kind, rows: Sequence[r.EntityRow | r.RelationRow]) -> None:
+        """Store entities or relations, replacing those with the same row ids."""
 
     def delete_graph_rows(self, kind: Kind, rows: Collection[int]) -> None:
         """Delete entities or relations, with their vectors, but not their mentions."""
 
     def put_aliases(self, aliases: r.Aliases) -> None:
         """Store these merges of names and no others."""
-
-    # ── vectors ──
 
     def put_vectors(self, kind: Kind, vectors: Mapping[int, tuple[bytes, Vectors]]) -> None:
         """Store vectors by row id, each with the digest of its text, in place of earlier ones."""
@@ -251,24 +262,26 @@ class Transaction(Reader, Protocol):
     def delete_cached_vectors(self, digests: Collection[bytes] | None = None) -> int:
         """Delete kept vectors, all or those of these digests; returns how many."""
 
-    # ── cache, traces and settings ──
-
     def put_completion(
-        self, key: bytes, completion: Completion, *, model: str, prompt: str, created_at: float
+        self, key: bytes, completion: Completion, document: str | None = None
     ) -> None:
-        """Cache a model's answer."""
+        """Cache a model's answer; `document` is the id of the only document that the request quoted,
+        None if it may have quoted several.
+        """
 
     def delete_completions(self, keys: Collection[bytes] | None = None) -> int:
         """Delete answers, all (also reusable ones) or those with these keys; returns how many."""
 
+    def purge(self, names: Collection[str]) -> tuple[int, int]:
+        """Delete what may quote documents that were deleted: all cached answers except those about
+        one document that is still there, reusable answers, kept vectors, and the queries that
+        refer to a deleted chunk or to an entity with one of these names.
+
+        Returns the numbers of cached answers and of queries that were deleted.
+        """
+
     def put_reusable_answer(
-        self,
-        signature: str,
-        question: str,
-        vector: Vectors,
-        answer: str,
-        *,
-        generation: int | None = None,
+        self, signature: str, question: str, vector: Vectors, answer: str, generation: int
     ) -> None:
         """Store an answer for similar questions, if the index is still of this `generation`; those
         of earlier generations are deleted.
@@ -321,11 +334,16 @@ class Store(Protocol):
     def size(self) -> int:
         """The bytes that the index takes on the disk."""
 
-    def check(self) -> list[str]:
-        """What is wrong with the stored data, in words; empty if all is well."""
+    def check(self, *, full: bool = False) -> list[str]:
+        """What is wrong with the stored data, in words; empty if all is well.
+
+        The full text is compared with that of some chunks, or with `full` of all.
+        """
 
     def vacuum(self) -> None:
-        """Give unused space back."""
+        """Give unused space back, so that nothing deleted is left in any file; `LockedError` if
+        another process still reads an earlier state.
+        """
 
     def close(self) -> None:
         """Release everything; further calls raise `StorageError`."""
@@ -338,7 +356,17 @@ async def read(store: Store, job: Callable[[Reader], Result]) -> Result:
         with store.reader() as reader:
             return job(reader)
 
-    return await asyncio.get_running_loop().run_in_executor(None, run)
+    return await asyncio.to_thread(run)
+
+
+async def search(store: Store, job: Callable[[Snapshot], Result]) -> Result:
+    """The result of a job on the index in memory, run in a thread."""
+
+    def run() -> Result:
+        with store.snapshot() as snapshot:
+            return job(snapshot)
+
+    return await asyncio.to_thread(run)
 
 
 async def write(
@@ -362,7 +390,7 @@ class CompletionCache:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = asyncio.Lock()
-        self._waiting: list[Callable[[Transaction], None]] = []
+        self._waiting: dict[bytes, tuple[Completion, str | None]] = {}
         self._next: asyncio.Task[None] | None = None  # stores what is waiting
 
     async def get(self, key: bytes) -> Completion | None:
@@ -370,22 +398,24 @@ class CompletionCache:
         with self._store.reader() as reader:  # quicker than handing a look-up by key to a thread
             return reader.completion(key)
 
-    async def put(
-        self, key: bytes, completion: Completion, *, model: str, prompt: str, created_at: float
-    ) -> None:
+    async def put(self, key: bytes, completion: Completion, document: str | None = None) -> None:
         """Cache an answer; those that come while others are being stored share a transaction."""
         if self._store.read_only:
             return
-        about = {"model": model, "prompt": prompt, "created_at": created_at}
-        self._waiting.append(methodcaller("put_completion", key, completion, **about))
+        self._waiting[key] = completion, document
         if self._next is None:
             self._next = asyncio.create_task(self._put_waiting())
         await asyncio.shield(self._next)
 
     async def _put_waiting(self) -> None:
         async with self._lock:
-            jobs, self._waiting, self._next = self._waiting, [], None
-            await write(self._store, lambda one: [job(one) for job in jobs], durable=False)
+            answers, self._waiting, self._next = self._waiting, {}, None
+
+            def put(transaction: Transaction) -> None:
+                for key, answer in sorted(answers.items()):
+                    transaction.put_completion(key, *answer)
+
+            await write(self._store, put, durable=False)
 
     async def delete(self, keys: Collection[bytes]) -> None:
         """Forget answers."""

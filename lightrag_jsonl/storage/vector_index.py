@@ -13,9 +13,7 @@ Value = TypeVar("Value", bound=np.generic)
 Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-TIES = (
-    16  # further neighbours, so that of equal vectors at the end those with the lowest ids remain
-)
+TIES = 16  # further neighbours, so that of equal vectors at the end the lowest ids remain
 
 
 class VectorIndex:
@@ -34,8 +32,6 @@ class VectorIndex:
 
     def __len__(self) -> int:
         return self._used
-
-    # ── changing it ─────────────────────────────────────────────────────────────
 
     def update(self, ids: Ids, matrix: Vectors) -> None:
         """Add or replace the vectors of distinct ids; shape (ids, dim)."""
@@ -57,8 +53,6 @@ class VectorIndex:
                 if slot < self._used:
                     self._matrix[slot], self._ids[slot] = self._matrix[self._used], moved
                     self._slots[moved] = slot
-
-    # ── asking it ───────────────────────────────────────────────────────────────
 
     def search(
         self, queries: Vectors, limit: int, allowed: Ids | None = None
@@ -100,8 +94,6 @@ class VectorIndex:
         rows = np.zeros((len(slots), self.dim), np.float32)
         rows[slots >= 0] = self._matrix[slots[slots >= 0]]
         return rows
-
-    # ── rows of the matrix ──────────────────────────────────────────────────────
 
     def _slots_of(self, ids: Ids) -> Ids:
         """The row of each id; -1 for unknown ones."""

@@ -1,32 +1,25 @@
 """Extraction by batch files: the requests to a model, written to a file, and its answers, read back.
 
-Each round runs the real extraction with a stand-in for the model. It answers from the cache and
-collects the requests that have no answer yet: at first those about each chunk, later those that
-resume and glean, finally those for summaries.
+Each round runs the real extraction with a stand-in for the model, which collects the requests that
+have no answer in the cache: about chunks, to resume and glean, and finally for summaries.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+import msgspec
 from anyio import to_thread
 
+from lightrag_jsonl.core import types
 from lightrag_jsonl.core.errors import BudgetError, ConfigError, LLMError
 from lightrag_jsonl.core.protocols import LLM
-from lightrag_jsonl.core.types import (
-    Completion,
-    Failure,
-    InsertReport,
-    Json,
-    Message,
-    Record,
-    ResponseType,
-)
+from lightrag_jsonl.core.types import Completion, Failure, InsertReport, Message, Record
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.loading import Given, read_text
 from lightrag_jsonl.llm.client import request_key
@@ -41,6 +34,7 @@ Round: TypeAlias = Literal["extraction", "summaries", "done"]
 Request: TypeAlias = tuple[tuple[Message, ...], int | None]  # the turns, and the most tokens
 URL = "/v1/chat/completions"
 MAX_REQUESTS = 50_000  # that providers accept in one file
+ENCODER = msgspec.json.Encoder()
 KEY = re.compile("[0-9a-f]{64}")  # the form of a request's id
 
 
@@ -82,27 +76,19 @@ class BatchImport:
     requests: int
 
 
-class NotYetAnswered(BudgetError):
-    """The answer to a request is not in the cache."""
-
-
-class GivenUp(LLMError):
-    """A request that is given up: its chunk fails, or its summary is postponed."""
-
-
 @dataclass
 class _Collector:
-    """Stands in for a model: notes each request and refuses it with `refusal`."""
+    """Stands in for a model: notes each request and refuses it, which stops all or one chunk."""
 
     name: str
-    refusal: type[NotYetAnswered | GivenUp]
+    refusal: type[BudgetError | LLMError]
     requests: dict[str, Request] = field(default_factory=dict)
 
     async def complete(
         self,
         messages: Sequence[Message],
         *,
-        response_type: ResponseType = "text",
+        response_type: types.ResponseType = "text",
         max_tokens: int | None = None,
     ) -> Completion:
         key = request_key(self.name, messages, response_type, max_tokens)
@@ -112,10 +98,13 @@ class _Collector:
 
 @dataclass(slots=True)
 class _OpenWork:
-    """The requests of the next round, and the pending documents whose answers are all there."""
+    """The requests of the next round, each with the document it quotes (a summary has none), and
+    the pending documents whose answers are all there.
+    """
 
     round: Round = "done"
-    requests: Mapping[str, Request] = field(default_factory=dict)
+    requests: dict[str, Request] = field(default_factory=dict)
+    documents: dict[str, str] = field(default_factory=dict)
     complete: list[PendingDocument] = field(default_factory=list)
     pending: int = 0
 
@@ -155,13 +144,11 @@ async def import_batch(
     asked = await _open_work(rag)
     answers, failed, unreadable = await to_thread.run_sync(_read, paths)
     answered = asked.requests.keys() & answers.keys()
-    prompt = "summarize-descriptions" if asked.round == "summaries" else rag.options.extraction
-    model, now = _model(rag).name, rag._clock()
 
     def put(writer: Transaction) -> None:
         for key, answer in ((bytes.fromhex(id), answer) for id, answer in answers.items()):
             if writer.completion(key) is None:
-                writer.put_completion(key, answer, model=model, prompt=prompt, created_at=now)
+                writer.put_completion(key, answer, asked.documents.get(key.hex()))
 
     await write(rag._store, put)
     inserted = await _insert_complete(rag, await _open_work(rag), finish=finish)
@@ -181,9 +168,6 @@ async def import_batch(
     )
 
 
-# ── what is to be asked ─────────────────────────────────────────────────────────
-
-
 def _model(rag: AsyncLightRAG) -> LLM:
     if not rag._client.has_model:
         raise ConfigError("batch files need a model (llm=…, or --llm) that reads the texts")
@@ -192,7 +176,7 @@ def _model(rag: AsyncLightRAG) -> LLM:
 
 async def _open_work(rag: AsyncLightRAG) -> _OpenWork:
     """Go through every pending chunk as an insert would, and collect the unanswered requests."""
-    collector = _Collector(_model(rag).name, NotYetAnswered)
+    collector = _Collector(_model(rag).name, BudgetError)
     extractor = rag._model_extractor(rag._model_client(collector))
     work = _OpenWork(requests=collector.requests)
     for document, chunks in rag._indexing.pending_work():
@@ -201,8 +185,8 @@ async def _open_work(rag: AsyncLightRAG) -> _OpenWork:
             try:
                 await extractor.extract(chunk)
                 answered += 1
-            except NotYetAnswered:
-                continue
+            except BudgetError:  # a new request is the last one
+                work.documents.setdefault(next(reversed(work.requests)), chunk.document_id)
         if isinstance(document, PendingDocument):
             work.pending += 1
             if answered == len(chunks):
@@ -210,7 +194,7 @@ async def _open_work(rag: AsyncLightRAG) -> _OpenWork:
     if work.requests:
         work.round = "extraction"
     elif not work.pending:
-        collector = _Collector(_model(rag).name, GivenUp)
+        collector = _Collector(_model(rag).name, LLMError)
         await rag._index_pipeline(rag._model_client(collector)).summarize()
         work.requests = collector.requests
         work.round = "summaries" if work.requests else "done"
@@ -219,7 +203,7 @@ async def _open_work(rag: AsyncLightRAG) -> _OpenWork:
 
 async def _insert_complete(rag: AsyncLightRAG, work: _OpenWork, *, finish: bool) -> InsertReport:
     """Insert the documents whose answers are all there (with `finish` all), and retry failed chunks."""
-    indexing = rag._index_pipeline(rag._model_client(_Collector(_model(rag).name, GivenUp)))
+    indexing = rag._index_pipeline(rag._model_client(_Collector(_model(rag).name, LLMError)))
     renewed = await indexing.retry()
     insert = indexing.resume() if finish else indexing.insert(work.complete, tolerant=True)
     inserted = await insert
@@ -234,10 +218,9 @@ async def _insert_complete(rag: AsyncLightRAG, work: _OpenWork, *, finish: bool)
 def _line(llm: LLM, id: str, request: Request, reasoning: bool) -> Record:
     messages, max_tokens = request
     if (make := getattr(llm, "request_body", None)) is not None:
-        body: dict[str, Json] = make(messages, max_tokens=max_tokens)
+        body: Record = make(messages, max_tokens=max_tokens)
     else:
-        turns: list[Json] = [{"role": one.role, "content": one.content} for one in messages]
-        body = {"model": llm.name, "messages": turns}
+        body = {"model": llm.name, "messages": [asdict(one) for one in messages]}
         body |= {} if max_tokens is None else {"max_tokens": max_tokens}
     if reasoning:
         body.pop("temperature", None)
@@ -249,26 +232,17 @@ def _line(llm: LLM, id: str, request: Request, reasoning: bool) -> Record:
 def _write(lines: Sequence[Record], path: Path) -> list[Path]:
     """Write one request a line, into as many files as the provider's limit requires; none for none."""
     written = []
-    for start in range(0, len(lines), MAX_REQUESTS):
-        number = start // MAX_REQUESTS + 1
+    for number, start in enumerate(range(0, len(lines), MAX_REQUESTS), 1):
         target = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
-        part = lines[start : start + MAX_REQUESTS]
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in part)
-        target.write_text(text, encoding="utf-8", newline="\n")
+        target.write_bytes(ENCODER.encode_lines(lines[start : start + MAX_REQUESTS]))
         written.append(target)
     if not written:
         path.unlink(missing_ok=True)
     return written
 
 
-# ── what was answered ───────────────────────────────────────────────────────────
-
-
 def _read(paths: Sequence[Path]) -> tuple[dict[str, Completion], dict[str, str], int]:
-    """The answers by request, the reasons of failed requests, and the number of unreadable lines.
-
-    Of several answers to one request the first counts; results of other programs are left out.
-    """
+    """The first answers by request, why others failed, and the number of unreadable lines."""
     answers: dict[str, Completion] = {}
     failed: dict[str, str] = {}
     unreadable = 0

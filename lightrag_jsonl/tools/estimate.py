@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.options import ExtractionPrompt
-from lightrag_jsonl.core.types import Completion, Failure, Message, Record, ResponseType
+from lightrag_jsonl.core.types import Chunk, Completion, Failure, Message, Record, ResponseType
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
 from lightrag_jsonl.indexing.loading import Given, load_documents
@@ -41,7 +41,8 @@ class Estimate:
 
     `cached_tokens` are the input tokens that began an earlier request, which providers cache.
     Answers in the index's own cache cost nothing. Output tokens follow a rule fitted to prose;
-    `summaries` is a rule of thumb, since they depend on how often names recur.
+    `summaries` is a rule of thumb, since they depend on how often names recur. With `glean_check`,
+    every check is taken to say that something was missed.
     """
 
     documents: int = 0
@@ -73,7 +74,8 @@ class SimulatedLLM:
         self.name = name
         self.usage = Usage()
         self._record = RECORDS[extraction]
-        self._name_field = "name" if extraction == "extract-graph" else "entity"
+        self._declares = extraction == "extract-graph"
+        self._name_field = "name" if self._declares else "entity"
         self._count = count
         self._numbers = itertools.count(1)
         self._answers: dict[bytes, Completion] = {}
@@ -92,11 +94,20 @@ class SimulatedLLM:
             text = next(message.content for message in messages if message.role == "user")
             later = any(message.role == "assistant" for message in messages)
             written = round(BASE + RATES[later] * self._count(text))
-            written = min(written, max_tokens or written)
+            written = 1 if response_type == "text" else min(written, max_tokens or written)
             self.usage += Usage(*self._read(messages, written), calls=1)
-            count = max(round(written / self._count(self._line())), 1)
-            self._answers[key] = Completion("\n".join(self._line() for _ in range(count)))
+            self._answers[key] = Completion(self._text(written))
         return self._answers[key]
+
+    def _text(self, tokens: int) -> str:
+        """An answer of about so many tokens; a single one is the answer to a check."""
+        if tokens == 1:
+            return "YES"
+        count = max(round(tokens / self._count(self._line())), 1)
+        lines = [self._line() for _ in range(count)]
+        if self._declares:
+            lines.append(json.dumps({"type": "done", "entities": count, "relationships": 0}))
+        return "\n".join(lines)
 
     def _read(self, messages: Sequence[Message], written: int) -> tuple[int, int, int]:
         """The tokens read, those written, and how many read ones began an earlier request."""
@@ -115,19 +126,33 @@ class SimulatedLLM:
 
 async def estimate(rag: AsyncLightRAG, documents: Given | Iterable[Given]) -> Estimate:
     """What `insert` would cost with a model; no model is asked, nothing is stored."""
-    options, tokenizer = rag.options, rag._tokenizer
-    name = rag._client.llm.name if rag._client.has_model else "none"
-    llm = SimulatedLLM(name, options.extraction, tokenizer.count)
-    extractor = rag._model_extractor(rag._model_client(llm, store_answers=False))
     failures: list[Failure] = []
+    size, overlap = rag.options.chunk_tokens, rag.options.chunk_overlap
+
+    def cut() -> Iterator[Sequence[Chunk]]:
+        for document in load_documents(documents):
+            if isinstance(document, Failure):
+                failures.append(document)
+                continue
+            pages = document_pages(document.id or "", document)
+            chunks = chunk_pages(pages, tokenizer=rag._tokenizer, size=size, overlap=overlap)
+            yield [replace(chunk, title=document.title or "") for chunk in chunks]
+
+    found = await _estimate(rag, cut())
+    return replace(found, failures=tuple(failures))
+
+
+async def estimate_upgrade(rag: AsyncLightRAG) -> Estimate:
+    """What `retry(upgrade=True)` would cost; no model is asked, nothing is stored."""
+    return await _estimate(rag, rag._indexing.upgradable())
+
+
+async def _estimate(rag: AsyncLightRAG, documents: Iterable[Sequence[Chunk]]) -> Estimate:
+    name = rag._client.llm.name if rag._client.has_model else "none"
+    llm = SimulatedLLM(name, rag.options.extraction, rag._tokenizer.count)
+    extractor = rag._model_extractor(rag._model_client(llm, store_answers=False))
     sizes: list[list[int]] = []
-    for document in load_documents(documents):
-        if isinstance(document, Failure):
-            failures.append(document)
-            continue
-        pages = document_pages(document.id or "", document)
-        size, overlap = options.chunk_tokens, options.chunk_overlap
-        chunks = chunk_pages(pages, tokenizer=tokenizer, size=size, overlap=overlap)
+    for chunks in documents:
         sizes.append([chunk.tokens for chunk in chunks])
         for chunk in chunks:
             await extractor.extract(chunk)
@@ -140,5 +165,4 @@ async def estimate(rag: AsyncLightRAG, documents: Given | Iterable[Given]) -> Es
         text_tokens=tokens,
         extraction=llm.usage,
         summaries=Usage(read, written, calls=summaries),
-        failures=tuple(failures),
     )

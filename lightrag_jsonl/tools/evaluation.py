@@ -7,24 +7,25 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import numpy as np
-from anyio import to_thread
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.text import digest, name_key, search_terms
 from lightrag_jsonl.core.types import Chunk, Mode, Relation, known_language
 from lightrag_jsonl.indexing.loading import read_text
-from lightrag_jsonl.storage.store import Reader, Snapshot, read
+from lightrag_jsonl.storage.store import Reader, Snapshot, read, search
 
 if TYPE_CHECKING:
     from lightrag_jsonl.rag import AsyncLightRAG
 
 RECALL_AT = (1, 2, 5, 10)
+METRICS = (*(f"recall@{count}" for count in RECALL_AT), "answer")
 SCORED_CHUNKS = 20
 UNLIMITED = 1_000_000  # tokens; so many that the budget does not influence the ranks
 RESAMPLES = 2_000
@@ -40,11 +41,7 @@ HEADER = ("", *(f"r@{count}" for count in RECALL_AT), "answer", "gain r@5", "ms"
 
 
 class EvalQuestion(msgspec.Struct, frozen=True, omit_defaults=True, rename={"text": "question"}):
-    """A question and what should be found for it.
-
-    `supporting` holds ids of documents or chunks. `names` are its low-level keywords; without them,
-    keywords are found as for any question.
-    """
+    """A question, the ids of documents or chunks that answer it, and its low-level keywords, if given."""
 
     text: Annotated[str, msgspec.Meta(pattern=r"\S")]
     supporting: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
@@ -87,9 +84,6 @@ class GraphHealth:
     degrees: Mapping[str, int]
 
 
-# ── question sets ───────────────────────────────────────────────────────────────
-
-
 def read_questions(path: str | Path) -> tuple[EvalQuestion, ...]:
     """The questions of a JSONL file: `question`, `supporting`, and optionally `answer` and `names`.
 
@@ -108,8 +102,7 @@ def read_questions(path: str | Path) -> tuple[EvalQuestion, ...]:
 
 def write_questions(path: str | Path, questions: Iterable[EvalQuestion]) -> None:
     """Write a question set that `read_questions` can read."""
-    lines = [msgspec.json.encode(one) + b"\n" for one in questions]
-    Path(path).write_bytes(b"".join(lines))
+    Path(path).write_bytes(msgspec.json.Encoder().encode_lines(questions))
 
 
 async def generate_questions(
@@ -122,19 +115,16 @@ async def generate_questions(
     """
     template = TEMPLATES[known_language(rag.language)]
 
-    def generate() -> tuple[EvalQuestion, ...]:
-        with rag._store.snapshot() as snapshot:
-            mentions: defaultdict[int, set[int]] = defaultdict(set)
-            for entity, chunk in zip(
-                *map(np.ndarray.tolist, snapshot.graph.all_mentions), strict=True
-            ):
-                mentions[entity].add(chunk)
-            bridges = [row for row, chunks in mentions.items() if len(chunks) in BRIDGE_CHUNKS]
-            bridges.sort(key=lambda row: (digest(str(seed), str(row)), row))
-            made = (_two_hops(snapshot, row, mentions, template) for row in bridges)
-            return tuple(itertools.islice((one for one in made if one is not None), count))
+    def generate(snapshot: Snapshot) -> tuple[EvalQuestion, ...]:
+        mentions: defaultdict[int, set[int]] = defaultdict(set)
+        for entity, chunk in np.transpose(snapshot.graph.all_mentions).tolist():
+            mentions[entity].add(chunk)
+        bridges = [row for row, chunks in mentions.items() if len(chunks) in BRIDGE_CHUNKS]
+        bridges.sort(key=lambda row: (digest(str(seed), str(row)), row))
+        made = (_two_hops(snapshot, row, mentions, template) for row in bridges)
+        return tuple(itertools.islice(filter(None, made), count))
 
-    return await to_thread.run_sync(generate)
+    return await search(rag._store, generate)
 
 
 def _two_hops(
@@ -168,9 +158,6 @@ def _steps(snapshot: Snapshot, bridge: int) -> Iterator[tuple[Relation, int, int
             yield relation, end, chunks[row]
 
 
-# ── asking ──────────────────────────────────────────────────────────────────────
-
-
 async def evaluate(
     rag: AsyncLightRAG,
     questions: Sequence[EvalQuestion],
@@ -197,7 +184,7 @@ async def evaluate(
 
 async def _retrieved(rag: AsyncLightRAG, name: str, question: EvalQuestion) -> Sequence[Chunk]:
     if name == "bm25":
-        return await to_thread.run_sync(_by_words, rag, question.text)
+        return await search(rag._store, partial(_by_words, question.text))
     param = QueryParam(
         mode="naive" if name == "dense" else name,  # type: ignore[arg-type]
         lexical=name != "dense",
@@ -208,19 +195,19 @@ async def _retrieved(rag: AsyncLightRAG, name: str, question: EvalQuestion) -> S
     return (await rag.retrieve(question.text, param)).chunks
 
 
-def _by_words(rag: AsyncLightRAG, question: str) -> list[Chunk]:
-    with rag._store.snapshot() as snapshot:
-        hits = snapshot.search_terms(list(dict.fromkeys(search_terms(question))), SCORED_CHUNKS)
-        chunks = snapshot.chunks([row for row, _ in hits])
-        return [replace(chunks[row], score=value) for row, value in hits]
+def _by_words(question: str, snapshot: Snapshot) -> list[Chunk]:
+    hits = snapshot.search_terms(list(dict.fromkeys(search_terms(question))), SCORED_CHUNKS)
+    chunks = snapshot.chunks([row for row, _ in hits])
+    return [replace(chunks[row], score=value) for row, value in hits]
 
 
 def _check_ids(reader: Reader, questions: Iterable[EvalQuestion]) -> None:
     wanted = {id for question in questions for id in question.supporting}
     known = {document.id for document in reader.documents(wanted)}
-    if unknown := sorted(wanted - known - set(reader.chunks_by_id(wanted))):
-        shown = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
-        raise ConfigError(f"{len(unknown)} supporting ids are not in the index: {shown}")
+    known |= {chunk.id for chunk in reader.chunks(ids=wanted).values()}
+    if unknown := sorted(wanted - known):
+        shown = ", ".join(unknown[:5])
+        raise ConfigError(f"{len(unknown)} supporting ids are not in the index, such as {shown}")
 
 
 def score(question: EvalQuestion, chunks: Sequence[Chunk], budget: int) -> dict[str, float]:
@@ -228,8 +215,7 @@ def score(question: EvalQuestion, chunks: Sequence[Chunk], budget: int) -> dict[
     values: dict[str, float] = {}
     for count in RECALL_AT:
         found = {id for chunk in chunks[:count] for id in (chunk.id, chunk.document_id)}
-        share = sum(id in found for id in question.supporting) / len(question.supporting)
-        values[f"recall@{count}"] = share
+        values[f"recall@{count}"] = float(np.mean([id in found for id in question.supporting]))
     answer = name_key(question.answer) if question.answer else ""
     if answer not in YES_OR_NO:
         sums = itertools.accumulate(chunk.tokens for chunk in chunks)
@@ -239,14 +225,11 @@ def score(question: EvalQuestion, chunks: Sequence[Chunk], budget: int) -> dict[
 
 
 def interval(values: Sequence[float], *, seed: int = 0) -> Interval:
-    """The mean with its percentile bootstrap interval (Efron, 1979).
+    """The mean with its percentile bootstrap interval (Efron, 1979); at least one value is needed.
 
-    Lists of equal length are resampled alike, so that the intervals of two retrievers can be
-    compared.
+    Lists of equal length are resampled alike, so that two retrievers can be compared.
     """
     row = np.asarray(values, np.float64)
-    if not len(row):
-        return Interval(0.0, 0.0, 0.0)
     picked = np.random.default_rng(seed).integers(0, len(row), (RESAMPLES, len(row)))
     low, high = np.quantile(row[picked].mean(axis=1), TAILS)
     return Interval(float(row.mean()), float(low), float(high))
@@ -256,7 +239,7 @@ def _row(
     name: str, scores: Sequence[Mapping[str, float]], base: Sequence[Mapping[str, float]], seed: int
 ) -> Row:
     metrics, gains = {}, {}
-    for metric in (*(f"recall@{count}" for count in RECALL_AT), "answer"):
+    for metric in METRICS:
         values = [one[metric] for one in scores if metric in one]
         before = [one[metric] for one in base if metric in one]
         if values:
@@ -270,36 +253,31 @@ def cells(rows: Iterable[Row]) -> list[tuple[str, ...]]:
     """Rows under `HEADER`: metrics in percent with half of their intervals, then the gain."""
     found = []
     for row in rows:
-        metrics = [row.metrics.get(f"recall@{count}") for count in RECALL_AT]
-        metrics.append(row.metrics.get("answer"))
-        shown = [
-            "" if one is None else f"{100 * one.value:.1f} ±{50 * (one.high - one.low):.0f}"
-            for one in metrics
-        ]
-        gain = row.gains.get("recall@5")
-        if gain is None:
-            shown.append("")
-        else:
-            shown.append(f"{100 * gain.value:+.1f} [{100 * gain.low:+.0f}, {100 * gain.high:+.0f}]")
-        found.append((row.name, *shown, f"{row.p50_ms:.1f}"))
+        shown = [""] * len(METRICS)
+        for number, name in enumerate(METRICS):
+            if one := row.metrics.get(name):
+                shown[number] = f"{100 * one.value:.1f} ±{50 * (one.high - one.low):.0f}"
+        gain = ""
+        if one := row.gains.get("recall@5"):
+            gain = f"{100 * one.value:+.1f} [{100 * one.low:+.0f}, {100 * one.high:+.0f}]"
+        found.append((row.name, *shown, gain, f"{row.p50_ms:.1f}"))
     return found
 
 
 async def graph_health(rag: AsyncLightRAG) -> GraphHealth:
     """Statistics of an index's graph."""
 
-    def count() -> GraphHealth:
-        with rag._store.snapshot() as snapshot:
-            graph = snapshot.graph
-            degrees = graph.degrees(graph.entities)
-            shares = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0} if len(degrees) else {}
-            return GraphHealth(
-                chunks=len(graph.chunks),
-                entities=graph.entity_count,
-                relations=graph.relation_count,
-                entities_without_relations=int((degrees == 0).sum()),
-                chunks_without_entities=len(graph.chunks) - len(np.unique(graph.all_mentions[1])),
-                degrees={name: int(np.quantile(degrees, at)) for name, at in shares.items()},
-            )
+    def count(snapshot: Snapshot) -> GraphHealth:
+        graph = snapshot.graph
+        degrees = graph.degrees(graph.entities)
+        shares = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0} if len(degrees) else {}
+        return GraphHealth(
+            chunks=len(graph.chunks),
+            entities=len(graph.entities),
+            relations=len(graph.all_ends),
+            entities_without_relations=int((degrees == 0).sum()),
+            chunks_without_entities=len(graph.chunks) - len(np.unique(graph.all_mentions[1])),
+            degrees={name: int(np.quantile(degrees, at)) for name, at in shares.items()},
+        )
 
-    return await to_thread.run_sync(count)
+    return await search(rag._store, count)

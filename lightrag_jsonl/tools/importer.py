@@ -17,7 +17,7 @@ from anyio import to_thread
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import clean_name, digest, name_key, sanitize
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Failure, Json, Record
-from lightrag_jsonl.indexing.progress import ProgressCallback
+from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.store import Reader, read
 
@@ -37,8 +37,8 @@ CUT = "\ufffd \t\r\n"  # ignored at a chunk's ends: from cutting inside a charac
 class ForeignIndex:
     """What a working directory holds: texts and chunks by id, and the graph."""
 
-    documents: Mapping[str, Mapping[str, Json]]
-    chunks: Mapping[str, Mapping[str, Json]]
+    documents: Mapping[str, Record]
+    chunks: Mapping[str, Record]
     graph: nx.Graph
 
 
@@ -67,7 +67,7 @@ class ImportReport:
 
 
 async def import_index(
-    rag: AsyncLightRAG, folder: str | Path, *, progress: ProgressCallback | None = None
+    rag: AsyncLightRAG, folder: str | Path, *, progress: ShowProgress = None
 ) -> ImportReport:
     """Copy documents, chunks, entities and relations into an index, and embed them anew.
 
@@ -75,24 +75,20 @@ async def import_index(
     """
     index = await to_thread.run_sync(read_folder, Path(folder))
     conversion = _Conversion(index)
-    pending = [one.pending(rag._clock()) for one in conversion.targets if one.pieces]
-    indexing = rag._index_pipeline(rag._model_client(None))  # so that no summary is asked for
-    report = await indexing.insert(pending, progress=progress, tolerant=True)
+    pending = [one.pending(rag._seconds()) for one in conversion.targets if one.pieces]
+    report = await rag._indexing.insert(pending, progress=progress, tolerant=True, summarize=False)
     ids = tuple(str(one.document.id) for one in pending)
     counts = len(index.documents), len(index.chunks), len(index.graph), index.graph.size()
     stored = await read(rag._store, lambda reader: _stored(reader, ids))
-    differences = tuple(conversion.not_imported)
-    return ImportReport(ids, ImportCounts(*counts), stored, differences, report.failures)
+    not_imported = tuple(conversion.not_imported)
+    return ImportReport(ids, ImportCounts(*counts), stored, not_imported, report.failures)
 
 
 def _stored(reader: Reader, ids: Sequence[str]) -> ImportCounts:
-    chunks = reader.document_chunks(ids)
+    chunks = reader.chunks(documents=ids)
     entities = {mention.entity for mention in reader.entity_mentions(chunks=chunks)}
     relations = {mention.relation for mention in reader.relation_mentions(chunks=chunks)}
     return ImportCounts(len(reader.documents(ids)), len(chunks), len(entities), len(relations))
-
-
-# ── files ───────────────────────────────────────────────────────────────────────
 
 
 def read_folder(folder: Path) -> ForeignIndex:
@@ -103,34 +99,29 @@ def read_folder(folder: Path) -> ForeignIndex:
         below = sorted(path.parent.name for path in folder.glob(f"*/{GRAPH}"))
         hint = f"; its folders {', '.join(below)} do: name one of them" if below else ""
         raise ConfigError(
-            f"{folder} is no working directory of LightRAG or nano-graphrag: no {GRAPH}{hint}"
+            f"{folder} is not a working directory of LightRAG or nano-graphrag: no {GRAPH}{hint}"
         )
     try:
         graph = nx.Graph(nx.read_graphml(folder / GRAPH))
     except (nx.NetworkXException, ParseError, ValueError, LookupError) as error:
-        raise ConfigError(f"{folder / GRAPH} is no GraphML ({error})") from error
-    documents, chunks = (
-        _entries(folder / f"kv_store_{name}.json") for name in ("full_docs", "text_chunks")
-    )
-    return ForeignIndex(documents, chunks, graph)
+        raise ConfigError(f"{folder / GRAPH} is not GraphML ({error})") from error
+    documents = _entries(folder / "kv_store_full_docs.json")
+    return ForeignIndex(documents, _entries(folder / "kv_store_text_chunks.json"), graph)
 
 
-def _entries(path: Path) -> dict[str, dict[str, Json]]:
+def _entries(path: Path) -> dict[str, Record]:
     """The entries of a key-value file that have a text; none if there is no file."""
     try:
         value = json.loads(path.read_bytes()) if path.is_file() else {}
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is no JSON ({error})") from error
+        raise ConfigError(f"{path}: invalid JSON ({error})") from error
     if not isinstance(value, dict):
-        raise ConfigError(f"{path} holds no key-value store")
+        raise ConfigError(f"{path} is not a key-value store")
     return {
         id: entry
         for id, entry in value.items()
         if isinstance(entry, dict) and isinstance(entry.get("content"), str)
     }
-
-
-# ── conversion ──────────────────────────────────────────────────────────────────
 
 
 @dataclass(slots=True)
@@ -152,11 +143,7 @@ class _Target:
 
 
 class _Conversion:
-    """The documents of a foreign index, with the records that their chunks state.
-
-    Each description goes to one of the chunks it may come from, in order. The weight of a relation
-    is shared among its chunks.
-    """
+    """The documents of a foreign index; descriptions and weights are dealt among their chunks."""
 
     def __init__(self, index: ForeignIndex) -> None:
         self.not_imported: list[str] = []
@@ -186,9 +173,7 @@ class _Conversion:
                 self._skip("document", id, "its text is missing: its chunks became its pages")
             self._add_document(id, index.documents.get(id, {}), sorted(chunks))
 
-    def _add_document(
-        self, id: str, entry: Mapping[str, Json], chunks: Sequence[tuple[int, str, str]]
-    ) -> None:
+    def _add_document(self, id: str, entry: Record, chunks: Sequence[tuple[int, str, str]]) -> None:
         """Add a document with each chunk where it occurs in the text, or else as a page."""
         text, path = sanitize(str(entry.get("content", ""))), str(entry.get("file_path") or "")
         source = None if path in NO_FILE else path
@@ -232,14 +217,9 @@ class _Conversion:
             self._skip("relation", f"{raw_source} — {raw_target}", reason)
             return
         joined = SEPARATOR.join(_parts(data.get("keywords")))
-        words = [_unquoted(word) for word in re.split(f"[,，、;；]|{SEPARATOR}", joined)]
-        record: Record = {
-            "type": "relationship",
-            "source": source,
-            "target": target,
-            "keywords": [word for word in dict.fromkeys(words) if word],
-            "strength": _weight(data.get("weight")),
-        }
+        words: list[Json] = [*_parts(re.sub("[,，、;；]", SEPARATOR, joined))]
+        record: Record = {"type": "relationship", "source": source, "target": target}
+        record |= {"keywords": words, "strength": _weight(data.get("weight"))}
         self._add(record, data, f"{source} — {target}")
 
     def _add(self, record: Record, data: Mapping[str, object], label: str) -> None:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Collection, Sequence
 from functools import lru_cache, partial
 
 from lightrag_jsonl.core.text import CITATION_MARKER, search_terms, sentence_spans
 from lightrag_jsonl.core.types import Chunk, Citation, Context
-from lightrag_jsonl.retrieval.pipeline import Cited
+from lightrag_jsonl.retrieval.numbering import marked_numbers
+from lightrag_jsonl.retrieval.pipeline import Cite, Cited
 from lightrag_jsonl.storage.store import Reader, Store, read
 from lightrag_jsonl.tracing.events import Shown
 from lightrag_jsonl.tracing.recorder import numbered_items
 
 CITED_CHUNKS = 5  # an entity or relation is cited by the first so many chunks
 
-_RANGE = re.compile(r"(\d+)(?:\s*[-‐-―−~～－]\s*(\d+))?")
-_LONGEST_RANGE = 100  # longer ranges count as their two ends: so many items are never shown
 _LEADING = re.compile(rf"(?:\s|{CITATION_MARKER.pattern})*".replace("?P<numbers>", "?:"))
+_ENDING = re.compile(r"(?<=[a-z]{2})(?:ing|ies|ied|es|ed|[esy])$")
 _ENOUGH_SHARE = 0.2
 _ENOUGH_TERMS = 2
 _FUNCTION_WORDS = frozenset(
@@ -32,75 +34,73 @@ _FUNCTION_WORDS = frozenset(
 )
 
 
-def cite(store: Store) -> Callable[[str, Context], Awaitable[Cited]]:
-    """A function that resolves the citations of an answer, given its text and its context."""
-
-    async def cited(text: str, context: Context) -> Cited:
-        return await read(store, partial(resolve_citations, text, context))
-
-    return cited
-
-
-def resolve_citations(text: str, context: Context, reader: Reader) -> Cited:
-    """Resolve every number that an answer written from `context` cites.
-
-    A fact is cited by the first of its chunks, as far as they are still stored. A citation is
-    narrowed to the sentence of its chunk that shares most terms with the citing sentence; if no
-    sentence shares enough, it is the whole chunk.
+def cite(store: Store) -> Cite:
+    """A function that resolves the citations of an answer, given its text and its context, and the
+    number in the prompt of each citation.
     """
-    items = dict(enumerate(numbered_items(context, {}), 1))
-    shown = {chunk.id: chunk for chunk in context.chunks}
+    return lambda text, context, prompt_numbers: read(
+        store, partial(resolve_citations, text, context, prompt_numbers)
+    )
+
+
+def resolve_citations(
+    text: str, context: Context, prompt_numbers: Sequence[int], reader: Reader
+) -> Cited:
+    """Resolve every number that an answer cites to the sentence that shares most with the citing
+    one: of a chunk, or of the first stored chunks of a fact. Citation n cites the item that has the
+    number `prompt_numbers[n - 1]` in the prompt.
+    """
+    shown = numbered_items(context, {})
+    items = {n: shown[number - 1] for n, number in enumerate(prompt_numbers, 1)}
+    passages = {chunk.id: chunk for chunk in context.chunks}
     cited = _cited_numbers(text)
-    known = [items[number] for number, _ in cited if number in items]
-    stored = reader.chunks_by_id({id for item in known for id in item.chunk_ids[:CITED_CHUNKS]})
+    ids = {id for item in items.values() for id in item.chunk_ids[:CITED_CHUNKS]}
+    stored = {chunk.id: chunk for chunk in reader.chunks(ids=ids).values()}
     citations: dict[Citation, None] = {}
-    invented: dict[int, None] = {}
-    for number, terms in cited:
-        if number not in items:
-            invented[number] = None
+    for number, sentence in cited:
+        if (item := items.get(number)) is None:
             continue
-        chunks = shown if items[number].kind == "chunk" else stored
-        for id in items[number].chunk_ids[:CITED_CHUNKS]:
-            if id in chunks:
-                citations[_citation(items[number], chunks[id], terms, context)] = None
+        chunks = passages if item.kind == "chunk" else stored
+        named = [chunks[id] for id in item.chunk_ids[:CITED_CHUNKS] if id in chunks]
+        found = [_citation(number, item, chunk, sentence, context) for chunk in named]
+        supported = [one for one in found if one.supported]
+        citations.update(dict.fromkeys(supported or found[:1]))
+    invented = dict.fromkeys(number for number, _ in cited if number not in items)
     return tuple(citations), tuple(invented)
 
 
-def marked_numbers(marker: re.Match[str]) -> tuple[int, ...]:
-    """The numbers in a `CITATION_MARKER`: [1], [2, 5], [3-6]."""
-    numbers: dict[int, None] = {}
-    for first, last in _RANGE.findall(marker["numbers"]):
-        start, end = int(first), int(last or first)
-        within = 0 <= end - start < _LONGEST_RANGE
-        numbers.update(dict.fromkeys(range(start, end + 1) if within else (start, end)))
-    return tuple(numbers)
-
-
-def _cited_numbers(text: str) -> list[tuple[int, tuple[str, ...]]]:
-    """The numbers that each sentence cites, with the sentence's terms."""
+def _cited_numbers(text: str) -> list[tuple[int, frozenset[str]]]:
+    """Each cited number with the terms of the claim before it: of the part of the sentence since the
+    previous markers, or of the sentence if the part has too few.
+    """
     spans = sentence_spans(text)
-    cited: dict[int, dict[int, None]] = {}
+    found: dict[tuple[int, frozenset[str]], None] = {}
+    end, terms = 0, frozenset[str]()
     for marker in CITATION_MARKER.finditer(text):
-        index = max(bisect_right(spans, (marker.start(), len(text))) - 1, 0)
-        start = spans[index][0]
-        # Marks that open a sentence belong to the previous one, if that is on the same line.
-        leading = _LEADING.match(text, start)
-        joined = index > 0 and "\n" not in text[spans[index - 1][1] : start]
-        if joined and leading and marker.start() < leading.end():
-            index -= 1
-        cited.setdefault(index, {}).update(dict.fromkeys(marked_numbers(marker)))
-    found = []
-    for index, numbers in cited.items():
-        words = search_terms(CITATION_MARKER.sub(" ", text[slice(*spans[index])]))
-        terms = tuple(dict.fromkeys(word for word in words if word not in _FUNCTION_WORDS))
-        found += [(number, terms) for number in numbers]
-    return found
+        if end == 0 or text[end : marker.start()].strip():
+            index = max(bisect_right(spans, (marker.start(), len(text))) - 1, 0)
+            start = spans[index][0]
+            # Marks that open a sentence belong to the previous one, if that is on the same line.
+            leading = _LEADING.match(text, start)
+            joined = index > 0 and "\n" not in text[spans[index - 1][1] : start]
+            if joined and leading and marker.start() < leading.end():
+                index -= 1
+            start, stop = spans[index]
+            terms = _stems(text[max(start, end) : marker.start()])
+            if len(terms) < _ENOUGH_TERMS:
+                terms = _stems(CITATION_MARKER.sub(" ", text[start:stop]))
+        end = marker.end()
+        found.update(dict.fromkeys((number, terms) for number in marked_numbers(marker)))
+    return list(found)
 
 
-def _citation(item: Shown, chunk: Chunk, terms: tuple[str, ...], context: Context) -> Citation:
-    start, end = _best_sentence(chunk.text, terms)
+def _citation(
+    number: int, item: Shown, chunk: Chunk, terms: Collection[str], context: Context
+) -> Citation:
+    span = supporting_sentence(chunk.text, terms)
+    start, end = span or (0, 0)
     return Citation(
-        number=item.number,
+        number=number,
         kind=item.kind,
         label=item.id if item.kind == "chunk" else item.label,
         document_id=chunk.document_id,
@@ -110,24 +110,37 @@ def _citation(item: Shown, chunk: Chunk, terms: tuple[str, ...], context: Contex
         start=chunk.start + start,
         end=chunk.start + end,
         text=chunk.text[start:end],
+        supported=span is not None,
+        heading=chunk.heading,
+        date=context.dates.get(chunk.document_id),
+        paged=chunk.document_id in context.paged,
     )
 
 
-def _best_sentence(text: str, terms: tuple[str, ...]) -> tuple[int, int]:
-    """The span of the sentence that shares most terms, the earlier among equals, or of the whole
-    text if none shares enough.
+def supporting_sentence(text: str, terms: Collection[str]) -> tuple[int, int] | None:
+    """The span of the first sentence that shares most terms, each weighted by its rarity among the
+    sentences of the text; None if none shares enough.
     """
-    best, span = 0, (0, len(text))
-    for start, end, words in _sentences(text):
-        shared = len(words.intersection(terms))
-        if shared > best:
-            best, span = shared, (start, end)
+    sentences, rarity = _sentences(text)
+    best, span, shared = 0.0, (0, 0), 0
+    for start, end, words in sentences:
+        common = sorted(words.intersection(terms))
+        if (score := sum([rarity[term] for term in common])) > best:
+            best, span, shared = score, (start, end), len(common)
     enough = max(min(_ENOUGH_TERMS, len(terms)), _ENOUGH_SHARE * len(terms), 1)
-    return span if best >= enough else (0, len(text))
+    return span if shared >= enough else None
 
 
 @lru_cache(100)  # a passage is often cited several times
-def _sentences(text: str) -> list[tuple[int, int, frozenset[str]]]:
-    """The span and the terms of each sentence."""
-    spans = sentence_spans(text)
-    return [(start, end, frozenset(search_terms(text[start:end]))) for start, end in spans]
+def _sentences(text: str) -> tuple[list[tuple[int, int, frozenset[str]]], dict[str, float]]:
+    """The sentences with their terms, and the rarity of each term."""
+    sentences = [(start, end, _stems(text[start:end])) for start, end in sentence_spans(text)]
+    counts = Counter(term for _, _, terms in sentences for term in terms)
+    rarity = {term: math.log(1 + len(sentences) / count) for term, count in counts.items()}
+    return sentences, rarity
+
+
+def _stems(text: str) -> frozenset[str]:
+    """The terms of a text but function words, English ones without their endings."""
+    words = [word for word in search_terms(text) if word not in _FUNCTION_WORDS]
+    return frozenset([_ENDING.sub("", word) for word in words])

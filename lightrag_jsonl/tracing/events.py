@@ -28,11 +28,9 @@ MODES_WITH_CHUNKS: frozenset[t.Mode] = frozenset({"naive", "mix", "walk"})  # re
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A numbered item of the answer's prompt.
+    """A numbered item of the answer's prompt: an entity (its `id` is the name), edge or chunk.
 
-    `id` is an edge id, a chunk id or an entity's name. `chunk_ids` are where the item was read (for
-    a chunk, its own id). `text` is what was shown of an entity or relation, whose description may
-    change later. Of a chunk, characters `start` to `end` of its page were shown.
+    Of the former two `text` was shown, of a chunk characters `start` to `end` of its page.
     """
 
     number: int
@@ -65,22 +63,20 @@ class _Event(msgspec.Struct, frozen=True, tag_field="stage"):
         """What the event adds to the graph of retrievals."""
         return ()
 
-    def to_message(self) -> dict[str, t.Json]:
+    def to_message(self, *, explain_collection: str = "explainability") -> dict[str, t.Json]:
         """The event under the specification's field names."""
-        piece = self if isinstance(self, AnswerChunk) else None
-        end = self if isinstance(self, End) else None
+        is_explaining = not isinstance(self, AnswerChunk | End)
         return {
-            "error": end.error if end else None,
-            "response": piece.text if piece else "\n".join(end.sources if end else ()),
-            "end_of_stream": piece is not None and piece.end_of_stream,
-            "explain_id": None if piece or end else self.uri,
-            "explain_collection": "explainability",
-            "message_type": "chunk" if piece or end else "explain",
-            "end_of_session": end is not None,
+            "error": getattr(self, "error", None),
+            "response": getattr(self, "text", "\n".join(getattr(self, "sources", ()))),
+            "end_of_stream": getattr(self, "end_of_stream", False),
+            "explain_id": self.uri if is_explaining else None,
+            "explain_collection": explain_collection,
+            "message_type": "explain" if is_explaining else "chunk",
+            "end_of_session": isinstance(self, End),
         }
 
     def _described(self, label: str, origin: Stage, *more: tuple[str, str]) -> tuple[Triple, ...]:
-        """The triples of a record that comes from that of an earlier stage."""
         link = "prov:wasGeneratedBy" if origin == "session" else "prov:wasDerivedFrom"
         origin_uri = rdf.stage_uri(origin, self.trace_id)
         return rdf.entity_triples(self.uri, label, origin_uri, *more, link=link)
@@ -96,13 +92,12 @@ class Session(_Event, frozen=True, tag="session"):
 
     @property
     def triples(self) -> tuple[Triple, ...]:
-        return triples_of(
-            self.uri,
-            ("rdf:type", rdf.term("prov:Activity")),
-            ("rdfs:label", literal("Query session")),
+        activity = ("rdf:type", rdf.term("prov:Activity")), ("rdfs:label", literal("Query session"))
+        asked = (
             ("prov:startedAtTime", literal(self.started_at)),
             ("tg:query", literal(self.question)),
         )
+        return triples_of(self.uri, *activity, *asked)
 
 
 class KeywordsFound(_Event, frozen=True, tag="keywords"):
@@ -113,8 +108,7 @@ class KeywordsFound(_Event, frozen=True, tag="keywords"):
     @property
     def triples(self) -> tuple[Triple, ...]:
         words = dict.fromkeys((*self.keywords.high_level, *self.keywords.low_level))
-        concepts = [("tg:concept", literal(word)) for word in words]
-        return self._described("Keywords", "session", *concepts)
+        return self._described("Keywords", "session", *[("tg:concept", literal(w)) for w in words])
 
 
 class Retrieval(_Event, frozen=True, tag="retrieval"):
@@ -137,8 +131,7 @@ class Retrieval(_Event, frozen=True, tag="retrieval"):
 class Selection(_Event, frozen=True, tag="selection"):
     """The edges and chunks for the answer were chosen; `shown` is all that its prompt contains.
 
-    With `fallback` rank decided instead of the model; `selection_error` says why the model could
-    not be asked.
+    With `fallback` rank decided, since the model chose none, or for the `selection_error`.
     """
 
     method: Method
@@ -159,8 +152,8 @@ class Selection(_Event, frozen=True, tag="selection"):
                 why = "tg:reasoning", literal(chosen.reasoning)
             links.append(("tg:selectedEdge", iri(node)))
             edges += triples_of(node, ("tg:edge", rdf.triple_term(rdf.fact(chosen.edge))), why)
-        for id in self.selected_chunks:
-            links.append(("tg:selectedChunk", iri(rdf.source_uri("chunk", id))))
+        chunks = [iri(rdf.source_uri("chunk", id)) for id in self.selected_chunks]
+        links += [("tg:selectedChunk", chunk) for chunk in chunks]
         if self.fallback:
             links.append(("tg:fallback", literal(True)))
         return *self._described("Selection", "retrieval", *links), *edges
@@ -176,8 +169,7 @@ class AnswerChunk(_Event, frozen=True, tag="chunk"):
 class Answered(_Event, frozen=True, tag="answer"):
     """The whole answer, with resolved citations; `invented` are cited numbers that were not shown.
 
-    With `reused` it was written for an earlier question, from what is shown here. With `truncated`
-    the model stopped at its token limit.
+    Citation n is of the item that was shown with the number `prompt_numbers[n - 1]`. With `reused` it was written for an earlier question; with `truncated` it was cut off.
     """
 
     answer: str
@@ -185,6 +177,7 @@ class Answered(_Event, frozen=True, tag="answer"):
     invented: tuple[int, ...] = ()
     reused: bool = False
     truncated: bool = False
+    prompt_numbers: tuple[int, ...] = ()
 
     @property
     def triples(self) -> tuple[Triple, ...]:
@@ -193,10 +186,7 @@ class Answered(_Event, frozen=True, tag="answer"):
 
 
 class End(_Event, frozen=True, tag="end"):
-    """The end of the session, exactly one: with the sources in words, or with the error.
-
-    `usage` is what the query paid, whether it was answered or failed.
-    """
+    """The end of the session, exactly one: with the sources in words, or the error, and the cost."""
 
     ended_at: datetime
     sources: tuple[str, ...] = ()

@@ -41,15 +41,10 @@ def export(
 
 def trace_triples(trace: Trace) -> Iterator[Triple]:
     """The records of the steps that the query reached."""
-    id, mode = trace.id, trace.mode
-    yield from Session(id, trace.question, mode, trace.started_at).triples
-    if "retrieval" in trace.stages:
-        yield from Retrieval(id, mode, trace.candidates, trace.retrieved_chunks).triples
-    if "selection" in trace.stages:
-        chosen = trace.selected, trace.selected_chunks
-        yield from Selection(id, "score", *chosen, fallback=trace.fallback).triples
-    if trace.answer is not None:
-        yield from Answered(id, trace.answer).triples
+    for step in (Session, Retrieval, Selection, Answered):
+        if step.__struct_config__.tag in trace.stages:
+            recorded = [getattr(trace, name) for name in step.__struct_fields__[1:]]
+            yield from step(trace.id, *recorded).triples
 
 
 def _facts(trace: Trace) -> Iterator[Triple]:
@@ -61,31 +56,30 @@ def _facts(trace: Trace) -> Iterator[Triple]:
 
 
 def _chains(trace: Trace, sources: Sources) -> Iterator[Triple]:
-    """The chain of each chunk that states a selected fact, or was selected itself."""
     stated: dict[str, list[Triple]] = {id: [] for id in trace.selected_chunks}
     for chosen in trace.selected:
         for id in chosen.edge.chunk_ids:
             stated.setdefault(id, []).append(rdf.fact(chosen.edge))
     for chunk in filter(None, map(sources.chunks.get, stated)):
-        number, uri = chunk.index + 1, source_uri("chunk", chunk.id)
+        uri, label = source_uri("chunk", chunk.id), f"chunk {chunk.index + 1}"
         if facts := stated[chunk.id]:
             contained = [("tg:contains", rdf.triple_term(fact)) for fact in facts]
-            graph_uri = source_uri("subgraph", chunk.id)
-            yield from entity_triples(graph_uri, f"Facts of chunk {number}", uri, *contained)
+            subgraph = source_uri("subgraph", chunk.id)
+            yield from entity_triples(subgraph, f"Facts of {label}", uri, *contained)
         page = sources.pages[chunk.document_id, chunk.page]
         page_uri, document = rdf.page_uri(page), sources.documents[chunk.document_id]
         yield from entity_triples(
             uri,
-            f"Chunk {number}",
+            label.capitalize(),
             page_uri,
             ("tg:chunkIndex", literal(chunk.index)),
             ("tg:charOffset", literal(chunk.start)),
             ("tg:charLength", literal(len(chunk.text))),
         )
-        page_number = "tg:pageNumber", literal(page.number)
-        document_uri = source_uri("document", document.id)
-        yield from entity_triples(page_uri, f"Page {page.number}", document_uri, page_number)
-        yield from _description(document_uri, document)
+        origin = source_uri("document", document.id)
+        number = "tg:pageNumber", literal(page.number)
+        yield from entity_triples(page_uri, f"Page {page.number}", origin, number)
+        yield from _description(origin, document)
 
 
 def _description(uri: str, document: SourceDocument) -> Iterator[Triple]:

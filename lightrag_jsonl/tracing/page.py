@@ -9,9 +9,9 @@ from importlib import resources
 from itertools import pairwise
 
 from lightrag_jsonl.core.text import CITATION_MARKER, sanitize
-from lightrag_jsonl.core.types import Chunk, Citation, known_language
+from lightrag_jsonl.core.types import Chunk, Citation, known_language, source_lines
 from lightrag_jsonl.retrieval.edge_selection import Edge
-from lightrag_jsonl.tracing.citations import marked_numbers
+from lightrag_jsonl.retrieval.numbering import marked_numbers
 from lightrag_jsonl.tracing.trace import Sources, Trace
 
 _MOST_EDGES = 48  # more cannot be read in one drawing
@@ -23,14 +23,22 @@ def render_page(trace: Trace, sources: Sources, *, language: str = "en") -> str:
     from jinja2 import Environment
 
     style, script = _asset("page.css"), _asset("page.js")
-    edges = drawn_edges(trace)
+    chosen = {one.edge.id for one in trace.selected}
+    edges = sorted(trace.candidates, key=lambda edge: edge.id not in chosen)[:_MOST_EDGES]
     size, points = layout(edges)
+    cited = {number: n for n, number in enumerate(trace.prompt_numbers, 1)}
+    shown = sorted(trace.shown, key=lambda item: cited.get(item.number, len(cited) + 1))
+    supported = {one.number for one in trace.citations if one.supported}
     present = [id for id in trace.chunk_ids if id in sources.chunks]
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     page = environment.from_string(_asset("page.html.jinja")).render(
         trace=trace,
         sources=sources,
         language=known_language(language),
+        cited=cited,
+        shown=shown,
+        unsupported={one.number for one in trace.citations} - supported,
+        source_lines=list(source_lines(trace.citations, language)),
         style=style,
         script=script,
         hash=_hash,
@@ -44,26 +52,20 @@ def render_page(trace: Trace, sources: Sources, *, language: str = "en") -> str:
     return sanitize(page)
 
 
-def drawn_edges(trace: Trace) -> list[Edge]:
-    """The edges worth drawing: chosen ones first, then the best of the others."""
-    chosen = {one.edge.id for one in trace.selected}
-    return sorted(trace.candidates, key=lambda edge: edge.id not in chosen)[:_MOST_EDGES]
+def source_hashes() -> tuple[str, str]:
+    """The style and the script of every page, as a content security policy names them."""
+    return _hash(_asset("page.css")), _hash(_asset("page.js"))
 
 
-def layout(edges: Sequence[Edge]) -> tuple[tuple[int, int], dict[str, tuple[float, float]]]:
-    """The size of the drawing, and positions in it by name: neighbors attract, all nodes repel.
-
-    Each node has a row of its own, so that no labels overlap.
-    """
+def layout(edges: Sequence[Edge]) -> tuple[tuple[int, int], dict[str, tuple[float, int]]]:
+    """The size of the drawing, and positions by name, each in a row of its own for its label."""
     import networkx as nx
 
     graph = nx.Graph([(edge.source, edge.target) for edge in edges])
     points = nx.spring_layout(graph, seed=1)
     rows = {name: row for row, name in enumerate(sorted(graph, key=lambda name: points[name][1]))}
-    space = (_WIDTH - 2 * _MARGIN) / 2
-    found = {}
-    for name, (x, _) in points.items():
-        found[name] = round(_MARGIN + (float(x) + 1) * space, 1), float(_MARGIN + _ROW * rows[name])
+    columns = {name: _MARGIN + (x + 1) * (_WIDTH / 2 - _MARGIN) for name, (x, _) in points.items()}
+    found = {name: (round(float(x), 1), _MARGIN + _ROW * rows[name]) for name, x in columns.items()}
     return (_WIDTH, 2 * _MARGIN + _ROW * len(graph)), found
 
 
@@ -83,8 +85,9 @@ def _marked(chunk: Chunk, citations: Sequence[Citation]) -> Iterator[tuple[str, 
     for one in citations:
         if one.chunk_id == chunk.id:
             start, end = max(one.start - chunk.start, 0), min(one.end - chunk.start, size)
-            spans.append((start, end, str(one.number)))
-            cuts |= {start, end}
+            if start < end:
+                spans.append((start, end, str(one.number)))
+                cuts |= {start, end}
     for start, end in pairwise(sorted(cuts)):
         numbers = dict.fromkeys(n for a, b, n in spans if a <= start and end <= b)
         yield " ".join(numbers), chunk.text[start:end]

@@ -1,7 +1,4 @@
-"""RDF: the URIs of what a trace refers to, triples as text, and their serialization.
-
-N-Quads are written here, Turtle, TriG and JSON-LD by pyoxigraph.
-"""
+"""RDF: the URIs of what a trace refers to, triples as text, and their serialization."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Literal, TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 
@@ -20,8 +17,7 @@ from lightrag_jsonl.retrieval.edge_selection import Edge
 
 Format = Literal["nquads", "turtle", "trig", "jsonld"]
 Version = Literal["1.2", "star", "1.1"]
-Triple: TypeAlias = tuple[str, str, str]
-"""Subject, predicate and object, each in N-Quads notation."""
+Triple: TypeAlias = tuple[str, str, str]  # subject, predicate and object, as N-Quads write them
 
 ENTITY_BASE, PREDICATE_BASE = "urn:entity:", "urn:predicate:"
 PREFIXES = {
@@ -33,23 +29,25 @@ PREFIXES = {
     "xsd": "http://www.w3.org/2001/XMLSchema#",
 }
 _URI_NAMES = {"session": "session", "end": "session", "chunk": "answer"}
-_DATATYPES: Mapping[type, str] = {
-    bool: "xsd:boolean",
-    int: "xsd:integer",
-    float: "xsd:double",
-    datetime: "xsd:dateTime",
-}
+_TRACE_URI = re.compile(r"urn:trustgraph:(?:prov:)?[a-z]+:([^:]+)(?::[0-9]+)?")
+_DATATYPES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "double"}
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|<(?!<)[^>]*>|<<\(|\)>>')
 
 
 def stage_uri(stage: str, trace_id: str) -> str:
     """The URI of what a stage records: "session" and "end" the query, "chunk" the answer's text."""
-    return f"urn:trustgraph:{_URI_NAMES.get(stage, f'prov:{stage}')}:{_encoded(trace_id)}"
+    return f"urn:trustgraph:{_URI_NAMES.get(stage, f'prov:{stage}')}:{encoded(trace_id)}"
+
+
+def trace_id_of(uri: str) -> str:
+    """The id of the trace whose stage, edge or answer this is the URI of; other texts as they are."""
+    found = _TRACE_URI.fullmatch(uri)
+    return unquote(found[1]) if found else uri
 
 
 def source_uri(kind: Literal["chunk", "document", "subgraph"], id: str) -> str:
     """The URI of a chunk, of a document, or of everything that one chunk states."""
-    return f"urn:{kind}:{_encoded(id)}"
+    return f"urn:{kind}:{encoded(id)}"
 
 
 def page_uri(page: Page) -> str:
@@ -57,7 +55,8 @@ def page_uri(page: Page) -> str:
     return "urn:page:" + digest(page.document_id, str(page.number), page.text)
 
 
-def _encoded(key: str) -> str:
+def encoded(key: str) -> str:
+    """A key as a part of a URI."""
     return quote(key, safe="", errors="replace")
 
 
@@ -74,11 +73,10 @@ def term(name: str) -> str:
 
 def literal(value: str | bool | int | float | datetime) -> str:
     """A literal of the datatype that the value has in Python."""
-    known = sanitize(value) if isinstance(value, str) else value
-    text = msgspec.json.encode(known).decode()
-    text = text if text.startswith('"') else f'"{text}"'
-    datatype = _DATATYPES.get(type(value))
-    return f"{text}^^{term(datatype)}" if datatype else text
+    if isinstance(value, str):
+        return msgspec.json.encode(sanitize(value)).decode()
+    text = msgspec.json.encode(value).decode().strip('"')
+    return f'"{text}"^^{term("xsd:" + _DATATYPES.get(type(value), "dateTime"))}'
 
 
 def triple_term(triple: Triple) -> str:
@@ -88,13 +86,13 @@ def triple_term(triple: Triple) -> str:
 
 def fact(edge: Edge) -> Triple:
     """What an edge states; names that are equal (by `name_key`) have the same URI."""
-    source, predicate, target = [_encoded(name_key(label)) for label in edge.labels]
+    source, predicate, target = [encoded(name_key(label)) for label in edge.labels]
     return iri(ENTITY_BASE + source), iri(PREDICATE_BASE + predicate), iri(ENTITY_BASE + target)
 
 
 def triples_of(uri: str, *pairs: tuple[str, str]) -> tuple[Triple, ...]:
     """Triples about one subject, from (prefixed name of the predicate, object)."""
-    return tuple([(iri(uri), term(name), value) for name, value in pairs])
+    return tuple((iri(uri), term(name), value) for name, value in pairs)
 
 
 def entity_triples(
@@ -120,8 +118,7 @@ def serialize(
     if format != "nquads":
         text = _by_pyoxigraph(text, format)
     if version == "star":  # the older notation, without touching literals and IRIs
-        older = {"<<(": "<<", ")>>": ">>"}
-        text = _TOKENS.sub(lambda token: older.get(token[0], token[0]), text)
+        text = _TOKENS.sub(lambda token: {"<<(": "<<", ")>>": ">>"}.get(token[0], token[0]), text)
     return text
 
 

@@ -28,10 +28,9 @@ log = logging.getLogger(__name__)
 class Recorder(QueryObserver):
     """Records one query (the `QueryObserver` of the query pipeline).
 
-    The question is stored at its beginning. With a `listener`, each further event is stored before
-    the listener gets it; without one, all are stored together at the end. If a listener raises, or
-    an event cannot be stored, that is logged once and no further events go there; the answer is
-    given in any case, and the stored trace stays incomplete.
+    With a `listener`, each event is stored before the listener gets it; without one, all but the
+    question are stored at the end. If a listener raises, or an event cannot be stored, that is
+    logged once and no further events go there; the answer is given anyway.
     """
 
     store: Store
@@ -40,6 +39,7 @@ class Recorder(QueryObserver):
     _: KW_ONLY
     listener: Listener | None
     clock: Callable[[], datetime]
+    keep: int  # queries that stay recorded, the newest
     stored_trace_id: str | None = None  # from the beginning until an event cannot be stored
     _edges: dict[tuple[str, str], Edge] = field(default_factory=dict)
     _retrieved: tuple[str, ...] = ()
@@ -48,7 +48,8 @@ class Recorder(QueryObserver):
 
     async def begin(self) -> None:
         """Record that the question was asked, before anything is paid for."""
-        self.stored_trace_id = None if self.store.read_only else self.session.trace_id
+        is_kept = self.keep and not self.store.read_only
+        self.stored_trace_id = self.session.trace_id if is_kept else None
         await self._record(self.session)
 
     async def keywords_found(self, keywords: Keywords) -> None:
@@ -65,8 +66,9 @@ class Recorder(QueryObserver):
     async def selected(self, selection: EdgeSelection, context: Context) -> None:
         """Record what was chosen, and what the model reads."""
         chosen: list[edge_selection.SelectedEdge] = []
-        for one, reason in zip(selection.relations, selection.reasons, strict=True):
+        for one in context.relations:
             edge = self._edges[one.source, one.target]
+            reason = selection.reasons.get((one.source, one.target))
             chosen.append(edge_selection.SelectedEdge(edge, reason, None if reason else edge.score))
         shown = tuple(numbered_items(context, self._edges))
         direct = self._retrieved if context.mode in events.MODES_WITH_CHUNKS else ()
@@ -89,7 +91,7 @@ class Recorder(QueryObserver):
         sources = tuple(cited or answer.context.documents.values())
         found = answer.text, answer.citations, answer.invented, reused, answer.truncated
         await self._record(
-            events.Answered(self.session.trace_id, *found),
+            events.Answered(self.session.trace_id, *found, answer.prompt_numbers),
             events.End(self.session.trace_id, self.clock(), sources, usage=answer.usage),
         )
 
@@ -98,10 +100,9 @@ class Recorder(QueryObserver):
         if self._ended or isinstance(error, asyncio.CancelledError | GeneratorExit):
             return
         self._ended = True
-        message, usage = str(error) or type(error).__name__, self.meter.spent
-        await self._record(
-            events.End(self.session.trace_id, self.clock(), error=message, usage=usage)
-        )
+        message, now = str(error) or type(error).__name__, self.clock()
+        spent = self.meter.spent
+        await self._record(events.End(self.session.trace_id, now, error=message, usage=spent))
 
     async def _record(self, *new: Event) -> None:
         self._unstored += new
@@ -120,15 +121,15 @@ class Recorder(QueryObserver):
     def _append(self, transaction: Transaction) -> None:
         """Append what is not stored yet to the trace, unless it was deleted meanwhile."""
         id, first, last = self.session.trace_id, self._unstored[0], self._unstored[-1]
-        if first is not self.session and not transaction.trace_events(id):
+        if first is not self.session and not list(transaction.trace_events(trace_id=id)):
             return
         status = last.status if isinstance(last, events.End) else "incomplete"
         started_at = self.session.started_at.timestamp()
-        transaction.put_trace(
-            TraceSummary(id, status, self.session.mode, self.session.question, started_at)
-        )
-        written = [events.event_to_json(event) for event in self._unstored]
-        transaction.add_trace_events(id, written)
+        summary = TraceSummary(id, status, self.session.mode, self.session.question, started_at)
+        transaction.put_trace(summary)
+        transaction.add_trace_events(id, [*map(events.event_to_json, self._unstored)])
+        if first is self.session:
+            transaction.delete_traces(keep=self.keep)
 
     async def _notify(self, event: Event) -> None:
         if self.listener is None:
@@ -138,21 +139,17 @@ class Recorder(QueryObserver):
             if waiting is not None:
                 await waiting
         except Exception:  # a user's own callback
-            log.warning(
-                "a listener of trace %s failed and gets no more",
-                self.session.trace_id,
-                exc_info=True,
-            )
+            words = "a listener of trace %s failed and gets no more"
+            log.warning(words, self.session.trace_id, exc_info=True)
             self.listener = None
 
 
 async def replay(answer: Answer, recorder: Recorder) -> None:
     """Record the trace of a reused answer: what it was based on is still in the index."""
     context = answer.context
-    selection = EdgeSelection("all", context.relations, (None,) * len(context.relations))
     await recorder.keywords_found(context.keywords)
     await recorder.retrieved(context.relations, context.chunks)
-    await recorder.selected(selection, context)
+    await recorder.selected(EdgeSelection("all", context.relations), context)
     await recorder.piece(answer.text)
     await recorder.answered(answer, reused=True)
 
@@ -160,6 +157,10 @@ async def replay(answer: Answer, recorder: Recorder) -> None:
 def numbered_items(context: Context, edges: Mapping[tuple[str, str], Edge]) -> list[Shown]:
     """The items of a context, numbered as in its prompt; relations have the ids of their edges."""
     found: list[Shown] = []
+    for chunk in context.chunks:
+        label = context.documents.get(chunk.document_id, chunk.document_id)
+        span = chunk.start, chunk.end
+        found.append(Shown(len(found) + 1, "chunk", chunk.id, label, (chunk.id,), "", *span))
     for entity in context.entities:
         name, text = entity.name, _on_one_line(entity.description)
         found.append(Shown(len(found) + 1, "entity", name, name, entity.chunk_ids, text))
@@ -168,13 +169,8 @@ def numbered_items(context: Context, edges: Mapping[tuple[str, str], Edge]) -> l
         label = f"{relation.source} — {relation.predicate} → {relation.target}"
         text, id = _on_one_line(relation.description), edge.id if edge else ""
         found.append(Shown(len(found) + 1, "relation", id, label, relation.chunk_ids, text))
-    for chunk in context.chunks:
-        label = context.documents.get(chunk.document_id, chunk.document_id)
-        span = chunk.start, chunk.end
-        found.append(Shown(len(found) + 1, "chunk", chunk.id, label, (chunk.id,), "", *span))
     return found
 
 
 def _on_one_line(text: str) -> str:
-    """A description as the prompt shows it."""
     return text if text.isprintable() else " ".join(text.split())

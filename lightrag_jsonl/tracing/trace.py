@@ -1,8 +1,8 @@
-"""A trace: how one answer came about, assembled from the events of its query; and its sources."""
+"""A trace: how one answer came about, and its sources, and whether both are sound."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePath
@@ -11,13 +11,18 @@ from typing import Any
 from msgspec.structs import asdict
 
 from lightrag_jsonl.core import types as t
+from lightrag_jsonl.core.display import html_table, short_repr
 from lightrag_jsonl.core.errors import CorruptError, NotFoundError
 from lightrag_jsonl.core.options import Selection as Method
-from lightrag_jsonl.core.text import sanitize
+from lightrag_jsonl.core.text import name_key, sanitize
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.retrieval.edge_selection import Edge, SelectedEdge
+from lightrag_jsonl.indexing.chunking import chunk_id
+from lightrag_jsonl.retrieval.edge_selection import Edge, SelectedEdge, edge_id, labels
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing import events as e
+from lightrag_jsonl.tracing.rdf import source_uri, trace_id_of
+
+_EVERY_CHUNK = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,8 @@ class Trace:
     - `candidates`, `retrieved_chunks`: what was found. `selected`, `selected_chunks`: what was
       chosen; `selection_error` says why the model could not choose. `shown`: the items of the
       answer's prompt.
-    - `answer`: None until it is whole. `reused`: it was written for an earlier question.
+    - `answer`: None until it is complete. `prompt_numbers`: citation n is of the item that was shown
+      with the number `prompt_numbers[n - 1]`. `reused`: it was written for an earlier question.
       `truncated`: the model stopped at its token limit.
     """
 
@@ -56,8 +62,23 @@ class Trace:
     usage: Usage = Usage()
     reused: bool = False
     truncated: bool = False
+    prompt_numbers: tuple[int, ...] = ()
     sources: tuple[str, ...] = ()
     ended_at: datetime | None = None
+    __repr__ = short_repr
+
+    def _repr_html_(self) -> str:
+        found = f"{len(self.candidates)} relations, {len(self.retrieved_chunks)} chunks"
+        chosen = f"{len(self.selected)} relations, {len(self.selected_chunks)} chunks"
+        rows = [("status", self.status), ("mode", self.mode), ("found", found), ("chosen", chosen)]
+        rows += [(f"[{one.number}]", f"{one.document}: {one.text}") for one in self.citations]
+        return html_table(f"{self.question}\n\n{self.answer or self.error or ''}", rows)
+
+    @property
+    def none_selected(self) -> bool:
+        """Whether the model was asked to choose edges, and chose none."""
+        asked = self.method == "llm" and "selection" in self.stages and bool(self.candidates)
+        return asked and not (self.selected or self.fallback)
 
     @property
     def chunk_ids(self) -> tuple[str, ...]:
@@ -66,9 +87,7 @@ class Trace:
 
 
 def assemble_trace(events: Iterable[e.Event]) -> Trace:
-    """The trace made from the events of one query, in order; `ValueError` unless the first is its
-    session.
-    """
+    """The trace of one query's events, in order; `ValueError` unless the first is its session."""
     recorded = [event for event in events if not isinstance(event, e.AnswerChunk)]
     if not recorded or not isinstance(recorded[0], e.Session):
         raise ValueError("the first event of a trace is its session")
@@ -81,23 +100,21 @@ def assemble_trace(events: Iterable[e.Event]) -> Trace:
 
 
 def load_trace(reader: Reader, trace_id: str) -> Trace:
-    """The stored trace whose id is this, or the only one whose id begins like this.
+    """The only trace whose id is, or begins like, this, or which has this URI.
 
-    Raises `NotFoundError`, or `CorruptError` if the stored events cannot be read.
+    Otherwise `NotFoundError`, or `CorruptError`.
     """
-    prefix = sanitize(trace_id)
+    prefix = trace_id_of(sanitize(trace_id))
     ids = [one.id for one in reader.traces(prefix=prefix)]
     if len(ids) != 1 and prefix not in ids:
         problem = "more than one trace" if ids else "no trace"
         raise NotFoundError(f"{problem} begins with {prefix!r}")
     id = prefix if prefix in ids else ids[0]
+    stored = list(reader.trace_events(trace_id=id))
     try:
-        return assemble_trace(map(e.event_from_json, reader.trace_events(id)))
+        return assemble_trace(e.event_from_json(event) for _, event in stored)
     except ValueError as error:
         raise CorruptError(f"trace {id} cannot be read: {error}") from error
-
-
-# ── the stored texts behind it ──────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +156,11 @@ class Sources:
 
 def look_up_sources(reader: Reader, chunk_ids: Iterable[str]) -> Sources:
     """Look up chunks with their pages and documents."""
-    chunks = reader.chunks_by_id(list(dict.fromkeys(chunk_ids)))
+    ids = dict.fromkeys(chunk_ids)
+    stored = {chunk.id: chunk for chunk in reader.chunks(ids=ids).values()}
+    chunks = {id: stored[id] for id in ids if id in stored}
     wanted = dict.fromkeys((chunk.document_id, chunk.page) for chunk in chunks.values())
-    pages = {key: page for key in wanted if (page := reader.page(*key))}
+    pages = {key: page for key in wanted for page in reader.pages(*key)}
     return Sources(chunks, pages, describe_documents(reader, {id for id, _ in wanted}))
 
 
@@ -149,3 +168,176 @@ def describe_documents(reader: Reader, ids: Collection[str]) -> dict[str, Source
     """The documents that are stored, by id."""
     stored = reader.documents(ids)
     return {one.id: SourceDocument(one.id, one.title, one.source, one.date) for one in stored}
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkFacts:
+    """A chunk, and the edges that it states."""
+
+    chunk: t.Chunk
+    edges: tuple[Edge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentProvenance:
+    """A document with its chunks in order, and the queries that were shown part of it."""
+
+    document: SourceDocument
+    chunks: tuple[ChunkFacts, ...]
+    traces: tuple[t.TraceSummary, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeProvenance:
+    """An edge as it is stored now, every chunk that states it, and the queries that chose it."""
+
+    edge: Edge
+    sources: Sources
+    traces: tuple[t.TraceSummary, ...]
+
+
+def document_provenance(reader: Reader, document_id: str) -> DocumentProvenance:
+    """What was read from a document, chunk by chunk, by its id, its name or its URI.
+
+    `NotFoundError` if there is none, or more than one of this name.
+    """
+    documents = describe_documents(reader, [document_id])
+    if document_id not in documents:
+        documents = describe_documents(reader, [one.id for one in reader.documents()])
+        wanted = " ".join(document_id.split())
+        named = [
+            id
+            for id, one in documents.items()
+            if wanted in (" ".join(one.name.split()), source_uri("document", id))
+        ]
+        if len(named) != 1:
+            ids = f"; several are called so: {', '.join(named)}" if named else ""
+            raise NotFoundError(f"no such document: {document_id}{ids}")
+        (document_id,) = named
+    found = []
+    for row, chunk in reader.chunks(documents=[document_id]).items():
+        relations = reader.relations(reader.mentioned_relations([row]), chunk_limit=1)
+        edges = [_edge(relation, (chunk.id,)) for relation in relations.values()]
+        found.append(ChunkFacts(chunk, tuple(edges)))
+    traces = _queries(reader, [facts.chunk.id for facts in found])
+    return DocumentProvenance(documents[document_id], tuple(found), traces)
+
+
+def edge_provenance(reader: Reader, source: str, predicate: str, target: str) -> EdgeProvenance:
+    """Where an edge was read; ends are found by any spelling, the predicate by any of its keywords.
+
+    `NotFoundError` if there is none; if only the predicate differs, it names the edge that exists.
+    """
+    ids = sorted(reader.entity_ids([name_key(source), name_key(target)]).values())
+    rows = reader.relation_rows(pairs=[(ids[0], ids[1])]) if len(ids) == 2 else ()
+    relation = next(iter(reader.relations(rows, chunk_limit=_EVERY_CHUNK).values()), None)
+    if relation is None:
+        raise NotFoundError(f"no edge between {source} and {target}")
+    edge = _edge(relation, relation.chunk_ids)
+    words = (edge.predicate, *relation.keywords, *relation.reverse_keywords)
+    if name_key(predicate) not in map(name_key, words):
+        raise NotFoundError(
+            f"no edge ({source}, {predicate}, {target}); there is ({', '.join(edge.labels)})"
+        )
+    traces = _queries(reader, [f'"id":"{edge.id}'])
+    return EdgeProvenance(edge, look_up_sources(reader, edge.chunk_ids), traces)
+
+
+def _edge(relation: t.Relation, chunk_ids: tuple[str, ...]) -> Edge:
+    return Edge(edge_id(*labels(relation)), *labels(relation), chunk_ids)
+
+
+def _queries(reader: Reader, marks: Sequence[str]) -> tuple[t.TraceSummary, ...]:
+    """The queries whose stored selection has one of these texts in it, the newest first."""
+    events = reader.trace_events(stage="selection")
+    ids = {id for id, event in events if any(mark in event for mark in marks)}
+    return tuple(found for found in reader.traces() if found.id in ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A fault of a trace, or of a document if `trace_id` is "", and the check that found it."""
+
+    trace_id: str
+    check: str
+    detail: str
+    document_id: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.trace_id or f'document {self.document_id}'}: {self.check}: {self.detail}"
+
+
+def verify(reader: Reader, trace_ids: Sequence[str] = ()) -> tuple[Problem, ...]:
+    """What is wrong with these traces; without ids, with all traces, pages and chunks."""
+    found, rows = list[Problem](), {row.id: row for row in reader.traces()}
+    for id in trace_ids or rows:
+        try:
+            trace = load_trace(reader, id)
+        except CorruptError as error:
+            found.append(Problem(id, "events", str(error.__cause__)))
+            continue
+        if trace.status != (status := rows[trace.id].status):
+            found.append(Problem(trace.id, "events", f"they are {trace.status}, not {status}"))
+        found += verify_trace(trace, look_up_sources(reader, trace.chunk_ids))
+    for document in () if trace_ids else reader.documents():
+        pages = {page.number: page for page in reader.pages(document.id)}
+        for chunk in reader.chunks(documents=[document.id]).values():
+            for fault in _offsets(chunk, pages.get(chunk.page)):
+                found.append(Problem("", "offsets", fault, document.id))
+    return tuple(found)
+
+
+def verify_trace(trace: Trace, sources: Sources) -> tuple[Problem, ...]:
+    """All faults; deleted sources are none, nor are steps that a failed query did not reach."""
+    checks = [("chain", _chain(trace)), ("edges", _edges(trace))]
+    checks.append(("citations", _citations(trace, sources)))
+    for chunk in sources.chunks.values():
+        checks.append(("offsets", _offsets(chunk, sources.page_of(chunk))))
+    return tuple(Problem(trace.id, name, detail) for name, found in checks for detail in found)
+
+
+def _chain(trace: Trace) -> Iterator[str]:
+    """No stage is missing before the last one that was reached, nor is the text of an answer."""
+    between = [] if trace.mode == "bypass" else ["retrieval", "selection"]
+    order = ["session", *between, "answer", "end"]
+    reached = [stage for stage in trace.stages if stage in order]
+    if trace.status == "failed":  # the end may come at any time
+        reached.remove("end")
+    if reached != order[: len(reached)]:
+        yield f"stages are missing or out of order: {', '.join(trace.stages)}"
+    if not trace.answer and (trace.citations or trace.invented):
+        yield "the text of the answer is not stored"
+
+
+def _edges(trace: Trace) -> Iterator[str]:
+    """Every edge has a chunk, and those that were selected were found before."""
+    for edge in trace.candidates:
+        if not edge.chunk_ids:
+            yield f"edge {edge.id} has no chunk"
+    for chosen in trace.selected:
+        if chosen.edge not in trace.candidates:
+            yield f"selected edge {chosen.edge.id} was not a candidate"
+
+
+def _offsets(chunk: t.Chunk, page: t.Page | None) -> Iterator[str]:
+    """A chunk is exactly its part of its page."""
+    if page is None:
+        yield f"chunk {chunk.id} is on page {chunk.page}, which is not stored"
+    elif page.text[chunk.start : chunk.end] != chunk.text or not chunk.text:
+        yield f"chunk {chunk.id} is not characters {chunk.start}–{chunk.end} of its page"
+    elif chunk.id != chunk_id(chunk.document_id, chunk.page, chunk.start, chunk.text):
+        yield f"chunk {chunk.id} does not match its id"
+
+
+def _citations(trace: Trace, sources: Sources) -> Iterator[str]:
+    """Every citation refers to something that was shown, and quotes its chunk exactly."""
+    by_number = {item.number: item for item in trace.shown}
+    shown = {n: by_number.get(number) for n, number in enumerate(trace.prompt_numbers, 1)}
+    for citation in trace.citations:
+        item, chunk = shown.get(citation.number), sources.chunks.get(citation.chunk_id)
+        if item is None or item.kind != citation.kind or citation.chunk_id not in item.chunk_ids:
+            yield f"citation [{citation.number}] refers to nothing that was sent to the model"
+        elif chunk is not None:
+            start, end = citation.start - chunk.start, citation.end - chunk.start
+            if start < 0 or chunk.text[start:end] != citation.text or chunk.page != citation.page:
+                yield f"citation [{citation.number}] does not quote its chunk"

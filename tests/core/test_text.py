@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from lightrag_jsonl.core import text as t
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import (
-    CITATION_MARKER,
-    clean_name,
-    decoded,
-    digest,
-    folded_text,
-    has_cjk,
-    index_terms,
-    is_cjk,
-    is_lone,
-    name_key,
-    sanitize,
-    search_terms,
-    sentence_spans,
-)
+from lightrag_jsonl.core.text import clean_name, decoded, digest, name_key, sentence_spans
 
 ANY = st.text(alphabet=st.characters(exclude_categories=()), max_size=60)
 PROSE = st.text(alphabet="aB1 .!?\n。！？”“\"'’…《》<p>玄德Mr\f", max_size=80)
 
 
-# ── ids and characters ──────────────────────────────────────────────────────────
-
-
 @given(ANY)
 def test_sanitize_keeps_length_and_can_be_stored(text: str) -> None:
     """What comes out is UTF-8 without NUL and every offset still points at the same character."""
-    clean = sanitize(text)
+    clean = t.sanitize(text)
 
     assert len(clean) == len(text)
     assert "\x00" not in clean.encode("utf-8").decode("utf-8")
@@ -42,26 +26,11 @@ def test_sanitize_keeps_length_and_can_be_stored(text: str) -> None:
 
 @given(st.lists(ANY, max_size=4), st.lists(ANY, max_size=4))
 def test_digest_distinguishes_lists_of_parts(left: list[str], right: list[str]) -> None:
-    """Only equal lists of parts share a digest: where one part ends is part of it."""
+    """Only equal lists of parts share a digest: where one part ends is part of it. It never changes,
+    since ids are stored.
+    """
     assert (digest(*left) == digest(*right)) == (left == right)
-    assert len(digest(*left)) == 16
-
-
-def test_digest_never_changes() -> None:
-    """Ids are stored, so the digest of known parts is pinned."""
     assert digest("中文", "１２") == "f6664704c2d8918a"
-
-
-def test_cjk_is_han_kana_and_hangul() -> None:
-    """Letters of unspaced East Asian scripts are CJK; punctuation and full-width Latin are not."""
-    assert all(is_cjk(char) for char in "玄あアー々〇한𠀀")
-    assert not any(is_cjk(char) for char in "aéω１。《 👻")
-    assert has_cjk("Chapter 一") and not has_cjk("Chapter １")
-    assert all(map(is_lone, "猫あ한𠀀"))
-    assert not any(map(is_lone, ["", "熊猫", "C", "１", "é", "🐈"]))
-
-
-# ── names ───────────────────────────────────────────────────────────────────────
 
 
 @given(ANY)
@@ -75,17 +44,18 @@ def test_name_key_is_idempotent(name: str) -> None:
     [
         ["Apple Inc.", "apple inc", "APPLE INC.", " “Apple\u3000Inc.” ", "Ａｐｐｌｅ Ｉｎｃ．"],
         ["曹操", "「曹操」", "《曹操》", "曹操。"],
+        ["关羽１２", "關羽12"],
+        ["乾隆年间的台湾", "乾隆年間的臺灣"],
         ["Marley’s Ghost", "Marley's Ghost"],
         ["列夫·托尔斯泰", "列夫•托尔斯泰", "列夫・托尔斯泰"],
-        ["１２", "12"],
         ["👻 ghost", "👻  Ghost!"],
     ],
 )
 def test_spellings_of_one_name_share_a_key(spellings: list[str]) -> None:
-    """Case, width, quotes and outer punctuation do not make another name."""
+    """Case, width, quotes, outer punctuation and traditional characters do not make another name."""
     assert len({name_key(spelling) for spelling in spellings}) == 1
     for spelling in spellings:
-        assert name_key(spelling) in folded_text(f"({spelling}) was there. 在这里。")
+        assert name_key(spelling) in t.folded_text(f"({spelling}) was there. 在这里。")
 
 
 def test_names_that_differ_keep_different_keys() -> None:
@@ -103,16 +73,10 @@ def test_names_that_differ_keep_different_keys() -> None:
         ("《三国演义》", "三国演义"),
         ("《战国》系列", "《战国》系列"),
         ("AT&amp;T", "AT&T"),
-        ("AT&T", "AT&T"),
         ("<b>Bob</b>\tCratchit\n", "Bob Cratchit"),
         ("１２　ＡＢＣ", "12 ABC"),
-        ("42", "42"),
-        ("3.14", "3.14"),
-        ("C++", "C++"),
         ('12"', '12"'),
         ('"A" and "B"', '"A" and "B"'),
-        ("rock 'n' roll", "rock 'n' roll"),
-        ("a < b > c", "a < b > c"),
         ("HashMap<K,V>", "HashMap<K,V>"),
         ("&lt;T&gt;", "<T>"),
         ("<person>Alice</person>", "Alice"),
@@ -120,15 +84,11 @@ def test_names_that_differ_keep_different_keys() -> None:
         ("\ufeff孔\u200b明\x07", "孔明"),
         ("👩‍👧 family", "👩‍👧 family"),
         ('""', ""),
-        ("", ""),
     ],
 )
 def test_clean_name_drops_wrapping_and_keeps_the_name(raw: str, clean: str) -> None:
     """Markup, wrapping quotes and control characters go; the name's own characters stay."""
     assert clean_name(raw) == clean
-
-
-# ── sentences ───────────────────────────────────────────────────────────────────
 
 
 @given(st.one_of(ANY, PROSE))
@@ -154,26 +114,19 @@ def test_sentences_cover_the_text_in_order(text: str) -> None:
         ("Apple Inc. The U.S. Army left.", ["Apple Inc.", "The U.S. Army left."]),
         ("A title\n\nText that\nwraps. Ｙes.", ["A title", "Text that\nwraps.", "Ｙes."]),
         ("1. First\n2. Second", ["1. First", "2. Second"]),
-        (
-            "# Notes\nText that\nwraps.\n## On\n_It_",
-            ["# Notes", "Text that\nwraps.", "## On", "_It_"],
-        ),
+        ("# Notes\nA\ntext.\n## On\n_It_", ["# Notes", "A\ntext.", "## On", "_It_"]),
         ("See\n#1 and\nC# by\nhand.", ["See\n#1 and\nC# by\nhand."]),
         ("玄德曰：“汝是何人？”操大笑。", ["玄德曰：“汝是何人？”", "操大笑。"]),
         ('他说："你好。我很好。"走了……又来', ['他说："你好。', '我很好。"', "走了……又来"]),
         ("第一回 标题\n正文。</p><p>下一", ["第一回 标题", "正文。</p><p>", "下一"]),
         ("Seattle\nIt" + " rains" * 20 + ".", ["Seattle", "It" + " rains" * 20 + "."]),
-        ("圆周率是3.14。👻！", ["圆周率是3.14。", "👻！"]),
-        (
-            "Born in 1867.[1] She left.[2][3] Gone.",
-            ["Born in 1867.[1]", "She left.[2][3]", "Gone."],
-        ),
+        ("Born in 1867.[1] She left.[2][3] G.", ["Born in 1867.[1]", "She left.[2][3]", "G."]),
         ("By 1898.[1] or so. See a.[0]b.", ["By 1898.[1] or so.", "See a.[0]b."]),
         ("发现了镭。[1]生于华沙。【２，3】后来", ["发现了镭。[1]", "生于华沙。【２，3】", "后来"]),
         ("He left.<sup>[1]</sup> She too.", ["He left.<sup>[1]</sup>", "She too."]),
         ("见下。[链接](https://a.org)", ["见下。", "[链接](https://a.org)"]),
-        ("重３．５克．他笑了．“好．”完", ["重３．５克．", "他笑了．", "“好．”", "完"]),
         ("皮埃尔．居里去世。", ["皮埃尔．居里去世。"]),
+        ("重３．５克．他笑了．“好．”完", ["重３．５克．", "他笑了．", "“好．”", "完"]),
     ],
 )
 def test_sentences_end_where_a_reader_ends_them(text: str, expected: list[str]) -> None:
@@ -187,37 +140,33 @@ def test_a_long_text_of_stops_is_read_in_linear_time() -> None:
         assert sentence_spans("a" + piece * 100_000)
 
 
-@pytest.mark.parametrize("text", ["[1]", "[2, 5]", "【3-4】", "［１２］", "[1;2]", "[7–9]"])
-def test_citation_markers_are_found_in_all_brackets(text: str) -> None:
-    """Square, full-width and lenticular, with lists and ranges; links and words are none."""
-    assert CITATION_MARKER.fullmatch(text)
-    assert not CITATION_MARKER.search("[1](https://a.org) [a] [] [1](#note) [12345678901234567890]")
-
-
-# ── search terms ────────────────────────────────────────────────────────────────
-
-
 def test_search_terms_of_mixed_scripts() -> None:
     """Words where spaces are written, bigrams where they are not, width and case folded."""
-    assert search_terms("Scrooge’s O'Brien １２ ω-force开发 我 हिन्दी 👻 café_CAFÉ") == [
-        *("scrooge", "obrien", "12", "ω", "force", "开发", "我", "हिन्दी", "café", "café"),
+    assert t.search_terms("Scrooge’s O'Brien １２ ω-force开发 我 हिन्दी 👻 café_CAFÉ") == [
+        *("scrooge", "obrien", "12", "ω", "force", "开发", "我", "हिन्दी", "café", "café")
     ]
-    assert search_terms("三国演义") == ["三国", "国演", "演义"]
+    assert t.search_terms("三国演义") == t.search_terms("三國演義") == ["三国", "国演", "演义"]
+
+
+@example("㐀\ud800")
+@given(st.one_of(ANY, st.text(st.characters(min_codepoint=0x3400, max_codepoint=0x9FFF))))
+def test_simplified_texts_keep_their_length(text: str) -> None:
+    """Each traditional character becomes one other, so that offsets stay right; in words as known."""
+    assert len(t.simplified(text)) == len(text)
+    assert t.simplified("乾隆時，衣服乾燥。👻 Ｇhost １２") == "乾隆时，衣服干燥。👻 Ｇhost １２"
 
 
 @given(st.one_of(ANY, st.text("镭x和钋。 １あ한", max_size=20)))
 def test_each_cjk_character_begins_an_index_term(text: str) -> None:
     """So a single character is found wherever it stands; all search terms are index terms."""
-    terms = index_terms(text)
+    terms = t.index_terms(text)
 
-    assert [term for term in terms if not is_lone(term)] == [
-        term for term in search_terms(text) if not is_lone(term)
+    assert [term for term in terms if not t.is_lone(term)] == [
+        term for term in t.search_terms(text) if not t.is_lone(term)
     ]
     beginnings = {term[0] for term in terms}
-    assert all(char in beginnings for term in terms for char in term if is_cjk(char))
+    assert all(char in beginnings for term in terms for char in term if t.is_cjk(char))
 
-
-# ── decoding ────────────────────────────────────────────────────────────────────
 
 SIMPLIFIED = "林黛玉自幼多病，住在潇湘馆。贾宝玉爱她，两人常在园中读书。"
 TRADITIONAL = "林黛玉自幼多病，住在瀟湘館。賈寶玉愛她，兩人常在園中讀書。"
@@ -241,13 +190,10 @@ def test_unicode_is_read_with_and_without_a_byte_order_mark(text: str, encoding:
     ("text", "encoding"),
     [
         (SIMPLIFIED, "gb18030"),
-        (TRADITIONAL, "gb18030"),
         ('{"a":"刘备"}', "gb18030"),
         ("华为 (Huawei Technologies Co., Ltd.) was founded by 任正非.", "gb18030"),
-        ("- [ ] migrate PostgreSQL 14, see http://wiki.example.com\n负责人：王磊 🙂\n", "gb18030"),
         ("阿保机、耶律德光，皆辽国之君。", "gb18030"),
         (TRADITIONAL, "big5"),
-        (TRADITIONAL[:13], "big5"),
         (JAPANESE, "shift_jis"),
         (JAPANESE, "euc_jp"),
         (KOREAN, "euc_kr"),
@@ -264,7 +210,6 @@ def test_other_encodings_are_recognized_in_short_files(text: str, encoding: str)
     ("data", "reason"),
     [
         (b"%PDF-1.4 text", "no text file"),
-        (b"PK\x03\x04", "no text file"),
         ("Ann".encode("utf-16-le"), "no text file"),
         (b"\xef\xbb\xbfab\xc3\xa9\nc\xffd\xc3\xa9", "wrong at byte 10, in line 2"),
         ((SIMPLIFIED + "\n").encode() * 40 + b"\xff", "wrong at byte 3,521, in line 41"),

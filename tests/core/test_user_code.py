@@ -20,8 +20,6 @@ from lightrag_jsonl.core.user_code import (
 
 
 def raising(error: BaseException) -> Callable[..., object]:
-    """A function that raises."""
-
     def fail(*given: object) -> object:
         raise error
 
@@ -51,7 +49,6 @@ class Own:
 
 
 def use(part: str, give: Callable[..., object]) -> object:
-    """What a part gives for two texts."""
     own, texts = Own(give), ["a", "b"]
     calls = {
         "embedder": lambda: embed_texts(own, texts, "passage"),  # type: ignore[arg-type]
@@ -65,13 +62,13 @@ def use(part: str, give: Callable[..., object]) -> object:
 PARTS = ("embedder", "keyword extractor", "reranker", "answerer")
 WRONG = [
     *((part, raising(KeyError("x")), "failed: KeyError: 'x'") for part in PARTS),
-    *((part, raising(Exception()), "failed: Exception$") for part in PARTS),
     *((part, lambda *given: None, "mine") for part in PARTS),
     ("embedder", lambda texts: [[1.0, 0.0]], r"2 texts must give vectors of shape \(2, 2\)"),
-    ("embedder", lambda texts: [[1.0, 0.0, 0.0]] * 2, r"shape \(2, 2\)"),
     ("embedder", lambda texts: [[float("nan"), 0.0]] * 2, "NaN"),
-    ("embedder", lambda texts: [["a", "b"]] * 2, "no table of numbers"),
-    ("keyword extractor", lambda: (["a"], ["b"]), "failed: AttributeError"),
+    ("embedder", lambda texts: [[1.0, float("inf")]] * 2, "infinity"),
+    ("embedder", lambda texts: [[1.0, 0.0], [0.0, 0.0]], "only zeros"),
+    ("embedder", lambda texts: [[1.0, 1j]] * 2, "they are complex"),
+    ("embedder", lambda texts: [["a", "b"]] * 2, "not a table of numbers"),
     ("keyword extractor", lambda: Keywords((), (1,)), "it gave int, not a text"),  # type: ignore[arg-type]
     ("keyword extractor", lambda: Keywords("镭", ()), "it gave one text, not several"),  # type: ignore[arg-type]
     ("reranker", lambda texts: ["best"] * 2, "failed: ValueError"),
@@ -92,8 +89,6 @@ def test_whatever_a_part_does_wrong_names_it(
 
 
 class Unprintable(Exception):
-    """Raises whenever it is shown."""
-
     def __str__(self) -> str:
         raise KeyError("x")
 
@@ -108,14 +103,11 @@ def test_what_cannot_be_shown_does_not_hide_the_error() -> None:
         checked_completion(Unprintable(), "m")
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_an_error_of_the_package_is_raised_as_it_is(part: str) -> None:
+def test_an_error_of_the_package_is_raised_as_it_is() -> None:
     """It needs no other words."""
-    with pytest.raises(LightRAGError, match=r"^ask later$"):
-        use(part, raising(LightRAGError("ask later")))
-
-
-# ── tokenizers ──────────────────────────────────────────────────────────────────
+    for part in PARTS:
+        with pytest.raises(LightRAGError, match=r"^ask later$"):
+            use(part, raising(LightRAGError("ask later")))
 
 
 class Words:

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.types import Document, Record
+from lightrag_jsonl import AsyncLightRAG, ConfigError, NotFoundError
+from lightrag_jsonl.core.types import Claim, Document, InsertReport, Record
+from lightrag_jsonl.indexing.edits import Edit
 from lightrag_jsonl.storage.rows import PendingDocument
 from tests.kit import entity, relation
 
 NAMES = (
-    "Scrooge",
-    "scrooge",
-    "SCROOGE.",
-    "马利",
-    "“马利”",
-    "Bob",
-    "Ｂｏｂ",
-    "Tiny Tim",
-    "42",
-    "🙂",
-)
+    "Scrooge", "scrooge", "SCROOGE.", "马利", "“马利”", "Bob", "Ｂｏｂ", "Tiny Tim", "42", "🙂",
+)  # fmt: skip
 TEXTS = ("He is old.", "He is dead.", "他死了。", "He is old.", "x")
 TYPES = ("person", "unknown", "creature", "Person")
 PIECES = ("Scrooge met 马利. ", "Bob and Tiny Tim, 42 of them. ", "Nobody. ")
@@ -33,6 +27,7 @@ entities = st.builds(
     st.sampled_from(TEXTS),
     st.sampled_from(TYPES),
     chunk=st.integers(0, 2),
+    aliases=st.lists(st.sampled_from(NAMES), max_size=2),
 )
 relations = st.builds(
     relation,
@@ -52,3 +47,36 @@ def pending(number: int, records: Sequence[Record]) -> PendingDocument:
     """A document of three chunks with these records."""
     document = Document("".join(PIECES) + str(number), id=f"d{number}")
     return PendingDocument(document, 1000.0 + number, tuple(records), PIECES)
+
+
+edits = st.lists(
+    st.tuples(st.sampled_from("ced"), st.sampled_from(NAMES), st.none() | st.sampled_from(NAMES)),
+    max_size=5,
+)
+
+
+async def edit(rag: AsyncLightRAG, given: Sequence[tuple[str, str, str | None]]) -> list[str]:
+    """Make those edits that are possible; returns their ids."""
+    ids = []
+    for number, (action, name, other) in enumerate(given):
+        more: Record = {"description": f"Edit {number}."}
+        if other is not None:
+            record = {"type": "relationship", "source": name, "target": other, "strength": 3.5}
+        else:
+            record = {"type": "entity", "name": name, "entity_type": "edited"}
+        claim: Claim = {"c": "create", "e": "edit", "d": "delete"}[action]  # type: ignore[assignment]
+        what = record if action == "d" else {**record, **more}
+        with contextlib.suppress(ConfigError, NotFoundError):
+            ids.append(await rag._indexing.edit(Edit(claim, what, "Eve"), 2000.0))
+    return ids
+
+
+async def summarizing(
+    rag: AsyncLightRAG,
+    document: Document,
+    records: Sequence[Record],
+    chunks: Sequence[str] | None = None,
+) -> InsertReport:
+    """Insert records as if a model had found them: the summaries that are due are asked for."""
+    pieces = None if chunks is None else tuple(chunks)
+    return await rag._indexing.insert([PendingDocument(document, 0.0, tuple(records), pieces)])

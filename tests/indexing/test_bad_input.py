@@ -6,11 +6,13 @@ import itertools
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lightrag_jsonl import IndexOptions, QueryParam
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.types import Document, Json
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.testing import ScriptedLLM
@@ -36,7 +38,7 @@ async def test_one_long_line_is_cut(tmp_path: Path, text: str) -> None:
         report = await rag.insert(Document(text, id="x"))
         assert report.documents == ("x",) and not report.failures
     with reading(tmp_path) as reader:
-        chunks = list(reader.document_chunks(["x"]).values())
+        chunks = list(reader.chunks(documents=["x"]).values())
     assert chunks[-1].end == len(text)
     assert all(after.start <= before.end for before, after in itertools.pairwise(chunks))
 
@@ -45,20 +47,47 @@ async def test_what_cannot_be_stored_is_replaced_at_the_door(tmp_path: Path) -> 
     """NUL and lone surrogates in texts, names, metadata and records; offsets stay what they were."""
     bad = "Ann\0 met \ud800Bob."
     async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-        given = Document(bad, id="x\ud801", title=bad, source=bad, date=bad, metadata={bad: [bad]})
+        given = Document(bad, id="x", title=bad, source=bad, date=bad, metadata={bad: [bad]})
         await rag.insert(given)
-        assert (await rag.insert(given)).unchanged == ("x\ufffd",)
+        assert (await rag.insert(given)).unchanged == ("x",)
         records = [entity(bad, bad, bad), relation(bad, "Bob", bad, keywords=[bad])]
         await rag.insert_records(Document(bad, id="y"), records)
-        (page,) = await rag.pages("x\ud801")
+        (page,) = await rag.pages("x")
         assert page.text == "Ann\ufffd met \ufffdBob." and len(page.text) == len(bad)
         json.dumps(await rag.admin.records(), ensure_ascii=False).encode("utf-8")
         for status in await rag.documents():
             str(status).encode("utf-8")
-        await rag.delete("x\ud801")
-        with pytest.raises(NotFoundError, match="\ufffd"):
-            await rag.delete("x\ud801")
+        await rag.delete("x")
     assert problems(tmp_path) == []
+
+
+@pytest.mark.parametrize("id", ["d\x00", "d\ud800"])
+async def test_ids_that_cannot_be_stored_are_refused(tmp_path: Path, id: str) -> None:
+    """Two of them would become one document, and `delete` would remove another than was named."""
+    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
+        with pytest.raises(
+            ConfigError, match=r"the id 'd\\.* has characters that cannot be stored"
+        ):
+            await rag.insert(Document("Ann met Bob.", id=id))
+        report = await rag.insert([Document("Ann met Bob.", id=id), Document("Cid.", id="d\ufffd")])
+        assert report.documents == ("d\ufffd",) and len(report.failures) == 1
+        for use in (rag.delete, rag.pages):
+            with pytest.raises(NotFoundError, match="no such document"):
+                await use(id)
+        assert [one.id for one in await rag.documents()] == ["d\ufffd"]
+
+
+@pytest.mark.parametrize("now", [1_763_935_200_000.0, math.nan, math.inf, -1.0, "noon", None])
+async def test_a_clock_gives_seconds(tmp_path: Path, now: Any) -> None:
+    """A time in milliseconds, which no date can show, is refused before it is stored."""
+    async with index(tmp_path, ScriptedLLM(read_names), clock=lambda: now) as rag:
+        with pytest.raises(ConfigError, match=r"clock returned .* seconds since 1970"):
+            await rag.insert("Ann met Bob.")
+        with pytest.raises(ConfigError, match="seconds since 1970"):
+            await rag.insert_records("Ann met Bob.", [entity("Ann")])
+        with pytest.raises(ConfigError, match="seconds since 1970"):
+            await rag.query("Who?", mode="bypass")
+        assert not await rag.documents() and not await rag.traces.list()
 
 
 async def test_what_cannot_be_stored_may_wait(tmp_path: Path) -> None:
@@ -85,21 +114,11 @@ async def test_hostile_answers_of_a_model_are_no_errors(tmp_path: Path) -> None:
         '{"type":"entity","name":7,"entity_type":"x","description":"y"}',
         jsonl(*(entity(f"E{n}") for n in range(1_500))),
     ]
-    async with index(tmp_path, ScriptedLLM(["\n".join(answers)]), options=ONCE) as rag:
+    roomy = IndexOptions(max_gleanings=0, limits=Limits(records_per_token=1_000))
+    async with index(tmp_path, ScriptedLLM(["\n".join(answers)]), options=roomy) as rag:
         report = await rag.insert(Document("Ann met Bob.", id="x"))
         assert report.documents == ("x",) and len(rag.graph) > 1_500
     assert problems(tmp_path) == []
-
-
-async def test_many_pages_and_empty_ones(tmp_path: Path) -> None:
-    """Form feeds part pages; blank pages have no chunk and keep their number."""
-    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-        pages = Document("", id="y", pages=("", "Cid."))
-        await rag.insert([Document("Ann.\f\f  \fBob.", id="x"), pages])
-    with reading(tmp_path) as reader:
-        chunks = reader.document_chunks(["x", "y"]).values()
-        found = [(chunk.document_id, chunk.page, chunk.text) for chunk in chunks]
-    assert found == [("x", 1, "Ann."), ("x", 4, "Bob."), ("y", 2, "Cid.")]
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
@@ -139,29 +158,26 @@ def test_metadata_that_is_nested_too_deeply_is_refused() -> None:
         Document("Ann", metadata={"deep": deep})
 
 
-async def test_a_document_that_cannot_be_stored_stops_no_other(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (Document("Ann sang.", id="bad", metadata={"n": 10**5_000}), "plain JSON"),
+        (Document("Ann sang.", id="\u3000\t"), "no character that can be seen"),
+        (Document("Ann sang.", id="\u200b"), "no character that can be seen"),
+    ],
+)
+async def test_a_document_that_cannot_be_stored_stops_no_other(
+    tmp_path: Path, bad: Document, words: str
+) -> None:
     """Alone, it is an error; among several, a failure with a reason."""
     async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-        bad = Document("Ann sang.", id="bad", metadata={"n": 10**5_000})
-        with pytest.raises(ConfigError, match="plain JSON"):
+        with pytest.raises(ConfigError, match=words):
             await rag.insert(bad)
         assert await rag.documents() == ()
-        report = await rag.insert([bad, Document("Ann met Bob.", id="good")])
-        assert report.documents == ("good",)
-        assert [failure.document_id for failure in report.failures] == ["bad"]
-    assert problems(tmp_path) == []
-
-
-@pytest.mark.parametrize("id", ["  ", "\u3000\t", "\u200b"])
-async def test_an_id_that_cannot_be_seen_is_refused(tmp_path: Path, id: str) -> None:
-    """Alone as an error; in company as a failure, beside which the others are indexed."""
-    blank = Document("Ann met Bob.", id=id)
-    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-        with pytest.raises(ConfigError, match="no character that can be seen"):
-            await rag.insert(blank)
-        report = await rag.insert([blank, Document("Ann met Cid.", id="．")])
+        report = await rag.insert([bad, Document("Ann met Bob.", id="．")])
         assert report.documents == ("．",)
-        assert [failure.document_id for failure in report.failures] == [id]
+        assert [failure.document_id for failure in report.failures] == [bad.id]
+    assert problems(tmp_path) == []
 
 
 async def test_an_id_that_is_missing_is_derived_from_the_text(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,16 +10,16 @@ import pytest
 
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.types import Document, Record
-from lightrag_jsonl.indexing.duplicates import Duplicate
+from lightrag_jsonl.indexing.duplicates import Duplicate, Evidence
+from lightrag_jsonl.indexing.reviewing import PAIRS_AT_ONCE
+from lightrag_jsonl.testing import Request, ScriptedLLM
+from tests.kit import entity, index, view
 
 
 def proposed(folder: Path, entities: Sequence[tuple[str, str]]) -> tuple[Duplicate, ...]:
     """The proposals for entities, each with a type, that one document mentions."""
     text = ". ".join(name for name, _ in entities)
-    records: list[Record] = [
-        {"type": "entity", "name": name, "entity_type": kind, "description": f"About {name}."}
-        for name, kind in entities
-    ]
+    records = [entity(name, kind=kind) for name, kind in entities]
     with LightRAG(folder) as rag:
         rag.insert_records(Document(text, id="d"), records)
         return rag.entities.duplicates()
@@ -81,17 +82,134 @@ def test_other_names_are_not_proposed(tmp_path: Path, one: str, other: str) -> N
     assert evidence(proposed(tmp_path, [(one, "thing"), (other, "thing")]), one, other) == set()
 
 
+def stated(folder: Path, text: str, *records: Record, language: str = "en") -> LightRAG:
+    """An index of one document with these records."""
+    rag = LightRAG(folder, language=language)
+    rag.insert_records(Document(text, id="d"), list(records))
+    return rag
+
+
+CAROL = (
+    "Ebenezer Scrooge", "Scrooge", "Scrooge's nephew", "Old Jacob Marley", "Marley",
+    "Marley's Ghost", "Bob Cratchit", "Peter Cratchit", "Tim Cratchit", "Cratchit", "Scrooge and Marley",
+)  # fmt: skip
+
+
+def test_a_part_of_one_longer_name_is_proposed(tmp_path: Path) -> None:
+    """Where both are mentioned; not what somebody owns, a surname of several, or a firm of two."""
+    found = proposed(tmp_path, [(name, "person") for name in CAROL])
+    pairs = {
+        frozenset((pair.name, pair.into))
+        for pair in found
+        if "part" in {e.kind for e in pair.evidence}
+    }
+    assert pairs == {
+        frozenset(("Ebenezer Scrooge", "Scrooge")),
+        frozenset(("Old Jacob Marley", "Marley")),
+        frozenset(("Marley's Ghost", "Marley")),
+        frozenset(("Marley's Ghost", "Old Jacob Marley")),
+    }
+    assert not any(pair.certain for pair in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "one", "other"),
+    [
+        ("那人姓刘名备，字玄德。", "刘备", "玄德"),
+        ("那人姓刘名备，字玄德。", "刘备", "刘玄德"),
+        ("吾姓关，名羽，字长生，后改云长，河东人也。", "关羽", "云长"),
+        ("吾姓关，名羽，字长生，后改云长，河东人也。", "关羽", "关云长"),
+        ("乃袁隗之侄，名绍，字本初。", "袁绍", "本初"),
+        ("操小字阿瞒，一名吉利。", "曹操", "阿瞒"),
+        ("操小字阿瞒，一名吉利。", "曹操", "吉利"),
+        ("张角自称“天公将军”。", "张角", "天公将军"),
+        ("诸葛亮，琅琊人，字孔明，号卧龙先生。", "诸葛亮", "卧龙先生"),
+        ("鲁迅（原名周树人），浙江人。", "鲁迅", "周树人"),
+        ("北京大学，简称北大。", "北京大学", "北大"),
+        ("Ｋ１２中心，又称启明学校。", "K12中心", "启明学校"),
+    ],
+)
+def test_names_that_a_text_says_are_one_are_proposed(
+    tmp_path: Path, text: str, one: str, other: str
+) -> None:
+    """With the words that say so; they are certain, and merged only if asked for."""
+    with stated(tmp_path, text, *(entity(name, kind="人物") for name in (one, other))) as rag:
+        (pair,) = rag.entities.duplicates()
+        assert {pair.name, pair.into} == {one, other} and pair.certain
+        assert pair.evidence[0].kind == "stated" and len(rag.graph) == 2
+        assert rag.entities.merge_stated() == (pair,) and list(rag.graph) == [pair.into]
+        rag.entities.unmerge(pair.name)
+        assert set(rag.graph) == {one, other}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "他写了一个玄德字样。",
+        "刘备不识字。玄德来了。",
+        "Ｎｏ. 刘备，号令玄德。",
+        "刘备看见一名叫玄德的学生。",
+        "刘备收了，一名叫玄德的学生。",
+        "刘备改名，玄德走了。",
+        "二客乃大商：一名刘备，一名玄德。",
+        "刘备去了远方，又称玄德来了。",
+    ],
+)
+def test_other_uses_of_the_words_state_nothing(tmp_path: Path, text: str) -> None:
+    """字, 号 and 名 are also parts of other words; and the bearer stands right before them."""
+    with stated(tmp_path, text, entity("刘备"), entity("玄德")) as rag:
+        assert not any(pair.certain for pair in rag.entities.duplicates())
+
+
+def test_a_title_is_proposed_for_whom_it_is_mentioned_with(tmp_path: Path) -> None:
+    """关公 is 关羽, who is in its chapter, and not 关平."""
+    chapters = [("关公、关羽。", ("关公", "关羽")), ("关平。", ("关平",))]
+    with LightRAG(tmp_path, language="zh") as rag:
+        for number, (text, names) in enumerate(chapters):
+            records = [entity(name, kind="人物") for name in names]
+            rag.insert_records(Document(text, id=f"d{number}"), records)
+        (pair,) = rag.entities.duplicates()
+        assert {pair.name, pair.into} == {"关公", "关羽"} and not pair.certain
+
+
+@pytest.mark.parametrize(
+    ("records", "certain"),
+    [
+        ([entity("Ann Lee", aliases=["Nan"]), entity("Nan")], True),
+        ([entity("Ann Lee", aliases=["Nan"]), entity("Nan", kind="unknown")], True),
+        ([entity("Ann Lee", aliases=["Nan"]), entity("Nan", kind="ship")], False),
+        (
+            [entity("Ann Lee", aliases=["Nan"]), entity("Nan"), entity("Eve", aliases=["Nan"])],
+            False,
+        ),
+        (
+            [entity("Ann Lee", aliases=["Nan"]), entity("Nan", aliases=["Eve"]), entity("Eve")],
+            False,
+        ),
+        ([entity("Ann Lee", aliases=["Ghost"]), entity("Ghost")], False),
+        ([entity("Ann Lee", aliases=["the lady"]), entity("The Lady")], False),
+    ],
+)
+def test_only_what_is_unambiguous_is_certain(
+    tmp_path: Path, records: list[Record], certain: bool
+) -> None:
+    """One entity states the alias, which states no third name, has that type, and is no common word."""
+    text = "Ann Lee, Nan, Eve, the lady, Ghost: a ghost."
+    with stated(tmp_path, text, *records) as rag:
+        found = [pair for pair in rag.entities.duplicates() if pair.evidence[0].kind == "stated"]
+        assert {pair.certain for pair in found if "Ann Lee" in (pair.name, pair.into)} == {certain}
+        before = rag.entities.list()
+        merged = rag.entities.merge_stated()
+        assert merged == tuple(pair for pair in found if pair.certain)
+        if merged:
+            rag.entities.unmerge(*(pair.name for pair in merged))
+        assert rag.entities.list() == before
+
+
 def test_another_type_halves_the_score_and_is_reported(tmp_path: Path) -> None:
     """The fruit and the company are a pair to look at, below two companies of one name."""
-    found = proposed(
-        tmp_path,
-        [
-            ("Apple", "fruit"),
-            ("Apple Inc.", "organization"),
-            ("Acme Ltd", "organization"),
-            ("Acme", "organization"),
-        ],
-    )
+    companies = [(name, "organization") for name in ("Apple Inc.", "Acme Ltd", "Acme")]
+    found = proposed(tmp_path, [("Apple", "fruit"), *companies])
     assert "types" in evidence(found, "Apple", "Apple Inc.")
     assert "types" not in evidence(found, "Acme", "Acme Ltd")
     assert {found[0].name, found[0].into} == {"Acme", "Acme Ltd"}
@@ -106,10 +224,7 @@ def test_entities_of_one_sentence_are_not_alike_for_that(tmp_path: Path) -> None
         words = "labourers carried heavy wooden crates between harbour warehouses every morning"
         names = ("Harbour Labourers", "Labourers Harbour")
         texts = (f"{words} singing", f"singing {words}")
-        records: list[Record] = [
-            {"type": "entity", "name": name, "entity_type": "x", "description": text}
-            for name, text in zip(names, texts, strict=True)
-        ]
+        records = [entity(name, text, "x") for name, text in zip(names, texts, strict=True)]
         rag.insert_records(Document(". ".join(names), id="d"), records)
         assert "meaning" in evidence(rag.entities.duplicates(), *names)
 
@@ -124,3 +239,63 @@ def test_what_was_merged_is_proposed_no_more(tmp_path: Path) -> None:
         assert not rag.entities.duplicates()
         rag.entities.unmerge("Beatles")
         assert rag.entities.duplicates()
+
+
+# ── judged by a model ───────────────────────────────────────────────────────────
+
+REVIEWED = ("刘备", "刘备先生", "Ｋ１２中心", "K12 中心公司")
+
+
+def judge(request: Request) -> str:
+    """A model that takes 刘备 for one, and says so in words; an unknown id and a broken line besides."""
+    lines = [json.loads(line) for line in request.question.split("\n") if line.startswith("{")]
+    judged = [
+        {"id": int(one["id"]), "same": "刘备" in one["a"]["name"], "reason": "依据原文"}
+        for one in lines
+    ]
+    return "\n".join(
+        [*map(json.dumps, judged), '{"id": "99", "same": true}', '{"id": "1"']
+    ).replace("false", '"否"')
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_what_the_model_accepts_is_merged_and_can_be_undone(
+    tmp_path: Path, language: str
+) -> None:
+    """Only those pairs; the model reads names, descriptions and evidence, and a repeated review costs
+    nothing.
+    """
+    llm = ScriptedLLM(judge)
+    async with index(tmp_path, llm, language=language) as rag:
+        document = Document("。".join(REVIEWED), id="d")
+        await rag.insert_records(document, [entity(name, f"关于{name}") for name in REVIEWED])
+        before, pairs = view(tmp_path), await rag.entities.duplicates()
+        price = await rag.entities.estimate_review(pairs)
+        assert not llm.requests and price.calls == 1 and price.input_tokens > 200
+        found = await rag.entities.review(pairs)
+        assert found.usage.calls == 1 and (await rag.entities.review(pairs)).usage.calls == 0
+        assert {pair.name for pair in found.same} | {pair.into for pair in found.same} == set(
+            REVIEWED[:2]
+        )
+        assert [one.same for one in found.judgements if one.pair not in found.same] == [False]
+        assert all(
+            text in llm.requests[0].question for text in ("关于刘备", pairs[0].evidence[0].detail)
+        )
+        await rag.entities.merge_pairs(found.same)
+        assert len(await rag.entities.list()) == len(REVIEWED) - 1
+        await rag.entities.unmerge(found.same[0].name)
+    assert view(tmp_path) == before
+
+
+async def test_pairs_go_to_the_model_in_batches(tmp_path: Path) -> None:
+    """What is estimated is what is called; a pair that is not judged is neither one nor two."""
+    llm = ScriptedLLM(lambda request: "")
+    evidence = (Evidence("part", "a part of the longer name", 0.5),)
+    pairs = [
+        Duplicate(f"A{n}", f"B{n}", ("x", "x"), 0.5, evidence) for n in range(2 * PAIRS_AT_ONCE + 1)
+    ]
+    async with index(tmp_path, llm) as rag:
+        price, found = await rag.entities.estimate_review(pairs), await rag.entities.review(pairs)
+    assert price.calls == found.usage.calls == len(llm.requests) == 3
+    assert [one.pair for one in found.judgements] == pairs
+    assert found.same == () and {one.same for one in found.judgements} == {None}

@@ -16,7 +16,7 @@ from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
-from tests.kit import entity, index, problems, read_names, reading, view
+from tests.kit import entity, index, problems, read_names, reading, relation, view
 
 
 class Counting(HashEmbedder):
@@ -30,11 +30,7 @@ class Counting(HashEmbedder):
         self.texts: Counter[str] = Counter()
         self.calls = 0
         self.fails_from = fails_from
-        self._given_name = name
-
-    @property
-    def name(self) -> str:
-        return self._given_name or super().name
+        self.name = name or self.name
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         self.calls += 1
@@ -51,7 +47,7 @@ async def test_the_same_text_in_many_documents_is_embedded_once(tmp_path: Path) 
         await rag.insert([Document("Ann met Bob.", id=f"d{n}") for n in range(9)])
     assert embedder.texts["Ann met Bob."] == 1 == max(embedder.texts.values())
     with reading(tmp_path) as reader:
-        rows = list(reader.document_chunks([f"d{n}" for n in range(9)]))
+        rows = list(reader.chunks(documents=[f"d{n}" for n in range(9)]))
         assert len(reader.vectors("chunk", rows)) == 9
         assert len(reader.vectors("relation", list(reader.relation_rows()))) == 1
 
@@ -67,6 +63,25 @@ async def test_only_what_changed_is_embedded_again(tmp_path: Path) -> None:
         embedder.texts.clear()
         await rag.insert(Document("\n\n".join(edited), id="x"))
     assert len(embedder.texts) == 1 and "bird" in next(iter(embedder.texts))
+
+
+@pytest.mark.parametrize(("ann", "verb"), [("Ann", "admires"), ("曹操", "敬重")])
+async def test_what_later_chunks_add_to_a_description_is_not_embedded(
+    tmp_path: Path, ann: str, verb: str
+) -> None:
+    """Only the first description counts: in the order of mentions, whatever comes in which order."""
+    texts = []
+    for folder, numbers in (("a", range(9)), ("b", reversed(range(9)))):
+        embedder = Counting()
+        async with index(tmp_path / folder, embedder=embedder) as rag:
+            for number in numbers:
+                told = f"{ann} {verb} Bob, １{number} 🙂."
+                records = [entity(ann, told), relation(ann, "Bob", told, keywords=[verb])]
+                await rag.insert_records(Document(told, id=f"d{number}"), records)
+        for start in (f"{ann}\n", f"{ann} — {verb} — Bob: "):
+            texts.append([text for text in embedder.texts if text.startswith(start)])
+    assert max(map(len, texts)) < 9 and {text.count("１") for some in texts for text in some} == {1}
+    assert texts[0][-1] == texts[2][-1] and texts[1][-1] == texts[3][-1]
 
 
 async def test_without_relation_vectors_none_are_made(tmp_path: Path) -> None:

@@ -9,36 +9,21 @@ import pytest
 
 from lightrag_jsonl import Document, LightRAG, QueryParam
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
-from lightrag_jsonl.core.types import Record
-from tests.kit import entity, problems
-
-
-def record(name: str, kind: str, description: str) -> Record:
-    return {"type": "entity", "name": name, "entity_type": kind, "description": description}
+from tests.kit import entity, problems, relation
 
 
 @pytest.fixture
 def rag(tmp_path: Path) -> Iterator[LightRAG]:
+    text = "Peking University is in Beijing. PKU is old. Apple Inc. makes phones."
     with LightRAG(tmp_path / "kb") as rag:
-        rag.insert_records(
-            Document(
-                "Peking University is in Beijing. PKU is old. Apple Inc. makes phones.", id="a"
-            ),
-            [
-                record("Peking University", "organization", "A university in Beijing."),
-                record("PKU", "organization", "An old university."),
-                record("Beijing", "place", "A city."),
-                record("Apple Inc.", "organization", "It makes phones."),
-                {
-                    "type": "relationship",
-                    "source": "PKU",
-                    "target": "Beijing",
-                    "keywords": ["located in"],
-                    "description": "PKU is in Beijing.",
-                    "strength": 5,
-                },
-            ],
-        )
+        records = [
+            entity("Peking University", "A university in Beijing.", "organization"),
+            entity("PKU", "An old university.", "organization"),
+            entity("Beijing", "A city.", "place"),
+            entity("Apple Inc.", "It makes phones.", "organization"),
+            relation("PKU", "Beijing"),
+        ]
+        rag.insert_records(Document(text, id="a"), records)
         yield rag
 
 
@@ -73,8 +58,8 @@ def test_a_name_that_stood_for_another_takes_its_mentions_along(
     """The graph is what its mentions and the merges say, not how they came about."""
     with LightRAG(tmp_path / "kb") as rag:
         for name in ("Xavier", "Yves", "Anna", "Zoe"):
-            records = record(name, "person", f"{name} is here.")
-            rag.insert_records(Document(f"{name} text.", id=name), [records])
+            records = [entity(name, f"{name} is here.")]
+            rag.insert_records(Document(f"{name} text.", id=name), records)
         for name, into in (first, second):
             rag.entities.merge([name], into=into)
         graph = dict(rag.graph.nodes(data="description"))
@@ -97,7 +82,7 @@ def test_the_name_of_a_merge_is_cleaned(rag: LightRAG, into: str, name: str) -> 
     """As those in texts are, so that it is one with the same name there."""
     rag.entities.merge(["PKU"], into=into)
     assert name in rag.graph
-    rag.insert_records(Document("It is.", id="b"), [record(into, "organization", "It is old.")])
+    rag.insert_records(Document("It is.", id="b"), [entity(into, "It is old.")])
     assert "It is old." in rag.graph.nodes[name]["description"]
 
 
@@ -110,8 +95,12 @@ def test_a_relation_between_names_that_are_merged_comes_back(rag: LightRAG) -> N
     assert shape(rag) == before and len(rag.graph.edges) == 1
 
 
-def test_nothing_is_merged_into_nothing(rag: LightRAG) -> None:
-    """A name of which nothing is left is a mistake."""
+def test_what_cannot_be_merged_is_named(rag: LightRAG) -> None:
+    """A name that is not known, or not merged; and nothing is merged into nothing."""
+    with pytest.raises(NotFoundError, match="Nobody"):
+        rag.entities.merge(["Nobody"], into="PKU")
+    with pytest.raises(NotFoundError, match="PKU"):
+        rag.entities.unmerge("PKU")
     for into in ("", "  ", "\x1b\n", "<b></b>"):
         with pytest.raises(ConfigError, match="merged into is empty"):
             rag.entities.merge(["PKU"], into=into)
@@ -120,23 +109,13 @@ def test_nothing_is_merged_into_nothing(rag: LightRAG) -> None:
 def test_a_merge_outlives_inserts_and_deletes(rag: LightRAG) -> None:
     """A later document that uses the merged name speaks of the one entity."""
     rag.entities.merge(["PKU"], into="Peking University")
-    rag.insert_records(
-        Document("PKU has a lake.", id="b"), [record("PKU", "organization", "It has a lake.")]
-    )
+    rag.insert_records(Document("PKU has a lake.", id="b"), [entity("PKU", "It has a lake.")])
     assert "PKU" not in rag.graph
     assert "It has a lake." in rag.graph.nodes["Peking University"]["description"]
     rag.delete("a")
     assert set(rag.graph) == {"Peking University"}
     rag.entities.unmerge("PKU")
     assert set(rag.graph) == {"PKU"}
-
-
-def test_unknown_names_are_named(rag: LightRAG) -> None:
-    """Neither merging nor unmerging takes names it does not know."""
-    with pytest.raises(NotFoundError, match="Nobody"):
-        rag.entities.merge(["Nobody"], into="PKU")
-    with pytest.raises(NotFoundError, match="PKU"):
-        rag.entities.unmerge("PKU")
 
 
 def test_a_name_that_is_only_spelt_anew_stays_so(tmp_path: Path) -> None:
@@ -189,3 +168,35 @@ def test_a_name_that_others_were_merged_into_gives_them_back(tmp_path: Path) -> 
         assert set(rag.graph) == {"Scrooge", "Ebenezer"} and problems(tmp_path) == []
         rag.insert_records("Scrooge again.", [entity("Scrooge", "He slept.")])
         assert set(rag.graph) == {"Scrooge", "Ebenezer"} and problems(tmp_path) == []
+
+
+def test_a_relation_keeps_the_direction_of_each_claim(tmp_path: Path) -> None:
+    """Most claims decide its direction; what was claimed the other way leads back, also under a
+    filter, and goes with its document.
+    """
+    claims = (("Anna", "Ben", "mother"), ("Anna", "Ben", "teacher"), ("Ben", "Anna", "son"))
+    with LightRAG(tmp_path / "kb") as rag:
+        for number, (source, target, keyword) in enumerate(claims):
+            one = relation(source, target, keywords=[keyword])
+            rag.insert_records(Document(f"{source} and {target}.", id=f"d{number}"), [one])
+        for param in (QueryParam(), QueryParam(where={"id": ["d0", "d1", "d2"]})):
+            (found,) = rag.retrieve("How are Anna and Ben related?", param).relations
+            assert (found.source, found.target) == ("Anna", "Ben")
+            assert (found.keywords, found.reverse_keywords) == (("mother", "teacher"), ("son",))
+        rag.delete("d0", "d1")
+        (found,) = rag.retrieve("How are Anna and Ben related?").relations
+        assert (found.source, found.keywords, found.reverse_keywords) == ("Ben", ("son",), ())
+    assert problems(tmp_path / "kb") == []
+
+
+def test_descriptions_are_in_the_order_of_the_documents_dates(tmp_path: Path) -> None:
+    """Whatever the order of inserts; what has no date comes last."""
+    with LightRAG(tmp_path / "kb") as rag:
+        for date in ("2004", "2003-05", None, "2006-01-02T10:00", "2003-05-02", "soon", "2001"):
+            records = [entity("Fair", f"The fair of {date}.")]
+            rag.insert_records(Document(f"Fair {date}.", id=f"d{date}", date=date), records)
+        *dated, last, end = rag.graph.nodes["Fair"]["description"].split("\n")
+    assert [text.removeprefix("The fair of ") for text in dated] == [
+        "2001.", "2003-05.", "2003-05-02.", "2004.", "2006-01-02T10:00.",
+    ]  # fmt: skip
+    assert {last, end} == {"The fair of None.", "The fair of soon."}

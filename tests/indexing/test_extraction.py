@@ -12,6 +12,7 @@ import pytest
 
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.core.errors import LLMError
+from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.types import (
     Chunk,
     Completion,
@@ -26,6 +27,7 @@ from lightrag_jsonl.core.types import (
 )
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.testing import Request, Script, ScriptedLLM
+from tests.indexing import test_ontology as kitchen
 from tests.kit import entity, index, jsonl, problems, prompts, reading, relation, text_of
 
 TEXT = "Ann met Bob in Bern. Cid was there too."
@@ -80,24 +82,27 @@ def test_gleaning_makes_as_many_rounds_as_it_may(tmp_path: Path, rounds: int) ->
     assert names(tmp_path) == {"Ann", "Bob", *(f"New{n}" for n in range(rounds))}
 
 
-def test_gleaning_ends_with_a_round_that_brings_nothing_new(tmp_path: Path) -> None:
-    """What was read before is nothing new, however it is spelled."""
-    answers = [jsonl(entity("Ann"), relation("Ann", "Bob")), jsonl(entity("ANN", "Again.")), FIRST]
-    llm, report, _ = extract(tmp_path, answers, options(max_gleanings=3))
+@pytest.mark.parametrize("second", [jsonl(entity("ANN", "Again."), entity("bob")), NOTHING])
+def test_gleaning_ends_with_a_round_that_brings_nothing_new(tmp_path: Path, second: str) -> None:
+    """What was read before is nothing new, however it is spelled. The round is asked for at once,
+    also where as much was read as was declared.
+    """
+    llm, report, _ = extract(tmp_path, [FIRST, second], options(max_gleanings=3))
     assert turns(llm) == ["extract", "glean"] and report.extraction.gleaned == (0,)
 
 
 @pytest.mark.parametrize("no", ["NO", "No.", "no, nothing", "**No**", "否", "没有"])
-def test_declared_counts_that_match_are_checked_with_the_model(tmp_path: Path, no: str) -> None:
+def test_with_a_check_declared_counts_that_match_are_asked_about(tmp_path: Path, no: str) -> None:
     """Where as much was read as was declared, a short question replaces the round."""
-    llm, report, _ = extract(tmp_path, [FIRST, no], options(max_gleanings=1))
+    llm, report, _ = extract(tmp_path, [FIRST, no], options(max_gleanings=1, glean_check=True))
     assert turns(llm) == ["extract", "check"] and report.extraction.gleaned == ()
 
 
 def test_a_check_that_says_yes_is_followed_by_the_round(tmp_path: Path) -> None:
     """Also in later rounds, where the counts are those of the round alone."""
     more = jsonl(entity("Cid"), {"type": "done", "entities": 1, "relationships": 0})
-    llm, report, _ = extract(tmp_path, [FIRST, "YES", more, "NO"], options(max_gleanings=3))
+    given = options(max_gleanings=3, glean_check=True)
+    llm, report, _ = extract(tmp_path, [FIRST, "YES", more, "NO"], given)
     assert turns(llm) == ["extract", "check", "glean", "check"]
     assert report.extraction.gleaned == (1,) and "Cid" in names(tmp_path)
 
@@ -105,14 +110,15 @@ def test_a_check_that_says_yes_is_followed_by_the_round(tmp_path: Path) -> None:
 def test_declared_counts_that_do_not_match_need_no_check(tmp_path: Path) -> None:
     """A line was lost, so there is something to glean."""
     broken = FIRST.replace('"name": "Bob"', '"name": Bob')
-    llm, _, _ = extract(tmp_path, [broken, NOTHING], options(max_gleanings=2))
+    given = options(max_gleanings=2, glean_check=True)
+    llm, _, _ = extract(tmp_path, [broken, NOTHING], given)
     assert turns(llm) == ["extract", "glean"]
 
 
 def test_short_chunks_and_empty_answers_are_not_gleaned(tmp_path: Path) -> None:
     """Below `glean_min_tokens`, or where there was nothing, no second look is paid."""
     short, _, _ = extract(tmp_path / "a", [FIRST], options(max_gleanings=1, glean_min_tokens=50))
-    empty, _, status = extract(tmp_path / "b", [""], options(max_gleanings=1))
+    empty, _, status = extract(tmp_path / "b", [NOTHING], options(max_gleanings=1))
     assert turns(short) == turns(empty) == ["extract"]
     assert (status.state, status.extraction.empty, status.failures) == ("done", 1, ())
 
@@ -162,23 +168,22 @@ def test_a_cut_answer_is_resumed_after_its_last_whole_record(
     assert llm.requests[1].messages[-2] == Message("assistant", jsonl(entity("Ann")))
     assert names(tmp_path) == {"Ann", "Bob"} and status.state == "done"
     assert (report.extraction.truncated, report.extraction.resumed) == (1, 1)
+    assert report.extraction.partial == 0
 
 
 def test_resuming_ends_at_its_limit(tmp_path: Path) -> None:
     """`max_resumes` answers that are cut again are enough; what was whole is kept."""
-    cuts = [Completion(jsonl(entity(f"Name{n}")), "length") for n in range(9)]
+    cuts = [jsonl(entity(f"Name{n}")) + '\n{"type": "ent' for n in range(9)]
     llm, report, _ = extract(tmp_path, cuts, options(max_resumes=2))
+    assert report.extraction.partial == 1
     assert turns(llm) == ["extract", "resume", "resume"] and len(names(tmp_path)) == 3
     assert (report.extraction.truncated, report.extraction.resumed) == (3, 2)
 
 
 def test_a_gleaning_round_is_resumed_too(tmp_path: Path) -> None:
     """A cut in the second look is gone on with like one in the first."""
-    answers = [
-        jsonl(entity("Ann")),
-        Completion(jsonl(entity("Bob")), "length"),
-        jsonl(entity("Cid")),
-    ]
+    cut = Completion(jsonl(entity("Bob")), "length")
+    answers = [jsonl(entity("Ann")), cut, jsonl(entity("Cid"))]
     llm, _, _ = extract(tmp_path, answers, options(max_gleanings=1))
     assert turns(llm) == ["extract", "glean", "resume"] and "Cid" in names(tmp_path)
 
@@ -210,6 +215,22 @@ def test_garbage_twice_makes_a_failed_chunk_with_its_text_kept(tmp_path: Path) -
     assert "could be read" in report.failures[0].reason
     with reading(tmp_path) as reader:
         assert [(r.text, r.reason) for _, _, r in reader.rejections()] == [(GARBAGE, "not_json")]
+        assert reader.completion_stats() == (0, 0)
+
+
+@pytest.mark.parametrize("text", [TEXT, "曹操字孟德，生于１５５年 🙂。"])
+@pytest.mark.parametrize("silence", ["", " \n", "<think>Hm.</think>\n"])
+def test_silence_is_not_the_statement_that_there_is_nothing(
+    tmp_path: Path, silence: str, text: str
+) -> None:
+    """It is asked about once more; then the chunk has failed, and a retry asks again."""
+    llm, _, status = extract(tmp_path / "a", [silence, FIRST], options(), text)
+    assert turns(llm) == ["extract", "extract"] and status.state == "done"
+    llm, report, status = extract(tmp_path / "b", [silence, silence], options(), text)
+    assert turns(llm) == ["extract", "extract"]
+    assert (status.state, report.extraction.failed) == ("failed", 1)
+    assert "empty" in report.failures[0].reason
+    with reading(tmp_path / "b") as reader:
         assert reader.completion_stats() == (0, 0)
 
 
@@ -247,44 +268,26 @@ def test_an_error_while_gleaning_keeps_what_was_read(tmp_path: Path) -> None:
 
 # ── other prompts ───────────────────────────────────────────────────────────────
 
-KITCHEN: dict[str, Any] = {
-    "classes": {"Recipe": {}, "Pastry": {"subclass_of": "Recipe"}, "Food": {}},
-    "object_properties": {"has_ingredient": {"domain": "Recipe", "range": "Food"}},
-    "datatype_properties": {"serves": {"domain": "Recipe", "range": "integer"}},
-}
-
-
-def typed(relation: str, subject: str, subject_type: str, target: str, object_type: str) -> Record:
-    return {
-        "type": "relationship",
-        "subject": subject,
-        "subject_type": subject_type,
-        "relation": relation,
-        "object": target,
-        "object_type": object_type,
-    }
-
 
 async def test_an_ontology_is_kept_to(tmp_path: Path) -> None:
     """`extract-with-ontologies`: what fits feeds the graph, what does not is a rejection with its reason."""
-    pasty = {"entity": "Cornish pasty", "entity_type": "Pastry"}
     answer = jsonl(
-        {"type": "entity", **pasty},
-        {"type": "entity", "entity": "beef", "entity_type": "Food"},
-        typed("has_ingredient", "Cornish pasty", "Pastry", "beef", "Food"),
-        {"type": "attribute", **pasty, "attribute": "serves", "value": 4},
-        typed("has_ingredient", "beef", "Food", "Cornish pasty", "Pastry"),
-        {"type": "entity", "entity": "Cornwall", "entity_type": "County"},
+        kitchen.entity("Cornish pasty", "Pastry"),
+        kitchen.entity("beef", "Food"),
+        kitchen.relation("Cornish pasty:Pastry", "has_ingredient", "beef:Food"),
+        kitchen.attribute("Cornish pasty", "Pastry", "serves", 4),
+        kitchen.relation("beef:Food", "has_ingredient", "Cornish pasty:Pastry"),
+        kitchen.entity("Cornwall", "County"),
     )
     llm = ScriptedLLM([answer])
-    given = options(extraction="extract-with-ontologies", ontology=KITCHEN)
+    given = options(extraction="extract-with-ontologies", ontology=kitchen.KITCHEN)
     async with index(tmp_path, llm, options=given) as rag:
         await rag.insert(Document("A Cornish pasty, with beef, serves 4.", id="x"))
         graph = rag.graph
         assert set(graph) == {"Cornish pasty", "beef"}
-        assert graph.nodes["Cornish pasty"]["attributes"] == (("serves", "4"),)
-        assert graph.nodes["Cornish pasty"]["entity_type"] == "pastry"
-        assert graph.edges["Cornish pasty", "beef"]["keywords"] == ("has_ingredient",)
+        assert graph.nodes["Cornish pasty"]["attributes"] == "serves: 4"
+        assert graph.nodes["Cornish pasty"]["entity_type"] == "Pastry"
+        assert graph.edges["Cornish pasty", "beef"]["keywords"] == "has_ingredient"
         refused = [rejection for _, _, rejection in await rag.rejections()]
         assert [(one.line, one.reason) for one in refused] == [(5, "ontology"), (6, "ontology")]
         assert "County" in refused[1].detail
@@ -293,32 +296,22 @@ async def test_an_ontology_is_kept_to(tmp_path: Path) -> None:
 
 async def test_definitions_feed_the_graph(tmp_path: Path) -> None:
     """`agent-kg-extract`: definitions are entities, values are attributes, the rest are relations."""
+    told: Record = {"type": "relationship", "subject": "sextant", "predicate": "made of"}
+    john: Record = {**told, "predicate": "was perfected by", "object": "John Campbell"}
     answer = jsonl(
         {"type": "definition", "entity": "sextant", "definition": "An instrument."},
-        {
-            "type": "relationship",
-            "subject": "sextant",
-            "predicate": "was perfected by",
-            "object": "John Campbell",
-            "object-entity": True,
-        },
-        {
-            "type": "relationship",
-            "subject": "sextant",
-            "predicate": "made of",
-            "object": "brass",
-            "object-entity": False,
-        },
-        {"type": "relationship", "subject": "sextant", "predicate": "has", "object": "x"},
+        {**john, "object-entity": True},
+        {**told, "object": "brass", "object-entity": False},
+        {**told, "object": "x"},
     )
     llm = ScriptedLLM([answer])
     async with index(tmp_path, llm, options=options(extraction="agent-kg-extract")) as rag:
         await rag.insert(Document("A sextant, of brass, perfected by John Campbell.", id="x"))
         graph = rag.graph
         assert set(graph) == {"sextant", "John Campbell"}
-        assert graph.nodes["sextant"]["attributes"] == (("made of", "brass"),)
+        assert graph.nodes["sextant"]["attributes"] == "made of: brass"
         edge = graph.edges["sextant", "John Campbell"]
-        assert edge["keywords"] == ("was perfected by",) and edge["source"] == "sextant"
+        assert edge["keywords"] == "was perfected by" and edge["source"] == "sextant"
         assert edge["description"] == "sextant was perfected by John Campbell"
         assert [r.detail for _, _, r in await rag.rejections()] == [
             "relationship: 'object-entity' is missing"
@@ -383,3 +376,32 @@ async def test_texts_are_kept_as_they_can_be(tmp_path: Path) -> None:
         report = await rag.insert(Document("bad", id="bad"))
         assert report.failures == () and report.usage.calls == 1
         assert rag.graph.nodes["Ann"]["description"] == "half \ufffd"
+
+
+def test_what_exceeds_a_limit_is_left_out_and_reported(tmp_path: Path) -> None:
+    """Records of a short text, long names and keywords, and refused lines; the rest is kept."""
+    far, word = "n" * 501, "长" * 501
+    known = [entity("Ann"), entity("Bob"), relation("Ann", "Bob", keywords=["knows", word])]
+    answer = jsonl(*known, entity(far), relation("Ann", far), *map(entity, map(str, range(200))))
+    limits = Limits(rejections=4)
+    _, report, status = extract(tmp_path, [answer + "\nno record" * 300], options(limits=limits))
+
+    assert (report.extraction.records, report.failures, status.state) == (100, (), "done")
+    with reading(tmp_path) as snapshot:
+        names = {row.key for row in snapshot.entity_rows().values()}
+        (edge,) = snapshot.relations(list(snapshot.relation_rows())).values()
+        stored = [(one.reason, one.detail) for _, _, one in snapshot.rejections()]
+    assert len(names) == 97 and names >= {"ann", "bob"} and edge.keywords == ("knows",)
+    assert [reason for reason, _ in stored] == ["limit", *["not_json"] * 3, "limit"]
+    assert stored[-1][1] == "300 further refused lines are not stored"
+
+    roomy = options(limits=Limits(rejections=1000))
+    extract(tmp_path / "all", [answer], roomy)
+    with reading(tmp_path / "all") as snapshot:
+        refused = [one.detail for _, _, one in snapshot.rejections() if one.reason == "limit"]
+    assert refused == [
+        "105 records beyond the first 100",
+        "kept without a keyword that has more than 500 characters",
+        "a name has more than 500 characters",
+        "a name has more than 500 characters",
+    ]

@@ -6,28 +6,19 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lightrag_jsonl import AsyncLightRAG, IndexOptions
 from lightrag_jsonl.core.errors import ConfigError, LockedError, NotFoundError
-from lightrag_jsonl.core.types import Document, Record
-from lightrag_jsonl.indexing.inserting import AHEAD
+from lightrag_jsonl.core.types import Document, Extraction, Record
+from lightrag_jsonl.indexing.inserting import AHEAD, Progress
 from lightrag_jsonl.indexing.merging import POSITION_BITS
-from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.testing import Request, ScriptedLLM
-from tests.kit import (
-    entity,
-    index,
-    jsonl,
-    problems,
-    read_names,
-    reading,
-    relation,
-    text_of,
-    view,
-)
+from tests import kit
+from tests.kit import entity, index, jsonl, problems, read_names, reading, relation, view
 
 PARTS = [
     f"Person{n} walked with Ann along the river and told her a long story. " * 3 for n in range(6)
@@ -178,7 +169,7 @@ async def test_a_limit_stops_between_chunks_and_keeps_everything(
             paid.append(len(llm.requests) - before)
             assert report.usage.calls == paid[-1] and problems(tmp_path / "kb") == []
             if stopped := bool(report.stopped):
-                assert "raise the limit and insert again" in report.stopped
+                assert "raise the limit" in report.stopped
                 assert {d.state for d in await rag.documents()} <= {"pending", "done"}
                 assert await rag.rejections() == []
     assert not stopped
@@ -200,7 +191,7 @@ async def test_progress_is_reported(tmp_path: Path) -> None:
     def answer(request: Request) -> str:
         if request.question.startswith("Subject:"):
             return "Many walked with Ann."
-        return jsonl(entity("Ann", f"Ann heard a story of {text_of(request)[:7]}."))
+        return jsonl(entity("Ann", f"Ann heard a story of {kit.text_of(request)[:7]}."))
 
     options = replace(CHUNKED, summarize_fragments=3, embed_batch_size=7)
     async with index(tmp_path, ScriptedLLM(answer), options=options) as rag:
@@ -209,11 +200,13 @@ async def test_progress_is_reported(tmp_path: Path) -> None:
     assert reports == sorted(reports, key=lambda one: (one.chunks_done, one.documents_done))
     assert [one.steps for one in reports if one.chunks_done == 6 and one.steps] == [
         {"merging": (0, 1)},
+        {"merging": (1, 1)},
         {"summarizing": (0, 1)},
         {"summarizing": (1, 1)},
         {"embedding": (0, 7)},
         {"embedding": (7, 7)},
         {"writing": (0, 1)},
+        {"writing": (1, 1)},
     ]
 
 
@@ -231,7 +224,7 @@ async def test_ready_made_chunks_and_records_keep_their_positions(tmp_path: Path
     async with index(tmp_path) as rag:
         await rag.insert_records(Document(text, id="x"), records, pieces)
     with reading(tmp_path) as reader:
-        chunks = reader.document_chunks(["x"])
+        chunks = reader.chunks(documents=["x"])
         positions = [(chunk.page, chunk.start, chunk.end) for chunk in chunks.values()]
         assert positions == [(1, 0, 9), (1, 10, 19), (1, 20, 29), (2, 0, 9)]
         mentions = [(one.mention.name, chunks[one.chunk].index) for one in reader.entity_mentions()]
@@ -241,9 +234,7 @@ async def test_ready_made_chunks_and_records_keep_their_positions(tmp_path: Path
 @pytest.mark.parametrize(
     ("records", "pieces", "words"),
     [
-        ([entity("Ann", chunk=7)], None, "names chunk 7"),
-        ([entity("Ann", chunk="0")], None, "names chunk '0'"),
-        ([["Ann"]], None, "records\\[0\\]"),
+        ([entity("Ann")], (), "at least one"),
         ([], ("Nobody sang.",), "chunks\\[0\\] does not occur"),
         ([], ("Bob sang.", "Ann sang."), "chunks\\[1\\] does not occur"),
         ([], ("",), "chunks\\[0\\]"),
@@ -260,15 +251,20 @@ async def test_records_and_chunks_that_make_no_sense_leave_no_trace(
 
 
 async def test_records_that_are_refused_are_kept_with_their_reason(tmp_path: Path) -> None:
-    """A record against the schema is a rejection, and gone with its document; no retry asks a model."""
+    """A record against the schema, or of no chunk, costs itself alone; no retry asks a model."""
     async with index(tmp_path, ScriptedLLM([])) as rag:
         bad: Record = {"type": "entity", "name": "Bob"}
-        report = await rag.insert_records(Document("Ann met Bob.", id="a"), [entity("Ann"), bad])
+        given: list[Any] = [
+            entity("Ann"), bad, ["Bob"], entity("Bob", chunk=7), entity("Bob", chunk="0"),
+        ]  # fmt: skip
+        report = await rag.insert_records(Document("Ann met Bob.", id="a"), given)
         assert report.extraction.partial == 1 and report.failures == ()
         assert set(rag.graph) == {"Ann"}
-        ((_, _, rejection),) = await rag.rejections()
-        assert (rejection.line, rejection.reason) == (2, "schema")
-        assert "entity_type" in rejection.detail
+        found = [one for _, _, one in await rag.rejections()]
+        reasons = ["schema", "not_object", "unknown_id", "unknown_id"]
+        assert [(one.line, one.reason) for one in found] == [*enumerate(reasons, 2)]
+        words = ["entity_type", "records[2]", "names chunk 7", "names chunk '0'"]
+        assert all(word in one.detail for word, one in zip(words, found, strict=True))
         assert (await rag.retry()).documents == ()
         await rag.delete("a")
         assert await rag.rejections() == [] and problems(tmp_path) == []
@@ -318,7 +314,7 @@ async def test_documents_are_finished_one_after_another(tmp_path: Path) -> None:
     options = replace(CHUNKED, max_gleanings=1, glean_min_tokens=0, max_concurrent_calls=1)
     async with index(tmp_path, llm, options=options) as rag:
         await rag.insert([TEXT.replace("river", f"river {n}") for n in range(9)])
-    about = [text_of(request).partition("river ")[2][:1] for request in llm.requests]
+    about = [kit.text_of(request).partition("river ")[2][:1] for request in llm.requests]
     assert about.count("0") > len(PARTS)
     assert about.index("8") > max(place for place, which in enumerate(about) if which == "0")
 
@@ -336,11 +332,7 @@ async def test_a_slow_document_does_not_let_memory_grow(tmp_path: Path) -> None:
                 for _ in range(300):
                     await asyncio.sleep(0)
                 begun.set()
-            return read_nothing
-
-    from lightrag_jsonl.core.types import Extraction
-
-    read_nothing = Extraction(state="empty")
+            return Extraction(state="empty")
 
     def documents() -> Iterator[Document]:
         nonlocal taken

@@ -30,21 +30,8 @@ plain = st.recursive(
     ),
     max_leaves=8,
 )
-keys = st.sampled_from(
-    [
-        "type",
-        "name",
-        "source",
-        "target",
-        "to",
-        "entities",
-        "edges",
-        "keywords",
-        "strength",
-        "描述",
-        "x",
-    ]
-)
+KEYS = "type name source target to entities edges keywords attribute strength aliases 描述 x"
+keys = st.sampled_from(KEYS.split())
 
 
 @given(st.dictionaries(keys, plain | st.sampled_from(["entity", "关系", "done"]), max_size=6))
@@ -91,13 +78,8 @@ def test_ends_that_nothing_named_become_unknown_entities() -> None:
 
 def test_mentions_stand_in_the_order_of_the_text_each_once() -> None:
     """The order and number of the lines leave no mark."""
-    records = [
-        entity("Bob"),
-        relation("Bob", "Ann"),
-        entity("Ann"),
-        entity("Zoe"),
-        entity("Ann", "Old."),
-    ]
+    bob, ann, zoe = map(entity, ("Bob", "Ann", "Zoe"))
+    records = [bob, relation("Bob", "Ann"), ann, zoe, entity("Ann", "Old.")]
     found, turned = extraction(*records), extraction(*reversed(records), *records)
     assert (found.entities, found.relations) == (turned.entities, turned.relations)
     assert [m.name for m in found.entities] == ["Ann", "Ann", "Bob", "Zoe"]
@@ -133,3 +115,22 @@ def test_a_name_that_does_not_occur_is_kept_and_flagged() -> None:
     """Also one over a line break of English: without spaces "her mine" would hold a Hermine."""
     assert names_found("Ann met Bob.", "Scrooge") == [False]
     assert names_found("It was her\nmine.", "Hermine") == [False]
+
+
+def test_aliases_are_names_that_the_text_gives() -> None:
+    """Each once, cleaned; neither the entity's own name nor what the text does not hold. A value that
+    is no list of names costs them and nothing else.
+    """
+    text = "刘备，字玄德，人称刘皇叔（Ｋ１２）。"
+    given_ = ["玄德", "“玄德”", "刘备", "Ｋ１２", "先主"]
+    for key in ("aliases", "alias", "别名", "又名"):
+        (found,) = extraction(entity("刘备", **{key: given_}), text=text).entities
+        assert found.aliases == ("K12", "玄德")
+    for value, aliases in (
+        ("玄德、刘皇叔", ("刘皇叔", "玄德")),
+        (7, ()),
+        ({"a": 1}, ()),
+        (None, ()),
+    ):
+        (found,) = extraction(entity("刘备", aliases=value), text=text).entities
+        assert found.aliases == aliases

@@ -17,6 +17,7 @@ from lightrag_jsonl.core.types import Completion, Document
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.summaries import groups
 from lightrag_jsonl.testing import Request, ScriptedLLM
+from tests.indexing.libraries import summarizing
 from tests.kit import entity, index, jsonl, problems, read_names, reading, relation, text_of
 
 
@@ -30,7 +31,7 @@ async def insert_facts(
     """A document for each number, in turn, each with one fact about Hub."""
     async with index(folder, llm, options=IndexOptions(**options)) as rag:  # type: ignore[arg-type]
         for n in numbers:
-            await rag.insert_records(Document(fact(n), id=f"d{n}"), [entity("Hub", fact(n))])
+            await summarizing(rag, Document(fact(n), id=f"d{n}"), [entity("Hub", fact(n))])
 
 
 def notes(request: Request) -> list[str]:
@@ -44,13 +45,32 @@ def hub(folder: Path, name: str = "Hub") -> tuple[str, str | None]:
         return row.description, row.summary
 
 
-async def test_few_and_short_descriptions_are_joined_as_they_are(tmp_path: Path) -> None:
-    """One is itself; up to seven stand below each other; no model is asked."""
+@pytest.mark.parametrize(
+    ("count", "options"), [(7, {}), (9, {"summarize_group_tokens": 3})], ids=["few", "too long"]
+)
+async def test_descriptions_stand_below_each_other_as_they_are(
+    tmp_path: Path, count: int, options: dict[str, int]
+) -> None:
+    """Up to seven, or where each is too long for a group; no model is asked, over and over, to make
+    them fewer. Without one eight are shown.
+    """
     llm = ScriptedLLM(read_names)
-    await insert_facts(tmp_path, llm, range(7))
-    description, summary = hub(tmp_path)
-    assert sorted(description.split("\n")) == [fact(n) for n in range(7)]
-    assert summary is None and llm.requests == []
+    await insert_facts(tmp_path / "a", llm, range(count), **options)
+    description, summary = hub(tmp_path / "a")
+    assert sorted(description.split("\n")) == [fact(n) for n in range(count)]
+    assert llm.requests == []
+    await insert_facts(tmp_path / "b", None, range(30))
+    description, summary = hub(tmp_path / "b")
+    assert summary is None and len(description.split("\n")) == 8
+
+
+async def test_the_same_words_many_times_need_no_summary(tmp_path: Path) -> None:
+    """It is distinct descriptions that count."""
+    llm = ScriptedLLM(read_names)
+    async with index(tmp_path, llm) as rag:
+        for n in range(20):
+            await summarizing(rag, Document(str(n), id=f"d{n}"), [entity("Hub", "The same.")])
+    assert hub(tmp_path) == ("The same.", None) and llm.requests == []
 
 
 async def test_many_mentions_cost_an_eighth_as_many_calls_at_most(tmp_path: Path) -> None:
@@ -76,13 +96,19 @@ async def test_a_summary_is_written_from_all_descriptions_and_never_from_a_summa
     assert sorted(description.split("\n")[1:]) == sorted([fact(16), fact(17)])
 
 
-async def test_the_same_words_many_times_need_no_summary(tmp_path: Path) -> None:
-    """It is distinct descriptions that count."""
+async def test_records_ask_no_model(tmp_path: Path) -> None:
+    """`insert_records` lets the summaries wait that are due, until `summarize` or a later insert."""
     llm = ScriptedLLM(read_names)
     async with index(tmp_path, llm) as rag:
-        for n in range(20):
-            await rag.insert_records(Document(str(n), id=f"d{n}"), [entity("Hub", "The same.")])
-    assert hub(tmp_path) == ("The same.", None) and llm.requests == []
+        facts = [entity("Hub", fact(n)) for n in range(9)]
+        report = await rag.insert_records(Document("a", id="a"), facts)
+        assert llm.requests == [] and report.usage.calls == 0
+        assert hub(tmp_path)[1] is None and len(hub(tmp_path)[0].split("\n")) == 8
+        assert (await rag.admin.summarize()).calls == len(llm.requests) == 1
+        assert hub(tmp_path)[1] == "A summary of 9 notes."
+        await rag.insert_records(Document("b", id="b"), [entity("Far", fact(n)) for n in range(8)])
+        await rag.insert("Far is near.")
+        assert hub(tmp_path, "Far")[1] == "A summary of 9 notes."
 
 
 async def test_two_long_descriptions_need_a_summary(tmp_path: Path) -> None:
@@ -97,22 +123,14 @@ async def test_relations_are_summarized_too(tmp_path: Path) -> None:
     llm = ScriptedLLM(read_names)
     for first in ("Abe", "Zed"):
         async with index(tmp_path / first, llm) as rag:
-            await rag.insert_records(Document(first, id="a"), [entity(first)])
+            await summarizing(rag, Document(first, id="a"), [entity(first)])
             for n in range(9):
                 records = [entity("Abe"), entity("Zed"), relation("Zed", "Abe", fact(n))]
-                await rag.insert_records(Document(fact(n), id=f"d{n}"), records)
+                await summarizing(rag, Document(fact(n), id=f"d{n}"), records)
         with reading(tmp_path / first) as reader:
             assert [r.summary for r in reader.relation_rows().values()] == ["A summary of 8 notes."]
     titles = {request.question.split("\n")[0] for request in llm.requests}
     assert titles == {"Subject: Abe — Zed"}
-
-
-async def test_the_same_history_gives_the_same_requests(tmp_path: Path) -> None:
-    """Nothing of a request depends on chance, time or row ids."""
-    one, other = ScriptedLLM(read_names), ScriptedLLM(read_names)
-    await insert_facts(tmp_path / "a", one, range(20))
-    await insert_facts(tmp_path / "b", other, range(20))
-    assert one.requests == other.requests and hub(tmp_path / "a") == hub(tmp_path / "b")
 
 
 async def test_a_summary_covers_its_own_mentions_only(tmp_path: Path) -> None:
@@ -120,13 +138,13 @@ async def test_a_summary_covers_its_own_mentions_only(tmp_path: Path) -> None:
     async with index(tmp_path, ScriptedLLM(read_names)) as rag:
         facts = [entity("Hub", fact(n)) for n in range(8)]
         others = [{**entity(f"Other{n}", "x"), "chunk": 1} for n in range(9)]
-        await rag.insert_records(Document("a", id="a"), facts[:7])
+        await summarizing(rag, Document("a", id="a"), facts[:7])
         document = Document("first second", id="b")
-        await rag.insert_records(document, [facts[7], *others], ["first", "second"])
+        await summarizing(rag, document, [facts[7], *others], ["first", "second"])
         assert hub(tmp_path)[0] == "A summary of 8 notes."
-        await rag.insert_records(Document("c", id="c"), [entity("Last", "x")])
+        await summarizing(rag, Document("c", id="c"), [entity("Last", "x")])
         await rag.delete("c")
-        await rag.insert_records(Document("d", id="d"), [entity("Hub", fact(8))])
+        await summarizing(rag, Document("d", id="d"), [entity("Hub", fact(8))])
         assert hub(tmp_path)[0] == "A summary of 8 notes.\n" + fact(8)
 
 
@@ -142,7 +160,7 @@ async def test_no_summary_outlives_a_mention_that_it_covers(tmp_path: Path, gone
     async with index(tmp_path, ScriptedLLM(read_names)) as rag:
         for n in range(8):
             records = [entity("Hub", fact(n)), entity("Far", "x"), relation("Hub", "Far", fact(n))]
-            await rag.insert_records(Document(fact(n), id=f"d{n}"), records)
+            await summarizing(rag, Document(fact(n), id=f"d{n}"), records)
         assert summaries() == {"A summary of 8 notes."}
         await rag.delete(f"d{gone}")
         assert summaries() == {None}
@@ -162,10 +180,10 @@ async def test_where_no_summary_can_be_had_the_descriptions_stand_in(
 
     async with index(tmp_path, ScriptedLLM(model)) as rag:
         for n in range(8):
-            await rag.insert_records(Document(str(n), id=f"d{n}"), [entity("Hub", fact(n))])
+            await summarizing(rag, Document(str(n), id=f"d{n}"), [entity("Hub", fact(n))])
         assert len(hub(tmp_path)[0].split("\n")) == 8 and hub(tmp_path)[1] is None
         well = True
-        await rag.insert_records(Document("8", id="d8"), [entity("Hub", fact(8))])
+        await summarizing(rag, Document("8", id="d8"), [entity("Hub", fact(8))])
         assert hub(tmp_path) == ("A summary of 9 notes.",) * 2
 
 
@@ -187,7 +205,7 @@ async def test_a_budget_that_ends_awaits_the_summaries_that_are_being_written(
     records = [entity(f"Hub{n}", fact(day)) for n in range(6) for day in range(8)]
     options = IndexOptions(max_calls=4, max_concurrent_calls=2)
     async with index(tmp_path, llm, options=options) as rag:
-        report = await rag.insert_records(Document("many", id="d"), records)
+        report = await summarizing(rag, Document("many", id="d"), records)
         assert "4 of 4 calls" in report.stopped and len(llm.requests) == 4
         assert (report.usage.calls, report.usage.output_tokens) == (4, 4 * 2)
         assert report.documents == ("d",) and hub(tmp_path, "Hub0")[0].startswith("In year")
@@ -216,13 +234,6 @@ async def test_a_summary_that_fails_is_asked_for_once_an_insert(tmp_path: Path) 
         assert lost() == 2 and hub(tmp_path, "Ann")[1] is None
 
 
-async def test_without_a_model_descriptions_are_shown_in_order(tmp_path: Path) -> None:
-    """At most eight, within the limit of tokens."""
-    await insert_facts(tmp_path, None, range(30))
-    description, summary = hub(tmp_path)
-    assert summary is None and len(description.split("\n")) == 8
-
-
 # ── many descriptions: groups ───────────────────────────────────────────────────
 
 texts = st.lists(st.text("abcdef ", min_size=1, max_size=12), min_size=1, max_size=60, unique=True)
@@ -234,14 +245,6 @@ def test_groups_keep_every_text_in_order_within_the_limit(found: list[str], limi
     cut = groups(found, limit=limit, count=len)
     assert [text for group in cut for text in group] == found
     assert all(len(group) == 1 or sum(map(len, group)) <= limit for group in cut)
-
-
-async def test_descriptions_too_long_for_any_group_stand_as_they_are(tmp_path: Path) -> None:
-    """Each is a group of its own: nobody is asked, over and over, to make them fewer."""
-    llm = ScriptedLLM(read_names)
-    await insert_facts(tmp_path, llm, range(9), summarize_group_tokens=3)
-    description, _ = hub(tmp_path)
-    assert sorted(description.split("\n")) == [fact(n) for n in range(9)] and llm.requests == []
 
 
 def test_a_new_description_changes_one_group_and_the_path_above() -> None:
@@ -273,7 +276,7 @@ async def test_a_hub_of_many_descriptions_is_summarized_in_groups(
     options = IndexOptions(summarize_group_tokens=600)
     async with index(tmp_path, llm, options=options) as rag:
         facts = [entity("Hub", fact(n)) for n in range(300)]
-        report = await rag.insert_records(Document("a", id="a"), facts)
+        report = await summarizing(rag, Document("a", id="a"), facts)
         first = len(llm.requests)
         assert first > 6 and llm.most_in_flight > 4
         assert report.usage.calls == first - fails and (hub(tmp_path)[1] is None) == fails
@@ -281,7 +284,7 @@ async def test_a_hub_of_many_descriptions_is_summarized_in_groups(
         await rag.admin.summarize()
         assert hub(tmp_path)[1] is not None and len(llm.requests) <= first + 3
         more = [entity("Hub", fact(n)) for n in range(300, 400)]
-        await rag.insert_records(Document("b", id="b"), more)
+        await summarizing(rag, Document("b", id="b"), more)
     assert len(llm.requests) < 2 * first
     assert all(len(" ".join(notes(request)).split()) < 600 for request in llm.requests)
     assert problems(tmp_path) == []
@@ -303,9 +306,9 @@ async def insert_two_hubs(rag: AsyncLightRAG) -> None:
     for n in range(8):
         records = [entity("Hub", fact(n)), entity("Far", fact(n + 50)), entity("Ann", "A person.")]
         records += [relation("Hub", "Far", fact(n + 100))]
-        await rag.insert_records(Document(fact(n), id=f"d{n}"), records)
+        await summarizing(rag, Document(fact(n), id=f"d{n}"), records)
     records = [entity("Hub", fact(8)), entity("Bob", "A man."), entity("Bobby", "A boy.")]
-    await rag.insert_records(Document(fact(8), id="d8"), records)
+    await summarizing(rag, Document(fact(8), id="d8"), records)
 
 
 async def test_a_merge_keeps_the_summaries_of_all_that_it_does_not_concern(tmp_path: Path) -> None:
@@ -330,7 +333,7 @@ async def test_rebuilding_asks_for_nothing_that_was_paid_for(tmp_path: Path) -> 
     async with index(tmp_path, llm) as rag:
         for n in range(8):
             records = [entity("Hub", fact(n)), entity("Far", fact(n + 50))]
-            await rag.insert_records(Document(fact(n), id=f"d{n}"), records)
+            await summarizing(rag, Document(fact(n), id=f"d{n}"), records)
         before, asked = summaries(tmp_path), len(llm.requests)
         await rag.admin.rebuild()
         assert summaries(tmp_path) == before and len(llm.requests) == asked

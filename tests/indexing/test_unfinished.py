@@ -10,6 +10,7 @@ from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.types import Completion, Document
 from lightrag_jsonl.indexing.commits import IndexWriter
+from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, index, jsonl, problems, read_names, relation, text_of, view
@@ -205,19 +206,17 @@ async def test_waiting_records_keep_the_chunks_they_name(
     assert problems(tmp_path) == []
 
 
-async def test_waiting_records_that_fit_no_more_stop_no_other(tmp_path: Path) -> None:
-    """Records of an insert that was killed, whose chunks are others by now: reported, and they wait."""
-    from lightrag_jsonl.storage.rows import PendingDocument
-
-    records = ({**entity("Ann", "Sang."), "chunk": 7},)
+async def test_waiting_chunks_that_do_not_occur_stop_no_other(tmp_path: Path) -> None:
+    """Those of an insert that was killed: reported, and they wait."""
     with SQLiteStore(tmp_path).transaction() as writer:
-        for id, given in (("bad", records), ("good", ())):
-            writer.put_pending(PendingDocument(Document(f"Ann met {id}.", id=id), 1.0, given))
+        for id, pieces in (("bad", ("Bob sang.",)), ("good", None)):
+            document = Document(f"Ann met {id}.", id=id)
+            writer.put_pending(PendingDocument(document, 1.0, (), pieces))
     async with index(tmp_path) as rag:
         report = await rag.resume()
         assert report.documents == ("good",)
         assert [failure.document_id for failure in report.failures] == ["bad"]
         (again,) = (await rag.resume()).failures
-        assert "names chunk 7" in again.reason
+        assert "chunks[0] does not occur" in again.reason
         await rag.delete("bad")
         assert (await rag.resume()).failures == ()

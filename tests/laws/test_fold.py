@@ -21,7 +21,7 @@ from lightrag_jsonl.core.types import (
     RelationMention,
 )
 from lightrag_jsonl.storage.rows import PendingDocument
-from tests.indexing.libraries import libraries, pending, slow
+from tests.indexing.libraries import edit, edits, libraries, pending, slow
 from tests.kit import View, entity, index, problems, view
 
 
@@ -54,6 +54,35 @@ def test_order_batches_and_repetition_do_not_matter(
 
     assert (first.entities, first.relations) == (second.entities, second.relations)
     assert (first.vectors, first.terms) == (second.vectors, second.terms)
+
+
+@slow
+@given(libraries, edits, st.randoms(use_true_random=False))
+def test_edits_by_hand_are_claims_like_others(
+    library: list[list[Record]],
+    given_edits: list[tuple[str, str, str | None]],
+    chance: random.Random,
+) -> None:
+    """What people create, edit and delete gives the same graph before and after the documents."""
+    documents = [pending(number, records) for number, records in enumerate(library)]
+
+    async def run(folder: str) -> None:
+        async with index(folder) as rag:
+            await rag._indexing.insert(documents)
+            await edit(rag, given_edits)
+            first = view(folder)
+            assert problems(folder) == []
+            chance.shuffle(documents)
+            await rag.delete(*(f"d{number}" for number in range(len(library))))
+            for document in documents:
+                await rag._indexing.insert([document])
+                assert problems(folder) == []
+            assert view(folder) == first
+            await rag.admin.rebuild()
+            assert view(folder) == first
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(run(folder))
 
 
 def test_a_hub_of_many_equal_descriptions_is_merged_alike_in_any_order() -> None:

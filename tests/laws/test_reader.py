@@ -59,11 +59,41 @@ INDENTS = st.sampled_from([None, 0, 1, 2])
 
 SCRAPS = st.sampled_from(
     [
-        '{"a":1}', '{"a":"x', '{"a":[', '"', "{", "}", "[", "]", ",", "\n", "\n", "\r", " ", "x", "1",
-        '{"b":"the "big" cat"}', "{'c': None,}", "<think>", "</think>", "```json", "- ", '\\"', "\\",
-        ":", "\u2028", "\u200b", "\ufeff", "\ud800", "\\ud800", "tru", '"k":', "中文", "NaN",
+        '{"a":1}',
+        '{"a":"x',
+        '{"a":[',
+        '"',
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        "\n",
+        "\n",
+        "\r",
+        " ",
+        "x",
+        "1",
+        '{"b":"the "big" cat"}',
+        "{'c': None,}",
+        "<think>",
+        "</think>",
+        "```json",
+        "- ",
+        '\\"',
+        "\\",
+        ":",
+        "\u2028",
+        "\u200b",
+        "\ufeff",
+        "\ud800",
+        "\\ud800",
+        "tru",
+        '"k":',
+        "中文",
+        "NaN",
     ]
-)  # fmt: skip
+)
 TEXTS = st.lists(SCRAPS, max_size=25).map("".join)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import tempfile
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from lightrag_jsonl import IndexOptions, QueryParam
 from lightrag_jsonl.core.types import Document, Record
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.testing import ScriptedLLM
-from tests.indexing.libraries import libraries, pending, slow
+from tests.indexing.libraries import edit, edits, libraries, pending, slow, summarizing
 from tests.kit import entity, index, problems, read_names, reading, view
 
 
@@ -36,6 +37,34 @@ def test_deleting_what_was_inserted_leaves_what_was_there(
                 await rag.delete(*group)
             assert view(folder, times=True) == before
             assert problems(folder) == []
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(run(folder))
+
+
+@slow
+@given(libraries, edits, libraries, st.randoms(use_true_random=False))
+def test_deleting_edits_leaves_what_was_there(
+    kept: list[list[Record]],
+    made: list[tuple[str, str, str | None]],
+    passing: list[list[Record]],
+    chance: random.Random,
+) -> None:
+    """Edits by hand are undone in any order, together with documents and one by one."""
+
+    async def run(folder: str) -> None:
+        async with index(folder) as rag:
+            await rag._indexing.insert(pending(100 + n, r) for n, r in enumerate(kept))
+            before = view(folder, times=True)
+            ids = await edit(rag, made)
+            await rag._indexing.insert(pending(n, records) for n, records in enumerate(passing))
+            ids += [f"d{n}" for n in range(len(passing))]
+            chance.shuffle(ids)
+            cut = chance.randint(0, len(ids))
+            for group in ids[:cut], *[[id] for id in ids[cut:]]:
+                await rag.delete(*group)
+                assert problems(folder) == []
+            assert view(folder, times=True) == before
 
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(run(folder))
@@ -78,7 +107,7 @@ async def test_deletion_asks_no_model_and_drops_summaries_with_their_inputs(tmp_
     async with index(tmp_path, llm, options=IndexOptions(max_gleanings=0)) as rag:
         texts = [f"Hub is here in position {n}." for n in range(9)]
         for number, text in enumerate(texts):
-            await rag.insert_records(Document(text, id=f"d{number}"), [entity("Hub", text)])
+            await summarizing(rag, Document(text, id=f"d{number}"), [entity("Hub", text)])
         calls = len(llm.requests)
         with reading(tmp_path) as reader:
             assert [row.summary for row in reader.entity_rows().values()] != [None]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 from collections.abc import AsyncIterator, Collection, Sequence
 
 import numpy as np
@@ -18,6 +17,7 @@ from lightrag_jsonl.core.errors import (
     ResponseError,
     StorageError,
 )
+from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.types import Completion, Message
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.llm import client as client_module
@@ -28,27 +28,23 @@ from tests.kit import entity, jsonl, prompts
 
 TEXT = {"text": "Ann met Bob."}
 HELLO = [Message("user", "Who discovered radium?")]
-ANSWER = {"context": "c", "query": "q"}
 
 
 class MemoryCache:
     """Keeps answers in a dict; with `full`, it cannot store any more."""
 
     def __init__(self) -> None:
-        self.answers: dict[bytes, tuple[Completion, str, str]] = {}
+        self.answers: dict[bytes, Completion] = {}
         self.full = False
 
     async def get(self, key: bytes) -> Completion | None:
-        found = self.answers.get(key)
-        return found and found[0]
+        return self.answers.get(key)
 
-    async def put(
-        self, key: bytes, completion: Completion, *, model: str, prompt: str, created_at: float
-    ) -> None:
+    async def put(self, key: bytes, completion: Completion, document: str | None = None) -> None:
         await asyncio.sleep(0)
         if self.full:
             raise StorageError("the disk is full")
-        self.answers[key] = completion, model, prompt
+        self.answers[key] = completion
 
     async def delete(self, keys: Collection[bytes]) -> None:
         for key in keys:
@@ -64,7 +60,7 @@ def make_client(
 
 
 def connect(
-    llm: object, cache: MemoryCache | None = None, *, limit: int = 16, **more: bool
+    llm: object, cache: MemoryCache | None = None, *, limit: int = 16, **more: object
 ) -> ModelClient:
     cache = MemoryCache() if cache is None else cache
     return ModelClient(llm, prompts(), cache, max_concurrent_calls=limit, **more)  # type: ignore[arg-type]
@@ -91,16 +87,20 @@ async def test_an_answer_is_paid_once() -> None:
 
 
 async def test_another_request_is_another_answer() -> None:
-    """Model, variables, further turns, limit and response type are all part of the key."""
+    """Model, variables, further turns, limit and response type are all part of the key; a client
+    that does not store answers leaves the cache as it is."""
     cache = MemoryCache()
     client, llm = make_client(lambda request: "x", cache)
     for _ in range(2):
         await client.text("extract-graph", TEXT)
         await client.text("extract-graph", {"text": "Ann met Cid."})
-        await client.text("extract-graph", TEXT, then=[Message("user", "more")])
+        await client.text("extract-graph", TEXT, messages=[Message("user", "more")])
         await client.text("extract-graph", TEXT, max_tokens=7)
         await client.jsonl("extract-graph", TEXT)
         assert len(llm.requests) == 5
+    rehearsal = MemoryCache()
+    await connect(llm, rehearsal, store_answers=False).text("extract-graph", TEXT)
+    assert rehearsal.answers == {}
     other = ScriptedLLM(lambda request: "x", name="other")
     await connect(other, cache).text("extract-graph", TEXT)
     assert len(other.requests) == 1
@@ -128,7 +128,7 @@ async def test_an_answer_that_arrived_is_stored_though_nobody_waits() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert [completion.text for completion, *_ in cache.answers.values()] == ["yes"]
+    assert [completion.text for completion in cache.answers.values()] == ["yes"]
 
 
 async def test_a_follow_up_of_a_paid_answer_is_not_looked_for() -> None:
@@ -136,7 +136,7 @@ async def test_a_follow_up_of_a_paid_answer_is_not_looked_for() -> None:
     client, llm = make_client(lambda request: "x")
     more = [Message("assistant", "x"), Message("user", "more")]
     for skip_cache, calls in ((True, 1), (False, 1), (True, 2)):
-        await client.text("extract-graph", TEXT, then=more, skip_cache=skip_cache)
+        await client.text("extract-graph", TEXT, messages=more, skip_cache=skip_cache)
         assert len(llm.requests) == calls
 
 
@@ -153,25 +153,15 @@ async def test_an_answer_to_a_question_is_given_even_if_it_cannot_be_stored(
         await client.text("extract-graph", TEXT, priority=SUMMARY)
 
 
-async def test_a_rehearsal_stores_nothing() -> None:
-    """With `store_answers` false the cache is read only."""
-    cache = MemoryCache()
-    client = connect(ScriptedLLM(lambda request: "x"), cache, store_answers=False)
-    await client.text("extract-graph", TEXT)
-    assert cache.answers == {}
-
-
 async def test_what_utf8_cannot_hold_reaches_no_model_and_no_cache() -> None:
     """Lone surrogates, as a cut emoji leaves them, end neither a question nor an answer."""
     client, llm = make_client(lambda request: "so \ud83c")
-    reply = await client.text(
-        "extract-graph", {"text": "\ud800."}, then=[Message("user", "\udfff")]
-    )
+    reply = await client.text("extract-graph", {"text": "\ud800."})
     await client.chat([Message("user", "\ud83d")])
     sent = [message.content for request in llm.requests for message in request.messages]
-    assert sent[1].endswith("\ufffd.") and sent[2:] == ["\ufffd", "\ufffd"]
+    assert sent[1].endswith("\ufffd.") and sent[2:] == ["\ufffd"]
     assert reply.text == "so \ufffd"
-    assert "".join([piece async for piece in client.stream_chat(HELLO)]) == "so \ufffd"
+    assert "".join(await put_all(client)) == "so \ufffd"
 
 
 # ── calls at the same time ──────────────────────────────────────────────────────
@@ -199,19 +189,14 @@ async def test_those_who_wait_go_on_if_the_first_is_cancelled() -> None:
         await first
 
 
-@pytest.mark.parametrize("limit", [1, 3, 16])
-async def test_never_more_calls_than_allowed(limit: int) -> None:
-    """And as many as allowed, if there is enough to do."""
-    client, llm = make_client(lambda request: "x", limit=limit, seconds=0.002)
-    await asyncio.gather(*(client.text("extract-graph", {"text": str(n)}) for n in range(40)))
-    assert llm.most_in_flight == limit
-
-
 # ── failures ────────────────────────────────────────────────────────────────────
 
 
 async def test_a_transient_error_is_retried_and_others_are_not() -> None:
-    """Three tries at most, after the pause the server asks for; nothing of a failure is cached."""
+    """Three tries at most, after the pause the server asks for; nothing of a failure is cached.
+
+    Whatever a model raises becomes an error that names it and keeps the cause; so does no model.
+    """
     busy = LLMError("busy", transient=True, retry_after=0.001)
     client, llm = make_client([busy, busy, "yes", busy, busy, busy, LLMError("no model"), "now"])
     assert (await client.text("extract-graph", TEXT)).text == "yes"
@@ -220,6 +205,15 @@ async def test_a_transient_error_is_retried_and_others_are_not() -> None:
             await client.text("extract-graph", {"text": "a"})
     assert (await client.text("extract-graph", {"text": "a"})).text == "now"
     assert len(llm.requests) == 8
+    client, _ = make_client([KeyError("choices"), OSError("no route"), "yes"])
+    with pytest.raises(LLMError, match="scripted failed: KeyError: 'choices'") as caught:
+        await client.text("extract-graph", TEXT)
+    assert isinstance(caught.value.__cause__, KeyError) and not caught.value.transient
+    assert (await client.text("extract-graph", TEXT)).text == "yes"
+    client = connect(None)
+    assert not client.has_model
+    with pytest.raises(ConfigError, match="llm="):
+        await client.text("extract-graph", TEXT)
 
 
 @pytest.mark.parametrize(
@@ -233,30 +227,20 @@ async def test_an_answer_that_was_lost_is_counted_and_not_paid_again(error: Exce
     assert meter.spent == Usage(calls=1) and len(llm.requests) == 1
 
 
-async def test_whatever_a_model_raises_names_the_model() -> None:
-    """The chunk has failed, not the insert; the model's own error is the cause."""
-    client, _ = make_client([KeyError("choices"), OSError("no route"), "yes"])
-    with pytest.raises(LLMError, match="scripted failed: KeyError: 'choices'") as caught:
-        await client.text("extract-graph", TEXT)
-    assert isinstance(caught.value.__cause__, KeyError) and not caught.value.transient
-    assert (await client.text("extract-graph", TEXT)).text == "yes"
-
-
 @pytest.mark.parametrize(
-    ("given", "usage"),
+    ("usage", "counted"),
     [
-        (Completion("yes", usage=Usage(np.int64(3), 2.0)), Usage(3, 2, calls=1)),  # type: ignore[arg-type]
-        (Completion("yes", usage=None), Usage(calls=1)),  # type: ignore[arg-type]
-        (Completion("yes", usage=Usage(None, 7)), Usage(0, 7, calls=1)),  # type: ignore[arg-type]
-        (Completion("yes", finish="stop_sequence"), Usage(calls=1)),  # type: ignore[arg-type]
-        (Completion("yes", usage=Usage(3, 2, calls=3)), Usage(3, 2, calls=3)),
+        (Usage(np.int64(3), 2.0), Usage(3, 2, calls=1)),  # type: ignore[arg-type]
+        (None, Usage(calls=1)),
+        (Usage(None, 7), Usage(0, 7, calls=1)),  # type: ignore[arg-type]
+        (Usage(3, 2, calls=3), Usage(3, 2, calls=3)),
     ],
 )
-async def test_completions_are_kept_as_plain_values(given: Completion, usage: Usage) -> None:
+async def test_completions_are_kept_as_plain_values(usage: Usage, counted: Usage) -> None:
     """Counts of other types, none at all, other ends: an answer is an answer."""
-    client, _ = make_client([given])
+    client, _ = make_client([Completion("yes", usage=usage, finish="stop_sequence")])  # type: ignore[arg-type]
     reply = await client.text("extract-graph", TEXT)
-    assert (reply.text, reply.completion.finish, reply.usage) == ("yes", "stop", usage)
+    assert (reply.text, reply.completion.finish, reply.usage) == ("yes", "stop", counted)
     assert (await client.text("extract-graph", TEXT)).completion == reply.completion
 
 
@@ -279,14 +263,6 @@ def _returning(value: object):  # type: ignore[no-untyped-def]
         return value
 
     return complete
-
-
-async def test_without_a_model_the_error_says_what_to_pass() -> None:
-    """A call that needs one is a `ConfigError`."""
-    client = connect(None)
-    assert not client.has_model
-    with pytest.raises(ConfigError, match="llm="):
-        await client.text("extract-graph", TEXT)
 
 
 # ── usage and limits ────────────────────────────────────────────────────────────
@@ -349,7 +325,7 @@ async def test_an_unreadable_json_answer_is_asked_for_once_more() -> None:
     with pytest.raises(ResponseError) as caught:
         await client.json("keywords", {"query": "what?", "history": ""}, meter)
     assert caught.value.text == "worse" and meter.spent.calls == 4
-    assert [completion.text for completion, *_ in cache.answers.values()] == [good]
+    assert [completion.text for completion in cache.answers.values()] == [good]
 
 
 async def test_records_are_checked_and_cuts_are_known() -> None:
@@ -385,10 +361,10 @@ async def test_readers_get_a_text() -> None:
     cache = MemoryCache()
     client, llm = make_client(["", " \n", "She."], cache)
     assert (await client.chat(HELLO)).text == "She." and len(llm.requests) == 3
-    nothing = make_client(lambda request: Completion("", "length"), cache)[0]
+    nothing = make_client(lambda request: Completion("", "length"))[0]
     assert (await nothing.text("extract-graph", TEXT)).text == ""
     with pytest.raises(LLMError, match="nothing before its token limit"):
-        await nothing.text("extract-graph", TEXT, for_reader=True)
+        await nothing.chat(HELLO)
 
 
 # ── streams ─────────────────────────────────────────────────────────────────────
@@ -420,83 +396,49 @@ class Writer(ScriptedLLM):
             self.ended.append(asyncio.current_task())
 
 
+async def put_all(client: ModelClient, question: str = "q", **more: UsageMeter) -> list[str]:
+    """The pieces of an answer."""
+    pieces: list[str] = []
+
+    async def put(piece: str) -> None:
+        pieces.append(piece)
+
+    await client.chat([Message("user", question)], put=put, **more)
+    return pieces
+
+
 async def test_a_stream_is_stored_whole_and_read_from_the_cache() -> None:
     """The pieces put together are the answer; the second time it costs nothing."""
-    client, _ = make_client(["one two three"])
-    for pieces, calls in ((["one", " two", " three"], 1), (["one two three"], 0)):
-        stream = client.stream("answer", ANSWER)
-        assert [piece async for piece in stream] == pieces
-        assert (stream.reply.text, stream.reply.usage.calls) == ("one two three", calls)
+    client, llm = make_client(["one two three"])
+    assert await put_all(client) == ["one", " two", " three"]
+    assert await put_all(client) == ["one two three"] and len(llm.requests) == 1
 
 
 async def test_a_stream_begins_after_the_thinking() -> None:
     """Readers are shown none of it; if there is nothing else, they are shown all of it."""
     client = connect(Writer("<thi", "nk>She?", "</think>", "\nRadium", "."))
-    assert [piece async for piece in client.stream_chat(HELLO)] == ["Radium", "."]
-    client = connect(Writer("<think>", "So"))
-    assert [piece async for piece in client.stream_chat(HELLO)] == ["<think>So"]
+    assert await put_all(client) == ["Radium", "."]
+    assert await put_all(connect(Writer("<think>", "So"))) == ["<think>So"]
 
 
-async def test_a_reader_who_pauses_keeps_nobody_waiting() -> None:
-    """The model is done with its answer, and free for the next, long before that is read."""
-    client = connect(Writer("She ", "did."), limit=1)
-    idle = [client.stream_chat([Message("user", str(n))]) for n in range(3)]
-    assert [await anext(stream) for stream in idle] == ["She "] * 3
-    assert [[piece async for piece in stream] for stream in idle] == [["did."]] * 3
-
-
-async def test_leaving_a_stream_stops_the_model() -> None:
-    """When `aclose` returns, it has stopped; a stream that was not begun asks nothing."""
-    llm = Writer("a", None)
-    client = connect(llm)
-    stream = client.stream_chat(HELLO)
-    assert await anext(stream) == "a"
-    await stream.aclose()
-    assert llm.begun == llm.ended and client.scheduler.in_use == 0
-    await client.stream_chat(HELLO).aclose()
-    assert [piece async for piece in stream] == [] and len(llm.begun) == 1
-
-
-async def test_a_cancelled_or_forgotten_reader_stops_the_model() -> None:
+async def test_a_cancelled_stream_stops_the_model() -> None:
     """It is not left to write, and to be paid for."""
     llm = Writer("a", None)
     client = connect(llm)
-
-    async def read(question: str) -> None:
-        async for _ in client.stream_chat([Message("user", question)]):
-            if question == "leave":
-                break
-
-    task = asyncio.create_task(read("wait"))
+    task = asyncio.create_task(put_all(client))
     while not llm.begun:
         await asyncio.sleep(0)
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
-    assert len(llm.ended) == 1
-    await read("leave")
-    gc.collect()
-    while len(llm.ended) < 2:
-        await asyncio.sleep(0)
-    assert client.scheduler.in_use == 0
+    assert llm.begun == llm.ended and client.scheduler.in_use == 0
 
 
-async def test_a_reader_who_leaves_at_the_last_piece_does_not_pay_again() -> None:
-    """The answer is stored by then."""
-    cache = MemoryCache()
-    stream = make_client(["a b"], cache)[0].stream_chat(HELLO)
-    assert [await anext(stream), await anext(stream)] == ["a", " b"]
-    await stream.aclose()
-    assert [completion.text for completion, *_ in cache.answers.values()] == ["a b"]
-
-
-async def test_an_error_comes_after_the_pieces_before_it() -> None:
-    """A call that broke off is not made again unnoticed, and counts as a call."""
-    llm = Writer("a", LLMError("broken off", transient=True))
-    stream = connect(llm).stream_chat(HELLO, meter := UsageMeter())
-    assert await anext(stream) == "a"
+async def test_a_stream_that_broke_off_is_not_begun_again() -> None:
+    """Its pieces were shown; it counts as a call."""
+    llm, meter = Writer("a", LLMError("broken off", transient=True)), UsageMeter()
     with pytest.raises(LLMError, match="broken off"):
-        await anext(stream)
+        await put_all(connect(llm), meter=meter)
     assert meter.spent == Usage(calls=1) and len(llm.begun) == 1
 
 
@@ -521,6 +463,93 @@ async def test_a_models_own_iterator_reports_its_usage_and_finish() -> None:
         def stream(self, messages: object, **more: object) -> Pieces:  # type: ignore[override]
             return Pieces()
 
-    stream = connect(Model([])).stream_chat(HELLO)
-    assert [piece async for piece in stream] == ["a", "b"]
-    assert stream.reply.usage == Usage(5, 2, calls=1) and stream.reply.cut_off
+    cache, meter = MemoryCache(), UsageMeter()
+    assert await put_all(connect(Model([]), cache), meter=meter) == ["a", "b"]
+    assert meter.spent == Usage(5, 2, calls=1)
+    assert (await connect(Model([]), cache).chat([Message("user", "q")])).cut_off
+
+
+# ── limits ──────────────────────────────────────────────────────────────────────
+
+
+async def test_an_answer_is_cut_off_at_its_limit() -> None:
+    """In one piece or streamed, it counts as cut off there, and what is shown is what is stored."""
+    ran_on: list[int] = []
+
+    class Endless:
+        name = "endless"
+
+        async def complete(self, messages: object, **more: object) -> Completion:
+            return Completion("长" * 1000)
+
+        async def stream(self, messages: object, **more: object) -> AsyncIterator[str]:
+            while True:
+                ran_on.append(1)
+                yield "words "
+
+    shown: list[str] = []
+
+    async def put(piece: str) -> None:
+        shown.append(piece)
+
+    client = connect(Endless(), limits=Limits(answer_characters=100))
+    reply = await client.text("extract-graph", TEXT)
+    assert (reply.text, reply.cut_off) == ("长" * 100, True)
+    streamed = await client.chat([Message("user", "Go on")], put=put)
+    assert streamed.cut_off and len(streamed.text) == 100 and len(ran_on) < 20
+    assert "".join(shown) == streamed.text
+
+
+async def test_a_stream_that_is_not_read_to_its_end_is_closed() -> None:
+    """Also one that is no generator, as the stream of `OpenAILLM`: its connection stays open else."""
+    closed: list[int] = []
+
+    class Words:
+        def __aiter__(self) -> Words:
+            return self
+
+        async def __anext__(self) -> str:
+            return "words "
+
+        async def aclose(self) -> None:
+            closed.append(1)
+
+    class Endless:
+        name = "endless"
+
+        async def complete(self, messages: object, **more: object) -> Completion:
+            return Completion("")
+
+        def stream(self, messages: object, **more: object) -> Words:
+            return Words()
+
+    async def put(piece: str) -> None:
+        """Show nothing."""
+
+    client = connect(Endless(), limits=Limits(answer_characters=100))
+    assert (await client.chat([Message("user", "Go on")], put=put)).cut_off
+    assert closed
+
+
+async def test_a_call_fails_after_its_time_and_costs_a_call() -> None:
+    """Also where the model ignores that it is cancelled; an answer it gives then still counts."""
+    stubborn = False
+
+    class Hanging:
+        name = "hanging"
+
+        async def complete(self, messages: object, **more: object) -> Completion:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                if not stubborn:
+                    raise
+            return Completion("late")
+
+    meter = UsageMeter()
+    client = connect(Hanging(), limits=Limits(call_seconds=0.01))
+    with pytest.raises(LLMError, match=r"hanging failed: TimeoutError: no answer in 0.01 seconds"):
+        await client.text("extract-graph", TEXT, meter=meter)
+    assert meter.spent.calls == 1
+    stubborn = True
+    assert (await client.text("extract-graph", TEXT)).text == "late"

@@ -47,7 +47,12 @@ SHAPES: dict[str, list[Record]] = {
         }
     ],
     "names of the tuple format": [
-        {"type": "entity", "entity_name": "Ann", "entity_type": "person", "entity_description": "Ann sings."},
+        {
+            "type": "entity",
+            "entity_name": "Ann",
+            "entity_type": "person",
+            "entity_description": "Ann sings.",
+        },
         {"type": "Entity", "entity": "Bob", "category": "person", "description": "Bob sails."},
         {
             "type": "relation",
@@ -72,24 +77,33 @@ SHAPES: dict[str, list[Record]] = {
     "Chinese keys": [
         {"类型": "实体", "名称": "Ann", "实体类型": "person", "描述": "Ann sings."},
         {"type": "实体", "实体名称": "Bob", "实体类型": "person", "说明": "Bob sails."},
-        {"type": "关系", "源实体": "Ann", "目标实体": "Bob", "关键词": "friends，music", "描述": "They sing.", "强度": "８"},
+        {
+            "type": "关系",
+            "源实体": "Ann",
+            "目标实体": "Bob",
+            "关键词": "friends，music",
+            "描述": "They sing.",
+            "强度": "８",
+        },
+    ],
+    "Chinese keys that name their kind": [
+        {"type": "实体", "实体名称": "Ann", "实体类型": "person", "实体描述": "Ann sings."},
+        {"type": "实体", "实体名称": "Bob", "实体类型": "person", "实体描述": "Bob sails."},
+        {
+            "源实体": "Ann",
+            "目标实体": "Bob",
+            "关系关键词": "friends，music",
+            "关系描述": "They sing.",
+            "关系强度": "８/１０",
+        },
     ],
     "Chinese lists": [{"实体列表": [ANN, BOB], "关系列表": [{**ENDS, **REST}]}],
-    "Chinese lists of Chinese records": [
-        {
-            "实体": [
-                {"名称": "Ann", "类型": "person", "描述": "Ann sings."},
-                {"名称": "Bob", "类型": "person", "实体描述": "Bob sails."},
-            ],
-            "关系": [{"源": "Ann", "目标": "Bob", "关键词": "friends、music", "关系描述": "They sing.", "权重": 8}],
-        }
-    ],
     "keys that hold nothing": [
         {**ASKED[0], "keywords": None, "strength": None},
         {**ASKED[1], "source": None},
         {**ASKED[2], "name": None, "entity_type": None},
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
@@ -121,12 +135,20 @@ def test_a_triple_is_a_relation_that_its_words_describe(triple: Record) -> None:
     ("answer", "high", "low"),
     [
         ({"高级关键词": ["主题"], "低级关键词": ["曹操", "华容道"]}, ["主题"], ["曹操", "华容道"]),
-        ({"high_level_keywords": "trade, war", "low_level_keywords": "曹操、1976"}, ["trade", "war"], ["曹操", "1976"]),
-        ({"High-level keywords": ["a"], "lowLevelKeywords": ["b", 1976, None]}, ["a"], ["b", "1976"]),
+        (
+            {"high_level_keywords": "trade, war", "low_level_keywords": "曹操、1976"},
+            ["trade", "war"],
+            ["曹操", "1976"],
+        ),
+        (
+            {"High-level keywords": ["a"], "lowLevelKeywords": ["b", 1976, None]},
+            ["a"],
+            ["b", "1976"],
+        ),
         ({"hl_keywords": ["a"], "ll_keywords": None}, ["a"], []),
         ({"low_level_keywords": ["b"]}, [], ["b"]),
     ],
-)  # fmt: skip
+)
 def test_keywords_under_other_names_are_read(answer: Json, high: Json, low: Json) -> None:
     """Other names of the lists, a text in place of a list, a list that is missing."""
     assert normalize_keywords(answer) == {"high_level_keywords": high, "low_level_keywords": low}
@@ -147,11 +169,26 @@ def test_keywords_under_other_names_are_read(answer: Json, high: Json, low: Json
         (float("nan"), 1.0),
         ("NaN", 1.0),
         ("1e400", 10.0),
+        ("9/10", 9.0),
+        ("４ / ５", 8.0),
+        ("7/0", 7.0),
+        ("85%", 8.5),
+        ("8 of 10", 8.0),
+        ("８分", 8.0),
     ],
 )
 def test_a_strength_is_a_number_from_1_to_10(value: Json, strength: float) -> None:
     """Texts that are numbers, and numbers beyond the scale, are brought onto it."""
     assert read_strength(value) == strength and isinstance(read_strength(value), float)
+
+
+@pytest.mark.parametrize("value", ["", "high", "高", "强烈 🙂", "-", True, [8], {}])
+def test_a_strength_that_cannot_be_read_costs_the_strength_only(value: Json) -> None:
+    """The relation is read as if none had been written."""
+    without = {key: one for key, one in ASKED[2].items() if key != "strength"}
+    assert read_strength(value) is None
+    for key in ("strength", "关系强度"):
+        assert read({**without, key: value}) == [without]
 
 
 @pytest.mark.parametrize(

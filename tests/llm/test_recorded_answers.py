@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import tarfile
-from collections.abc import Iterator
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -56,33 +56,20 @@ def read_both_ways(text: str) -> JsonlResult:
     return result
 
 
-def test_accepted_files_come_through_equal(suite: dict[str, str]) -> None:
-    """Every file that must be accepted yields its objects, and complains of nothing but scalars."""
-    names = [name for name in suite if name.startswith("y_")]
-    assert len(names) == 95
-    for name in names:
-        result = read_both_ways(suite[name])
-        assert result.records == objects_of(suite[name]), name
-        assert {rejection.reason for rejection in result.rejections} <= {"not_object"}, name
-
-
-def test_refused_files_never_become_records(suite: dict[str, str]) -> None:
-    """What a strict parser must refuse gives no record: neither the whole nor a repaired part."""
-    names = [name for name in suite if name.startswith("n_")]
-    assert len(names) == 188
-    for name in names:
-        result = read_both_ways(suite[name])
-        assert result.records == (({},) if name in CUT_ARRAYS else ()), name
-        assert "repaired" not in {rejection.reason for rejection in result.rejections}, name
-
-
-def test_undecided_files_do_not_raise(suite: dict[str, str]) -> None:
-    """Where the suite leaves the choice, nothing raises and what is read can be written."""
-    names = [name for name in suite if not name.startswith(("y_", "n_"))]
-    assert len(names) == 57
-    for name in names:
-        records = read_both_ways(suite[name]).records
-        json.dumps(records, ensure_ascii=False, allow_nan=False).encode("utf-8")
+def test_json_test_suite(suite: dict[str, str]) -> None:
+    """What must be accepted yields its objects, and complains of nothing but scalars; what must be
+    refused gives no record, neither whole nor repaired; nothing raises, and all can be written."""
+    counts = Counter(name[:2] for name in suite)
+    assert (counts["y_"], counts["n_"], len(suite)) == (95, 188, 340)
+    for name, text in suite.items():
+        result = read_both_ways(text)
+        reasons = {rejection.reason for rejection in result.rejections}
+        json.dumps(result.records, ensure_ascii=False, allow_nan=False).encode("utf-8")
+        if name.startswith("y_"):
+            assert result.records == objects_of(text) and reasons <= {"not_object"}, name
+        elif name.startswith("n_"):
+            assert result.records == (({},) if name in CUT_ARRAYS else ()), name
+            assert "repaired" not in reasons, name
 
 
 def test_broken_json_invents_nothing(shared_data: Path) -> None:
@@ -97,32 +84,17 @@ def test_broken_json_invents_nothing(shared_data: Path) -> None:
     assert "malformed" in {rejection.reason for rejection in result.rejections}
 
 
-def test_well_formed_answers_give_exactly_their_objects(answers: list[dict[str, Json]]) -> None:
-    """Every answer that is JSON gives its objects, no more and no less, and no complaint."""
+def test_recorded_answers(answers: list[dict[str, Json]]) -> None:
+    """Those that are JSON give their objects, and cut anywhere nothing; others give no record."""
     strict = [str(answer["answer"]) for answer in answers if answer.get("strict_json")]
     assert len(answers) == 1921 and len(strict) == 411
     for text in strict:
         result = parse_jsonl(text)
-        assert result.records == objects_of(text)
-        assert not result.rejections
-
-
-def test_other_answers_give_nothing_that_was_not_whole(answers: list[dict[str, Json]]) -> None:
-    """Cut answers are `truncated`; tuples and prose hold no records; nothing raises."""
+        assert result.records == objects_of(text) and not result.rejections
+        for cut in range(0, len(text.rstrip()), max(1, len(text) // 5)):
+            assert not parse_jsonl(text[:cut]).records
     for answer in answers:
         if not answer.get("strict_json"):
             result = parse_jsonl(str(answer["answer"]))
             assert result.records == ()
             assert result.truncated or answer.get("strict_json") is None
-
-
-def _cuts(text: str) -> Iterator[str]:
-    return (text[:cut] for cut in range(0, len(text), max(1, len(text) // 5)))
-
-
-def test_cut_answers_give_only_what_the_whole_one_gives(answers: list[dict[str, Json]]) -> None:
-    """A well-formed answer cut anywhere yields no half of itself."""
-    for answer in answers:
-        text = str(answer["answer"]).rstrip()
-        if answer.get("strict_json"):
-            assert all(not parse_jsonl(cut).records for cut in _cuts(text))

@@ -33,6 +33,14 @@ def test_the_lowest_priority_goes_first_and_equals_in_their_order() -> None:
     assert log == [0, 4, 5, 3, 2, 1]
 
 
+def test_questions_without_end_do_not_stop_an_insert() -> None:
+    """Every fifth call is one of the others, in their order."""
+    scheduler, log = CallScheduler(1), list[int]()
+    chunks = [scheduler.next_priority() for _ in range(2)]
+    run(*(call(scheduler, each, log, each) for each in [*[QUESTION] * 11, *chunks]))
+    assert log == [*[QUESTION] * 5, chunks[0], *[QUESTION] * 4, chunks[1], *[QUESTION] * 2]
+
+
 @given(st.integers(1, 3), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6)), max_size=12))
 def test_no_slot_is_lost_or_given_twice(limit: int, calls: list[tuple[int, int]]) -> None:
     """Whoever is cancelled, waiting, calling or just next: all slots are there again."""

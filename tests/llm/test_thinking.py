@@ -18,27 +18,10 @@ from lightrag_jsonl.llm.thinking import (
 )
 
 PIECES = (
-    "<think>",
-    "</think>",
-    "<thinking>",
-    "</THINK >",
-    "<reasoning>",
-    "</reasoning>",
-    "[THINK]",
-    "[/THINK]",
-    "<|channel|>analysis<|message|>",
-    "<|channel|>final<|message|>",
-    "<|channel>thought",
-    "<channel|>",
-    "[TH",
-    "<th",
-    "ink>",
-    "<",
-    "</",
-    ">",
-    "\n",
-    " ",
-)
+    "<think>", "</think>", "<thinking>", "</THINK >", "<reasoning>", "</reasoning>",
+    "[THINK]", "[/THINK]", "<|channel|>analysis<|message|>", "<|channel|>final<|message|>",
+    "<|channel>thought", "<channel|>", "[TH", "<th", "ink>", "<", "</", ">", "\n", " ",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -81,23 +64,24 @@ PLAIN_MARKS = [
 ]
 
 
+@pytest.mark.parametrize("prompted", [False, True])
 @pytest.mark.parametrize(("begin", "end"), MARKS + PLAIN_MARKS)
-def test_models_mark_their_thinking_in_many_ways(begin: str, end: str) -> None:
-    """Whatever the marks: nothing of the thinking is text, a value or a record."""
-    thinking = f'{begin}Is it [7]?\n{{"a": 0}}\nOr is it\n{end}\n'
-    assert without_thinking(f"{thinking}Radium [1].") == "Radium [1]."
-    assert read_json(f'{thinking}{{"a": 1}} it is') == {"a": 1}
-    assert parse_jsonl(f'{thinking}{{"a": 1}}').records == ({"a": 1},)
-
-
-@pytest.mark.parametrize(("begin", "end"), MARKS)
-def test_thinking_may_be_begun_by_the_prompt(begin: str, end: str) -> None:
-    """Then its end alone is in the answer."""
-    thinking = f'Is it [7]?\n{{"a": 0}} or {{"a": it}}\n{end}\n'
+def test_models_mark_their_thinking_in_many_ways(begin: str, end: str, prompted: bool) -> None:
+    """Nothing of the thinking is text, a value or a record, even if the prompt began it."""
+    if prompted and (begin, end) in PLAIN_MARKS:
+        return
+    thinking = f'{"" if prompted else begin}Is it [7]?\n{{"a": 0}} or {{"a": it}}\n{end}\n'
     assert without_thinking(f"{thinking}Radium [1].") == "Radium [1]."
     assert read_json(f'{thinking}{{"a": 1}} it is') == {"a": 1}
     answer = without_prompted_thinking(f'{thinking}{{"a": 1}}')
     assert parse_jsonl(answer).records == ({"a": 1},)
+
+
+def test_thinking_may_end_on_the_line_of_the_answer() -> None:
+    """What stands before its end on that line is no value and no record."""
+    answer = 'thinking {"a": 0}</think>{"a": 1}\n{"b": 2}'
+    assert parse_jsonl(without_prompted_thinking(answer)).records == ({"a": 1}, {"b": 2})
+    assert read_json('thinking {"a": 0}</think>{"a": 1}') == {"a": 1}
 
 
 @pytest.mark.parametrize(

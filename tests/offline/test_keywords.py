@@ -15,11 +15,12 @@ def keywords(question: str, *history: Message, language: Language = "en") -> Key
 
 
 def test_names_are_low_level_and_themes_high_level() -> None:
-    """Names and noun phrases are details; the other telling words are themes."""
+    """Names and noun phrases are details, parted by verb forms; the other telling words are themes."""
+    names = "Scrooge", "Ghost of Christmas Past"
     found = keywords("How does Scrooge change after the Ghost of Christmas Past appears?")
-
-    assert found.low_level == ("Scrooge", "Ghost of Christmas Past")
-    assert found.high_level == ("change", "appears")
+    assert found == Keywords(("change", "appears"), names)
+    found = keywords("What is the debt load of the country containing Nugegoda?")
+    assert found == Keywords(("country", "containing"), ("Nugegoda", "debt load"))
 
 
 def test_chinese_questions_give_chinese_keywords() -> None:
@@ -35,39 +36,26 @@ def test_chinese_questions_give_chinese_keywords() -> None:
     ("question", "low"),
     [
         ("什么是镭？", ("镭",)),
-        ("猫呢？", ("猫",)),
-        ("谁灭了秦？", ("秦",)),
+        ("什麼是鐳？", ("鐳",)),
         ("煤是怎么形成的？", ("煤", "形成")),
-        ("镭和钋有什么不同？", ("镭", "钋")),
         ("他为什么哭？", ("哭",)),
         ("胸斑眶锯雀鲷的习性？", ("习性",)),
         ("X是什么？", ()),
     ],
 )
 def test_a_chinese_word_may_be_one_character(question: str, low: tuple[str, ...]) -> None:
-    """Nouns of one character are asked about as others are; no letter is, nor a piece of a name."""
+    """Nouns of one character are asked about as others are; no letter is, nor a piece of a name.
+    Beside a name, such a noun is a theme.
+    """
     assert keywords(question, language="zh") == Keywords((), low)
-
-
-def test_beside_a_name_a_noun_of_one_character_is_a_theme() -> None:
-    """Function words and characters of longer words are none."""
     assert keywords("刘备的马在中国叫什么？", language="zh") == Keywords(("马",), ("刘备", "中国"))
 
 
-@pytest.mark.parametrize(
-    ("question", "low"),
-    [
-        ("3.14是什么？", "3.14"),
-        ("π≈3．1416吗？", "3．1416"),
-        ("What is 3.14?", "3.14"),
-        ("GB/T 19001-2016是什么？", "GB/T 19001-2016"),
-        ("GB/T1.1-2020是什么？", "GB/T1.1-2020"),
-        ("Windows/Linux是什么？", "Windows"),
-    ],
-)
-def test_a_number_is_not_cut(question: str, low: str) -> None:
+@pytest.mark.parametrize("low", ["3.14", "3．1416", "GB/T 19001-2016", "GB/T1.1-2020", "Windows"])
+def test_a_number_is_not_cut(low: str) -> None:
     """Decimals are asked for whole, and standards by all of their code."""
-    assert keywords(question, language="zh").low_level[0] == low
+    assert keywords(f"{low}是什么？", language="zh").low_level == (low,)
+    assert keywords("Windows/Linux是什么？", language="zh").low_level[0] == "Windows"
 
 
 @pytest.mark.parametrize("question", ["who is scrooge?", "谁是scrooge？", "Who is SCROOGE?"])

@@ -19,6 +19,8 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 COPIED = (
     "tests",
     "benchmarks",
+    "docs",
+    "examples",
     "prompts_en",
     "prompts_zh",
     "README.md",

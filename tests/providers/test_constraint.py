@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.types import Json
-from lightrag_jsonl.providers.constraint import record_format, unwrap_records
+from lightrag_jsonl.providers.openai import record_format, unwrap_records
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=8),
@@ -24,7 +24,6 @@ records = st.lists(st.dictionaries(st.text(max_size=4), values, max_size=3), max
 
 
 def wrapped_schema(schema: dict[str, Json], names: list[str] | None = None) -> dict[str, Any]:
-    """The schema of the whole answer."""
     format: Any = record_format(schema, names)
     whole: dict[str, Any] = format["json_schema"]["schema"]
     return whole
@@ -35,24 +34,16 @@ def is_allowed(schema: dict[str, Any], *found: Json) -> bool:
     return bool(checker.is_valid({"records": list(found)}))
 
 
-@given(records, st.sampled_from([None, 1]), st.booleans())
-def test_unwrapping_gives_every_record_a_line(
-    found: list[dict[str, Json]], indent: int | None, raw: bool
-) -> None:
-    """Whatever its layout, the object's records come out unchanged, one a line."""
-    text = json.dumps({"records": found}, indent=indent, ensure_ascii=raw)
-
-    lines = [line for line in unwrap_records(text).split("\n") if line]
-
-    assert [json.loads(line) for line in lines] == found
-
-
 @given(records, st.sampled_from([None, 1]), st.data())
 def test_a_cut_object_keeps_the_whole_records(
     found: list[dict[str, Json]], indent: int | None, data: st.DataObject
 ) -> None:
-    """Cut anywhere: the records before the cut are whole lines, and at most one line is broken."""
+    """Whatever its layout, the object's records come out unchanged, one a line. Cut anywhere, those
+    before the cut are whole lines, and at most one line is broken.
+    """
     text = json.dumps({"records": found}, indent=indent, ensure_ascii=False)
+    lines = [line for line in unwrap_records(text).split("\n") if line]
+    assert [json.loads(line) for line in lines] == found
     start = text.find("[") + 1
     cut = text[: data.draw(st.integers(start, len(text)))]
 
@@ -74,17 +65,10 @@ def test_other_text_is_left_alone(text: str) -> None:
     assert unwrap_records(text) == text
 
 
-def test_definitions_stay_where_references_look() -> None:
-    """A schema's $defs move to the top of the wrapper, and names beside them."""
-    text: Json = {"type": "string"}
-    kind: Json = {"type": "object", "properties": {"name": text}, "required": ["name"]}
-    schema = wrapped_schema({"$ref": "#/$defs/x", "$defs": {"x": kind}}, ["乔峰"])
-
-    assert is_allowed(schema, {"name": "乔峰"}) and not is_allowed(schema, {})
-
-
 def test_names_are_for_names_only() -> None:
-    """Entity fields are held to the list; descriptions, and an object that is no entity, are free."""
+    """Entity fields are held to the list; descriptions, and an object that is no entity, are free. A
+    schema's definitions move to the top, where references look.
+    """
 
     def thing(kind: str, *fields: str) -> Json:
         properties: Json = {"type": {"const": kind}, **{key: {"type": "string"} for key in fields}}
@@ -102,3 +86,5 @@ def test_names_are_for_names_only() -> None:
     assert not is_allowed(limited, {"type": "entity", "name": "阿朱", "description": "乔峰"})
     assert not is_allowed(limited, {"type": "r", "source": "乔峰", "target": "阿朱"})
     assert wrapped_schema(schema, []) == wrapped_schema(schema)
+    own = wrapped_schema({"$ref": "#/$defs/x", "$defs": {"x": thing("a", "name")}}, ["乔峰"])
+    assert is_allowed(own, {"type": "a", "name": "乔峰"}) and not is_allowed(own, {})

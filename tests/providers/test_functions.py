@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -33,21 +34,10 @@ def ask(
     return asyncio.run(FunctionLLM(function).complete(messages, **options)).text  # type: ignore[arg-type]
 
 
-# ── models ──────────────────────────────────────────────────────────────────────
-
-
-def test_a_plain_function_runs_beside_the_loop() -> None:
-    """It may block: it is called in another thread."""
-
-    def chat(messages: object) -> str:
-        return str(threading.get_ident() == main)
-
-    main = threading.get_ident()
-    assert ask(chat) == "False"
-
-
 def test_the_shape_that_lightrag_users_have() -> None:
-    """System prompt and history go where they belong; max_tokens through the keywords."""
+    """System prompt and history go where they belong; max_tokens through the keywords. A narrower
+    shape works too: what it has no name for is in the prompt.
+    """
 
     async def llm(
         prompt: str,
@@ -57,29 +47,19 @@ def test_the_shape_that_lightrag_users_have() -> None:
     ) -> str:
         return repr((prompt, system_prompt, [turn["role"] for turn in history_messages], kw))
 
-    assert (
-        ask(llm, max_tokens=9) == "('More?', 'Extract.', ['user', 'assistant'], {'max_tokens': 9})"
-    )
+    whole = "('More?', 'Extract.', ['user', 'assistant'], {'max_tokens': 9})"
+    assert ask(llm, max_tokens=9) == whole
     assert ask(llm, [Message("user", "hi")]) == "('hi', None, [], {})"
-
-
-def test_keywords_are_passed_only_where_they_are_taken() -> None:
-    """A narrower LightRAG shape works too: what it has no name for is in the prompt."""
-
-    def one(prompt: str) -> str:
-        return prompt
-
-    def three(prompt: str, max_tokens: int = 0) -> str:
-        return f"{prompt}{max_tokens}"
-
     turns = 'user:\n文本\n\nassistant:\n{"a":1}\n\nuser:\nMore?'
-    assert ask(one, GLEANING[:2]) == "Extract.\n\n文本"
-    assert ask(one) == f"Extract.\n\n{turns}"
-    assert ask(three, GLEANING[1:2], max_tokens=3) == "文本3"
+    assert ask(lambda prompt: prompt, GLEANING[:2]) == "Extract.\n\n文本"
+    assert ask(lambda prompt: prompt) == f"Extract.\n\n{turns}"
+    assert ask(lambda prompt, max_tokens=0: prompt + str(max_tokens), max_tokens=3)[-1] == "3"
 
 
 def test_callables_of_all_kinds() -> None:
-    """Lambdas that return coroutines, partials, objects with an async call."""
+    """Lambdas that return coroutines, partials, objects with an async call. A function may report
+    finish reason and usage itself; what is no answer is an LLMError.
+    """
 
     class Model:
         async def __call__(self, messages: list[dict[str, str]]) -> str:
@@ -88,15 +68,10 @@ def test_callables_of_all_kinds() -> None:
     async def chat(mark: str, messages: list[dict[str, str]]) -> str:
         return mark + messages[-1]["content"]
 
+    cut = Completion("half", "length", Usage(1, 2, 3, 1))
     assert ask(Model()) == ask(lambda messages: Model()(messages)) == "More?"
     assert ask(functools.partial(chat, "!")) == "!More?"
-
-
-def test_a_completion_passes_through() -> None:
-    """A function may report finish reason and usage itself; what is no answer is an LLMError."""
-    cut = Completion("half", "length", Usage(1, 2, 3, 1))
-    answer = asyncio.run(FunctionLLM(lambda messages: cut).complete(GLEANING))
-    assert answer is cut
+    assert asyncio.run(FunctionLLM(lambda messages: cut).complete(GLEANING)) is cut
     assert asyncio.run(FunctionLLM(lambda messages: "x").complete(GLEANING)).usage.calls == 1
     with pytest.raises(LLMError, match="returned NoneType"):
         ask(lambda messages: None)
@@ -129,29 +104,19 @@ def test_ports_stay_themselves_and_functions_are_wrapped() -> None:
             as_embedder(wrong)
 
 
-# ── embedders ───────────────────────────────────────────────────────────────────
-
-
 def test_rows_are_normalized_float32() -> None:
-    """Lists and arrays, from plain and async functions, become unit rows."""
+    """Lists and arrays, from plain and async functions, become unit rows; no text asks nothing. A
+    parameter called `kind` gets "query" or "passage".
+    """
 
-    async def arrays(texts: list[str]) -> np.ndarray[Any, Any]:
+    async def arrays(texts: list[str], kind: str) -> np.ndarray[Any, Any]:
+        assert kind == "query"
         return np.array([[3.0, 4.0]] * len(texts))
 
     for function in (arrays, lambda texts: [[3, 4] for _ in texts]):
         vectors = asyncio.run(FunctionEmbedder(function, dim=2).embed(["a", "文"], kind="query"))
         assert vectors.dtype == np.float32
         assert np.allclose(vectors, [[0.6, 0.8]] * 2)
-
-
-def test_kind_is_given_to_functions_that_take_it() -> None:
-    """A parameter called `kind` gets "query" or "passage"; no text asks nothing."""
-
-    def embed(texts: list[str], kind: str) -> list[list[int]]:
-        return [[1, 0] if kind == "query" else [0, 1] for _ in texts]
-
-    embedder = FunctionEmbedder(embed, dim=2)
-    assert asyncio.run(embedder.embed(["a"], kind="passage")).tolist() == [[0.0, 1.0]]
     nothing = FunctionEmbedder(lambda texts: 1 / 0, dim=3).embed([], kind="query")
     assert asyncio.run(nothing).shape == (0, 3)
 
@@ -162,20 +127,16 @@ class EmbeddingFunc:
 
     embedding_dim: int
     func: Callable[..., object]
-    max_token_size: int = 8192
-
-
-@dataclass
-class CallableFunc(EmbeddingFunc):
-    """Newer ones can be called themselves."""
 
     async def __call__(self, *args: Any, **kwargs: Any) -> object:
         return self.func(*args, **kwargs)
 
 
-@pytest.mark.parametrize("kind", [EmbeddingFunc, CallableFunc])
-def test_lightrags_embedding_func_is_understood(kind: type[EmbeddingFunc]) -> None:
-    """It is known by its attributes and named after the function inside."""
+@pytest.mark.parametrize(
+    "kind", [EmbeddingFunc, lambda dim, f: SimpleNamespace(embedding_dim=dim, func=f)]
+)
+def test_lightrags_embedding_func_is_understood(kind: Callable[..., object]) -> None:
+    """Newer ones can be called, older ones hold the function inside; both are named after it."""
 
     def bge(texts: list[str]) -> list[list[int]]:
         return [[0, 2] for _ in texts]

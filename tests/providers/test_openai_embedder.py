@@ -10,7 +10,7 @@ import pytest
 from lightrag_jsonl.core.errors import EmbeddingError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.tokens import FittedTokenizer
-from lightrag_jsonl.providers import OpenAIEmbedder, openai_embedder
+from lightrag_jsonl.providers import OpenAIEmbedder, openai
 from tests.servers import Reply, Request, ScriptedServer, embedding_reply, error_reply
 
 
@@ -30,7 +30,7 @@ def embed(server: ScriptedServer, *texts: str, **options: object) -> Vectors:
 
 
 def test_rows_are_unit_float32_in_the_order_of_the_texts() -> None:
-    """The server's own order does not show in the result; a row of zeros stays so."""
+    """The server's own order does not show in the result; a row of zeros is refused."""
     texts = ["乔峰" * count for count in range(1, 8)]
     with ScriptedServer(respond=lengths_and_ones) as server:
         vectors = embed(server, *texts)
@@ -38,28 +38,24 @@ def test_rows_are_unit_float32_in_the_order_of_the_texts() -> None:
     assert vectors.dtype == np.float32 and vectors.shape == (7, 2)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0)
     assert np.allclose(vectors[:, 0] / vectors[:, 1], [len(text) for text in texts])
-    with ScriptedServer([embedding_reply([[0.0, 0.0]])]) as server:
-        assert embed(server, "a").tolist() == [[0.0, 0.0]]
+    zeros = ScriptedServer([embedding_reply([[0.0, 0.0]])])
+    with zeros as server, pytest.raises(EmbeddingError, match="only zeros"):
+        embed(server, "a")
 
 
 def test_prefixes_differ_by_kind_and_show_in_the_name() -> None:
-    """Queries and passages get their own prefix; one that changes the index changes the name."""
+    """Queries and passages get their own prefix; one that changes the index changes the name. There is
+    no request for no text; an empty text, which OpenAI refuses, is sent as a space.
+    """
     with ScriptedServer(respond=lengths_and_ones) as server:
         model = embedder(server, query_prefix="query: ", passage_prefix="passage: ")
         asyncio.run(model.embed(["１２"], kind="query"))
         asyncio.run(model.embed([""], kind="passage"))
-
-    assert [body["input"] for body in server.bodies] == [["query: １２"], ["passage: "]]
-    assert model.name == "e + 'passage: '" and embedder(server).name == "e"
-
-
-def test_nothing_asks_nothing_and_an_empty_text_is_a_space() -> None:
-    """No request for no text; an empty text, which OpenAI refuses, is sent as a space."""
-    with ScriptedServer(respond=lengths_and_ones) as server:
         assert embed(server, dim=2).shape == (0, 2)
         embed(server, "")
 
-    assert [body["input"] for body in server.bodies] == [[" "]]
+    assert [body["input"] for body in server.bodies] == [["query: １２"], ["passage: "], [" "]]
+    assert model.name == "e + 'passage: '" and embedder(server).name == "e"
 
 
 def test_the_dimension_is_known_given_or_asked_for_once() -> None:
@@ -86,9 +82,9 @@ def test_the_dimension_is_known_given_or_asked_for_once() -> None:
     ("reply", "words"),
     [
         (embedding_reply([[1.0]]), r"shape \(2, dim\), got \(1, 1\)"),
-        (Reply({"data": [{"index": 0, "embedding": [1.0]}] * 2}), "no list of vectors"),
-        (Reply({"data": None}), "no list of vectors"),
-        (embedding_reply([[1.0], [1.0, 2.0]]), "no table"),
+        (Reply({"data": [{"index": 0, "embedding": [1.0]}] * 2}), "not a list of vectors"),
+        (Reply({"data": None}), "not a list of vectors"),
+        (embedding_reply([[1.0], [1.0, 2.0]]), "not a table"),
         (Reply('{"data":[{"embedding":[NaN]},{"embedding":[1]}]}'), "NaN"),
         (error_reply(404, "no such model"), "check the model's name"),
     ],
@@ -101,7 +97,7 @@ def test_wrong_answers_and_failures_are_embedding_errors(reply: Reply, words: st
 
 def test_clip_is_what_the_model_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short texts stay; long ones are cut with room for the tokenizer's error; no limit, no cut."""
-    monkeypatch.setattr(openai_embedder, "default_tokenizer", FittedTokenizer)
+    monkeypatch.setattr(openai, "default_tokenizer", FittedTokenizer)
     model = OpenAIEmbedder("e", max_tokens=10)
 
     assert model.clip("short") == "short"

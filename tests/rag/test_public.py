@@ -1,58 +1,41 @@
-"""The public face: quick to import, at home in notebooks, threads and running loops, honest about reuse."""
+"""The public face: at home in notebooks, threads and running loops, honest about reuse."""
 
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
 from pathlib import Path
 
 import pytest
 
 import lightrag_jsonl
-from lightrag_jsonl import AsyncLightRAG, ConfigError, Document, LightRAG, QueryParam, StorageError
-from lightrag_jsonl.testing import Request, ScriptedLLM
-from tests.conftest import CHECKOUT
-from tests.processes import run_python
-
-HEAVY = (
-    "faiss",
-    "networkx",
-    "openai",
-    "scipy",
-    "sentence_transformers",
-    "rapidfuzz",
-    "tiktoken",
-    "torch",
+from lightrag_jsonl import (
+    AsyncLightRAG,
+    ConfigError,
+    Document,
+    LightRAG,
+    QueryParam,
+    StorageError,
 )
+from lightrag_jsonl.testing import Request, ScriptedLLM
+from tests.kit import entity, jsonl, relation
+
 RADIUM = Document("Marie Curie discovered radium in Paris.", id="d1", title="Radium")
 
 
 def model(request: Request) -> str:
     """A model that extracts two entities, names keywords, and answers with the first number."""
-    if (
-        "Marie Curie discovered" in request.messages[-1].content
-        and request.response_type == "jsonl"
-    ):
-        return (
-            '{"type":"entity","name":"Marie Curie","entity_type":"person","description":"A chemist."}\n'
-            '{"type":"entity","name":"radium","entity_type":"concept","description":"An element."}\n'
-            '{"type":"relationship","source":"Marie Curie","target":"radium","keywords":["discovered"],'
-            '"description":"Marie Curie discovered radium.","strength":9}\n'
-            '{"type":"done","entities":2,"relationships":1}'
-        )
-    if request.response_type == "jsonl":
-        return '{"type":"done","entities":0,"relationships":0}'
     if request.response_type == "json":
         return '{"high_level_keywords":["discovery"],"low_level_keywords":["Marie Curie"]}'
-    return "NO" if "missing" in request.question.lower() else "She discovered radium [1]."
-
-
-def test_importing_loads_no_heavy_package() -> None:
-    """Faiss, torch and their like are imported by whoever first needs them."""
-    code = "import sys, lightrag_jsonl; print([m for m in sys.argv[1:] if m in sys.modules])"
-    done = run_python(code, *HEAVY)
-    assert done.stdout.strip() == "[]", done.stderr
+    if request.response_type == "text":
+        return "She discovered radium [1]."
+    if "Marie Curie discovered" not in request.messages[-1].content:
+        return '{"type":"done","entities":0,"relationships":0}'
+    return jsonl(
+        entity("Marie Curie", "A chemist."),
+        entity("radium", "An element.", "concept"),
+        relation("Marie Curie", "radium", "She discovered it.", keywords=["discovered"]),
+    )
 
 
 def test_every_public_name_can_be_had() -> None:
@@ -67,13 +50,19 @@ def test_every_public_name_can_be_had() -> None:
         lightrag_jsonl.nonsense  # noqa: B018
 
 
-def test_it_works_inside_a_running_loop(tmp_path: Path) -> None:
-    """As in a notebook: the calling thread already runs an event loop."""
+def test_it_works_inside_a_running_loop_until_it_is_closed(tmp_path: Path) -> None:
+    """As in a notebook: the calling thread already runs an event loop. After close, calls are refused
+    with a clear error; closing twice is no error.
+    """
 
     async def cell() -> str:
         with LightRAG(tmp_path / "kb") as rag:
             rag.insert(RADIUM)
-            return rag.query("What did Marie Curie discover?").text
+            answer = rag.query("What did Marie Curie discover?")
+        rag.close()
+        with pytest.raises(StorageError, match="closed"):
+            rag.status()
+        return answer.text
 
     assert "radium" in asyncio.run(cell())
 
@@ -99,29 +88,6 @@ def test_threads_may_share_it(tmp_path: Path) -> None:
     assert len(answers) == 8 and all("radium" in answer for answer in answers)
 
 
-def test_a_closed_one_says_so(tmp_path: Path) -> None:
-    """After close, calls are refused with a clear error; closing twice is no error."""
-    rag = LightRAG(tmp_path / "kb")
-    rag.close()
-    rag.close()
-    with pytest.raises(StorageError, match="closed"):
-        rag.status()
-
-
-def test_streaming_gives_the_same_answer(tmp_path: Path) -> None:
-    """The pieces joined are the answer, which has citations and a trace; it is not there before."""
-    with LightRAG(tmp_path / "kb", llm=ScriptedLLM(model)) as rag:
-        rag.insert(RADIUM)
-        stream = rag.stream("What did Marie Curie discover?")
-        first = next(stream)
-        with pytest.raises(ValueError, match="pieces"):
-            _ = stream.answer
-        text = first + "".join(stream)
-        assert stream.answer.text == text == "She discovered radium [1]." != first
-        assert stream.answer.citations
-        assert rag.traces.get(str(stream.answer.trace_id)).status == "complete"
-
-
 def test_the_graph_is_a_read_only_networkx_view(tmp_path: Path) -> None:
     """Nodes by entity name, edges with keywords and weight; it cannot be changed."""
     import networkx as nx
@@ -129,98 +95,71 @@ def test_the_graph_is_a_read_only_networkx_view(tmp_path: Path) -> None:
     with LightRAG(tmp_path / "kb", llm=ScriptedLLM(model)) as rag:
         rag.insert(RADIUM)
         graph = rag.graph
-        assert graph.edges["Marie Curie", "radium"]["keywords"] == ("discovered",)
+        assert graph.edges["Marie Curie", "radium"]["keywords"] == "discovered"
         assert graph.nodes["radium"]["entity_type"] == "concept"
         with pytest.raises(nx.NetworkXError):
             graph.add_node("x")
 
 
 def test_an_answer_never_outlives_its_context(tmp_path: Path) -> None:
-    """The same question is answered from the cache until the index changes under it."""
-    llm = ScriptedLLM(model)
-    with LightRAG(tmp_path / "kb", llm=llm) as rag:
+    """The same question is answered from the cache until the index changes or that is cleared."""
+    question = "What did Marie Curie discover?"
+    with LightRAG(tmp_path / "kb", llm=ScriptedLLM(model)) as rag:
         rag.insert(RADIUM)
-        rag.query("What did Marie Curie discover?")
-        before = len(llm.requests)
-        rag.query("What did Marie Curie discover?")
-        assert len(llm.requests) == before
-        rag.insert(Document("Marie Curie discovered nothing, says a forger in Paris.", id="d2"))
-        after = len(llm.requests)
-        rag.query("What did Marie Curie discover?")
-        assert len(llm.requests) > after
-
-
-def test_a_similar_question_is_answered_again_only_where_that_was_asked_for(tmp_path: Path) -> None:
-    """Reuse is off by default; with a threshold it needs the same generation of the index."""
-    llm = ScriptedLLM(model)
-    with LightRAG(tmp_path / "kb", llm=llm) as rag:
-        rag.insert(RADIUM)
-        param = QueryParam(similarity_reuse=0.5)
-        first = rag.query("What did Marie Curie discover?", param)
-        calls = len(llm.requests)
-        again = rag.query("What did Marie Curie discover?!", param)
-        assert again.text == first.text and len(llm.requests) == calls
-        assert again.trace_id != first.trace_id and rag.traces.verify() == ()
-        rag.query("What did Marie Curie discover?!")
-        assert len(llm.requests) > calls
-        calls = len(llm.requests)
-        rag.insert(Document("Marie Curie discovered nothing, a forger says.", id="d3"))
-        asked = len(llm.requests)
-        rag.query("What did Marie Curie discover?!", param)
-        assert len(llm.requests) > asked > calls
-
-
-def test_no_answer_is_given_again_once_the_cache_is_cleared(tmp_path: Path) -> None:
-    """Neither to the same question nor to one like it."""
-    llm = ScriptedLLM(model)
-    with LightRAG(tmp_path / "kb", llm=llm) as rag:
-        rag.insert(RADIUM)
-        param = QueryParam(similarity_reuse=0.5)
-        rag.query("What did Marie Curie discover?", param)
+        calls = [rag.query(question).usage.calls, rag.query(question).usage.calls]
         rag.admin.clear_cache()
-        calls = len(llm.requests)
-        rag.query("What did Marie Curie discover?!", param)
-        assert len(llm.requests) > calls
+        calls += [rag.query(question).usage.calls, rag.query(question + "!").usage.calls]
+        rag.insert(Document("Marie Curie discovered nothing, a forger says.", id="d2"))
+        assert [call > 0 for call in (*calls, rag.query(question).usage.calls)] == [
+            *(True, False, True, True, True)
+        ]
+
+
+def test_arguments_of_lightrag_and_fields_of_a_question(tmp_path: Path) -> None:
+    """A call as LightRAG's users write it raises a TypeError that names the replacement; any field of
+    `QueryParam` can be given to a question, and overrides `param`.
+    """
+    with pytest.raises(TypeError, match="use llm="):
+        LightRAG(llm_model_func=model)
+    with LightRAG(tmp_path / "kb") as rag:
+        with pytest.raises(TypeError, match=r"Document\(text, id=…\)"):
+            rag.insert("x", ids=["a"])
+        rag.insert([RADIUM, Document("Pierre Curie taught in Paris.", id="d2")])
+        for ask in (rag.query, rag.retrieve, rag.stream):
+            with pytest.raises(TypeError, match=r"use retrieve\(question\)"):
+                ask("Who?", only_need_context=True)
+        where = {"id": "d2"}
+        found = rag.retrieve("Paris", QueryParam(chunk_top_k=0), chunk_top_k=9, where=where)
+        assert [chunk.document_id for chunk in found.chunks] == ["d2"]
+        answer = rag.query("Who taught?", where={"id": "d1"}, fail_response="？")
+        assert "Pierre" not in answer.text
+        assert "taught" in "".join(rag.stream("Who taught?", where=where, mode="naive"))
 
 
 def test_async_has_the_same_names(tmp_path: Path) -> None:
     """Whatever the sync face offers, the async face offers too."""
     ours = {name for name in dir(LightRAG) if not name.startswith("_")} - {"run"}
     theirs = {name for name in dir(AsyncLightRAG) if not name.startswith("_")}
-    assert ours == theirs and len(theirs) <= 16
+    assert ours == theirs and len(theirs) <= 18
 
 
-def test_an_empty_question_is_refused(tmp_path: Path) -> None:
-    """Nothing asked, nothing answered: a clear error instead."""
-    with LightRAG(tmp_path / "kb") as rag, pytest.raises(ConfigError, match="empty"):
-        rag.query("  ")
-
-
-@pytest.mark.parametrize("question", [None, 5, b"radium", ["radium"]])
-def test_a_question_is_a_text(tmp_path: Path, question: object) -> None:
-    """What is none is refused before a trace is begun, in words of ours."""
+@pytest.mark.parametrize(
+    ("question", "param", "error", "words"),
+    [
+        (b"radium", None, TypeError, "a question must be a text"),
+        ("Who?", {"mode": "mix"}, TypeError, "QueryParam, not dict"),
+        ("  ", None, ConfigError, "empty"),
+    ],
+)
+def test_a_wrong_question_is_refused(
+    tmp_path: Path, question: object, param: object, error: type[Exception], words: str
+) -> None:
+    """In words of ours; what is of a wrong kind, before a trace is begun."""
     with LightRAG(tmp_path) as rag:
-        for ask in (rag.query, rag.retrieve, rag.events):
-            with pytest.raises(TypeError, match="a question must be a text"):
-                list(ask(question))  # type: ignore[call-overload]
-        assert rag.traces.list() == ()
-
-
-def test_settings_of_a_wrong_kind_are_refused(tmp_path: Path) -> None:
-    """A dict in the place of `QueryParam`, or a text as a filter: the error says what is expected."""
-    with LightRAG(tmp_path / "kb") as rag, pytest.raises(TypeError, match="QueryParam, not dict"):
-        rag.query("Who?", {"mode": "mix"})  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="where"):
-        QueryParam(where="date>1900")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(("name", "said"), [("README.md", "radium"), ("README.zh.md", "镭")])
-def test_the_quickstart_of_the_readme_runs(name: str, said: str, tmp_path: Path) -> None:
-    """Every Python block of a README that needs no model and no key runs as written, in order."""
-    text = (CHECKOUT / name).read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    runnable = [block for block in blocks if "llm" not in block]
-    assert len(runnable) >= 4
-    done = run_python("\n".join(runnable), cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert said in done.stdout
+        for ask in (rag.query, rag.retrieve):
+            with pytest.raises(error, match=words):
+                ask(question, param)  # type: ignore[call-overload]
+        if error is TypeError:
+            with pytest.raises(error, match=words):
+                list(rag.events(question, param))  # type: ignore[arg-type]
+            assert rag.traces.list() == ()

@@ -17,7 +17,6 @@ import pytest
 from lightrag_jsonl import AsyncLightRAG, Document, IndexOptions, LightRAG, QueryParam
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.types import Message
-from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tracing.events import End
 
@@ -97,17 +96,17 @@ async def test_a_reader_who_pauses_keeps_nobody_waiting(tmp_path: Path) -> None:
 
 
 def test_who_reads_may_ask_meanwhile(tmp_path: Path) -> None:
-    """Between two pieces, without await, and with one call at a time."""
-    with plain_index(tmp_path, Writer()) as rag:
-        for _ in rag.stream("Who?", NAIVE):
-            assert rag.query("Who else?", NAIVE).text == "".join(WORDS)
-
-
-def test_a_model_writes_in_one_task(tmp_path: Path) -> None:
-    """So it may hold what belongs to a task: a context variable, a timeout."""
+    """Between two pieces, without await, and with one call at a time; the model writes in one task, so
+    it may hold what belongs to that: a context variable, a timeout.
+    """
     llm = Writer()
     with plain_index(tmp_path, llm) as rag:
-        assert list(rag.stream("Who?", NAIVE)) == list(WORDS)
+        stream = rag.stream("Who?", NAIVE)
+        with pytest.raises(ValueError, match="pieces"):
+            _ = stream.answer
+        for _ in stream:
+            assert rag.query("Who else?", NAIVE).text == "".join(WORDS)
+        assert stream.answer.text == "".join(WORDS) and stream.answer.citations
     assert llm.begun == llm.ended and len(llm.begun) == 1
 
 
@@ -125,35 +124,25 @@ async def test_leaving_stops_the_model(tmp_path: Path) -> None:
             pass
         await events.aclose()
         assert llm.begun == llm.ended and len(llm.ended) == 2
+        assert {trace.status for trace in await rag.traces.list()} == {"incomplete"}
+        assert await rag.traces.verify() == ()
         assert rag._client.scheduler.in_use == 0
 
 
-def test_breaking_off_stops_the_model(tmp_path: Path) -> None:
-    """It is not left to write and to be paid for."""
-    llm = Writer(stops=True)
-    with plain_index(tmp_path, llm) as rag:
-        for _ in rag.stream("Who?", NAIVE):
-            break
-        assert llm.left.wait(60)
-        assert llm.begun == llm.ended
-
-
 def test_closing_stops_the_model(tmp_path: Path) -> None:
-    """As a web server does (PEP 3333), while the stream is still held; no further piece comes."""
+    """As a web server does (PEP 3333), or a loop that breaks off; no further piece comes."""
     llm = Writer(stops=True)
     with plain_index(tmp_path, llm) as rag:
         stream = rag.stream("Who?", NAIVE)
         assert next(stream) == "She "
         stream.close()
-        assert llm.left.wait(60)
-        assert list(stream) == []
+        assert llm.left.wait(60) and list(stream) == []
         llm.left.clear()
-        events = rag.events("Who else?", NAIVE)
-        while next(events).stage != "chunk":
-            pass
-        events.close()
+        for event in rag.events("Who else?", NAIVE):
+            if event.stage == "chunk":
+                break
         assert llm.left.wait(60)
-        rag.stream("Who?", NAIVE).close()
+        assert llm.begun == llm.ended and len(llm.begun) == 2
 
 
 class Page:
@@ -163,27 +152,21 @@ class Page:
         self.pieces, self.itself = rag.stream("Who?", NAIVE), self
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 def test_a_forgotten_stream_stops_the_model(tmp_path: Path) -> None:
-    """Whatever thread finds it as garbage."""
-
+    """Whatever thread finds it as garbage, and without a word."""
     llm = Writer(stops=True)
-    with plain_index(tmp_path, llm) as rag:
-        next(Page(rag).pieces)
-        gc.collect()
-        assert llm.left.wait(60)
-        assert llm.begun == llm.ended
-
-
-async def test_who_leaves_at_the_last_piece_does_not_pay_again(tmp_path: Path) -> None:
-    """What the model has written to its end is kept, read or not."""
-    llm = Writer()
-    async with index(tmp_path, llm) as rag:
-        await rag.insert_records(TEXT, [])
-        async for piece in rag.stream("Who?", NAIVE):
-            if piece == WORDS[-1]:
-                break
-        assert (await rag.query("Who?", NAIVE)).usage.calls == 0
-    assert len(llm.begun) == 1 and llm.requests == []
+    gc.freeze()  # what other tests left is not searched 30 times
+    try:
+        with plain_index(tmp_path, llm) as rag:
+            for _ in range(30):
+                next(Page(rag).pieces)
+                gc.collect()
+                assert llm.left.wait(60)
+                llm.left.clear()
+            assert llm.begun == llm.ended
+    finally:
+        gc.unfreeze()
 
 
 async def test_who_leaves_before_the_answer_is_kept_does_not_pay_again(tmp_path: Path) -> None:
@@ -221,40 +204,6 @@ async def test_equal_questions_at_once_are_paid_for_once(tmp_path: Path) -> None
         assert len(llm.begun) + len(llm.requests) == 1
 
 
-def test_what_a_stream_cost_is_told_and_kept(tmp_path: Path) -> None:
-    """By the iterator of a model that knows it; others count as a call."""
-
-    class Priced(Pieces):
-        def stream(
-            self, messages: Sequence[Message], *, max_tokens: int | None = None
-        ) -> AsyncIterator[str]:
-            return Billed(super().stream(messages))
-
-    class Billed:
-        usage = Usage()
-
-        def __init__(self, pieces: AsyncIterator[str]) -> None:
-            self._pieces = pieces
-
-        def __aiter__(self) -> AsyncIterator[str]:
-            return self
-
-        async def __anext__(self) -> str:
-            try:
-                return await anext(self._pieces)
-            finally:
-                self.usage = Usage(9, self.usage.output_tokens + 1)
-
-    for llm, cost in ((Priced(["a", "b"]), Usage(9, 3, calls=1)), (Pieces(["a"]), Usage(calls=1))):
-        with plain_index(tmp_path / type(llm).__name__, llm) as rag:
-            stream = rag.stream("Who?", NAIVE)
-            list(stream)
-            assert stream.answer.usage == cost
-
-
-# ── what a model may do wrong ───────────────────────────────────────────────────
-
-
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
@@ -281,20 +230,14 @@ async def test_whatever_a_model_does_is_told_as_its_error(
         assert [trace.status for trace in await rag.traces.list()] == ["failed", "failed"]
 
 
-def test_pieces_without_text_are_passed_over(tmp_path: Path) -> None:
-    """Many clients end with one that is None."""
-    with plain_index(tmp_path, Pieces([None, "中文 ", "", "１🙂", None])) as rag:
-        stream = rag.stream("Who?", NAIVE)
-        assert list(stream) == ["中文 ", "１🙂"]
-        assert stream.answer.text == "中文 １🙂"
-
-
 def test_a_passing_error_is_tried_again_before_the_first_piece(tmp_path: Path) -> None:
-    """Later, who reads would be told the beginning twice."""
+    """Later, who reads would be told the beginning twice. Pieces without text are passed over, since
+    many clients end with one that is None.
+    """
     busy = LLMError("busy", transient=True, retry_after=0.001)
-    llm = Pieces([busy], [None, busy], ["She."], ["It ", busy], ["He."])
+    llm = Pieces([busy], [None, busy], ["中文 ", "", "１🙂", None], ["It ", busy], ["He."])
     with plain_index(tmp_path, llm) as rag:
-        assert list(rag.stream("Who?", NAIVE)) == ["She."]
+        assert list(rag.stream("Who?", NAIVE)) == ["中文 ", "１🙂"]
         with pytest.raises(LLMError, match="busy"):
             list(rag.stream("What?", NAIVE))
         assert llm.scripts == [["He."]]

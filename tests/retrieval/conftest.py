@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import LightRAG
-from lightrag_jsonl.core.protocols import LLM, Embedder, Reranker, Tokenizer
+from lightrag_jsonl.core.protocols import LLM, Embedder, Reranker
 from lightrag_jsonl.core.types import Document, Record
 from lightrag_jsonl.llm.client import ModelClient
 from lightrag_jsonl.providers.offline import ExtractiveAnswerer, HashEmbedder, OfflineKeywords
@@ -105,24 +105,22 @@ def pipelines() -> Iterator[Pipelines]:
         folder: Path,
         *,
         llm: LLM | None = None,
-        tokenizer: Tokenizer | None = None,
         reranker: Reranker | None = None,
         embedded: bool = True,
         embedder: Embedder | None = None,
-        language: str = "en",
     ) -> QueryPipeline:
         store = SQLiteStore(folder)
         opened.append(store)
         cache = CompletionCache(store)
         return QueryPipeline(
             store=store,
-            client=ModelClient(llm, prompts(language), cache, max_concurrent_calls=4),
+            client=ModelClient(llm, prompts(), cache, max_concurrent_calls=4),
             embedder=(embedder or HashEmbedder()) if embedded else None,
-            tokenizer=tokenizer or Words(),
+            tokenizer=Words(),
             reranker=reranker,
             keyword_extractor=None if llm else OfflineKeywords("en"),
             answerer=None if llm else ExtractiveAnswerer("en"),
-            language=language,
+            language="en",
             cite=cite(store),
         )
 

@@ -62,11 +62,33 @@ async def test_nothing_outlives_a_change_or_other_settings(tmp_path: Path) -> No
         assert not await reused(rag, question)
 
 
-@pytest.mark.parametrize(("score", "calls"), [("1.0", 1), ("0.2", 2), ("no idea", 2)])
+@pytest.mark.parametrize(
+    ("score", "calls"),
+    [
+        *[(yes, 1) for yes in ("1.0", "1", ".9", " 0.8。\n", "<think>0.1</think>0.95")],
+        *[
+            (no, 2)
+            for no in (
+                "0.2",
+                "no idea",
+                "0.6",
+                "0.79",
+                "10%",
+                "1. They differ",
+                "0.9 or 0.1",
+                "80",
+                "-1",
+                "1.5",
+            )
+        ],
+    ],
+)
 async def test_the_model_may_be_asked_whether_questions_are_the_same(
     tmp_path: Path, score: str, calls: int
 ) -> None:
-    """That is part of the cost, of an answer given again or of the one that is written after it."""
+    """That is part of the cost, of an answer given again or of the one that is written after it. Only
+    a lone number of at least 0.8 is a yes.
+    """
     param = replace(REUSING, similarity_reuse=0.0, similarity_check=True)
     async with index(tmp_path, answering(score)) as rag:
         await rag.insert_records(TEXT, RECORDS)

@@ -10,8 +10,7 @@ import pytest
 
 from lightrag_jsonl import AsyncLightRAG, Document, Keywords, QueryParam, StorageError
 from lightrag_jsonl.core.options import MODES
-from tests.kit import entity, index
-from tests.retrieval.conftest import PARTNERS, Pipelines, fill
+from tests.kit import index
 
 QUESTIONS = ("Who knew Scrooge in London?", "Where did Jacob Marley visit Bob Cratchit?")
 TEXTS = {
@@ -84,31 +83,3 @@ async def test_closing_ends_a_question_with_a_clear_error(tmp_path: Path) -> Non
         closed.set()
         with pytest.raises(StorageError, match="closed"):
             await query
-
-
-async def test_changes_of_the_index_are_seen_by_the_walk(
-    tmp_path: Path, pipelines: Pipelines
-) -> None:
-    """It runs on what another process has just inserted."""
-    pipeline = pipelines(tmp_path)
-    param = QueryParam(mode="walk", ll_keywords=("Scrooge",))
-    fill(tmp_path, [(Document("Scrooge is old.", id="a"), [entity("Scrooge", "old")])])
-    assert len((await pipeline.retrieve(QUESTIONS[0], param)).chunks) == 1
-    fill(tmp_path, [(Document("Marley was his partner.", id="b"), [PARTNERS])])
-    context = await pipeline.retrieve(QUESTIONS[0], param)
-    assert {chunk.document_id for chunk in context.chunks} == {"a", "b"}
-    assert "Marley" in {entity.name for entity in context.entities}
-
-
-async def test_a_deleted_chunk_leaves_no_name_behind(tmp_path: Path, pipelines: Pipelines) -> None:
-    """Sources are named by the chunks that are there, also where a row is used again."""
-    pipeline = pipelines(tmp_path)
-    param = QueryParam(mode="local", ll_keywords=("Scrooge",))
-    fill(tmp_path, [(Document("Scrooge is old.", id="a"), [entity("Scrooge", "old")])])
-    (before,) = (await pipeline.retrieve(QUESTIONS[0], param)).entities[0].chunk_ids
-    async with index(tmp_path, embedder=pipeline.embedder) as rag:
-        await rag.delete("a")
-    fill(tmp_path, [(Document("Scrooge is rich.", id="b"), [entity("Scrooge", "rich")])])
-    context = await pipeline.retrieve(QUESTIONS[0], param)
-    (after,) = context.entities[0].chunk_ids
-    assert after == context.chunks[0].id != before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,19 +12,13 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.types import (
-    Context,
-    JsonlResult,
-    Record,
-    Rejection,
-    Relation,
-)
+from lightrag_jsonl.core.types import Context, JsonlResult, Record, Rejection, Relation
+from lightrag_jsonl.retrieval import edge_selection
 from lightrag_jsonl.retrieval.edge_selection import (
+    DESCRIPTION_LENGTH,
     EdgeSelection,
-    candidate_edges,
     edge_id,
     edge_ids,
-    resolve_selection,
 )
 from lightrag_jsonl.retrieval.pipeline import QueryObserver
 from lightrag_jsonl.testing import ScriptedLLM
@@ -33,10 +28,6 @@ COLLIDING = [
     ("entity 2637", "relates to", "entity 2638"),
     ("entity 70737", "relates to", "entity 70738"),
 ]
-
-
-def relation(source: str, predicate: str, target: str) -> Relation:
-    return Relation(source, target, (predicate,), "", chunk_ids=("c",), score=0.5)
 
 
 def answer(*records: Record, rejections: tuple[Rejection, ...] = ()) -> JsonlResult:
@@ -56,18 +47,6 @@ def test_ids_of_the_specification(triple: tuple[str, str, str], expected: str) -
     assert edge_id(*triple) == expected
 
 
-def test_colliding_ids_are_lengthened() -> None:
-    """Two edges that share eight digits get longer ids; a third one keeps its eight."""
-    first, second = COLLIDING
-    assert edge_id(*first) == edge_id(*second) == "37a1a68d"
-
-    ids = edge_ids([first, second, ("居里夫人", "发现", "镭")])
-
-    assert len(set(ids)) == 3
-    assert ids[0].startswith("37a1a68d") and ids[1].startswith("37a1a68d")
-    assert ids[2] == "17f268d1"
-
-
 label = st.text("ab|中 ", min_size=1, max_size=4)
 
 
@@ -79,57 +58,45 @@ def test_ids_are_distinct_for_distinct_edges(triples: list[tuple[str, str, str]]
 
 def test_a_selection_keeps_the_models_order_and_reports_the_rest() -> None:
     """Known ids in the order chosen; unknown, repeated and cut lines are rejections on record."""
-    edges = candidate_edges(
-        [relation("Marie Curie", "discovered", "radium"), relation("a", "b", "c")]
-    )
+    ids = edge_ids([("Marie Curie", "discovered", "radium"), ("a", "b", "c")])
     cut = Rejection(5, '{"id": "66b', "truncated")
     result = answer(
-        {"id": edges[1].id, "reasoning": "second"},
+        {"id": ids[1], "reasoning": "second"},
         {"id": "66bd5bed", "reasoning": "Names the discovered element"},
         {"id": "00000000", "reasoning": "no such edge"},
         {"id": "66bd5bed", "reasoning": "again"},
         rejections=(cut,),
     )
 
-    chosen, refused = resolve_selection(result, edges)
+    chosen, refused = edge_selection.resolve_selection(result, ids)
 
-    assert [one.edge.id for one in chosen] == [edges[1].id, "66bd5bed"]
-    assert chosen[1].reasoning == "Names the discovered element"
+    assert [*chosen] == [ids[1], "66bd5bed"]
+    assert chosen["66bd5bed"] == "Names the discovered element"
     assert [r.reason for r in refused] == ["unknown_id", "duplicate_id", "truncated"]
     assert [r.line for r in refused] == [3, 4, 5]
     assert json.loads(refused[0].text)["id"] == "00000000"
 
 
 def test_a_colliding_pair_is_told_apart() -> None:
-    """The long id selects its edge; the eight digits they share select neither."""
-    edges = candidate_edges([relation(*triple) for triple in COLLIDING])
-    records: list[Record] = [{"id": edges[1].id, "reasoning": "this"}, {"id": "37a1a68d"}]
-
-    chosen, refused = resolve_selection(answer(*records), edges)
-
-    assert [one.edge.target for one in chosen] == ["entity 70738"]
-    assert [r.reason for r in refused] == ["unknown_id"]
+    """Both get longer ids; the eight digits they share select neither, the long id its edge."""
+    _, second, third = ids = edge_ids([*COLLIDING, ("居里夫人", "发现", "镭")])
+    assert len(set(ids)) == 3 and third == "17f268d1"
+    records: list[Record] = [{"id": second, "reasoning": "this"}, {"id": "37a1a68d"}]
+    chosen, refused = edge_selection.resolve_selection(answer(*records), ids)
+    assert chosen == {second: "this"} and [r.reason for r in refused] == ["unknown_id"]
 
 
-@pytest.mark.parametrize("written", [" 66bd5bed ", "[66bd5bed]", "66BD5BED"])
-def test_small_liberties_with_an_id_are_understood(written: str) -> None:
-    """Brackets, spaces and capitals around an id do not lose the edge; a blank reason is none."""
-    edges = candidate_edges([relation("Marie Curie", "discovered", "radium")])
-    (chosen,), _ = resolve_selection(answer({"id": written, "reasoning": "  "}), edges)
-    assert (chosen.edge, chosen.reasoning, chosen.score) == (edges[0], None, None)
-
-
-@pytest.mark.parametrize("written", [None, True, [], {}, 1.5, ""])
-def test_what_is_no_id_is_unknown(written: object) -> None:
-    """Any JSON value in place of an id is a rejection, never an error."""
-    record: Record = {"id": written}  # type: ignore[dict-item]
-    assert [r.reason for r in resolve_selection(answer(record), ())[1]] == ["unknown_id"]
-
-
-def test_a_relation_given_twice_is_one_candidate() -> None:
-    """Candidates are distinct, in the order of their first appearance."""
-    twice = [relation("x", "y", "z"), relation("a", "b", "c"), relation("x", "y", "z")]
-    assert [edge.source for edge in candidate_edges(twice)] == ["x", "a"]
+@pytest.mark.parametrize(
+    "written", [" 66bd5bed ", "[66bd5bed]", "66BD5BED", None, True, [], {}, 1.5, ""]
+)
+def test_small_liberties_with_an_id_are_understood(written: object) -> None:
+    """Brackets, spaces and capitals around an id do not lose the edge; a blank reason is none. What
+    is no id is a rejection, never an error.
+    """
+    record: Record = {"id": written, "reasoning": "  "}  # type: ignore[dict-item]
+    chosen, refused = edge_selection.resolve_selection(answer(record), ["66bd5bed"])
+    assert chosen == ({"66bd5bed": ""} if written and isinstance(written, str) else {})
+    assert [r.reason for r in refused] == ([] if chosen else ["unknown_id"])
 
 
 # ── choosing ────────────────────────────────────────────────────────────────────
@@ -166,7 +133,7 @@ async def test_only_what_was_chosen_is_answered_from(carol: Path, pipelines: Pip
     assert answer.context.entities == ()
     assert [c.document_id for c in answer.context.chunks] == ["partners"]
     assert "Tiny Tim" not in llm.requests[-1].text
-    assert observed.selection.reasons == ("Names the partner",)
+    assert observed.selection.reasons == {("Marley", "Scrooge"): "Names the partner"}
     assert [r.reason for r in observed.selection.rejections] == ["unknown_id", "truncated"]
     assert not observed.selection.fallback
 
@@ -181,8 +148,39 @@ async def test_where_the_model_chose_nothing_rank_decides_and_says_so(
     answer = await pipeline.answer(QUESTION, CHOOSING, observer=observed)
     assert observed.selection.fallback
     assert observed.selection.error == (str(lines) or None)
-    assert set(observed.selection.reasons) == {None}
+    assert not observed.selection.reasons
     assert answer.context.relations == observed.selection.relations != ()
+
+
+async def test_choosing_nothing_leaves_what_the_text_found(
+    carol: Path, pipelines: Pipelines
+) -> None:
+    """Where passages were hit directly, an empty choice is respected: no fact, those passages, and a
+    note. An answer that is no choice at all is not taken for one.
+    """
+    param = replace(CHOOSING, mode="mix")
+    for lines, is_none in (("", True), ('{"id":"00000000"}', False)):
+        observed = Observed()
+        asked = f"{QUESTION}{'' if is_none else '?'}"  # the answer to the same one is cached
+        context = await pipelines(carol, llm=choosing(lines)).retrieve(asked, param, observed)
+        plain = await pipelines(carol).retrieve(QUESTION, replace(param, mode="naive"))
+        assert context.none_selected is is_none
+        assert observed.selection.fallback is not is_none
+        assert bool(context.relations) is bool(context.entities) is not is_none
+        assert context.chunks
+        if is_none:
+            assert {one.id for one in context.chunks} <= {one.id for one in plain.chunks}
+
+
+async def test_the_model_is_shown_the_beginning_of_each_description(
+    carol: Path, pipelines: Pipelines
+) -> None:
+    """On one line, and no longer than is needed to choose."""
+    model = choosing("")
+    await pipelines(carol, llm=model).retrieve(QUESTION, CHOOSING)
+    lines = [line for line in model.requests[-1].question.split("\n") if line.startswith("{")]
+    described = [edge["d"] for edge in map(json.loads, lines) if "d" in edge]
+    assert described and all(0 < len(text) <= DESCRIPTION_LENGTH + 1 for text in described)
 
 
 async def test_without_a_model_selection_is_by_score(carol: Path, pipelines: Pipelines) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
-from random import Random
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -43,6 +43,8 @@ class Edges(NamedTuple):
             pairs(self.relations),
             pairs([synonym[:2] for synonym in self.synonyms]),
             np.array([near for _, _, near in self.synonyms]),
+            pairs([]),
+            np.zeros(0),
         )
 
     def weighted(self) -> list[tuple[int, int, float]]:
@@ -108,28 +110,6 @@ def test_agrees_with_networkx(edges: Edges, start: int) -> None:
     assert found == pytest.approx([expected[node] for node in range(size)], abs=1e-5)
 
 
-@settings(max_examples=30, deadline=None)
-@given(graphs(), st.randoms())
-def test_order_of_edges_makes_no_difference(edges: Edges, random: Random) -> None:
-    """Edges in another order or direction give the same shares."""
-    other = edges._replace(
-        mentions=edges.mentions[::-1],
-        relations=[(b, a) for a, b in random.sample(edges.relations, len(edges.relations))],
-        synonyms=edges.synonyms[::-1],
-    )
-    one, two = edges.built(), other.built()
-    reset = started(one, *range(edges.entities + edges.chunks))
-    assert pagerank.walk(one, reset) == pytest.approx(pagerank.walk(two, reset), abs=1e-9)
-
-
-def test_shares_sum_to_one_with_dead_ends() -> None:
-    """A walker that cannot go on starts again: nothing is lost. Nowhere to start gives nothing."""
-    graph = CHAIN.built()
-    assert pagerank.walk(graph, started(graph, 0, 3, 6)).sum() == pytest.approx(1.0)
-    assert not pagerank.walk(graph, np.zeros(7)).any()
-    assert pagerank.walk(Edges(0, 0, [], [], []).built(), np.zeros(0)).shape == (0,)
-
-
 def test_the_walk_reaches_what_resemblance_does_not() -> None:
     """From a name through a relation and a synonym to a passage that shares no word with it; and
     the path says how.
@@ -182,7 +162,7 @@ def met(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 async def test_the_walk_leads_from_a_name_to_the_next(met: Path, pipelines: Pipelines) -> None:
     """The nearer, the better, strangers last; and each hit says how it was found."""
-    param = QueryParam(mode="walk", ll_keywords=("Ann",), lexical=False)
+    param = QueryParam(mode="walk", ll_keywords=("Ann",), lexical=False, relevance_floor=0)
     context = await pipelines(met, embedder=Blind()).retrieve("Ann", param)
     assert [chunk.document_id for chunk in context.chunks] == ["a", "b", "c", "d"]
     assert context.chunks[0].why == "Ann (named in the question: Ann); mentioned with a passage"
@@ -190,6 +170,17 @@ async def test_the_walk_leads_from_a_name_to_the_next(met: Path, pipelines: Pipe
     assert next(iter(whys)) == "Ann" and whys["Ann"] == "Ann (named in the question: Ann)"
     assert whys["Cem"].startswith("Ann (named in the question: Ann); related to Bob")
     assert whys["Eve"].startswith("a passage (near the question)")
+
+
+async def test_what_the_walk_hardly_visits_is_left_out(met: Path, pipelines: Pipelines) -> None:
+    """Entities below the floor are not shown, nor relations with an end below it."""
+    shown = []
+    for floor in (0.0, 0.1):
+        param = QueryParam(ll_keywords=("Ann",), lexical=False, relevance_floor=floor)
+        shown.append(await pipelines(met, embedder=Blind()).retrieve("Ann", param))
+    every, relevant = ({entity.name for entity in context.entities} for context in shown)
+    assert {"Eve", "Fay"} <= every - relevant and "Ann" in relevant
+    assert {one.source for one in shown[1].relations} <= relevant
 
 
 class Blind:
@@ -204,76 +195,89 @@ class Blind:
         return vectors
 
 
-def start_weights(folder: Path, named: dict[str, float], dense: dict[int, float]) -> Floats:
-    """Where a walk over the whole index starts."""
-    with reading(folder) as snapshot:
-        rows = snapshot.entity_ids([name.lower() for name in named])
-        seeds = Seeds(
-            named={rows[name.lower()]: near for name, near in named.items()},
-            lexical=Hits.of(list(dense), list(dense.values())),
-        )
-        found = Subgraph(Hits.of(snapshot.graph.entities, np.zeros(len(snapshot.graph.entities))))
+def test_common_names_weigh_less(met: Path) -> None:
+    """A name counts by its likeness over the number of chunks that mention it; chunks that are near
+    have a fixed share together, whatever their scores.
+    """
+    with reading(met) as snapshot:
+        rows = snapshot.entity_ids(["ann", "bob"])
+        named = {rows["ann"]: 1.0, rows["bob"]: 0.8}
+        entities = snapshot.graph.entities
+        found = Subgraph(Hits.of(entities, np.zeros(len(entities))))
         query = SearchQuery("?", lexical=False)
         task = SearchTask(snapshot, query, MODES["mix"], QueryParam(), 20)
-        graph = pagerank.neighbourhood(task, seeds, found)
-        return pagerank.start_weights(task, graph, seeds)
-
-
-def test_common_names_weigh_less(met: Path) -> None:
-    """A name counts by its likeness over the number of chunks that mention it."""
-    weights = start_weights(met, {"Ann": 1.0, "Bob": 0.8}, {})
-    assert sorted(weights[weights > 0].tolist()) == pytest.approx([0.4 / 1.4, 1 / 1.4])
-
-
-@pytest.mark.parametrize("scale", [0.01, 1, 100])
-def test_weights_do_not_depend_on_scales(met: Path, scale: float) -> None:
-    """All near chunks together have a fixed share, the nearest the most, one without relevance none."""
-    weights = start_weights(met, {"Ann": scale / 100}, {1: 3 * scale, 2: scale, 3: 0.0})
-    names, chunks = weights[:-4], weights[-4:]
-    share = pagerank.NEAR_WEIGHT[False] / (1 + pagerank.NEAR_WEIGHT[False])
-    assert names.sum() == pytest.approx(1 - share) and chunks.sum() == pytest.approx(share)
-    assert chunks.argmax() == 0 and chunks[3] == 0
+        for near in ([], [0.03, 0.01, 0.0], [300.0, 100.0, 0.0]):
+            seeds = Seeds(named=named, lexical=Hits.of([1, 2, 3][: len(near)], near))
+            graph = pagerank.neighbourhood(task, seeds, found)
+            weights = pagerank.start_weights(task, graph, seeds)
+            names, chunks = weights[:-4], weights[-4:]
+            share = pagerank.NEAR_WEIGHT[False] / (1 + pagerank.NEAR_WEIGHT[False]) if near else 0
+            assert chunks.sum() == pytest.approx(share) and chunks[3] == 0
+            expected = [(1 - share) * 0.4 / 1.4, (1 - share) * 1 / 1.4]
+            assert sorted(names[names > 0].tolist()) == pytest.approx(expected)
 
 
 # ── synonyms ────────────────────────────────────────────────────────────────────
 
 
-class Vectors:
-    """A snapshot that knows vectors only, in families of about ten that are nearly alike; the first
-    five rows have none.
-    """
-
-    def __init__(self, ids: Ids, dim: int) -> None:
-        random, count = np.random.default_rng(len(ids)), len(ids)
-        heads = random.standard_normal((count // 10, dim))[random.integers(0, count // 10, count)]
-        rows = heads + random.standard_normal((count, dim)) * random.uniform(0.1, 0.9, (count, 1))
-        self.rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-        self.rows[:5] = 0
-        self.index = VectorIndex(dim)
-        self.index.update(ids[5:], self.rows[5:])
-
-    def vector_matrix(self, kind: str, rows: Ids) -> Floats:
-        return self.index.matrix(rows)  # type: ignore[return-value]
-
-    def search_vectors(self, kind: str, queries: Any, *more: Any) -> tuple[Ids, Floats]:
-        return self.index.search(queries, *more)
-
-
-@pytest.mark.parametrize(("count", "dim", "leading"), [(200, 384, 40), (150, 7, 9), (30, 64, 1)])
-def test_synonyms_are_those_of_every_pair(count: int, dim: int, leading: int) -> None:
+def test_synonyms_are_those_of_every_pair() -> None:
     """At most five for each that leads, never itself, each pair once; one without a vector has none."""
-    ids = np.arange(1, 1 + count) * 3
-    vectors = Vectors(ids, dim)
-    found, similarities = pagerank.synonyms(vectors, ids[::-1][:leading], ids)  # type: ignore[arg-type]
-    exact = vectors.rows.astype(np.float64) @ vectors.rows.T.astype(np.float64)
-    np.fill_diagonal(exact, 0)
-    expected: dict[tuple[int, int], float] = {}
-    for one in range(count - 1, count - 1 - leading, -1):
-        for other in np.argsort(-exact[one])[: pagerank.SYNONYMS].tolist():
-            if exact[one, other] >= pagerank.SYNONYM_SIMILARITY:
-                pair = (ids[min(one, other)], ids[max(one, other)])
-                expected[pair] = exact[one, other]
-    assert [tuple(pair) for pair in found.tolist()] == sorted(expected)
-    near = pytest.approx([expected[pair] for pair in sorted(expected)], abs=1e-5)
-    assert similarities.tolist() == near and len(expected) >= leading // 2
-    assert [len(part) for part in pagerank.synonyms(vectors, ids[:3], ids)] == [0, 0]  # type: ignore[arg-type]
+    angles, ids = np.linspace(0, 3, 60), np.arange(1, 61) * 3
+    rows = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    index, leading = VectorIndex(2), ids[:12]
+    index.update(ids[5:], rows[5:])
+    near = SimpleNamespace(
+        vector_matrix=lambda kind, rows: index.matrix(rows),
+        search_vectors=lambda kind, *more: index.search(*more),
+    )
+    found, similarities = pagerank.synonyms(near, leading, ids)
+    exact = rows @ rows.T - 2 * np.eye(60)
+    exact[:, :5] = 0
+    expected = {
+        (min(one, other), max(one, other))
+        for one in range(5, 12)
+        for other in np.lexsort((ids, -exact[one].round(5)))[: pagerank.SYNONYMS].tolist()
+    }
+    assert [(a // 3 - 1, b // 3 - 1) for a, b in found.tolist()] == sorted(expected)
+    assert np.allclose(similarities, [exact[pair] for pair in sorted(expected)], atol=1e-5)
+    assert not len(pagerank.synonyms(near, ids[20:21], ids[40:])[0])
+
+
+GIVEN = [
+    (Document("刘备字玄德。", id="names"), [entity("刘备", kind="人物", aliases=["玄德"])]),
+    (
+        Document("玄德到了徐州。", id="town"),
+        [entity("玄德", kind="人物"), entity("徐州", kind="地点")],
+    ),
+    (
+        Document("吕布到了下邳。", id="other"),
+        [entity("吕布", kind="人物"), entity("下邳", kind="地点")],
+    ),
+]
+
+
+@pytest.mark.parametrize("alone", [True, False])
+async def test_stated_aliases_are_walked_as_one(
+    tmp_path: Path, pipelines: Pipelines, alone: bool
+) -> None:
+    """A name that is only an alias finds the entity that states it; two entities of which one states
+    the other's name are found together, with their passages, and the reason says so.
+    """
+    fill(tmp_path, GIVEN[::2] if alone else GIVEN)
+    found = await pipelines(tmp_path).retrieve("玄德是谁？", QueryParam(mode="walk"))
+    names = [one.name for one in found.entities[:2]]
+    assert names[0] == "刘备" if alone else set(names) == {"刘备", "玄德"}
+    assert found.chunks[0].document_id in ("names", "town")
+    assert alone or {one.document_id for one in found.chunks[:2]} == {"names", "town"}
+    named = await pipelines(tmp_path).retrieve("刘备到了哪里？", QueryParam(mode="walk"))
+    assert alone or "town" in {one.document_id for one in named.chunks[:2]}
+
+
+async def test_a_filter_hides_what_other_documents_state(
+    tmp_path: Path, pipelines: Pipelines
+) -> None:
+    """An alias that only hidden documents state joins nothing."""
+    fill(tmp_path, [*GIVEN, (Document("刘备来了。", id="plain"), [entity("刘备", kind="人物")])])
+    param = QueryParam(mode="walk", where={"id": ["plain", "other"]})
+    found = await pipelines(tmp_path).retrieve("玄德是谁？", param)
+    assert not any("named" in one.why for one in found.entities)

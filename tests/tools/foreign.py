@@ -12,21 +12,17 @@ TEXT = "Scrooge kept a counting house.\fMarley was dead. 张骞出使西域。"
 
 
 class Foreign:
-    """What is to be written."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.graph = nx.Graph()
         self.stores: dict[str, dict[str, object]] = {"full_docs": {}, "text_chunks": {}}
 
     def document(self, id: str, text: str, chunks: Iterable[str]) -> None:
-        """A document with its chunks, whose ids are its own with a number."""
         self.stores["full_docs"][id] = {"content": text}
         for order, chunk in enumerate(chunks):
             self.chunk(f"{id}-{order}", id, order, chunk)
 
     def chunk(self, id: str, document: str, order: int, text: str) -> None:
-        """One chunk."""
         entry = {"content": text, "chunk_order_index": order, "full_doc_id": document}
         self.stores["text_chunks"][id] = entry
 
@@ -35,12 +31,10 @@ class Foreign:
         self.graph.add_node(name, entity_type="person", description=description, source_id=chunks)
 
     def edge(self, source: str, target: str, chunks: str, weight: float = 1.0) -> None:
-        """One edge."""
         fields = {"weight": weight, "description": "They met.", "source_id": chunks}
         self.graph.add_edge(source, target, **fields)
 
     def write(self) -> Path:
-        """All files."""
         self.folder.mkdir(exist_ok=True)
         nx.write_graphml(self.graph, self.folder / "graph_chunk_entity_relation.graphml")
         for name, store in self.stores.items():

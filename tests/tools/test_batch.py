@@ -26,7 +26,6 @@ LONG = "Scrooge met Marley in the counting house on Christmas Eve. " * 10
 
 
 def lines(path: Path) -> list[Line]:
-    """The requests or results of a file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
@@ -39,8 +38,6 @@ def result(request: Line, text: str, finish: str = "stop") -> Line:
 
 
 def answered_by(llm: ReplayLLM) -> Answer:
-    """A provider whose model is this one."""
-
     def answer(request: Line) -> Line:
         turns = [Message(m["role"], m["content"]) for m in request["body"]["messages"]]
         return result(request, asyncio.run(llm.complete(turns)).text)
@@ -57,7 +54,6 @@ def run_batch(requests: Path, answer: Answer) -> Path:
 
 
 def small() -> ReplayLLM:
-    """A model that knows the two small texts."""
     texts = {SHORT: [ENTITY], LONG: [ENTITY, MORE]}
     return ReplayLLM(texts, otherwise=lambda request: "A summary.")
 
@@ -73,7 +69,6 @@ def rag(tmp_path: Path) -> Iterator[LightRAG]:
 
 @pytest.fixture
 def requests(tmp_path: Path) -> Path:
-    """Where the requests are written."""
     return tmp_path / "requests.jsonl"
 
 

@@ -67,6 +67,19 @@ def test_each_gleaning_round_is_a_call(tmp_path: Path, rounds: int, extraction: 
         assert rag.run(estimate, "Marie Curie discovered radium.").usage.calls == 1
 
 
+def test_a_check_before_each_round_costs_a_call(tmp_path: Path) -> None:
+    """It repeats the conversation for one word; the longest course is estimated."""
+    found = []
+    for check in (False, True):
+        options = IndexOptions(glean_check=check)
+        with LightRAG(tmp_path / str(check), llm=ScriptedLLM([]), options=options) as rag:
+            found.append(rag.run(estimate, TEXT).usage)
+    plain, checked = found
+    assert (plain.calls, checked.calls) == (2, 3)
+    assert checked.input_tokens > 1.4 * plain.input_tokens
+    assert checked.output_tokens == plain.output_tokens + 1
+
+
 def test_money_follows_the_prices() -> None:
     """Prices are for a million tokens; cached input may have its own."""
     found = Estimate(extraction=Usage(1_000_000, 500_000, 400_000, 10))

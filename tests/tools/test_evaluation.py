@@ -49,12 +49,9 @@ def test_a_question_set_survives_a_file(tmp_path: Path) -> None:
     "line",
     [
         "{",
-        "[]",
         '{"question": " ", "supporting": ["a"]}',
         '{"question": "q", "supporting": []}',
-        '{"question": "q", "supporting": "a"}',
         '{"question": "q", "supporting": [1]}',
-        '{"question": "q", "supporting": ["a"], "answer": null}',
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
@@ -127,11 +124,8 @@ def test_generated_questions_take_two_chunks(rag: LightRAG) -> None:
 def test_health_counts(rag: LightRAG, tmp_path: Path) -> None:
     """Entities, relations and degrees; an empty index has no questions, in any language."""
     found = rag.run(evaluation.graph_health)
-    assert (found.chunks, found.entities_without_relations, found.chunks_without_entities) == (
-        5,
-        0,
-        0,
-    )
+    assert found.chunks == 5
+    assert found.entities_without_relations == found.chunks_without_entities == 0
     assert found.degrees["max"] == 2 and found.entities == 8
     with LightRAG(tmp_path, language="zh") as empty:
         assert empty.run(evaluation.generate_questions, 5) == ()

@@ -24,12 +24,10 @@ REAL = {
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> Foreign:
-    """A directory with one document of two chunks and two connected nodes."""
     return small(tmp_path / "there")
 
 
 def imported(folder: Path, tmp_path: Path) -> tuple[ImportReport, nx.Graph]:
-    """The report and the graph of an import into a new index."""
     with LightRAG(tmp_path / "kb") as rag:
         report = rag.run(import_index, folder)
         assert rag.admin.check() == []
@@ -76,7 +74,7 @@ def test_quotes_and_pages_do_not_get_in_the_way(foreign: Foreign, tmp_path: Path
     assert dict(graph.nodes(data="entity_type")) == {"SCROOGE": "person", "MARLEY": "person"}
     descriptions = set(graph.nodes["SCROOGE"]["description"].split("\n"))
     assert descriptions == {"He kept a house.", "He was there."}
-    assert len(graph.nodes["SCROOGE"]["chunk_ids"]) == 2
+    assert graph.nodes["SCROOGE"]["chunk_ids"].count("chunk-") == 2
     assert graph.edges["SCROOGE", "MARLEY"]["weight"] == 8.0
 
 
@@ -90,7 +88,8 @@ def test_chunks_that_are_not_whole_in_the_text(foreign: Foreign, tmp_path: Path)
     foreign.node("Fezziwig", "doc-a-3", "He dances.")
     report, graph = imported(foreign.write(), tmp_path)
     assert report.stored == ImportCounts(1, 4, 4, 1) and report.not_imported == ()
-    assert len(graph.nodes["张骞"]["chunk_ids"]) == len(graph.nodes["Fezziwig"]["chunk_ids"]) == 1
+    for name in ("张骞", "Fezziwig"):
+        assert graph.nodes[name]["chunk_ids"].count("chunk-") == 1
 
 
 def test_what_has_no_counterpart(foreign: Foreign, tmp_path: Path) -> None:
@@ -140,10 +139,9 @@ def test_importing_twice_changes_nothing_and_can_be_undone(
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("kv_store_text_chunks.json", b"{", "no JSON"),
-        ("kv_store_full_docs.json", b"[]", "no key-value store"),
-        ("kv_store_full_docs.json", b"\xff\xfe\xfa", "no JSON"),
-        ("graph_chunk_entity_relation.graphml", b"<graphml>", "no GraphML"),
+        ("kv_store_text_chunks.json", b"{", "invalid JSON"),
+        ("kv_store_full_docs.json", b"[]", "not a key-value store"),
+        ("graph_chunk_entity_relation.graphml", b"<graphml>", "not GraphML"),
     ],
     ids=lambda value: str(value)[:40],
 )

@@ -12,17 +12,8 @@ import pytest
 from lightrag_jsonl.core.types import Chunk, Context, Page, Relation
 from lightrag_jsonl.indexing.chunking import chunk_id
 from lightrag_jsonl.retrieval.edge_selection import SelectedEdge, candidate_edges
+from lightrag_jsonl.tracing import events as e
 from lightrag_jsonl.tracing.citations import resolve_citations
-from lightrag_jsonl.tracing.events import (
-    AnswerChunk,
-    Answered,
-    End,
-    Event,
-    Retrieval,
-    Selection,
-    Session,
-    Shown,
-)
 from lightrag_jsonl.tracing.trace import SourceDocument, Sources, Trace, assemble_trace
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
@@ -30,12 +21,12 @@ QUESTION = "What did Marie Curie discover?"
 REASON = "Names the discovered element"
 LABEL = "Marie Curie — discovered → radium"
 
-Events = Callable[..., tuple[Event, ...]]
+Events = Callable[..., tuple[e.Event, ...]]
 
 
 def stored(chunks: Mapping[str, Chunk]) -> Any:
     """A reader of an index that holds these chunks."""
-    return SimpleNamespace(chunks_by_id=lambda ids: {id: chunks[id] for id in ids if id in chunks})
+    return SimpleNamespace(chunks=lambda ids: {id: chunks[id] for id in ids if id in chunks})
 
 
 def sources_of(*texts: str) -> Sources:
@@ -51,15 +42,12 @@ def sources_of(*texts: str) -> Sources:
 
 @pytest.fixture
 def sources() -> Sources:
-    """The two pages of the example."""
     return sources_of("Marie Curie discovered radium.", "Marie Curie was born in Warsaw.")
 
 
 @pytest.fixture
 def events(sources: Sources) -> Events:
-    """The events of the example's query, with a fixed clock and id."""
-
-    def example(*, sources: Sources = sources, answer: str = "Radium [1].") -> tuple[Event, ...]:
+    def example(*, sources: Sources = sources, answer: str = "Radium [1].") -> tuple[e.Event, ...]:
         first, second = sources.chunks
         curie = "Marie Curie"
         relations = (
@@ -68,16 +56,17 @@ def events(sources: Sources) -> Events:
         )
         edges = candidate_edges(relations)
         chosen = SelectedEdge(edges[0], reasoning=REASON)
-        shown = Shown(1, "relation", edges[0].id, LABEL, (first,), "She found it.")
-        cited = resolve_citations(answer, Context(relations=relations[:1]), stored(sources.chunks))
+        shown = e.Shown(1, "relation", edges[0].id, LABEL, (first,), "She found it.")
+        context = Context(relations=relations[:1])
+        cited = resolve_citations(answer, context, (1,), stored(sources.chunks))
         return (
-            Session("0001", QUESTION, "hybrid", NOON),
-            Retrieval("0001", "hybrid", edges),
-            Selection("0001", "llm", (chosen,), shown=(shown,)),
-            AnswerChunk("0001", answer),
-            AnswerChunk("0001", "", end_of_stream=True),
-            Answered("0001", answer, *cited),
-            End("0001", NOON, sources=("d1.txt",)),
+            e.Session("0001", QUESTION, "hybrid", NOON),
+            e.Retrieval("0001", "hybrid", edges),
+            e.Selection("0001", "llm", (chosen,), shown=(shown,)),
+            e.AnswerChunk("0001", answer),
+            e.AnswerChunk("0001", "", end_of_stream=True),
+            e.Answered("0001", answer, *cited, prompt_numbers=(1,)),
+            e.End("0001", NOON, sources=("d1.txt",)),
         )
 
     return example
@@ -85,5 +74,4 @@ def events(sources: Sources) -> Events:
 
 @pytest.fixture
 def trace(events: Events) -> Trace:
-    """The example's trace."""
     return assemble_trace(events())

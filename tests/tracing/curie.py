@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lightrag_jsonl import AsyncLightRAG, Document, LightRAG
+from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.testing import Request, Scripted, ScriptedLLM
 
@@ -34,7 +34,6 @@ class Example:
 
     @property
     def edge(self) -> tuple[str, str, str]:
-        """The edge that answers the question."""
         return self.person, *self.found
 
     def document(self, id: str = "d1", text: str | None = None) -> Document:
@@ -81,7 +80,6 @@ class Example:
 
 
 def step(request: Request) -> str:
-    """Which of the three calls of a query this is."""
     return {"json": "keywords", "jsonl": "selection", "text": "answer"}[request.response_type]
 
 
@@ -119,11 +117,6 @@ def filled(folder: Path, example: Example, model: ScriptedLLM | None = None) -> 
     rag = opened(folder, example, model)
     rag.insert_records(example.document(), example.records)
     return rag
-
-
-def opened_async(folder: Path, example: Example, model: ScriptedLLM | None = None) -> AsyncLightRAG:
-    """The same for `async with`."""
-    return AsyncLightRAG(folder, **settings(example, model))
 
 
 def settings(example: Example, model: ScriptedLLM | None) -> dict[str, Any]:

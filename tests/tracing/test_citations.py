@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.core.text import CITATION_MARKER
 from lightrag_jsonl.core.types import Chunk, Citation, Context, Relation
-from lightrag_jsonl.tracing.citations import marked_numbers, resolve_citations
+from lightrag_jsonl.retrieval.numbering import CitationNumbering, marked_numbers
+from lightrag_jsonl.retrieval.pipeline import Cited
+from lightrag_jsonl.tracing.citations import resolve_citations
 
 from .conftest import stored
 
@@ -26,14 +28,17 @@ def chunk(text: str, *, start: int = 0, id: str = "c1") -> Chunk:
 
 
 def cited(answer: str, *chunks: Chunk) -> tuple[Citation, ...]:
-    """The citations of an answer that was written from these chunks."""
-    return resolve_citations(answer, Context(chunks=chunks), stored({}))[0]
+    return resolved(answer, Context(chunks=chunks))[0]
+
+
+def resolved(answer: str, context: Context, held: dict[str, Chunk] | None = None) -> Cited:
+    """The citations of an answer, under the numbers that its context has."""
+    return resolve_citations(answer, context, range(1, context.items + 1), stored(held or {}))
 
 
 @pytest.mark.parametrize(
     ("written", "numbers"),
     [
-        ("[ 12 ]", [(12,)]),
         ("[1，3、4;5, 1]", [(1, 3, 4, 5)]),
         ("[1][2–4, 9]", [(1,), (2, 3, 4, 9)]),
         ("［１］【1，２】", [(1,), (1, 2)]),
@@ -49,19 +54,9 @@ def test_the_forms_of_a_marker(written: str, numbers: list[tuple[int, ...]]) -> 
     assert [marked_numbers(marker) for marker in found] == numbers
 
 
-def test_a_citation_is_narrowed_to_its_sentence() -> None:
-    """The span is the sentence of the chunk that the citing sentence rests on, exact in the page."""
-    page = "A heading.\n\n" + ENGLISH
-    context = Context(chunks=(chunk(ENGLISH, start=12),), documents={"d1": "Lives"})
-
-    (found,), _ = resolve_citations("It was Curie who discovered radium [1].", context, stored({}))
-
-    assert found.text == page[found.start : found.end]
-    assert found.text.endswith("She discovered radium and polonium.")
-    assert (found.document, found.page, found.chunk_id) == ("Lives", 1, "c1")
-
-
-WHOLE, BORN = [ENGLISH], "Marie Curie was born in Warsaw in 1867."
+NONE, BORN = [""], "Marie Curie was born in Warsaw in 1867."
+RADIUM = "🧪 She discovered radium and polonium."
+PRIZE = "The Nobel Prize followed in 1903."
 
 
 @pytest.mark.parametrize(
@@ -77,75 +72,60 @@ WHOLE, BORN = [ENGLISH], "Marie Curie was born in Warsaw in 1867."
             "Gold is what Marie likes [1].",
             ["Marie likes gold."],
         ),
-        (ENGLISH, "Bananas are yellow [1].", WHOLE),
-        (ENGLISH, "He was in the zoo [1].", WHOLE),
+        (ENGLISH, "Her prize came in 1903 [1], radium was her discovery [1].", [PRIZE, RADIUM]),
+        (ENGLISH, "In Warsaw in 1867. [1] The Nobel Prize came later. [1]", [BORN, PRIZE]),
+        (ENGLISH, "Bananas are yellow [1].", NONE),
+        (ENGLISH, "He was in the zoo [1].", NONE),
         (ENGLISH, "In 1867, in Warsaw [1]. In Warsaw in 1867 " + "[1]" * 500 + ".", [BORN]),
     ],
-    ids=["Chinese", "paragraphs", "nothing shared", "function words", "the same again"],
+    ids=[
+        "Chinese",
+        "paragraphs",
+        "two claims",
+        "marker after",
+        "nothing shared",
+        "function words",
+        "again",
+    ],
 )
 def test_the_best_sentence_is_cited(text: str, answer: str, sentences: list[str]) -> None:
     """In both languages, in the order of the answer, each once; where no sentence shares enough,
-    none is pretended to be the source.
+    none is pretended to be the source, and the citation is marked.
     """
-    found = [one.text for one in cited(answer, chunk(text))]
-    assert found == sentences
-
-
-def test_a_marker_after_the_full_stop_belongs_to_the_sentence_before() -> None:
-    """`A sentence. [1]` cites for that sentence, not for what comes next."""
-    answer = "She discovered radium. [1] The Nobel Prize came later. [1]"
-
-    first, second = cited(answer, chunk(ENGLISH))
-
-    assert "radium" in first.text
-    assert second.text == "The Nobel Prize followed in 1903."
+    found = cited(answer, chunk(text))
+    assert [one.text for one in found] == sentences
+    assert [one.supported for one in found] == [bool(text) for text in sentences]
 
 
 def test_invented_numbers_are_reported_once() -> None:
     """A number that was not shown is no citation, but is on record; the others are kept."""
-    context = Context(chunks=(chunk(ENGLISH),))
+    context = Context(chunks=(chunk(ENGLISH),), documents={"d1": "Lives"})
+    answer = "Radium [1, 7]. Polonium [7][2-3]."
 
-    citations, invented = resolve_citations(
-        "Radium [1, 7]. Polonium [7][2-3].", context, stored({})
-    )
+    citations, invented = resolved(answer, context)
 
-    assert {found.number for found in citations} == {1}
+    assert {(one.number, one.document, one.chunk_id) for one in citations} == {(1, "Lives", "c1")}
     assert invented == (7, 2, 3)
 
 
 def test_a_relation_cites_every_chunk_it_was_read_from() -> None:
-    """One citation a chunk, all under the relation's number; deleted chunks are left out."""
-    chunks = {
-        "c1": chunk("Curie discovered radium."),
-        "c2": chunk("Radium: discovered by Curie.", id="c2"),
-    }
-    fact = Relation("Curie", "radium", ("discovered",), "", chunk_ids=("c1", "gone", "c2"))
-
-    citations, _ = resolve_citations(
-        "Curie discovered radium [1].", Context(relations=(fact,)), stored(chunks)
-    )
-
-    assert [(found.number, found.chunk_id, found.kind, found.label) for found in citations] == [
-        (1, "c1", "relation", "Curie — discovered → radium"),
-        (1, "c2", "relation", "Curie — discovered → radium"),
-    ]
-
-
-def test_a_chunk_cut_to_the_budget_is_cited_within_what_was_shown() -> None:
-    """The same chunk, cut in the context and whole for a fact, is cited exactly in both."""
-    whole = chunk(ENGLISH)
-    cut = replace(whole, text=ENGLISH[:20], end=20)
-    fact = Relation("Curie", "prize", ("won",), "", chunk_ids=("c1",))
+    """One citation a chunk that supports the sentence, all under the relation's number; deleted ones
+    are left out. The same chunk, cut to the budget in the context, does not support it there.
+    """
+    chunks = {"c1": chunk(ENGLISH), "c2": chunk("The Nobel Prize.", id="c2")}
+    cut = replace(chunks["c1"], text=ENGLISH[:20], end=20)
+    fact = Relation("Curie", "prize", ("won",), "", chunk_ids=("c1", "gone", "c2", "c3"))
+    chunks["c3"] = chunk("Something else.", id="c3")
     context = Context(relations=(fact,), chunks=(cut,))
 
-    citations, _ = resolve_citations(
-        "The Nobel Prize followed [1][2].", context, stored({"c1": whole})
-    )
+    found, _ = resolved("The Nobel Prize followed [1][2].", context, chunks)
 
-    assert [found.text for found in citations] == [
-        "The Nobel Prize followed in 1903.",
-        ENGLISH[:20],
+    assert [(one.number, one.chunk_id, one.kind, one.text, one.supported) for one in found] == [
+        (1, "c1", "chunk", "", False),
+        (2, "c1", "relation", PRIZE, True),
+        (2, "c2", "relation", "The Nobel Prize.", True),
     ]
+    assert found[1].label == "Curie — won → prize"
 
 
 texts = st.text("abc [1]. [2] 中文。ß İ １\n!ǅ", max_size=80)
@@ -159,5 +139,45 @@ def test_every_span_is_exact(answer: str, first: str, second: str, at: int) -> N
     for found in cited(answer, *chunks):
         own = chunks[found.number - 1]
         assert own.id == found.chunk_id
-        assert own.start <= found.start < found.end <= own.end
+        assert own.start <= found.start <= found.end <= own.end
+        assert found.supported == (found.start < found.end)
         assert own.text[found.start - at : found.end - at] == found.text
+
+
+def renumbered(*pieces: str, shown: int = 40) -> tuple[str, tuple[int, ...]]:
+    numbering = CitationNumbering(shown)
+    text = "".join([*map(numbering.feed, pieces), numbering.finish()])
+    return text, numbering.prompt_numbers
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "numbers"),
+    [
+        ("A [35]. B [39][35].", "A [1]. B [2][1].", (35, 39)),
+        ("A [3-6]. B [5, 9]【6】", "A [1, 2, 3, 4]. B [3, 5]【4】", (3, 4, 5, 6, 9)),
+        ("Forged [41], in part [7; 99], of [2024] and [0].", "Forged [41], in part [1, 99], of [2024] and [0].", (7,)),
+        (r"As a\[3] and [7](https://a.b) are, [x] and [8", r"As a\[3] and [7](https://a.b) are, [x] and [8", ()),
+        ("甲［１２］。乙【3，１2】", "甲［1］。乙【1, 2】", (12, 3)),
+    ],
+    ids=["order of use", "ranges and lists", "not shown", "no citations", "Chinese"],
+)  # fmt: skip
+def test_citations_are_numbered_in_the_order_of_their_first_use(
+    written: str, read: str, numbers: tuple[int, ...]
+) -> None:
+    """Readers see 1, 2, 3; what was never shown keeps its number, which no other one can have."""
+    assert renumbered(written) == (read, numbers)
+    assert renumbered(*written) == (read, numbers)
+
+
+@given(st.lists(st.text("ab [1,-3]】【\\\\(http:#", max_size=12), max_size=8))
+def test_pieces_are_numbered_like_the_text(pieces: list[str]) -> None:
+    """Wherever a stream is cut, the reader sees what the text as one piece would show."""
+    assert renumbered(*pieces) == renumbered("".join(pieces))
+
+
+def test_a_piece_is_held_back_only_while_it_may_become_a_citation() -> None:
+    """A stream does not wait for what cannot be a marker."""
+    numbering = CitationNumbering(9)
+    assert [numbering.feed(one) for one in ("See [", "7", "]", " or [a", "] [1](", "x)")] == [
+        "See ", "", "", "[1] or [a", "] ", "[2](x)",
+    ]  # fmt: skip

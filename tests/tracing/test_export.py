@@ -50,22 +50,12 @@ def test_what_cannot_be_written_is_an_error_that_says_what_to_do(
         export(trace, format="turtle")
 
 
-def test_a_choice_by_rank_has_a_score_and_no_reason(trace: Trace) -> None:
-    """`tg:reasoning` is written only where a model wrote it; a fallback is on record."""
-    by_rank = SelectedEdge(trace.candidates[0], score=0.25)
-
-    text = export(replace(trace, selected=(by_rank,), fallback=True))
-
-    assert "ns/reasoning" not in text
-    assert 'ns/score> "0.25"^^<http://www.w3.org/2001/XMLSchema#double>' in text
-    assert 'ns/fallback> "true"^^<http://www.w3.org/2001/XMLSchema#boolean>' in text
-
-
 def test_bases_are_configurable(trace: Trace) -> None:
     """Entities and predicates can live under a namespace of one's own, given with its scheme; texts
-    that look like URIs stay as they are.
+    that look like URIs stay as they are. A choice by rank has a score and no reason.
     """
-    asked = replace(trace, question="What is <urn:entity:x>?")
+    by_rank = SelectedEdge(trace.candidates[0], score=0.25)
+    asked = replace(trace, question="What is <urn:entity:x>?", selected=(by_rank,), fallback=True)
     bases = {"entity_base": "https://kb.example/é/", "predicate_base": "https://kb.example/p/"}
 
     text = export(asked, **bases)  # type: ignore[arg-type]
@@ -73,6 +63,9 @@ def test_bases_are_configurable(trace: Trace) -> None:
     subject = "<https://kb.example/%C3%A9/marie%20curie>"
     assert f"{subject} <https://kb.example/p/discovered>" in text
     assert '"What is <urn:entity:x>?"' in text and text.count("urn:entity:") == 1
+    assert "ns/reasoning" not in text
+    assert 'ns/score> "0.25"^^<http://www.w3.org/2001/XMLSchema#double>' in text
+    assert 'ns/fallback> "true"^^<http://www.w3.org/2001/XMLSchema#boolean>' in text
     with pytest.raises(ConfigError, match="scheme"):
         export(trace, entity_base="kb/")
 

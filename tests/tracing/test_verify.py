@@ -13,8 +13,7 @@ import pytest
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.errors import CorruptError, NotFoundError
 from lightrag_jsonl.tracing.events import End
-from lightrag_jsonl.tracing.trace import Sources, Trace, assemble_trace
-from lightrag_jsonl.tracing.verify import verify_trace
+from lightrag_jsonl.tracing.trace import Sources, Trace, assemble_trace, verify_trace
 
 from .conftest import NOON, Events
 from .curie import ENGLISH, filled
@@ -39,7 +38,6 @@ def test_every_prefix_of_a_query_is_sound(events: Events, sources: Sources) -> N
 
 
 def citing(**changes: object) -> Callable[[Trace], Trace]:
-    """A trace whose citation was changed."""
     return lambda t: replace(t, citations=(replace(t.citations[0], **changes),))  # type: ignore[arg-type]
 
 
@@ -68,9 +66,6 @@ def test_a_broken_trace_is_found(fault: str, trace: Trace, sources: Sources) -> 
     assert any(str(problem).startswith(f"0001: {check}: ") for problem in problems)
 
 
-# ── in the database ─────────────────────────────────────────────────────────────
-
-
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
     """An index in which the example's question was asked, closed."""
@@ -80,7 +75,6 @@ def index(tmp_path: Path) -> Path:
 
 
 def plant(folder: Path, statement: str) -> None:
-    """Change the database behind the index's back."""
     with closing(sqlite3.connect(folder / "index.sqlite")) as connection:
         before = connection.total_changes
         connection.execute(statement)
@@ -88,25 +82,20 @@ def plant(folder: Path, statement: str) -> None:
         assert connection.total_changes > before, "the fault was not planted"
 
 
-def deleted(stage: str) -> str:
-    return f"DELETE FROM trace_events WHERE event ->> 'stage' = '{stage}'"
-
-
-PLANTED = {
-    "a chunk rewritten": ("offsets", "UPDATE chunks SET text = 'She found gold.'"),
-    "a page lost": ("offsets", "DELETE FROM pages WHERE number = 2"),
-    "the session lost": ("events", deleted("session")),
-    "the end lost": ("events", deleted("end")),
-    "another status": ("events", "UPDATE traces SET status = 'failed'"),
-    "an event that is none": ("events", "UPDATE trace_events SET event = '{}'"),
-}
-
-
-@pytest.mark.parametrize("fault", PLANTED)
-def test_a_planted_fault_is_found(index: Path, fault: str) -> None:
+@pytest.mark.parametrize(
+    ("check", "fault"),
+    [
+        ("offsets", "UPDATE chunks SET text = 'She found gold.'"),
+        ("offsets", "DELETE FROM pages WHERE number = 2"),
+        ("events", "DELETE FROM trace_events WHERE event ->> 'stage' = 'session'"),
+        ("events", "DELETE FROM trace_events WHERE event ->> 'stage' = 'end'"),
+        ("events", "UPDATE traces SET status = 'failed'"),
+        ("events", "UPDATE trace_events SET event = '{}'"),
+    ],
+)
+def test_a_planted_fault_is_found(index: Path, check: str, fault: str) -> None:
     """Each fault, made by hand in the database, is found by the check that is meant for it."""
-    check, statement = PLANTED[fault]
-    plant(index, statement)
+    plant(index, fault)
 
     with LightRAG(index) as rag:
         problems = rag.traces.verify()

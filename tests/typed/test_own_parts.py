@@ -110,22 +110,18 @@ def parts() -> tuple[StreamingLLM, LLM, Embedder, Tokenizer, Reranker]:
 
 
 class TestMyEmbedder(EmbedderContract):
-    """The published contract, inherited."""
+    """The published contracts, inherited."""
 
     def make(self) -> Embedder:
         return MyEmbedder()
 
 
 class TestMyTokenizer(TokenizerContract):
-    """The published contract, inherited."""
-
     def make(self) -> Tokenizer:
         return MyTokenizer()
 
 
 class TestMyReranker(RerankerContract):
-    """The published contract, inherited."""
-
     def make(self) -> Reranker:
         return MyReranker()
 
@@ -145,6 +141,8 @@ def test_own_parts_index_and_answer(tmp_path: Path) -> None:
         report = rag.insert([Document("Marie Curie discovered radium.", id="curie")])
         assert report.chunks == 1
         answer = rag.query("What did she discover?", QueryParam(mode="local", top_k=5))
+        again = rag.query("What did she discover?", mode="local", top_k=5, where={"id": ["curie"]})
+        assert again.text == answer.text
         names: list[str] = [citation.document_id for citation in answer.citations]
         assert names == ["curie"]
         assert "".join(rag.stream("What did Marie Curie discover?")) == answer.text

@@ -1,4 +1,4 @@
-"""A user's plain functions as a model and an embedder, and the reader on its own, well typed."""
+"""A user's plain functions as a model and an embedder, the reader alone, and tools: all well typed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,21 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
-from lightrag_jsonl import Answer, Context, FunctionEmbedder, FunctionLLM, LightRAG, parse_jsonl
+from lightrag_jsonl import (
+    Answer,
+    ConfigError,
+    Context,
+    FunctionEmbedder,
+    FunctionLLM,
+    LightRAG,
+    parse_jsonl,
+)
+from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.tools.batch import BatchExport, BatchImport, export_batch, import_batch
+from lightrag_jsonl.tools.estimate import Estimate, estimate
+from lightrag_jsonl.tools.importer import ImportReport, import_index
 
 
 async def llm(
@@ -46,3 +59,14 @@ def test_the_reader_alone() -> None:
     assert names == ["居里夫人", "１２ 🙂"]
     lines: list[int] = [rejection.line for rejection in result.rejections]
     assert len(lines) == 1
+
+
+def test_reports_of_tools_can_be_named(tmp_path: Path) -> None:
+    """Each tool returns the public type that says what it did."""
+    with LightRAG(tmp_path / "kb", llm=ScriptedLLM(())) as rag:
+        expected: Estimate = rag.run(estimate, "居里夫人发现了镭 １２ 🙂.")
+        exported: BatchExport = rag.run(export_batch, tmp_path / "ask.jsonl", "居里夫人发现了镭.")
+        imported: BatchImport = rag.run(import_batch, [Path(file) for file in exported.files])
+        assert expected.documents == exported.pending == imported.pending == 1
+        with pytest.raises(ConfigError):
+            _: ImportReport = rag.run(import_index, tmp_path / "kb")

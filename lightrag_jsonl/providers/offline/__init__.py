@@ -2,8 +2,11 @@
 
 from lightrag_jsonl.providers.offline.answering import ExtractiveAnswerer
 from lightrag_jsonl.providers.offline.embedder import HashEmbedder
-from lightrag_jsonl.providers.offline.extraction import OfflineExtractor, extract_text
-from lightrag_jsonl.providers.offline.keywords import OfflineKeywords
+from lightrag_jsonl.providers.offline.extraction import (
+    OfflineExtractor,
+    OfflineKeywords,
+    extract_text,
+)
 
 __all__ = [
     "ExtractiveAnswerer",

@@ -7,13 +7,28 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from anyio import to_thread
 
-from lightrag_jsonl.core.text import CITATION_MARKER, is_cjk, is_lone, search_terms, sentence_spans
+from lightrag_jsonl.core.text import (
+    CITATION_MARKER,
+    folded_text,
+    is_cjk,
+    is_lone,
+    name_key,
+    search_terms,
+    sentence_spans,
+)
 from lightrag_jsonl.core.types import Context, Keywords, Language
-from lightrag_jsonl.providers.offline.keywords import find_keywords
-from lightrag_jsonl.providers.offline.phrases import HEADING, TAG, written_in
+from lightrag_jsonl.providers.offline.extraction import find_keywords
+from lightrag_jsonl.providers.offline.sentences import (
+    HEADING,
+    defines,
+    quote,
+    without_markup,
+    written_in,
+)
 from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS
 
 _MOST = 5  # the most sentences of an answer
@@ -21,6 +36,7 @@ _LEAST = 2  # so many sentences are used even if they are weak, unless they shar
 _WEAK = 0.45  # times the best score: weaker sentences are left out
 _RANK_DECAY = 0.08  # how fast scores fall with the rank of the chunk
 _LONGEST = 400  # characters of one quoted sentence
+_MOST_DEFINING = 3  # sentences that answer what something is
 
 _CLOSING: Mapping[Language, str] = {
     "en": "These sentences were selected from the sources; no model wrote them.",
@@ -35,10 +51,9 @@ _NOTHING: Mapping[Language, str] = {
 class ExtractiveAnswerer:
     """An `Answerer` without a model: quotes 2 to 5 sentences (fewer if fewer fit), each with `[n]`.
 
-    Sentences are scored by the terms of the question and of its low-level keywords, weighted by
-    their rarity in the context and by the rank of the chunk. If no chunk contains any of the terms,
-    descriptions of relations and entities are quoted; if nothing speaks of what the keywords name,
-    nothing is. The last line says that no model wrote the answer.
+    Sentences are scored by the terms of the question and of its low-level keywords, by their rarity
+    in the context and by the rank of the chunk. If no chunk contains any of the terms, descriptions
+    are quoted; if nothing speaks of what the keywords name, nothing is.
     """
 
     def __init__(self, language: Language = "en") -> None:
@@ -52,6 +67,7 @@ class ExtractiveAnswerer:
 def select_answer(question: str, context: Context, language: Language) -> str:
     """The answer as text, in the question's language."""
     asked_in = written_in(question, language)
+    question = context.keywords.question or question
     best = _best(question, context.keywords, context)
     if not best and context.keywords == Keywords():  # this mode finds none
         best = _best(question, find_keywords(question, (), language), context)
@@ -59,9 +75,6 @@ def select_answer(question: str, context: Context, language: Language) -> str:
         return _NOTHING[asked_in]
     quoted = " ".join(f"{quote.text} [{quote.number}]" for quote in best)
     return f"{quoted}\n\n{_CLOSING[asked_in]}"
-
-
-# ── quotes ──────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,44 +85,50 @@ class _Quote:
     rank: int
     text: str
     terms: frozenset[str]
+    heading: str = ""
+
+    def defines(self, name: str) -> bool:
+        """Whether it says what a name is; under a heading with the name also by "This is a …"."""
+        headed = name.casefold() in self.heading.casefold()
+        return defines(self.text, name) or (headed and _THIS_IS.match(self.text) is not None)
 
 
-def _chunk_quotes(context: Context) -> list[_Quote]:
-    first = len(context.entities) + len(context.relations) + 1
-    titles = context.documents
-    return _quotes([("", titles.get(c.document_id, ""), c.text) for c in context.chunks], first)
+_THIS_IS = re.compile(r"(?:This|It) is an? ")
+_SUBJECT = re.compile(  # of "Who is …?" and the like
+    r"\W*(?:who|what)(?:\s+(?:is|was|are|were)|['’]s)\s+(?:an?\s+|the\s+)?([^?]{1,60}?)\s*\??"
+    r"|(?:请问)?(?:什么是|谁是|何为)([^？?]{1,20})[？?]?"
+    r"|(?:请问)?([^，？?]{1,20}?)(?:究竟|到底)?(?:是|字)(?:谁|何人|什么(?:人|东西)?)[？?]?",
+    re.IGNORECASE,
+)
 
 
-def _description_quotes(context: Context) -> list[_Quote]:
-    relations = [(f"{one.source} {one.target}", "", one.description) for one in context.relations]
+def _context_quotes(context: Context) -> tuple[list[_Quote], list[_Quote]]:
     entities = [(one.name, "", one.description) for one in context.entities]
-    return _quotes(relations, len(entities) + 1) + _quotes(entities, 1)
+    relations = [(f"{one.source} {one.target}", "", one.description) for one in context.relations]
+    chunks = [("", context.documents.get(c.document_id, ""), c.text) for c in context.chunks]
+    first, between = len(chunks) + 1, len(chunks) + len(entities) + 1
+    return _quotes(chunks, 1), _quotes(relations, between) + _quotes(entities, first)
 
 
 def _quotes(items: Iterable[tuple[str, str, str]], first: int) -> list[_Quote]:
-    """The different sentences of items, given as (heading, title, text), numbered from `first`.
-
-    A heading (or the title above the text) counts for the sentence right under it, since it says
-    nothing by itself; one with nothing under it is a sentence of its own.
-    """
+    """The sentences of items (heading, title, text); a heading counts for the one under it."""
     quotes: dict[str, _Quote] = {}
     for rank, (heading, title, text) in enumerate(items):
-        lines = [_on_one_line(text[start:end]) for start, end in sentence_spans(text)]
-        for number, line in enumerate(lines, start=1):
-            if number < len(lines) and (HEADING.match(line) or line == title):
+        spans = sentence_spans(without_markup(text))
+        for number, (start, end) in enumerate(spans, start=1):
+            line = _on_one_line(text[start:end])
+            if number < len(spans) and (HEADING.match(text, start) or line == title):
                 heading += f" {line}"
                 continue
-            terms = _terms(f"{heading} {line}").union(filter(is_cjk, line))
-            quotes.setdefault(line.casefold(), _Quote(first + rank, rank, line, terms))
+            terms = _terms(f"{heading} {line}").union(filter(is_cjk, folded_text(line)))
+            quotes.setdefault(line.casefold(), _Quote(first + rank, rank, line, terms, heading))
             heading = ""
     return list(quotes.values())
 
 
 def _on_one_line(sentence: str) -> str:
     """The sentence without tags and footnote marks; nothing left in it looks like a citation."""
-    line = " ".join(TAG.sub(" ", sentence).split())
-    line = line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"
-    return _NOTE.sub(_without_note, line).strip()
+    return _NOTE.sub(_without_note, quote(sentence, _LONGEST)).strip()
 
 
 _NOTE = re.compile(rf" ?{CITATION_MARKER.pattern}")
@@ -126,31 +145,31 @@ def _without_note(found: re.Match[str]) -> str:
     return found[0].replace(found["numbers"], _WORD_JOINER + found["numbers"])
 
 
-# ── selection ───────────────────────────────────────────────────────────────────
-
-
 def _best(question: str, keywords: Keywords, context: Context) -> list[_Quote]:
-    """The best quotes of chunks, or else of descriptions, or else by the characters of keywords."""
     low = keywords.low_level
-    lone = frozenset(filter(is_lone, (*low, *keywords.high_level)))
+    lone = frozenset(filter(is_lone, map(name_key, (*low, *keywords.high_level))))
     asked = _terms(question).union(lone, *map(_terms, low))
     named = [*map(frozenset, lone), *map(_terms, low)] if low else []
-    for quotes in (_chunk_quotes(context), _description_quotes(context)):
+    chunks, descriptions = _context_quotes(context)
+    if subject := _SUBJECT.fullmatch(question.strip()):
+        name = next(filter(None, subject.groups()))
+        every = {one.text: one for one in (*descriptions, *chunks)}.values()
+        if defining := [one for one in every if one.defines(name)]:
+            others = [one for one in chunks if one not in defining]
+            wanted = asked.union(filter(is_cjk, name))  # 姓关名羽
+            return [*_select(wanted, defining), *_select(asked, others)][:_MOST_DEFINING]
+    for quotes in (chunks, descriptions):
         if _concern(named, asked, quotes) and (best := _select(asked, quotes)):
             return best
-    characters = frozenset("".join(low))
-    if not all(map(is_cjk, characters)):
-        return []
-    return _select(characters, [q for q in _chunk_quotes(context) if characters <= q.terms])
+    characters = frozenset(folded_text("".join(low)))
+    held = [quote for quote in chunks if characters <= quote.terms]
+    return _select(characters, held) if all(map(is_cjk, characters)) else []
 
 
 def _concern(
     named: Sequence[frozenset[str]], asked: frozenset[str], quotes: Sequence[_Quote]
 ) -> bool:
-    """Whether a quote holds half of a thing that is named, if any is, or most of what is asked.
-
-    A question about what no source has would else be answered by whatever shares its other words.
-    """
+    """Whether a quote holds half of a thing that is named, if any is, or most of what is asked."""
     return not named or any(
         2 * len(asked & quote.terms) > len(asked)
         or any(2 * len(terms & quote.terms) >= len(terms) for terms in named)
@@ -164,8 +183,7 @@ def _select(asked: frozenset[str], quotes: Sequence[_Quote]) -> list[_Quote]:
     rarity = {term: math.log(1 + len(quotes) / count) for term, count in counts.items()}
     left = [quote for quote in quotes if quote.terms & asked]
     covered: Counter[str] = Counter()
-    chosen: list[_Quote] = []
-    best = 0.0
+    chosen, best = list[_Quote](), 0.0
     while left and len(chosen) < _MOST:
         scores = [_score(quote, asked, rarity, covered) for quote in left]
         at = min(range(len(left)), key=lambda i: (-scores[i], left[i].rank, i))
@@ -184,16 +202,18 @@ def _score(
     return shared / (1 + _RANK_DECAY * quote.rank) / (1 + len(quote.text) / _LONGEST / 2)
 
 
-# ── terms ───────────────────────────────────────────────────────────────────────
-
 _ENDING = re.compile(r"(?<=[a-z]{2})(?:ing|ies|ied|es|ed|[esy])$")  # "married" meets "marry"
 _ASKING = "谁哪吗呢的了是"  # two of them ask (是谁), or join what is asked (的是)
-_FUNCTION_TERMS = {term for word in FUNCTION_WORDS for term in search_terms(word)}
-_FUNCTION_TERMS |= {first + second for first in _ASKING for second in _ASKING}
+
+
+@cache
+def _function_terms() -> frozenset[str]:
+    terms = {term for word in FUNCTION_WORDS for term in search_terms(word)}
+    return frozenset(terms | {first + second for first in _ASKING for second in _ASKING})
 
 
 def _terms(text: str) -> frozenset[str]:
     """The terms of a text, without their endings, except function words; all if there are no others."""
     terms = search_terms(text)
-    content = [term for term in terms if term not in _FUNCTION_TERMS]
+    content = [term for term in terms if term not in _function_terms()]
     return frozenset(_ENDING.sub("", term) for term in content or terms)

@@ -19,7 +19,7 @@ from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS
 
 _Features: TypeAlias = tuple[list[int], list[float]]  # slots, and the weights added to them
 
-VERSION = 1
+VERSION = 2
 _FAINT = 0.1  # weight of function words, which hardly tell texts apart
 _PIECES = 0.5  # weight of all n-grams of a word together, relative to the word
 _LONE_CHARACTER = 0.25  # weight of one CJK character, relative to a bigram
@@ -37,10 +37,9 @@ _FAINT_TERMS = frozenset(word.replace("'", "") for word in FUNCTION_WORDS)
 class HashEmbedder:
     """Embedder by signed feature hashing (Weinberger et al., 2009) of words and n-grams.
 
-    Features of spaced scripts are words and their 3- to 5-grams (with the word's boundaries, as in
-    fastText), those of CJK are characters and bigrams. Counts are damped (1 + ln), function words
-    weigh little, and capitalized words count double. The hash is CRC-32, so vectors are the same on
-    every machine. `ValueError` if `dim` is less than 2.
+    Features are words and their 3- to 5-grams (with boundaries, as in fastText), and CJK characters
+    and bigrams. Counts are damped (1 + ln), function words weigh little, capitalized words double.
+    By CRC-32, vectors are the same on every machine. `ValueError` if `dim` is less than 2.
     """
 
     lexical = True
@@ -49,11 +48,7 @@ class HashEmbedder:
         if dim < 2:
             raise ValueError(f"dim must be at least 2, not {dim}")
         self.dim = dim
-
-    @property
-    def name(self) -> str:
-        """The number of dimensions and the version of the hashing."""
-        return f"hash-{self.dim}-{VERSION}"
+        self.name = f"hash-{dim}-{VERSION}"
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
         """float32, shape (len(texts), dim), rows of unit length; `kind` is ignored."""
@@ -65,14 +60,12 @@ def hash_vectors(texts: Sequence[str], dim: int) -> Vectors:
     known: dict[tuple[str, bool], _Features] = {}
     vectors = np.zeros((len(texts), dim), dtype=np.float32)
     for row, text in enumerate(texts):
-        slots: list[int] = []
-        weights: list[float] = []
+        slots, weights = list[int](), list[float]()
         for term, count in Counter(_terms(text)).items():
             if term not in known:
                 known[term] = _features(*term, dim)
-            damped = 1 + math.log(count)
             slots += known[term][0]
-            weights += [damped * weight for weight in known[term][1]]
+            weights += [(1 + math.log(count)) * weight for weight in known[term][1]]
         vectors[row] = np.bincount(np.array(slots, np.int64), weights, minlength=dim)
     lengths = np.linalg.norm(vectors, axis=1)
     vectors[lengths < _NOTHING, 0] = 1.0
@@ -81,10 +74,7 @@ def hash_vectors(texts: Sequence[str], dim: int) -> Vectors:
 
 
 def _terms(text: str) -> Iterator[tuple[str, bool]]:
-    """Words, bigrams and single CJK characters, each with whether the text capitalizes it.
-
-    A text without any of these gives its printable characters.
-    """
+    """Words, bigrams and CJK characters, with whether the text capitalizes them; or any others."""
     loud = {term for word in _LOUD.findall(text) for term in search_terms(word)}
     terms = search_terms(text)
     for term in terms:
@@ -97,7 +87,6 @@ def _terms(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _features(term: str, loud: bool, dim: int) -> _Features:
-    """The slots of a term's features, and the signed weights to add there."""
     weight = _weight(term) * (_LOUDNESS if loud and term not in _FAINT_TERMS else 1.0)
     features = [(term, weight)]
     if not has_cjk(term) and len(term) > 2:
@@ -105,22 +94,15 @@ def _features(term: str, loud: bool, dim: int) -> _Features:
         pieces = [word[i : i + n] for n in _PIECE_SIZES for i in range(len(word) - n + 1)]
         share = weight * _PIECES / math.sqrt(len(pieces))
         features += [(piece, share) for piece in pieces]
-    hashes = [zlib.crc32(feature.encode("utf-8")) for feature, _ in features]
-    slots = [(value >> 1) % dim for value in hashes]
-    signed = [
-        share if value & 1 else -share for (_, share), value in zip(features, hashes, strict=True)
-    ]
-    return slots, signed
+    hashed = [(zlib.crc32(feature.encode("utf-8")), share) for feature, share in features]
+    slots = [(value >> 1) % dim for value, _ in hashed]
+    return slots, [share if value & 1 else -share for value, share in hashed]
 
 
 def _weight(term: str) -> float:
-    """The weight of a term: less for function words, short words and single CJK characters."""
     if has_cjk(term):
         faint = sum(char in _FAINT_CHARACTERS for char in term)
         if len(term) == 1:
             return _FAINT * _LONE_CHARACTER if faint else _LONE_CHARACTER
-        faint = len(term) if term in _FAINT_TERMS else faint
-        return (1.0, 0.3, _FAINT)[min(faint, 2)]
-    if term in _FAINT_TERMS:
-        return _FAINT
-    return min(1.0, 0.4 + 0.1 * len(term))
+        return (1.0, 0.3, _FAINT)[2 if term in _FAINT_TERMS else min(faint, 2)]
+    return _FAINT if term in _FAINT_TERMS else min(1.0, 0.4 + 0.1 * len(term))

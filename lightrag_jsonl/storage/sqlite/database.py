@@ -5,34 +5,58 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import socket
 import sqlite3
 import threading
 from collections import Counter, deque
 from collections.abc import Iterator
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
-from lightrag_jsonl.storage.sqlite.connection import storage_error
 from lightrag_jsonl.storage.sqlite.views import Memory, SQLiteSnapshot, SQLiteView
 
-FORMAT = 5
+FORMAT = 8
 FILE_NAME = "index.sqlite"
 LOCK_NAME = "writer.lock"
 PAGE_BYTES = 2048
 BUSY_SECONDS = 30.0
+SAMPLE = 100  # chunks whose full text is checked
 PRAGMAS = (
     "foreign_keys = ON",
     "cache_size = -32000",
     "temp_store = MEMORY",
-    f"wal_autocheckpoint = {64_000_000 // PAGE_BYTES}",
+    f"wal_autocheckpoint = {256_000_000 // PAGE_BYTES}",
 )
 READ_ONLY = "%s cannot be written to: neither answers nor traces are stored"
+SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
+STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}  # made by ANALYZE
 OURS = "SELECT count(*) FROM sqlite_schema WHERE name IN ('settings', 'documents', 'chunks')"
 
+BUSY = "is being written to by another process; try again when it is done"
+IN_USE = (
+    "cannot be shrunk while another process is reading an earlier state; when that "
+    "has ended, run vacuum"
+)
+SEALED = "cannot be opened or written to ({}): check the permissions of its folder"
+FULL = (
+    "cannot be written to ({}): free some disk space and run the same command again; nothing that "
+    "was stored is lost"
+)
+DAMAGED = (
+    "is damaged, or not a database ({}): restore the folder from a copy, or insert the documents "
+    "into a new one"
+)
+ERRORS: tuple[tuple[str, type[StorageError], str], ...] = (  # by a pattern of SQLite's message
+    ("locked|busy", LockedError, BUSY),
+    ("readonly|unable to open", StorageError, SEALED),
+    ("full|disk I/O", StorageError, FULL),
+    ("not a database|malformed|no such (table|column)|decode to UTF-8", CorruptError, DAMAGED),
+)
 
 log = logging.getLogger(__name__)
 
@@ -64,8 +88,6 @@ class SQLiteStore:
         """The folder, for messages."""
         return str(self._folder)
 
-    # ── views ───────────────────────────────────────────────────────────────────
-
     @contextlib.contextmanager
     def reader(self) -> Iterator[SQLiteView]:
         """A consistent view for reading."""
@@ -79,8 +101,7 @@ class SQLiteStore:
                 connection.execute("BEGIN")
                 yield SQLiteView(connection)
             finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                connection.rollback()
                 self._free.append(connection)
                 if self._closed or self.read_only:  # an open immutable file would never change
                     self._close_free()
@@ -112,10 +133,9 @@ class SQLiteStore:
                 transaction = SQLiteView(connection)
                 yield transaction
                 transaction.record_commit()
-                connection.execute("COMMIT")
+                connection.commit()
             finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                connection.rollback()
 
     @contextlib.contextmanager
     def writer_lock(self, timeout: float) -> Iterator[None]:
@@ -128,8 +148,8 @@ class SQLiteStore:
         except Timeout as error:
             holder = path.read_text(encoding="utf-8") or "another process"
             raise LockedError(
-                f"{self._folder} is being written to by {holder}; wait for it, or stop it (readers "
-                "may go on)",
+                f"{self._folder} is being written to by {holder}; wait for it, or stop it (reading "
+                "is possible)",
                 path=self._folder,
             ) from error
         try:
@@ -138,8 +158,6 @@ class SQLiteStore:
         finally:
             lock.release()
 
-    # ── maintenance ──────────────────────────────────────────────────────────────
-
     def is_empty(self) -> bool:
         """Whether there is no chunk; quick."""
         with self.reader() as reader:
@@ -147,24 +165,27 @@ class SQLiteStore:
 
     def size(self) -> int:
         """The bytes that the index takes on the disk."""
-        beside = [Path(f"{self._path}{ending}") for ending in ("", "-wal", "-shm")]
-        return sum(path.stat().st_size for path in beside if path.exists())
+        return sum(path.stat().st_size for path in self._folder.glob(f"{FILE_NAME}*"))
 
-    def check(self) -> list[str]:
+    def check(self, *, full: bool = False) -> list[str]:
         """What is wrong with the stored data, in words; empty if all is well."""
         try:
             with self.reader() as reader:
-                return _problems(reader.connection)
+                return _problems(reader.connection) or reader.wrong_terms(None if full else SAMPLE)
         except CorruptError as error:
             return [str(error)]
 
     def vacuum(self) -> None:
-        """Give unused space back."""
+        """Give unused space back, so that nothing deleted is left in any file."""
         self._check_writable()
         with self._errors(), self._write_lock, contextlib.closing(self._connect()) as connection:
             connection.execute("PRAGMA temp_store = FILE")  # the copy may not fit into memory
+            # FTS5 keeps deleted terms until its segments are merged
+            connection.execute("INSERT INTO chunk_terms (chunk_terms) VALUES ('optimize')")
             connection.execute("VACUUM")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            (busy, *_), *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        if busy:
+            raise LockedError(f"{self._path} {IN_USE}", path=self._path)
 
     def close(self) -> None:
         """Release everything; further calls raise `StorageError`."""
@@ -175,20 +196,13 @@ class SQLiteStore:
                 self._writer = None
         self._close_free()
 
-    # ── connections ─────────────────────────────────────────────────────────────
-
     def _connect(self, *, query_only: bool = False) -> sqlite3.Connection:
         address = self._path.as_uri()
         if self.read_only:  # without a log, SQLite cannot make the files that it would share
             is_whole = not Path(f"{self._path}-wal").exists()
             address += "?immutable=1" if is_whole else "?mode=ro"
         connection = sqlite3.connect(
-            address,
-            uri=True,
-            timeout=BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=256,
+            address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         for setting in (*PRAGMAS, f"query_only = {int(query_only)}"):
             connection.execute(f"PRAGMA {setting}")
@@ -200,7 +214,11 @@ class SQLiteStore:
         try:
             yield
         except sqlite3.Error as error:
-            raise storage_error(error, self._path) from error
+            text = str(error)
+            for pattern, kind, words in ERRORS:
+                if re.search(pattern, text):
+                    raise kind(f"{self._path} {words.format(text)}", path=self._path) from error
+            raise StorageError(f"{self._path}: {text}", path=self._path) from error
 
     def _check_open(self) -> None:
         if self._closed:
@@ -220,8 +238,6 @@ class SQLiteStore:
             while True:
                 self._free.pop().close()
 
-    # ── opening ─────────────────────────────────────────────────────────────────
-
     def _open(self) -> None:
         """Check the database, or create it."""
         with self._errors(), contextlib.closing(self._connect()) as connection:
@@ -232,9 +248,12 @@ class SQLiteStore:
                 connection.execute("PRAGMA journal_mode = WAL")
 
     def _is_ours(self, connection: sqlite3.Connection) -> bool:
-        """Whether there is an index of the current format; False for an empty file."""
-        found = connection.execute("PRAGMA user_version").fetchone()[0]
+        """Whether there is an index of the current format; False for an empty file.
+
+        Nothing but the schema is read, so that no view or trigger of the file runs.
+        """
         tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        found = connection.execute("PRAGMA user_version").fetchone()[0]  # second: see `_create`
         if not tables and not found:
             return False
         if connection.execute(OURS).fetchone()[0] < 3:
@@ -249,15 +268,41 @@ class SQLiteStore:
                 f"{newer}, or insert the documents into a new folder",
                 path=self._path,
             )
+        for kind, name in _foreign(connection):
+            raise CorruptError(
+                f"{self._path}: the {kind} {name!r} is foreign, changed or missing; a prepared file "
+                "may run code of its author, so it is not opened",
+                path=self._path,
+            )
         return True
 
     def _create(self, connection: sqlite3.Connection) -> None:
+        """Make tables and version in one transaction; another process may look just before and after."""
         if self._is_ours(connection):  # created by another process meanwhile
             return
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         connection.execute("PRAGMA journal_mode = WAL")
-        tables = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
-        connection.executescript(f"BEGIN; {tables}; PRAGMA user_version = {FORMAT}; COMMIT;")
+        script = f"BEGIN; {schema_text()}; PRAGMA user_version = {FORMAT}; COMMIT;"
+        connection.executescript(script)
+
+
+def schema_text() -> str:
+    """The statements that make an empty index."""
+    return files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+
+
+@cache
+def _expected() -> frozenset[tuple[str, ...]]:
+    """Every table and index of the format, with its SQL."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(schema_text())
+        return frozenset(connection.execute(SCHEMA))
+
+
+def _foreign(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """The kind and name of all that is not as the format has it: triggers, views, tables, indexes."""
+    found = _expected() ^ set(connection.execute(SCHEMA))
+    return sorted({(kind, name) for kind, name, *_ in found} - STATISTICS)
 
 
 def _problems(connection: sqlite3.Connection) -> list[str]:

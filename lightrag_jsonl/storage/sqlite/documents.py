@@ -8,56 +8,66 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import starmap
 from operator import attrgetter
 
 from msgspec.json import Decoder
 from msgspec.json import decode as parse
 
 from lightrag_jsonl.core.text import index_terms
-from lightrag_jsonl.core.types import Chunk, Document, ExtractionReport, Page, Rejection
+from lightrag_jsonl.core.types import PERSON, Chunk, Document, ExtractionReport, Page, Rejection
 from lightrag_jsonl.storage import rows as r
-from lightrag_jsonl.storage.filters import Condition
-from lightrag_jsonl.storage.sqlite.connection import AMONG, Row, Tables, decoded, json_text
-from lightrag_jsonl.storage.sqlite.filters import compile_condition
+from lightrag_jsonl.storage.filters import OWN_FIELDS, Condition
+from lightrag_jsonl.storage.rows import Names, RowIds
+from lightrag_jsonl.storage.sqlite.tables import AMONG, Row, Tables, decoded, json_text, paged
 
 DOCUMENT = "id, name, title, source, date, metadata, content, state, characters, created_at"
-PAGES = """SELECT d.name, p.number, p.text FROM documents d JOIN pages p ON p.document = d.id
-    WHERE d.name = ?"""
 CHUNK = """c.id, c.name, d.name, c.position, c.page, c.start, c.stop, c.text, c.tokens,
-    c.created_at"""
-CHUNKS = f"""SELECT {CHUNK} FROM json_each(?) wanted JOIN chunks c ON c.{{}} = wanted.value
-    JOIN documents d ON d.id = c.document"""
+    c.created_at, c.heading, d.title"""
 PUT_CHUNK = """
 INSERT INTO chunks (id, name, document, position, page, start, stop, tokens, created_at, state,
-    error, report, text)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    error, report, text, heading, extractor)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET
-    state = excluded.state, error = excluded.error, report = excluded.report"""
+    state = excluded.state, error = excluded.error, report = excluded.report,
+    extractor = excluded.extractor"""
 PUT_REJECTION = "INSERT INTO rejections (chunk, line, text, reason, detail) VALUES (?, ?, ?, ?, ?)"
-STATE = """
-SELECT CASE WHEN NOT total(state = 'failed' OR error <> '') THEN 'done'
-    WHEN total(state = 'failed') = count(*) THEN 'failed' ELSE 'partial' END
-FROM chunks WHERE document = documents.id"""
+SET_STATES = """
+UPDATE documents SET state = (
+    SELECT CASE WHEN count(CASE WHEN state = 'failed' OR error <> '' THEN 1 END) = 0 THEN 'done'
+        WHEN count(CASE state WHEN 'failed' THEN 1 END) = count(*) THEN 'failed' ELSE 'partial' END
+    FROM chunks WHERE document = documents.id)
+WHERE id """
 ADD_TERMS = "INSERT INTO chunk_terms (rowid, terms) VALUES (?, ?)"
 REMOVE_TERMS = "INSERT INTO chunk_terms (chunk_terms, rowid, terms) VALUES ('delete', ?, ?)"
+
+# A field of the metadata meets a test if its value does, or a member of its list.
+PRESENT = "EXISTS (SELECT 1 FROM json_each(d.metadata) WHERE key = ? AND type <> 'null')"
+MEETS = """EXISTS (SELECT 1 FROM json_each(d.metadata) field WHERE field.key = ? AND ({} OR
+    field.type = 'array' AND EXISTS (SELECT 1 FROM json_each(field.value) member WHERE {})))"""
+# Tests of a value {0} of the JSON type {1} by the wanted values; the comparator replaces <>.
+IS_ONE = f"({{1}} NOT IN ('array', 'object') AND {{0}} {AMONG})"
+COMPARES = """EXISTS (SELECT 1 FROM json_each(?) wanted WHERE {1} NOT IN ('array', 'object')
+    AND ({1} = 'text') = (wanted.type = 'text') AND {0} <> wanted.value)"""
 ANY_END = "*"  # after a term: all terms that begin with it
 
 
 class DocumentTables(Tables):
     """Documents and chunks; the methods are those of the port."""
 
-    # ── documents ───────────────────────────────────────────────────────────────
-
-    def documents(self, ids: Collection[str] | None = None) -> list[r.StoredDocument]:
-        rows = self._select(DOCUMENT, "documents", "name", ids)
+    def documents(
+        self, ids: Names = None, *, limit: int | None = None, offset: int = 0
+    ) -> list[r.StoredDocument]:
+        page = f"(SELECT * FROM documents ORDER BY id LIMIT {paged(limit, offset)})"
+        rows = self._select(DOCUMENT, "documents" if ids is not None else page, "name", ids)
         return [r.StoredDocument(*decoded(row, 5)) for row in rows]
 
-    def pages(self, document_id: str) -> tuple[Page, ...]:
-        return tuple(Page(*row) for row in self._rows(f"{PAGES} ORDER BY p.number", document_id))
-
-    def page(self, document_id: str, number: int) -> Page | None:
-        rows = self._rows(f"{PAGES} AND p.number = ?", document_id, number)
-        return Page(*rows[0]) if rows else None
+    def pages(self, document_id: str, number: int | None = None) -> tuple[Page, ...]:
+        query = (
+            "SELECT d.name, p.number, p.text FROM documents d JOIN pages p ON p.document = d.id "
+            "WHERE d.name = ?1 AND p.number = coalesce(?2, p.number) ORDER BY p.number"
+        )
+        return tuple(starmap(Page, self._rows(query, document_id, number)))
 
     def put_document(self, document: r.StoredDocument, pages: Iterable[Page]) -> None:
         one = document
@@ -69,11 +79,6 @@ class DocumentTables(Tables):
         rows = [(one.row, page.number, page.text) for page in pages]
         self.connection.executemany("INSERT INTO pages VALUES (?, ?, ?)", rows)
         self.changed = True
-
-    def set_document_state(self, rows: Collection[int]) -> None:
-        query = f"UPDATE documents SET state = ({STATE}) WHERE id {AMONG}"
-        self.connection.execute(query, (json_text(sorted(rows)),))
-        self.changed = self.changed or bool(rows)
 
     def delete_documents(self, rows: Collection[int]) -> None:
         for row, text in self._select("id, text", "chunks", "document", rows):
@@ -99,67 +104,76 @@ class DocumentTables(Tables):
         self._delete("pending", "name", ids)
 
     def counts(self) -> r.Counts:
-        states = dict(self._rows("SELECT state, count(*) FROM documents GROUP BY state"))
-        if waiting := self._value("SELECT count(*) FROM pending"):
-            states["pending"] = waiting
-        tables = ("chunks", "entities", "relations")
-        return r.Counts(states, *(self._value(f"SELECT count(*) FROM {name}") for name in tables))
+        states: dict[str, int] = dict(
+            self._rows("SELECT state, count(*) FROM documents GROUP BY state")
+        )
+        tables = ("pending", "chunks", "entities", "relations")
+        numbers = ", ".join(f"(SELECT count(*) FROM {name})" for name in tables)
+        waiting, *others = self._rows(f"SELECT {numbers}")[0]
+        return r.Counts(states | ({"pending": waiting} if waiting else {}), *others)
 
-    # ── chunks ──────────────────────────────────────────────────────────────────
+    def chunks(
+        self, rows: RowIds = None, *, ids: Names = None, documents: Names = None
+    ) -> dict[int, Chunk]:
+        by = ("c.id", rows) if rows is not None else ("c.name", ids)
+        found = self._chunk_rows(CHUNK, *(("d.name", documents) if documents is not None else by))
+        return {row[0]: _chunk(row[1:]) for row in found}
 
-    def chunks(self, rows: Collection[int]) -> dict[int, Chunk]:
-        return dict(map(_chunk, self._rows(CHUNKS.format("id"), json_text(list(rows)))))
+    def chunk_reports(self, document_ids: Names = None) -> list[r.ChunkReport]:
+        columns = "c.id, c.name, d.name, c.tokens, c.state, c.error, c.extractor, c.report"
+        rows = self._chunk_rows(columns, "d.name", document_ids)
+        decode = Decoder(ExtractionReport).decode
+        return [r.ChunkReport(*(*row[:-2], decode(row[-1]), row[-2])) for row in rows]
 
-    def chunks_by_id(self, ids: Collection[str]) -> dict[str, Chunk]:
-        rows = self._rows(CHUNKS.format("name"), json_text(list(ids)))
-        return {chunk.id: chunk for _, chunk in map(_chunk, rows)}
+    def edited_chunks(self) -> list[int]:
+        query = f"SELECT id FROM chunks WHERE extractor = '{PERSON}' ORDER BY created_at, name"
+        return [row for (row,) in self._rows(query)]
 
-    def document_chunks(self, document_ids: Collection[str]) -> dict[int, Chunk]:
-        return dict(map(_chunk, self._chunk_rows(CHUNK, document_ids)))
-
-    def chunk_reports(self, document_ids: Collection[str] | None = None) -> list[r.ChunkReport]:
-        columns = "c.id, c.name, d.name, c.tokens, c.state, c.error, c.report"
-        decode, rows = Decoder(ExtractionReport).decode, self._chunk_rows(columns, document_ids)
-        return [r.ChunkReport(*(*row[:-1], decode(row[-1]))) for row in rows]
-
-    def rejections(
-        self, document_ids: Collection[str] | None = None
-    ) -> list[tuple[str, str, Rejection]]:
+    def rejections(self, document_ids: Names = None) -> list[tuple[str, str, Rejection]]:
         columns = "d.name, c.name, r.line, r.text, r.reason, r.detail"
-        rows = self._chunk_rows(columns, document_ids, "JOIN rejections r ON r.chunk = c.id")
+        rows = self._chunk_rows(columns, "d.name", document_ids, "rejections r ON r.chunk = c.id")
         return [(row[0], row[1], Rejection(*row[2:])) for row in rows]
 
-    def matching_chunks(self, condition: Condition) -> list[int]:
-        test, values = compile_condition(condition)
-        documents = f"SELECT d.id FROM documents d WHERE {test}"
+    def matching_chunks(self, conditions: Sequence[Condition]) -> list[int]:
+        tests, values = ["true"], list[object]()
+        for condition in conditions:
+            test, given = self._compiled(condition)
+            tests.append(test)
+            values += given
+        documents = f"SELECT d.id FROM documents d WHERE {' AND '.join(tests)}"
         query = f"SELECT id FROM chunks WHERE document IN ({documents}) ORDER BY id"
-        return [row[0] for row in self._rows(query, *values)]
+        return [row for (row,) in self._rows(query, *values)]
 
     def put_chunks(self, chunks: Sequence[r.StoredChunk]) -> None:
         rows = list(map(attrgetter("row"), chunks))
         known = {row for (row,) in self._select("id", "chunks", "id", rows)}
         self._delete("rejections", "chunk", known)
         self.connection.executemany(PUT_CHUNK, map(_chunk_row, chunks))
-        new = [one for one in chunks if one.row not in known]
-        self.connection.executemany(ADD_TERMS, [(one.row, _terms(one.chunk.text)) for one in new])
-        for stored in chunks:
-            for one in stored.extraction.rejections:
-                row = (stored.row, one.line, one.text, one.reason, one.detail)
-                self.connection.execute(PUT_REJECTION, row)
+        self._add_terms([(one.row, one.chunk.text) for one in chunks if one.row not in known])
+        refused = [(one.row, line) for one in chunks for line in one.extraction.rejections]
+        self.connection.executemany(
+            PUT_REJECTION,
+            [(row, one.line, one.text, one.reason, one.detail) for row, one in refused],
+        )
+        documents = self._list({one.document for one in chunks})
+        self.connection.execute(SET_STATES + self.AMONG, (documents,))
         self.touched["chunk"].update(rows)
 
     def _chunk_rows(
-        self, columns: str, document_ids: Collection[str] | None, join: str = ""
+        self,
+        columns: str,
+        column: str,
+        among: Collection[int] | Collection[str] | None,
+        join: str = "",
     ) -> list[Row]:
-        """Columns of the chunks of all documents, or of those with these ids, in order."""
-        where = "" if document_ids is None else f"WHERE d.name {AMONG}"
+        """Columns of all chunks, or of those whose `column` has one of these values, in order."""
+        where = "" if among is None else f"WHERE {column} {self.AMONG}"
+        tables = f"documents d JOIN chunks c ON c.document = d.id {join and f'JOIN {join}'}"
+        order = f"d.id, c.position{join and ', r.id'}"
         return self._rows(
-            f"SELECT {columns} FROM documents d JOIN chunks c ON c.document = d.id {join} {where} "
-            f"ORDER BY d.id, c.position{', r.id' if join else ''}",
-            *(() if document_ids is None else (json_text(sorted(document_ids)),)),
+            f"SELECT {columns} FROM {tables} {where} ORDER BY {order}",
+            *(() if among is None else (self._list(among),)),
         )
-
-    # ── full text ───────────────────────────────────────────────────────────────
 
     def search_terms(
         self, terms: Sequence[str], limit: int, allowed: Collection[int] | None = None
@@ -180,13 +194,52 @@ class DocumentTables(Tables):
         for term, count in counts.items():
             if term.endswith(ANY_END) or not (count or term.isascii()):  # é is stored as e
                 query = "SELECT count(*) FROM chunk_terms WHERE chunk_terms MATCH ?"
-                counts[term] = self._value(query, _phrase(term))
+                counts[term] = self._rows(query, _phrase(term))[0][0]
         return counts
+
+    def wrong_terms(self, limit: int | None) -> list[str]:
+        """A line for each of `limit` random chunks, or of all, that the full text does not have with
+        all its terms.
+        """
+        query = f"SELECT id, name, text FROM chunks ORDER BY random() LIMIT {paged(limit, 0)}"
+        wrong = [name for row, name, text in self._rows(query) if not self._has_terms(row, text)]
+        return [f"chunk {name} has other terms in the full text than in its own" for name in wrong]
+
+    def _has_terms(self, row: int, text: str) -> bool:
+        """Whether the full text has the terms of a chunk, in their order."""
+        query = "SELECT rowid FROM chunk_terms WHERE chunk_terms MATCH ? AND rowid = ?"
+        terms = _terms(text)
+        return not terms or bool(self._rows(query, _phrase(terms), row))
+
+    def _add_terms(self, texts: Iterable[Row]) -> None:
+        """Add the terms of new chunks (row id, text)."""
+        self.connection.executemany(ADD_TERMS, ((row, _terms(text)) for row, text in texts))
+
+    def _compiled(self, condition: Condition) -> tuple[str, list[object]]:
+        """A condition on the documents `d` as an SQL expression, and the values of its parameters."""
+        present, named, found, values = self._tests(condition)
+        if condition.comparator == "!=":
+            return f"({present} AND NOT {found})", [*named, *values]
+        if condition.comparator == "=" and None in condition.values:
+            return f"({found} OR NOT {present})", [*values, *named]
+        return found, values
+
+    def _tests(self, condition: Condition) -> tuple[str, list[object], str, list[object]]:
+        """The tests whether the field is there, and whether it meets the condition but for a `!=` or
+        None, each with the values of its parameters.
+        """
+        field, comparator = condition.field, condition.comparator
+        wanted: object = json_text([value for value in condition.values if value is not None])
+        test = IS_ONE if comparator in ("=", "!=") else COMPARES.replace("<>", comparator)
+        if field in OWN_FIELDS:
+            column = "d.name" if field == "id" else f"d.{field}"
+            return f"{column} IS NOT NULL", [], test.format(column, "'text'"), [wanted]
+        tests = [test.format(f"{one}.value", f"{one}.type") for one in ("field", "member")]
+        return PRESENT, [field], MEETS.format(*tests), [field, wanted, wanted]
 
     def rebuild_terms(self) -> None:
         self.connection.execute("INSERT INTO chunk_terms (chunk_terms) VALUES ('delete-all')")
-        for row, text in self.connection.execute("SELECT id, text FROM chunks"):
-            self.connection.execute(ADD_TERMS, (row, _terms(text)))
+        self._add_terms(self.connection.execute("SELECT id, text FROM chunks"))
 
 
 def _terms(text: str) -> str:
@@ -199,16 +252,18 @@ def _phrase(term: str) -> str:
     return f'"{start}"{ANY_END if term.endswith(ANY_END) else ""}'
 
 
-def _chunk(row: Row) -> tuple[int, Chunk]:
-    """A chunk and its row id, from the columns in `CHUNK`."""
-    return row[0], Chunk(*(*row[1:-1], datetime.fromtimestamp(row[-1], UTC)))
+def _chunk(row: Row) -> Chunk:
+    *fields, created_at, heading, title = row
+    created = datetime.fromtimestamp(created_at, UTC)
+    return Chunk(*(*fields, created, 0.0, "", heading, title or ""))
 
 
 def _chunk_row(stored: r.StoredChunk) -> Row:
     one, extraction = stored.chunk, stored.extraction
     positions = (one.index, one.page, one.start, one.end, one.tokens)
     how = (extraction.state, extraction.error, json_text(extraction.report))
-    return (stored.row, one.id, stored.document, *positions, stored.created_at, *how, one.text)
+    texts = one.text, one.heading, extraction.extractor
+    return (stored.row, one.id, stored.document, *positions, stored.created_at, *how, *texts)
 
 
 def _pending(document: str, provided: str, created_at: float) -> r.PendingDocument:

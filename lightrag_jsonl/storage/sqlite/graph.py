@@ -3,27 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from msgspec.json import decode as parse
 
 from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.text import name_key
 from lightrag_jsonl.core.types import Entity, EntityMention, Kind, Relation, RelationMention
 from lightrag_jsonl.storage import rows as r
-from lightrag_jsonl.storage.sqlite.connection import AMONG, TABLES, Row, Tables, decoded, json_text
+from lightrag_jsonl.storage.rows import Names, RowIds
+from lightrag_jsonl.storage.sqlite.tables import (
+    AMONG,
+    TABLES,
+    Row,
+    Tables,
+    decoded,
+    json_text,
+    paged,
+)
 from lightrag_jsonl.storage.vector_index import Ids
 
 ENTITY = ", ".join(field.name for field in fields(r.EntityRow))
 RELATION = ", ".join(field.name for field in fields(r.RelationRow))
-ENTITY_MENTION = "id, entity, chunk, position, name, type, description, grounded, attributes"
-RELATION_MENTION = (
-    "id, relation, chunk, position, source, target, keywords, description, strength, forward"
+ENTITY_MENTION = (
+    "id, entity, chunk, position, name, type, description, grounded, attributes, aliases, claim"
 )
-FIRST_CHUNKS = """(SELECT json_group_array(chunk) FROM (SELECT chunk FROM {0}_mentions
-    WHERE {0} = wanted.value ORDER BY position LIMIT ?))"""  # answered from an index alone
+RELATION_MENTION = (
+    "id, relation, chunk, position, source, target, keywords, description, strength, forward, claim"
+)
+FIRST_CHUNKS = """SELECT wanted.value, (SELECT json_group_array(chunk) FROM (
+    SELECT chunk FROM {0}_mentions WHERE {0} = wanted.value ORDER BY position LIMIT ?))
+    FROM json_each(?) wanted"""  # answered from an index alone
+CLAIMS_AROUND = """WITH RECURSIVE own (key) AS (SELECT key FROM entities WHERE id {0} UNION
+    SELECT a.key FROM own JOIN aliases a ON a.target = own.key)
+    SELECT entity, key FROM stated_aliases WHERE entity {0} OR key IN (SELECT key FROM own)
+    ORDER BY entity, key"""
+RELATIONS_OF = "SELECT id FROM relations WHERE low {0} OR high {0} ORDER BY id"
+LISTED: dict[Kind, str] = {
+    "entity": """SELECT id FROM entities WHERE instr(key, ?1)
+        AND (type = ?2 OR ?2 = '') ORDER BY name, id""",
+    "relation": """SELECT r.id FROM relations r
+        JOIN entities a ON a.id = r.low JOIN entities b ON b.id = r.high
+        WHERE instr(a.key, ?1) OR instr(b.key, ?1)
+        ORDER BY coalesce(r.edited ->> 'weight', r.weight) DESC, a.key, b.key""",
+}
 NEXT_IDS = ", ".join(
     f"(SELECT coalesce(max(id), 0) + 1 FROM {one.name})" for one in fields(r.NextIds)
 )
@@ -35,31 +62,33 @@ HALF = "<f2"  # float16, little endian
 class GraphTables(Tables):
     """Mentions, entities, relations and vectors; the methods are those of the port."""
 
-    # ── mentions ────────────────────────────────────────────────────────────────
+    LISTED: Mapping[Kind, str] = LISTED
 
     def next_ids(self) -> r.NextIds:
         return r.NextIds(*self._rows(f"SELECT {NEXT_IDS}")[0])
 
     def entity_mentions(
-        self, *, chunks: Collection[int] | None = None, entities: Collection[int] | None = None
+        self, *, chunks: RowIds = None, entities: RowIds = None, deleted: bool = False
     ) -> list[r.EntityMentionRow]:
         by = ("entity", entities) if chunks is None else ("chunk", chunks)
+        table = "(SELECT * FROM entity_mentions WHERE entity IS NULL)"
         found = []
-        for row in self._select(ENTITY_MENTION, "entity_mentions", *by):
-            *ids, name, type, text, grounded, attributes = row
+        for row in self._select(ENTITY_MENTION, table if deleted else "entity_mentions", *by):
+            *ids, name, type, text, grounded, attributes, aliases, claim = row
             pairs = tuple(map(tuple, parse(attributes))) if attributes else ()
-            mention = EntityMention(name, type, text, bool(grounded), pairs)
+            others = tuple(parse(aliases)) if aliases else ()
+            mention = EntityMention(name, type, text, bool(grounded), pairs, others, claim)
             found.append(r.EntityMentionRow(*(*ids, mention)))
         return found
 
     def relation_mentions(
-        self, *, chunks: Collection[int] | None = None, relations: Collection[int] | None = None
+        self, *, chunks: RowIds = None, relations: RowIds = None
     ) -> list[r.RelationMentionRow]:
         by = ("relation", relations) if chunks is None else ("chunk", chunks)
         found = []
         for row in self._select(RELATION_MENTION, "relation_mentions", *by):
-            *ids, source, target, words, text, strength, forward = row
-            mention = RelationMention(source, target, tuple(parse(words)), text, strength)
+            *ids, source, target, words, text, strength, forward, claim = row
+            mention = RelationMention(source, target, tuple(parse(words)), text, strength, claim)
             found.append(r.RelationMentionRow(*(*ids, mention, bool(forward))))
         return found
 
@@ -101,94 +130,106 @@ class GraphTables(Tables):
         self._delete("relation_mentions", "chunk", chunks)
         self.touched["chunk"].update(chunks)
 
-    # ── entities and relations ──────────────────────────────────────────────────
-
-    def entity_rows(
-        self, *, ids: Collection[int] | None = None, keys: Collection[str] | None = None
-    ) -> dict[int, r.EntityRow]:
+    def entity_rows(self, *, ids: RowIds = None, keys: Names = None) -> dict[int, r.EntityRow]:
         by = ("key", keys) if ids is None else ("id", ids)
         rows = self._select(ENTITY, "entities", *by)
-        return {row[0]: r.EntityRow(*decoded(row, 2, 3, 4)) for row in rows}
+        return {row[0]: r.EntityRow(*decoded(row, 2, 3, 4, 5, -1)) for row in rows}
 
     def relation_rows(
-        self,
-        *,
-        ids: Collection[int] | None = None,
-        pairs: Collection[tuple[int, int]] | None = None,
+        self, *, ids: RowIds = None, pairs: Collection[tuple[int, int]] | None = None
     ) -> dict[int, r.RelationRow]:
         if pairs is None:
             rows = self._select(RELATION, "relations", "id", ids)
         else:
-            wanted = "SELECT value ->> 0, value ->> 1 FROM json_each(?)"
+            wanted, *values = self._pairs(pairs)
             query = f"SELECT {RELATION} FROM relations WHERE (low, high) IN ({wanted}) ORDER BY id"
-            rows = self._rows(query, json_text(sorted(pairs)))
-        return {
-            row[0]: r.RelationRow(*(*decoded(row, 3, 4, 5)[:-1], bool(row[-1]))) for row in rows
-        }
+            rows = self._rows(query, *values)
+        found = (r.RelationRow(*decoded(row, 3, 4, 5, -1)) for row in rows)
+        return {one.id: replace(one, reversed=bool(one.reversed)) for one in found}
 
-    def put_entities(self, rows: Sequence[r.EntityRow]) -> None:
-        self._put_merged("entity", ENTITY, rows, slice(2, 5))
-
-    def put_relations(self, rows: Sequence[r.RelationRow]) -> None:
-        self._put_merged("relation", RELATION, rows, slice(3, 6))
-
-    def _put_merged(
-        self, kind: Kind, columns: str, rows: Sequence[r.EntityRow | r.RelationRow], votes: slice
-    ) -> None:
-        """Store merged rows; the columns in the slice `votes` are objects."""
-        values = list(map(list, map(attrgetter(*columns.split(", ")), rows)))
-        for row in values:
-            row[votes] = map(json_text, row[votes])
+    def put_graph_rows(self, kind: Kind, rows: Sequence[r.EntityRow | r.RelationRow]) -> None:
+        columns = ENTITY if kind == "entity" else RELATION
+        values = []
+        for row in map(attrgetter(*columns.split(", ")), rows):
+            values.append([json_text(one) if isinstance(one, dict) else one for one in row])
         self._upsert(TABLES[kind], columns, values)
         self.touched[kind].update(map(attrgetter("id"), rows))
+        entities = [row for row in rows if isinstance(row, r.EntityRow)]
+        self._delete("stated_aliases", "entity", list(map(attrgetter("id"), entities)))
+        stated = {(row.id, name_key(alias)) for row in entities for alias in row.aliases}
+        query = "INSERT INTO stated_aliases (entity, key) VALUES (?, ?)"
+        self.connection.executemany(query, sorted(stated))
 
     def delete_graph_rows(self, kind: Kind, rows: Collection[int]) -> None:
         self._delete(TABLES[kind], "id", rows)
         self.touched[kind].update(rows)
 
+    def listed(
+        self,
+        kind: Kind,
+        *,
+        search: str = "",
+        type: str = "",
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[int]:
+        query = f"{self.LISTED[kind]} LIMIT {paged(limit, offset)}"
+        values = (search, type) if kind == "entity" else (search,)
+        return [row for (row,) in self._rows(query, *values)]
+
+    def relations_of(self, entities: Collection[int]) -> list[int]:
+        return [row for (row,) in self._about(RELATIONS_OF, entities)]
+
     def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Entity]:
-        query = (
-            f"SELECT e.id, {FIRST_CHUNKS.format('entity')}, e.name, e.type, e.description, "
-            "e.created_at, e.attributes FROM json_each(?) wanted "
-            "JOIN entities e ON e.id = wanted.value"
-        )
+        stored = self.entity_rows(ids=rows)
+        chunks = self._first_chunks("entity", rows, chunk_limit)
         found = {}
-        for row, chunks, name, type, text, seconds, votes in self._sourced(
-            query, rows, chunk_limit
-        ):
-            pairs = (vote.partition("\0") for vote in parse(votes))  # of `name NUL value`
+        for id in filter(stored.__contains__, rows):
+            one = stored[id]
+            pairs = (vote.partition("\0") for vote in one.attributes)  # of `name NUL value`
             attributes = tuple(sorted((name, value) for name, _, value in pairs))
-            at = datetime.fromtimestamp(seconds, UTC)
-            found[row] = Entity(name, type, text, chunks, 0, at, attributes)
+            at = datetime.fromtimestamp(one.created_at, UTC)
+            shown = (one.name, one.type, one.description, chunks[id])
+            aliases = tuple(sorted(one.aliases))
+            found[id] = Entity(*shown, created_at=at, attributes=attributes, aliases=aliases)
         return found
+
+    def entity_names(self, rows: Collection[int]) -> dict[int, str]:
+        return dict(self._select("id, name", "entities", "id", rows))
 
     def relations(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Relation]:
-        query = (
-            f"SELECT r.id, {FIRST_CHUNKS.format('relation')}, source.name, target.name, "
-            "r.keywords, r.description, r.weight, r.created_at "
-            "FROM json_each(?) wanted JOIN relations r ON r.id = wanted.value "
-            "JOIN entities source ON source.id = iif(r.reversed, r.high, r.low) "
-            "JOIN entities target ON target.id = iif(r.reversed, r.low, r.high)"
-        )
+        stored = self.relation_rows(ids=rows)
+        ends = {end for one in stored.values() for end in (one.low, one.high)}
+        names = self.entity_names(ends)
+        chunks = self._first_chunks("relation", rows, chunk_limit)
         found = {}
-        for row, chunks, source, target, votes, text, weight, seconds in self._sourced(
-            query, rows, chunk_limit
-        ):
-            words, at = tuple(sorted(parse(votes))), datetime.fromtimestamp(seconds, UTC)
-            found[row] = Relation(source, target, words, text, weight / MILLION, chunks, at)
+        for id in filter(stored.__contains__, rows):
+            one = stored[id]
+            low, high = names[one.low], names[one.high]
+            source, target = (high, low) if one.reversed else (low, high)
+            words, back = one.directed_keywords
+            at, weight = datetime.fromtimestamp(one.created_at, UTC), one.shown_weight / MILLION
+            found[id] = Relation(
+                source,
+                target,
+                words,
+                one.description,
+                weight,
+                chunks[id],
+                at,
+                reverse_keywords=back,
+            )
         return found
 
-    def _sourced(self, query: str, wanted: Collection[int], chunk_limit: int) -> list[Row]:
-        """Rows (id, chunks, …), with the public ids of the first chunks that mention them."""
-        rows = self._rows(query, chunk_limit, json_text(list(wanted)))
-        chunks = [dict.fromkeys(parse(row[1])) for row in rows]
-        names: dict[int, str] = dict(
-            self._select("id, name", "chunks", "id", set[int]().union(*chunks))
-        )
-        named = [tuple(map(names.__getitem__, listed)) for listed in chunks]
-        return [(row[0], ids, *row[2:]) for row, ids in zip(rows, named, strict=True)]
-
-    # ── names ───────────────────────────────────────────────────────────────────
+    def _first_chunks(
+        self, kind: Kind, rows: Collection[int], limit: int
+    ) -> dict[int, tuple[str, ...]]:
+        """The public ids of the first chunks that mention each row."""
+        found = self._rows(FIRST_CHUNKS.format(kind), limit, json_text(list(rows)))
+        chunks = {row: dict.fromkeys(parse(listed)) for row, listed in found}
+        wanted = set[int]().union(*chunks.values())
+        names: dict[int, str] = dict(self._select("id, name", "chunks", "id", wanted))
+        return {row: tuple(names[one] for one in listed) for row, listed in chunks.items()}
 
     def entity_ids(self, keys: Collection[str]) -> dict[str, int]:
         query = (
@@ -198,6 +239,22 @@ class GraphTables(Tables):
             "WHERE NOT EXISTS (SELECT 1 FROM aliases a WHERE a.key = led.key AND a.target <> a.key)"
         )
         return dict(self._rows(query, json_text(sorted(keys))))
+
+    def alias_claims(self, *, entities: RowIds = None, keys: Names = None) -> list[tuple[int, str]]:
+        if entities is not None:
+            return self._about(CLAIMS_AROUND, entities)
+        where = "" if keys is None else f"WHERE key {self.AMONG}"
+        values = () if keys is None else (self._list(keys),)
+        query = f"SELECT entity, key FROM stated_aliases {where} ORDER BY entity, key"
+        return self._rows(query, *values)
+
+    def _about(self, query: str, rows: Collection[int]) -> list[Row]:
+        """The rows of a query, in which {0} stands for being one of some values."""
+        return self._rows(query.format(self.AMONG.replace("?", "?1")), self._list(rows))
+
+    def _pairs(self, pairs: Collection[tuple[int, int]]) -> list[object]:
+        """A query for these pairs, and its parameters."""
+        return ["SELECT value ->> 0, value ->> 1 FROM json_each(?)", json_text(sorted(pairs))]
 
     def aliases(self) -> r.Aliases:
         links, displays = {}, {}
@@ -218,19 +275,17 @@ class GraphTables(Tables):
         )
         self.changed = True
 
-    # ── vectors, stored as float16 ──────────────────────────────────────────────
-
     def vector_digests(self, kind: Kind, rows: Collection[int]) -> dict[int, bytes]:
         return dict(self._select("id, digest", f"{kind}_vectors", "id", rows))
 
     def vectors(self, kind: Kind, rows: Collection[int]) -> dict[int, Vectors]:
         found = self._select("id, data", f"{kind}_vectors", "id", rows)
-        return {row: _unpacked(data) for row, data in found}
+        return {row: self._unpacked(data) for row, data in found}
 
     def put_vectors(self, kind: Kind, vectors: Mapping[int, tuple[bytes, Vectors]]) -> None:
         rows = []
         for row, (digest, vector) in sorted(vectors.items()):
-            rows.append((row, digest, vector.astype(HALF).tobytes()))
+            rows.append((row, digest, self._packed(vector)))
         self._upsert(f"{kind}_vectors", "id, digest, data", rows)
         self.touched[kind].update(vectors)
 
@@ -238,24 +293,24 @@ class GraphTables(Tables):
         found = {}
         for digest in digests:
             for (data,) in self._rows("SELECT data FROM cached_vectors WHERE digest = ?", digest):
-                found[digest] = _unpacked(data)
+                found[digest] = self._unpacked(data)
         return found
+
+    def cached_digests(self) -> list[bytes]:
+        return [one for (one,) in self._rows("SELECT digest FROM cached_vectors ORDER BY id")]
 
     def put_cached_vectors(self, vectors: Mapping[bytes, Vectors]) -> None:
         query = "INSERT INTO cached_vectors (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING"
-        rows = [(digest, vector.astype(HALF).tobytes()) for digest, vector in vectors.items()]
+        rows = [(digest, self._packed(vector)) for digest, vector in vectors.items()]
         self.connection.executemany(query, rows)
 
     def delete_cached_vectors(self, digests: Collection[bytes] | None = None) -> int:
-        if digests is None:
-            return self.connection.execute("DELETE FROM cached_vectors").rowcount
-        query = "DELETE FROM cached_vectors WHERE digest = ?"
-        return self.connection.executemany(query, zip(digests, strict=True)).rowcount
+        return self._delete("cached_vectors", "digest", digests)
 
     def dimension(self, kind: Kind) -> int:
         """The length of the vectors of a kind; 0 if there is none."""
         query = f"SELECT coalesce((SELECT length(data) / 2 FROM {kind}_vectors LIMIT 1), 0)"
-        return int(self._value(query))
+        return int(self._rows(query)[0][0])
 
     def vector_rows(
         self, kind: Kind, dim: int, rows: Collection[int] | None = None
@@ -263,8 +318,14 @@ class GraphTables(Tables):
         """Row ids (n,), ascending, and vectors (n, dim) of all or some rows that have such ones."""
         columns = f"id, CASE WHEN length(data) = {2 * dim} THEN data END"
         found = [row for row in self._select(columns, f"{kind}_vectors", "id", rows) if row[1]]
-        matrix = _unpacked(b"".join([row[1] for row in found])).reshape(len(found), dim)
+        matrix = self._unpacked(b"".join([row[1] for row in found])).reshape(len(found), dim)
         return np.array([row[0] for row in found], np.int64), matrix
+
+    def _packed(self, vector: Vectors) -> object:
+        return vector.astype(HALF).tobytes()
+
+    def _unpacked(self, data: Any) -> Vectors:
+        return np.frombuffer(data, HALF).astype(np.float32)
 
     def _upsert(self, table: str, columns: str, rows: Iterable[Sequence[object]]) -> None:
         """Insert rows, or replace those with the same ids.
@@ -282,15 +343,12 @@ class GraphTables(Tables):
 def _entity_mention(row: r.EntityMentionRow) -> Row:
     one = row.mention
     attributes = json_text(one.attributes) if one.attributes else None
-    texts = (one.name, one.type, one.description, one.grounded, attributes)
-    return (row.id, row.entity, row.chunk, row.position, *texts)
+    aliases = json_text(one.aliases) if one.aliases else None
+    texts = (one.name, one.type, one.description, one.grounded, attributes, aliases)
+    return (row.id, row.entity, row.chunk, row.position, *texts, one.claim)
 
 
 def _relation_mention(row: r.RelationMentionRow) -> Row:
     one = row.mention
     texts = (one.source, one.target, json_text(one.keywords), one.description, one.strength)
-    return (row.id, row.relation, row.chunk, row.position, *texts, row.forward)
-
-
-def _unpacked(data: bytes) -> Vectors:
-    return np.frombuffer(data, HALF).astype(np.float32)
+    return (row.id, row.relation, row.chunk, row.position, *texts, row.forward, one.claim)

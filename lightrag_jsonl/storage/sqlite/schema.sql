@@ -3,7 +3,9 @@
 -- written in any order.
 
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-INSERT INTO settings VALUES ('format', '5');
+INSERT INTO settings VALUES ('format', '8');
+-- What no document can know: from it the marks in prompts are derived.
+INSERT INTO settings VALUES ('mark_secret', lower(hex(randomblob(16))));
 
 -- Documents that were inserted and are not visible yet; a killed insert resumes from here.
 CREATE TABLE pending (
@@ -47,9 +49,12 @@ CREATE TABLE chunks (
     state TEXT NOT NULL CHECK (state IN ('ok', 'empty', 'partial', 'failed')),
     error TEXT NOT NULL,
     report TEXT NOT NULL CHECK (json_valid(report)),
-    text TEXT NOT NULL
+    text TEXT NOT NULL,
+    heading TEXT NOT NULL,
+    extractor TEXT NOT NULL -- what read it; 'person' for an edit by hand
 ) STRICT;
 CREATE INDEX chunks_document ON chunks (document, position);
+CREATE INDEX chunks_edited ON chunks (created_at, name) WHERE extractor = 'person';
 
 CREATE TABLE rejections (
     id INTEGER PRIMARY KEY,
@@ -61,39 +66,9 @@ CREATE TABLE rejections (
 ) STRICT;
 CREATE INDEX rejections_chunk ON rejections (chunk);
 
--- The facts: one row for each mention in a chunk. `position` orders them by document and text.
--- Deleting an entity or relation does not delete its mentions: it is the other way round.
-CREATE TABLE entity_mentions (
-    id INTEGER PRIMARY KEY,
-    entity INTEGER NOT NULL REFERENCES entities DEFERRABLE INITIALLY DEFERRED,
-    chunk INTEGER NOT NULL REFERENCES chunks ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
-    position INTEGER NOT NULL,
-    name TEXT NOT NULL,
-    type TEXT NOT NULL,
-    description TEXT NOT NULL,
-    grounded INTEGER NOT NULL CHECK (grounded IN (0, 1)),
-    attributes TEXT CHECK (attributes IS NULL OR json_valid(attributes))
-) STRICT;
-CREATE INDEX entity_mentions_entity ON entity_mentions (entity, position, chunk);
-CREATE INDEX entity_mentions_chunk ON entity_mentions (chunk, entity);
-
-CREATE TABLE relation_mentions (
-    id INTEGER PRIMARY KEY,
-    relation INTEGER REFERENCES relations DEFERRABLE INITIALLY DEFERRED,
-    chunk INTEGER NOT NULL REFERENCES chunks ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
-    position INTEGER NOT NULL,
-    source TEXT NOT NULL,
-    target TEXT NOT NULL,
-    keywords TEXT NOT NULL CHECK (json_valid(keywords)),
-    description TEXT NOT NULL,
-    strength REAL NOT NULL CHECK (strength > 0),
-    forward INTEGER NOT NULL CHECK (forward IN (0, 1))
-) STRICT;
-CREATE INDEX relation_mentions_relation ON relation_mentions (relation, position, chunk);
-CREATE INDEX relation_mentions_chunk ON relation_mentions (chunk, relation);
-
--- What is merged from the mentions. `names`, `types`, `attributes`, `keywords`, `low_names` and
--- `high_names` are objects that count votes; `weight` is in millionths.
+-- What is merged from the mentions. `names`, `types`, `attributes`, `aliases`, `keywords`,
+-- `low_names` and `high_names` are objects that count votes; `weight` is in millionths. `edited`
+-- holds the values that a person gave, which stand in place of those.
 CREATE TABLE entities (
     id INTEGER PRIMARY KEY CHECK (id >= 1),
     key TEXT NOT NULL UNIQUE,
@@ -103,12 +78,22 @@ CREATE TABLE entities (
     names TEXT NOT NULL CHECK (json_valid(names)),
     types TEXT NOT NULL CHECK (json_valid(types)),
     attributes TEXT NOT NULL CHECK (json_valid(attributes)),
+    aliases TEXT NOT NULL CHECK (json_valid(aliases)),
     mentions INTEGER NOT NULL CHECK (mentions >= 0),
     summary TEXT,
     summarized_to INTEGER NOT NULL,
     summarized_mentions INTEGER NOT NULL,
-    created_at REAL NOT NULL
+    created_at REAL NOT NULL,
+    edited TEXT NOT NULL CHECK (json_valid(edited))
 ) STRICT;
+
+-- The keys of these aliases, to look them up.
+CREATE TABLE stated_aliases (
+    entity INTEGER NOT NULL REFERENCES entities ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    key TEXT NOT NULL,
+    PRIMARY KEY (entity, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX stated_aliases_key ON stated_aliases (key);
 
 CREATE TABLE relations (
     id INTEGER PRIMARY KEY CHECK (id >= 1),
@@ -127,10 +112,47 @@ CREATE TABLE relations (
     summarized_to INTEGER NOT NULL,
     summarized_mentions INTEGER NOT NULL,
     created_at REAL NOT NULL,
+    edited TEXT NOT NULL CHECK (json_valid(edited)),
     CHECK (low < high),
     UNIQUE (low, high)
 ) STRICT;
 CREATE INDEX relations_high ON relations (high);
+
+-- The facts: one row for each mention in a chunk. `position` orders them by document and text.
+-- Deleting an entity or relation does not delete its mentions: it is the other way round. `claim`
+-- is empty, or what a person did: 'create', 'edit' or 'delete'. What a person deleted has mentions
+-- without an entity or relation, which count for nothing.
+CREATE TABLE entity_mentions (
+    id INTEGER PRIMARY KEY,
+    entity INTEGER REFERENCES entities DEFERRABLE INITIALLY DEFERRED,
+    chunk INTEGER NOT NULL REFERENCES chunks ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    position INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    type TEXT NOT NULL,
+    description TEXT NOT NULL,
+    grounded INTEGER NOT NULL CHECK (grounded IN (0, 1)),
+    attributes TEXT CHECK (attributes IS NULL OR json_valid(attributes)),
+    aliases TEXT CHECK (aliases IS NULL OR json_valid(aliases)),
+    claim TEXT NOT NULL
+) STRICT;
+CREATE INDEX entity_mentions_entity ON entity_mentions (entity, position, chunk);
+CREATE INDEX entity_mentions_chunk ON entity_mentions (chunk, entity);
+
+CREATE TABLE relation_mentions (
+    id INTEGER PRIMARY KEY,
+    relation INTEGER REFERENCES relations DEFERRABLE INITIALLY DEFERRED,
+    chunk INTEGER NOT NULL REFERENCES chunks ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    position INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    target TEXT NOT NULL,
+    keywords TEXT NOT NULL CHECK (json_valid(keywords)),
+    description TEXT NOT NULL,
+    strength REAL NOT NULL CHECK (strength >= 0),
+    forward INTEGER NOT NULL CHECK (forward IN (0, 1)),
+    claim TEXT NOT NULL
+) STRICT;
+CREATE INDEX relation_mentions_relation ON relation_mentions (relation, position, chunk);
+CREATE INDEX relation_mentions_chunk ON relation_mentions (chunk, relation);
 
 -- Names that were merged into others, or (target = key) have a chosen name for display only.
 CREATE TABLE aliases (
@@ -166,19 +188,18 @@ CREATE VIRTUAL TABLE chunk_terms USING fts5 (
 );
 CREATE VIRTUAL TABLE chunk_vocabulary USING fts5vocab (chunk_terms, row);
 
--- Cached answers, in the order they came.
+-- Cached answers, in the order they came. `document` is the name of the only document whose text was
+-- in the request; null if it may have held others' text.
 CREATE TABLE completions (
     id INTEGER PRIMARY KEY,
     key BLOB NOT NULL UNIQUE,
-    model TEXT NOT NULL,
-    prompt TEXT NOT NULL,
     text TEXT NOT NULL,
     finish TEXT NOT NULL CHECK (finish IN ('stop', 'length')),
     input_tokens INTEGER NOT NULL,
     output_tokens INTEGER NOT NULL,
     cached_tokens INTEGER NOT NULL,
     calls INTEGER NOT NULL,
-    created_at REAL NOT NULL
+    document TEXT
 ) STRICT;
 
 CREATE TABLE reusable_answers (

@@ -12,18 +12,19 @@ from msgspec.json import decode as parse
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex, GraphRows
-from lightrag_jsonl.storage.sqlite.cache import CacheTables
-from lightrag_jsonl.storage.sqlite.connection import AMONG, TABLES, json_text
 from lightrag_jsonl.storage.sqlite.documents import DocumentTables
 from lightrag_jsonl.storage.sqlite.graph import MILLION, GraphTables
+from lightrag_jsonl.storage.sqlite.tables import TABLES, json_text
 from lightrag_jsonl.storage.store import Transaction
 from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorIndex
 
+RELATIONS = "(SELECT id, low, high, coalesce(edited ->> 'weight', weight) weight FROM relations)"
+MENTIONS = "(SELECT * FROM entity_mentions WHERE entity IS NOT NULL)"
 COMMITS_KEPT = 1_000  # an index in memory that is further behind is loaded anew
 TOUCHED_LIMIT = 10_000  # rows of one commit; if it touched more, all is loaded anew, too
 
 
-class SQLiteView(DocumentTables, GraphTables, CacheTables, Transaction):
+class SQLiteView(DocumentTables, GraphTables, Transaction):
     """A reader or, by a connection that may write, a transaction."""
 
     def record_commit(self) -> None:
@@ -32,8 +33,9 @@ class SQLiteView(DocumentTables, GraphTables, CacheTables, Transaction):
         if not any(touched) and not self.changed:
             return
         text = json_text(touched) if sum(map(len, touched)) <= TOUCHED_LIMIT else None
-        row = self.connection.execute("INSERT INTO commits (touched) VALUES (?)", (text,)).lastrowid
-        oldest = (row or 0) - COMMITS_KEPT
+        generation = self.generation + 1
+        self.connection.execute("INSERT INTO commits VALUES (?, ?)", (generation, text))
+        oldest = generation - COMMITS_KEPT
         self.connection.execute("DELETE FROM commits WHERE generation <= ?", (oldest,))
 
     def touched_since(self, generation: int) -> dict[Kind, set[int]] | None:
@@ -57,44 +59,38 @@ class SQLiteSnapshot(SQLiteView):
 
     @property
     def graph(self) -> GraphIndex:
-        """The graph's shape: relations between entities, and mentions in chunks."""
         return self._memory.graph
 
     def search_vectors(
         self, kind: Kind, queries: Vectors, limit: int, allowed: Ids | None = None
     ) -> tuple[Ids, Floats]:
-        """The nearest rows of each query by inner product: row ids and scores."""
         return self._memory.vectors[kind].search(queries, limit, allowed)
 
     def vector_scores(self, kind: Kind, queries: Vectors, rows: Ids) -> Floats:
-        """Inner products, shape (queries, rows); NaN where a row has no vector."""
         index = self._memory.vectors[kind]
         if not len(index):
             return np.full((len(queries), len(rows)), np.nan)
         return index.scores(queries, rows)
 
     def vector_matrix(self, kind: Kind, rows: Ids) -> Vectors:
-        """Vectors as a matrix, shape (rows, dim); zeros where a row has no vector."""
         return self._memory.vectors[kind].matrix(rows)
 
     def graph_rows(self, touched: dict[Kind, set[int]] | None = None) -> GraphRows:
         """All rows of the graph, or those of them that were touched."""
         ids = {kind: None if touched is None else touched[kind] for kind in TABLES}
-        relations = self._columns("id, low, high, weight", "relations", "id", ids["relation"])
+        relations = self._columns("id, low, high, weight", RELATIONS, "id", ids["relation"])
         return GraphRows(
             self._columns("id", "entities", "id", ids["entity"])[:, 0],
             self._columns("id", "chunks", "id", ids["chunk"])[:, 0],
             relations[:, :3],
             relations[:, 3] / MILLION,
-            self._columns("entity, chunk", "entity_mentions", "chunk", ids["chunk"]),
+            self._columns("entity, chunk", MENTIONS, "chunk", ids["chunk"]),
         )
 
     def _columns(self, columns: str, table: str, column: str, among: Collection[int] | None) -> Ids:
         """Columns of integers, of all rows or those whose `column` is among some values."""
-        where = "" if among is None else f"WHERE {column} {AMONG}"
-        values = () if among is None else (json_text(sorted(among)),)
-        rows = self.connection.execute(f"SELECT {columns} FROM {table} {where}", values)
-        return np.fromiter(rows, np.dtype((np.int64, columns.count(",") + 1)))
+        rows = self._select(columns, table, column, among)
+        return np.fromiter(rows, np.dtype((np.int64, (columns.count(",") + 1,))))
 
 
 class Memory:

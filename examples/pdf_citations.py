@@ -1,0 +1,24 @@
+"""Ask a PDF file and get page citations: python examples/pdf_citations.py FILE.pdf "QUESTION"
+
+Needs the extra `files`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from lightrag_jsonl import LightRAG
+
+file, question = sys.argv[1:3]
+with LightRAG("kb-pdf") as rag:
+    for failure in rag.insert(Path(file)).failures:
+        sys.exit(f"{file}: {failure.reason}")
+    answer = rag.query(question)
+    print(answer.text)
+    for citation in answer.citations:
+        if citation.supported:
+            page = rag.pages(citation.document_id)[citation.page - 1]
+            assert page.text[citation.start : citation.end] == citation.text
+            place = f"characters {citation.start} to {citation.end}"
+            print(f"[{citation.number}] page {citation.page}, {place}: {citation.text}")

@@ -1,0 +1,70 @@
+"""`serve`: answer questions over HTTP."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from lightrag_jsonl import ConfigError
+from lightrag_jsonl.cli.group import Reply, command
+from lightrag_jsonl.cli.options import FILE, FOLDER, NUMBER, option
+
+
+@command(
+    click.argument("folders", nargs=-1, required=True, type=FOLDER, metavar="DIR..."),
+    option("--host", "The address to listen on (default 127.0.0.1).", default="127.0.0.1"),
+    option("--port", "The port (default 9621).", click.IntRange(0, 65_535), default=9621),
+    option("--token-file", "A file with the token that requests must send.", FILE),
+    option("--allow-host hosts", "A further name of this server; may be repeated.", multiple=True),
+    option("--max-upload", "The largest upload in MB (default 100).", NUMBER, default=100),
+    option("--max-questions", "Questions answered at once (default 16).", NUMBER, default=16),
+)
+def serve(
+    folders: tuple[Path, ...],
+    host: str,
+    port: int,
+    token_file: Path | None,
+    hosts: tuple[str, ...],
+    max_upload: int,
+    max_questions: int,
+) -> Reply:
+    """Serve indexes by HTTP, each under its folder's name.
+
+    It speaks REST (see /openapi.json) and the chat protocols of OpenAI (/v1) and Ollama (/api).
+    Beyond this machine (--host) it asks for a token: that in --token-file or, better hidden than
+    an option, in LIGHTRAG_JSONL_TOKEN. Indexing goes on in processes of its own.
+
+    \b
+    Examples:
+      lightrag-jsonl serve kb
+      lightrag-jsonl serve kb notes --host 0.0.0.0 --allow-host kb.example.org --token-file token
+    """
+    try:
+        import uvicorn
+
+        from lightrag_jsonl.server.app import create_app
+        from lightrag_jsonl.server.indexes import MEGABYTE, Indexes, Limits
+        from lightrag_jsonl.server.security import Access
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("uvicorn", "starlette"):
+            raise
+        words = "the server is an extra: pip install 'lightrag-jsonl[server]'"
+        raise ConfigError(words) from error
+    token = os.environ.get("LIGHTRAG_JSONL_TOKEN") or None
+    if token_file is not None:
+        token = token_file.read_text(encoding="utf-8").strip()
+    access = Access(host, token, hosts)
+    indexes = Indexes(Limits(upload=max_upload * MEGABYTE, questions=max_questions))
+    indexes.open(folders)
+    uvicorn.run(
+        create_app(indexes, access),
+        host=host,
+        port=port,
+        log_level="info",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=5,
+    )
+    return Reply(None, "")

@@ -1,0 +1,32 @@
+"""How values look in a console and in a notebook: short reprs, and small tables of HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from html import escape
+from reprlib import Repr
+from typing import Any
+
+from lightrag_jsonl.core.text import clipped
+
+_REPR = Repr()
+_REPR.maxstring = _REPR.maxother = 80  # characters of one value
+_REPR.maxtuple = _REPR.maxdict = _REPR.maxfrozenset = 3  # items of a collection
+_CELL = 200  # characters of a cell
+_ROWS = 60
+
+
+def short_repr(value: Any) -> str:
+    """The repr of a dataclass, without fields that have their defaults, long values clipped."""
+    shown = [(one.name, getattr(value, one.name), one.default) for one in fields(value)]
+    parts = [f"{name}={_REPR.repr(own)}" for name, own, usual in shown if own not in (usual, {})]
+    return f"{type(value).__name__}({', '.join(parts)})"
+
+
+def html_table(title: str, rows: Iterable[Sequence[object]]) -> str:
+    """A table for a notebook: everything escaped, long texts clipped, at most 60 rows."""
+    lines = [[f"<td>{escape(clipped(str(cell), _CELL))}</td>" for cell in row] for row in rows]
+    body = "".join(f"<tr>{''.join(line)}</tr>" for line in lines[:_ROWS])
+    more = f"<p>… {len(lines) - _ROWS:,} more</p>" if len(lines) > _ROWS else ""
+    return f'<p style="white-space: pre-wrap">{escape(title)}</p><table>{body}</table>{more}'

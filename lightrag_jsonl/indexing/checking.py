@@ -1,0 +1,139 @@
+"""Checks what is derived: merges stored mentions again, and compares with the stored rows."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+
+import numpy as np
+
+from lightrag_jsonl.core.text import name_key
+from lightrag_jsonl.core.types import Chunk, Kind
+from lightrag_jsonl.indexing import merging
+from lightrag_jsonl.indexing.chunking import chunk_id
+from lightrag_jsonl.indexing.claims import stored_at
+from lightrag_jsonl.indexing.commits import index_texts
+from lightrag_jsonl.indexing.embedding import PassageEmbedder
+from lightrag_jsonl.indexing.merging import GraphChange, GraphRow, IndexChange
+from lightrag_jsonl.storage.rows import EntityMentionRow, EntityRow, RelationMentionRow, RelationRow
+from lightrag_jsonl.storage.store import Reader
+
+SAMPLE = 1_000  # rows of each kind
+CLOSE = 1e-5  # seconds
+UNIT = 0.02  # how far the length of a stored vector may be from 1
+WRITTEN = {"description", "summary", "summarized_to", "summarized_mentions", "created_at"}
+
+
+def check_derived(embedder: PassageEmbedder, full: bool, reader: Reader) -> list[str]:
+    """What differs from what mentions and texts give, in words: of a random sample of the rows of
+    each kind, or with `full` of all.
+    """
+    ids = reader.next_ids()
+    entities = reader.entity_rows(ids=_sample(ids.entities, full))
+    relations = reader.relation_rows(ids=_sample(ids.relations, full))
+    chunks = reader.chunks(_sample(ids.chunks, full))
+    found = [*_wrong_rows(reader, entities, relations), *_wrong_chunks(reader, chunks)]
+    texts = {row: chunk.text for row, chunk in chunks.items()}
+    change = IndexChange(GraphChange(entities, relations), chunk_texts=texts)
+    for kind, rows in index_texts(change, with_relations=True).items():
+        expected = embedder.digests(rows)
+        stored, vectors = reader.vector_digests(kind, expected), reader.vectors(kind, expected)
+        for row in expected:
+            length = float(np.linalg.norm(vectors[row])) if row in vectors else 0.0
+            needed = row in vectors or kind != "relation"
+            if needed and stored.get(row) != expected[row][0]:
+                found.append(f"the vector of {kind} {row} is not that of its text")
+            elif length and not abs(length - 1) < UNIT:
+                found.append(
+                    f"the vector of {kind} {row} has the length {length:.2f}, not 1: reembed"
+                )
+    return found
+
+
+def _sample(end: int, full: bool) -> Collection[int] | None:
+    """Some row ids below `end`; None for all."""
+    return None if full or end <= SAMPLE else random.sample(range(1, end), SAMPLE)
+
+
+def _wrong_rows(
+    reader: Reader, entities: dict[int, EntityRow], relations: dict[int, RelationRow]
+) -> Iterator[str]:
+    known = reader.aliases()
+    merger = merging.GraphMerger(reader, reader.next_ids(), merging.targets(known))
+    merger.start_with(
+        [EntityRow(row.id, row.key) for row in entities.values()],
+        [RelationRow(row.id, row.low, row.high) for row in relations.values()],
+    )
+    mentions = reader.entity_mentions(entities=entities)
+    others = reader.relation_mentions(relations=relations)
+    owners = _owners(mentions, others)
+    ids = [one.id for one in mentions] + [one.id for one in others]
+    chunks = reader.chunks({one.chunk for one in mentions} | {one.chunk for one in others})
+    created = {row: stored_at(chunk) for row, chunk in chunks.items()}
+    try:
+        merger.add(mentions, others, created)
+    except KeyError as error:
+        yield f"a relation leads to {error}, which is not the key of an entity"
+        return
+    if owners != _owners(mentions, others):
+        yield "mentions belong to other entities or relations than those of their names"
+    graph = merger.finish(known.displays)
+    rows: dict[Kind, Mapping[int, GraphRow]] = {"entity": entities, "relation": relations}
+    for kind, stored in rows.items():
+        after = {id: row.summarized_to for id, row in stored.items()}
+        texts, fresh = reader.descriptions(kind, after), graph.rows(kind)
+        summarized = Counter(
+            id
+            for (owner, id, _), mention in zip(owners, ids, strict=True)
+            if owner == kind and mention <= after.get(id, 0)
+        )
+        for id, row in stored.items():
+            wrong = _differences(row, fresh[id]) if id in fresh else ["number of mentions"]
+            if row.summarized_mentions != summarized[id]:
+                wrong.append("summary")
+            if not _may_describe(row, texts[id]):
+                wrong.append("description")
+            if wrong:
+                yield f"{kind} {id} has another {', '.join(wrong)} than its mentions give"
+    claims = {claim for claim in reader.alias_claims(entities=entities) if claim[0] in entities}
+    if claims != {(id, name_key(one)) for id, row in entities.items() for one in row.aliases}:
+        yield "stated aliases are not those of the entities"
+
+
+def _owners(
+    mentions: Sequence[EntityMentionRow], others: Sequence[RelationMentionRow]
+) -> list[tuple[Kind, int, bool]]:
+    """To which row each mention belongs; of a relation also in which direction it was read."""
+    entities: list[tuple[Kind, int, bool]] = [("entity", one.entity or 0, True) for one in mentions]
+    return [*entities, *[("relation", one.relation or 0, one.forward) for one in others]]
+
+
+def _differences(stored: GraphRow, fresh: GraphRow) -> list[str]:
+    """The names of the fields that differ, but for description and summary."""
+    names = [field.name for field in fields(stored) if field.name not in WRITTEN]
+    wrong = [name for name in names if getattr(stored, name) != getattr(fresh, name)]
+    is_close = abs(stored.created_at - fresh.created_at) < CLOSE
+    return wrong if is_close else [*wrong, "created_at"]
+
+
+def _may_describe(row: GraphRow, pairs: Iterable[tuple[int, str]]) -> bool:
+    """Whether the description is the summary and the texts since; how many depends on options."""
+    if "description" in row.edited:
+        return bool(row.description == row.edited["description"])
+    texts = dict.fromkeys(text for _, text in sorted(pairs))
+    shown = "\n".join([row.summary, *texts] if row.summary else texts)
+    return f"{shown}\n".startswith(f"{row.description}\n") and bool(shown) == bool(row.description)
+
+
+def _wrong_chunks(reader: Reader, chunks: dict[int, Chunk]) -> Iterator[str]:
+    for document in reader.documents({chunk.document_id for chunk in chunks.values()}):
+        pages = {page.number: page.text for page in reader.pages(document.id)}
+        if sum(map(len, pages.values())) != document.characters:
+            yield f"document {document.id!r} does not have {document.characters} characters"
+        for one in (chunk for chunk in chunks.values() if chunk.document_id == document.id):
+            key = chunk_id(document.id, one.page, one.start, one.text)
+            text = pages.get(one.page, "")[one.start : one.start + len(one.text)]
+            if one.id != key or text != one.text or one.end != one.start + len(text):
+                yield f"chunk {one.id} is not the text of its document"

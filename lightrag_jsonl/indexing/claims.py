@@ -1,0 +1,118 @@
+"""What people claim by hand: read from the stored mentions, later claims before earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from lightrag_jsonl.core.text import name_key
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention, RelationMention
+from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
+from lightrag_jsonl.storage.store import Reader
+
+MILLIONTHS = 1_000_000  # weights are summed as integers, so that subtracting is exact
+
+Mention: TypeAlias = EntityMention | RelationMention
+
+# What people changed, by the key of an entity or pair: the values that they gave, or "deleted".
+Edits: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+
+def stored_at(chunk: Chunk) -> float:
+    """When a chunk was stored, in seconds, exact to the microsecond."""
+    return round(chunk.created_at.timestamp(), 6) if chunk.created_at else 0.0
+
+
+def graph_keys(mention: Mention, targets: Mapping[str, str]) -> list[str]:
+    """The key of an entity, or those of the source and the target of a relation."""
+    if isinstance(mention, EntityMention):
+        names: tuple[str, ...] = (mention.name,)
+    else:
+        names = mention.source, mention.target
+    keys = map(name_key, names)
+    return [targets.get(key, key) for key in keys]
+
+
+def edit_key(keys: Iterable[str]) -> str:
+    """The key of an entity or relation in `Edits`, whatever the direction."""
+    return "\0".join(sorted(keys))
+
+
+def is_about(mention: Mention, changed: Collection[str], targets: Mapping[str, str]) -> bool:
+    """Whether the entity or relation, or an end of the relation, is among these keys of `Edits`."""
+    if not changed:
+        return False
+    keys = graph_keys(mention, targets)
+    return any(key in changed for key in (*keys, edit_key(keys)))
+
+
+def edits_of(claims: Iterable[tuple[float, str, Mention]], targets: Mapping[str, str]) -> Edits:
+    """What the claims of people, each with its time and chunk id, amount to; later ones win."""
+    found: dict[str, dict[str, Any]] = {}
+    for _, _, one in sorted(claims, key=itemgetter(0, 1)):
+        key = edit_key(graph_keys(one, targets))
+        if one.claim == "edit":
+            found[key] = {**found.get(key, {}), **_given(one)}
+            found[key].pop("deleted", None)
+        elif one.claim:
+            found[key] = {"deleted": True} if one.claim == "delete" else {}
+    return {key: edited for key, edited in found.items() if edited}
+
+
+def _given(one: Mention) -> dict[str, Any]:
+    """The values that an edit gives; the others stay as they are."""
+    given: dict[str, Any] = {"description": one.description}
+    if isinstance(one, EntityMention):
+        given["type"] = "" if one.type == UNKNOWN_TYPE else one.type
+    else:
+        given |= {"keywords": [*one.keywords], "weight": round(one.strength * MILLIONTHS)}
+    return {name: value for name, value in given.items() if value}
+
+
+def stored_claims(
+    reader: Reader, without: Collection[int] = ()
+) -> list[tuple[float, str, Mention]]:
+    """The mentions in edits by hand, each with its time and chunk id; none of chunks in `without`."""
+    rows = [row for row in reader.edited_chunks() if row not in without]
+    if not rows:
+        return []
+    chunks = reader.chunks(rows)
+    mentions: list[EntityMentionRow | RelationMentionRow] = [*reader.entity_mentions(chunks=rows)]
+    mentions += reader.relation_mentions(chunks=rows)
+    return [(stored_at(chunks[one.chunk]), chunks[one.chunk].id, one.mention) for one in mentions]
+
+
+def stored_edits(reader: Reader, targets: Mapping[str, str]) -> Edits:
+    """What people changed, of all that is stored."""
+    return edits_of(stored_claims(reader), targets)
+
+
+def mentions_of(
+    reader: Reader, keys: Collection[str], targets: Mapping[str, str]
+) -> list[EntityMentionRow]:
+    """All mentions of the entities with these keys, deleted ones included."""
+    gone = [
+        one for one in reader.entity_mentions(deleted=True) if is_about(one.mention, keys, targets)
+    ]
+    return [*reader.entity_mentions(entities=reader.entity_rows(keys=keys)), *gone]
+
+
+def refolded(
+    reader: Reader, before: Edits, after: Edits, targets: Mapping[str, str]
+) -> tuple[list[EntityMentionRow], list[RelationMentionRow]]:
+    """The stored mentions of everything that was deleted, or is there again, by changed edits."""
+    changed = {
+        key
+        for key in {*before, *after}
+        if ("deleted" in before.get(key, {})) != ("deleted" in after.get(key, {}))
+    }
+    if not changed:
+        return [], []
+    ends = {end for key in changed for end in key.split("\0")}
+    around = mentions_of(reader, ends, targets)
+    relations = reader.relation_mentions(chunks=[row.chunk for row in around])
+    return (
+        [row for row in around if is_about(row.mention, changed, targets)],
+        [one for one in relations if is_about(one.mention, changed, targets)],
+    )

@@ -1,0 +1,25 @@
+"""A retriever for LangChain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+
+from lightrag_jsonl.core.options import QueryParam
+from lightrag_jsonl.integrations import passages
+
+
+class LightRAGRetriever(BaseRetriever):
+    """The passages that an index (`rag`, a `LightRAG`) finds for a question, best first."""
+
+    rag: Any
+    param: QueryParam = QueryParam()
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        found = passages(self.rag.retrieve(query, self.param))
+        return [Document(id=one.id, page_content=one.text, metadata=meta) for one, meta in found]

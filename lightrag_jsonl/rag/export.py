@@ -1,0 +1,264 @@
+"""The graph in the formats of other programs, and as one web page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
+from datetime import datetime
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import msgspec
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.text import name_key, sanitize
+from lightrag_jsonl.core.types import Entity, Record, Relation, known_language
+from lightrag_jsonl.retrieval.edge_selection import Edge
+from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.tracing import rdf
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+GraphFormat: TypeAlias = Literal["graphml", "json", "jsonl", "csv", "nquads", "cypher", "html"]
+
+SUFFIXES: Mapping[str, GraphFormat] = {
+    ".graphml": "graphml", ".xml": "graphml", ".json": "json", ".jsonl": "jsonl", ".csv": "csv",
+    ".nq": "nquads", ".cypher": "cypher", ".html": "html",
+}  # fmt: skip
+NODE_FIELDS = ("description", "chunk_ids", "created_at", "attributes", "aliases")
+EDGE_FIELDS = (
+    "source", "target", "keywords", "reverse_keywords", "description", "weight", "chunk_ids",
+    "created_at",
+)  # fmt: skip
+COLUMNS = ("kind", "name", "entity_type", "attributes", "aliases", *EDGE_FIELDS)
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+MOST_NODES = 499  # of a page; networkx lays out more only with scipy
+MOST_LABELS = 80
+WIDTH, HEIGHT, MARGIN = 1400, 1000, 40
+COLORS = ("#2f7ed8", "#d1495b", "#3a9d6e", "#c98a1b", "#8e6bbf", "#2a9aa8", "#b5654a", "#8a8f98")
+WORDS = {
+    "en": ("Knowledge graph", "{} of {} entities, {} of {} relations"),
+    "zh": ("知识图谱", "{} / {} 个实体，{} / {} 条关系"),
+}
+
+
+def graph_format(path: Path) -> GraphFormat:
+    """The format that a file's suffix stands for; `ConfigError` lists the known ones."""
+    format = SUFFIXES.get(path.suffix.lower())
+    if format is None:
+        known = ", ".join(SUFFIXES)
+        raise ConfigError(f"{path}: unknown suffix {path.suffix!r}; supported: {known}")
+    return format
+
+
+def export_graph(reader: Reader, format: GraphFormat, *, language: str = "en") -> str:
+    """The graph of an index as text; "jsonl" holds the records behind it."""
+    if format == "jsonl":
+        return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records(reader))
+    if format not in WRITERS and format not in ("graphml", "html"):
+        raise ConfigError(f"{format!r} is not a format; supported: {', '.join(SUFFIXES.values())}")
+    entities = [*reader.entities(reader.listed("entity")).values()]
+    relations = [*reader.relations(reader.listed("relation")).values()]
+    if format == "html":
+        return _page(entities, relations, known_language(language))
+    if format == "graphml":
+        return _graphml(network(entities, relations))
+    return WRITERS[format](entities, relations)
+
+
+def network(entities: Iterable[Entity], relations: Iterable[Relation]) -> nx.Graph:
+    """A frozen networkx graph: nodes by entity name, with the attributes of `Entity` and `Relation`.
+
+    All of these but weights are texts, as GraphML wants them: lists are joined with "; ", pairs
+    are "name: value", times are in ISO form, and characters that XML forbids are U+FFFD.
+    """
+    import networkx as nx
+
+    graph = nx.Graph()
+    for entity in entities:
+        shown = {name: _xml(getattr(entity, name)) for name in NODE_FIELDS}
+        graph.add_node(_xml(entity.name), entity_type=_xml(entity.type), **shown)
+    for relation in relations:
+        shown = {name: _xml(getattr(relation, name)) for name in EDGE_FIELDS}
+        graph.add_edge(shown["source"], shown["target"], **shown)
+    return nx.freeze(graph)
+
+
+def records(reader: Reader) -> Iterator[Record]:
+    """Every stored mention as an `extract-graph` record with its document and chunk index, but for
+    what people edited or deleted.
+    """
+    for row, chunk in reader.chunks().items():
+        position: Mapping[str, str | int] = {"document": chunk.document_id, "chunk": chunk.index}
+        for entity in reader.entity_mentions(chunks=[row]):
+            one = entity.mention
+            fields = {"name": one.name, "entity_type": one.type, "description": one.description}
+            aliases: Record = {"aliases": [*one.aliases]} if one.aliases else {}
+            if one.claim in ("", "create"):
+                yield {"type": "entity", **fields, **aliases, **position}
+        for relation in reader.relation_mentions(chunks=[row]):
+            fields = asdict(relation.mention)
+            if fields.pop("claim") in ("", "create"):
+                words = {"keywords": [*fields["keywords"]]}
+                yield {"type": "relationship", **fields, **words, **position}
+
+
+# ── for programs ────────────────────────────────────────────────────────────────
+
+
+def _xml(value: object) -> Any:
+    """A value for GraphML."""
+    if isinstance(value, float):
+        return value
+    if isinstance(value, datetime):
+        value = value.isoformat()
+    if isinstance(value, tuple):
+        value = "; ".join(one if isinstance(one, str) else ": ".join(one) for one in value)
+    return NOT_XML.sub("\ufffd", "" if value is None else str(value))
+
+
+def _graphml(graph: nx.Graph) -> str:
+    import networkx as nx
+
+    lines = nx.generate_graphml(graph, named_key_ids=True)
+    return "\n".join(('<?xml version="1.0" encoding="utf-8"?>', *lines, ""))
+
+
+def _fields(
+    entities: Iterable[Entity], relations: Iterable[Relation]
+) -> list[list[dict[str, Any]]]:
+    nodes = [
+        {"name": one.name, "entity_type": one.type}
+        | {field: getattr(one, field) for field in NODE_FIELDS}
+        for one in entities
+    ]
+    return [nodes, [{field: getattr(one, field) for field in EDGE_FIELDS} for one in relations]]
+
+
+def _json(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
+    nodes, edges = _fields(entities, relations)
+    data = msgspec.json.encode({"entities": nodes, "relations": edges})
+    return msgspec.json.format(data, indent=1).decode() + "\n"
+
+
+def _csv(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
+    """One table, whose column `kind` tells entities and relations apart."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
+    writer.writeheader()
+    for kind, rows in zip(("entity", "relation"), _fields(entities, relations), strict=True):
+        for row in rows:
+            writer.writerow({"kind": kind, **{name: _xml(value) for name, value in row.items()}})
+    return text.getvalue()
+
+
+def _nquads(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
+    """Each entity with its label, type and sources; each relation as one triple a keyword."""
+    triples: list[rdf.Triple] = []
+    for one in entities:
+        uri = rdf.ENTITY_BASE + rdf.encoded(name_key(one.name))
+        about = {
+            "rdfs:label": one.name,
+            "dcterms:type": one.type,
+            "dcterms:description": one.description,
+        }
+        pairs = [(name, rdf.literal(value)) for name, value in about.items() if value]
+        for id in one.chunk_ids:
+            pairs.append(("prov:wasDerivedFrom", rdf.iri(rdf.source_uri("chunk", id))))
+        triples += rdf.triples_of(uri, *pairs)
+    for relation in relations:
+        for word in relation.keywords or (relation.predicate,):
+            fact = rdf.fact(Edge("", relation.source, word, relation.target))
+            triples += [fact, (fact[1], rdf.term("rdfs:label"), rdf.literal(word))]
+    return rdf.serialize({"": triples})
+
+
+def _cypher(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
+    """Statements for Neo4j and the like, which may be run again: names are matched."""
+    lines = []
+    nodes, edges = _fields(entities, relations)
+    for row in nodes:
+        name = _quoted(row.pop("name"))
+        lines.append(f"MERGE (n:Entity {{name: {name}}}) SET {_assigned('n', row)};")
+    for row in edges:
+        ends = _quoted(row.pop("source")), _quoted(row.pop("target"))
+        match = "MATCH (a:Entity {{name: {}}}), (b:Entity {{name: {}}})".format(*ends)
+        lines.append(f"{match} MERGE (a)-[r:RELATED]->(b) SET {_assigned('r', row)};")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _assigned(variable: str, row: Mapping[str, object]) -> str:
+    return ", ".join(f"{variable}.{name} = {_quoted(value)}" for name, value in row.items())
+
+
+def _quoted(value: object) -> str:
+    if isinstance(value, tuple):
+        value = [one if isinstance(one, str) else ": ".join(one) for one in value]
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+WRITERS: Mapping[str, Callable[[list[Entity], list[Relation]], str]] = {
+    "json": _json, "csv": _csv, "nquads": _nquads, "cypher": _cypher,
+}  # fmt: skip
+
+
+# ── for people ──────────────────────────────────────────────────────────────────
+
+
+def _page(entities: list[Entity], relations: list[Relation], language: str) -> str:
+    """A page that loads nothing: the entities with most relations, drawn once."""
+    import networkx as nx
+    from jinja2 import Environment
+
+    graph = network(entities, relations)
+    degrees = sorted(graph.degree, key=lambda pair: (-pair[1], pair[0]))
+    drawn = graph.subgraph([name for name, _ in degrees[:MOST_NODES]])
+    places = {name: _place(point) for name, point in nx.spring_layout(drawn, seed=1).items()}
+    frequent = Counter(type for _, type in drawn.nodes(data="entity_type")).most_common()
+    colors = dict(zip([type for type, _ in frequent], COLORS, strict=False))
+    nodes = [
+        {
+            "name": name,
+            "at": places[name],
+            "radius": round(4 + math.sqrt(degree), 1),
+            "color": colors.get(graph.nodes[name]["entity_type"], COLORS[-1]),
+            "title": "{}\n{entity_type}\n{description}".format(name, **graph.nodes[name]),
+        }
+        for name, degree in degrees[:MOST_NODES]
+    ]
+    edges = [
+        {
+            "a": places[low],
+            "b": places[high],
+            "width": round(min(4.0, 0.6 + math.log1p(data["weight"]) / 2), 2),
+            "title": "{source} — {keywords} — {target}\n{description}".format(**data),
+        }
+        for low, high, data in drawn.edges(data=True)
+    ]
+    title, shown = WORDS[language]
+    sizes = len(nodes), len(entities), len(edges), len(relations)
+    template = resources.files(__package__).joinpath("graph.html.jinja").read_text("utf-8")
+    environment = Environment(autoescape=True, trim_blocks=True)
+    page = environment.from_string(template).render(
+        language=language,
+        words={"title": title, "shown": shown.format(*sizes)},
+        colors=list(colors.items()),
+        nodes=nodes,
+        edges=edges,
+        labels=MOST_LABELS,
+    )
+    return sanitize(page)
+
+
+def _place(point: Iterable[float]) -> tuple[float, float]:
+    """A point of the drawing, given one between -1 and 1."""
+    x, y = ((float(one) + 1) / 2 for one in point)
+    return round(MARGIN + x * (WIDTH - 2 * MARGIN), 1), round(MARGIN + y * (HEIGHT - 2 * MARGIN), 1)

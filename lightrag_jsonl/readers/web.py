@@ -1,0 +1,111 @@
+"""Reads web pages, and e-books, whose chapters are such pages."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Any
+from urllib.parse import unquote
+from zipfile import ZipFile
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.text import decoded
+from lightrag_jsonl.core.types import Document
+from lightrag_jsonl.readers.packed import open_zip
+
+LARGE = 1 << 20  # characters; trafilatura's time grows with the square of a page's length
+SHORT = 250  # characters; where trafilatura finds less, it gives up the page's structure
+HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
+BLOCKS = frozenset(
+    ["p", "div", "li", "ul", "ol", "dl", "dt", "dd", "blockquote", "pre", "table", "tr", "section",
+     "article", "figure", "figcaption", "br", "hr"]
+)  # fmt: skip
+NO_TEXT = frozenset(["head", "script", "style", "template", "svg", "math", "rt", "rp"])
+
+
+def read_html(data: bytes) -> Document:
+    """The main text of a web page, without menus and the like; headings as in Markdown."""
+    import trafilatura
+
+    text = decoded(data)
+    about = trafilatura.extract_metadata(text, extensive=False)
+    everything, main = html_text(text), ""
+    if len(text) <= LARGE:
+        main = trafilatura.extract(text, output_format="markdown", include_comments=False) or ""
+    if len(main) < max(SHORT, len(everything) / 10):
+        main = everything
+    return Document(main, title=about.title, date=about.date)
+
+
+def html_text(page: str | bytes) -> str:
+    """All text of a page, its blocks apart, and its headings as in Markdown."""
+    import lxml.html
+
+    if not page.strip():
+        return ""
+    if isinstance(page, str):
+        page = page.encode("utf-8", "replace")
+    root = lxml.html.document_fromstring(page, parser=lxml.html.HTMLParser(encoding="utf-8"))
+    for element in list(root.iter()):
+        tag = element.tag
+        if not isinstance(tag, str) or tag in NO_TEXT:
+            element.text = None
+            for child in list(element) if isinstance(tag, str) else ():
+                element.remove(child)
+        elif tag != "pre":
+            element.text = _collapsed(element.text)
+        element.tail = _collapsed(element.tail)
+        if tag in HEADINGS or tag in BLOCKS:
+            mark = HEADINGS.get(str(tag), "")
+            element.text = "\n\n" + mark + (element.text or "").lstrip()
+            element.tail = "\n\n" + (element.tail or "").lstrip()
+        elif tag in ("td", "th"):
+            element.tail = " | " + (element.tail or "")
+    lines = [line.strip(" \t|") for line in root.text_content().split("\n")]
+    return "\n\n".join(filter(None, lines))
+
+
+def _collapsed(text: str | None) -> str | None:
+    if not text:
+        return text
+    words = " ".join(text.split())
+    return " " * text[0].isspace() + words + " " * (text[-1].isspace() and bool(words))
+
+
+def read_epub(data: bytes) -> Document:
+    """The chapters of an e-book, each a page, in reading order. `ConfigError` if it is encrypted."""
+    with open_zip(data, ".epub") as book:
+        roots = _all(_xml(book, "META-INF/container.xml"), "rootfile")
+        package = roots[0].get("full-path", "") if roots else ""
+        opf = _xml(book, package)
+        items = {item.get("id"): item.get("href", "") for item in _all(opf, "item")}
+        names = set(book.namelist())
+        encrypted = "META-INF/encryption.xml"
+        locked = book.read(encrypted).decode("utf-8", "replace") if encrypted in names else ""
+        pages = []
+        for reference in _all(opf, "itemref"):
+            href = unquote(items.get(reference.get("idref"), "")).partition("#")[0]
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(package), href))
+            if href and f'"{path}"' in locked:
+                raise ConfigError("is encrypted (DRM)")
+            if href and path in names:
+                pages.append(html_text(decoded(book.read(path))))
+    title = next((one.text for one in _all(opf, "title")), None)
+    return Document("", title=title, pages=tuple(filter(None, pages)))
+
+
+def _xml(book: ZipFile, path: str) -> Any:
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, recover=True)
+    try:
+        root = etree.fromstring(book.read(path), parser)
+    except KeyError as error:
+        raise ConfigError(f"is not an .epub file: it has no {path or 'package'}") from error
+    if root is None:
+        raise ConfigError(f"is not an .epub file: {path} is not XML")
+    return root
+
+
+def _all(root: Any, name: str) -> list[Any]:
+    """The elements of a name, in whatever namespace."""
+    return list(root.iter("{*}" + name))

@@ -1,0 +1,70 @@
+"""Numbers the citations of an answer 1, 2, 3 in the order of their first use, as it is written."""
+
+from __future__ import annotations
+
+import re
+
+from lightrag_jsonl.core.text import CITATION_MARKER
+
+_RANGE = re.compile(r"(\d+)(?:\s*[-‐-―−~～－]\s*(\d+))?")
+_LONGEST_RANGE = 100  # longer ranges count as their two ends: so many items are never shown
+_LONGEST_MARKER = 400  # characters; a longer one is not waited for
+_UNFINISHED = re.compile(  # the beginning of a marker, or a whole one that may be a link's text
+    r"\\?[\[［【][\s\d,，、;；‐-―−~～－-]*(?:[\]］】](?:\((?:#|h(?:t(?:t(?:p(?:s?:?)?)?)?)?)?)?)?\Z"
+    r"|\\\Z"
+)
+
+
+class CitationNumbering:
+    """Changes the numbers that items have in the prompt into those that readers see.
+
+    `shown` is how many items the prompt has. `prompt_numbers[n - 1]` is the number in the prompt of
+    citation n. A number that was not shown stays as it is: it is higher than all others.
+    """
+
+    def __init__(self, shown: int) -> None:
+        self._shown = shown
+        self._numbers: dict[int, int] = {}
+        self._held = ""
+
+    @property
+    def prompt_numbers(self) -> tuple[int, ...]:
+        """The number in the prompt of each citation."""
+        return tuple(self._numbers)
+
+    def feed(self, piece: str) -> str:
+        """The next piece of the answer, renumbered; what may become a marker is held back."""
+        text = self._held + piece
+        unfinished = _UNFINISHED.search(text, max(len(text) - _LONGEST_MARKER, 0))
+        end = unfinished.start() if unfinished else len(text)
+        self._held = text[end:]
+        return self._renumbered(text[:end])
+
+    def finish(self) -> str:
+        """What was held back."""
+        held, self._held = self._held, ""
+        return self._renumbered(held)
+
+    def _renumbered(self, text: str) -> str:
+        return CITATION_MARKER.sub(self._marker, text)
+
+    def _marker(self, found: re.Match[str]) -> str:
+        numbers = marked_numbers(found)
+        if not any(0 < number <= self._shown for number in numbers):
+            return found[0]
+        new = []
+        for number in numbers:
+            if 0 < number <= self._shown:
+                number = self._numbers.setdefault(number, len(self._numbers) + 1)
+            new.append(number)
+        return f"{found[0][0]}{', '.join(map(str, sorted(new)))}{found[0][-1]}"
+
+
+def marked_numbers(marker: re.Match[str]) -> tuple[int, ...]:
+    """The numbers in a `CITATION_MARKER`: [1], [2, 5], [3-6]."""
+    numbers: dict[int, None] = {}
+    for first, last in _RANGE.findall(marker["numbers"]):
+        start, end = int(first), int(last or first)
+        within = 0 <= end - start < _LONGEST_RANGE
+        numbers.update(dict.fromkeys(range(start, end + 1) if within else (start, end)))
+    return tuple(numbers)

@@ -1,0 +1,198 @@
+"""The jobs that change an index: kept in its folder, and done one by one in a child process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from lightrag_jsonl.core.errors import LockedError, NotFoundError
+from lightrag_jsonl.core.types import Json
+
+Kind: TypeAlias = Literal["upload", "insert", "delete", "retry"]
+State: TypeAlias = Literal["waiting", "running", "done", "failed"]
+
+ATTEMPTS: Final = 3  # of a job whose process dies; then the job itself is to blame
+KEPT: Final = 1_000  # ended jobs that are remembered
+LONGEST_LINE: Final = 1 << 26  # bytes of a report, which lists every failure
+TOKEN: Final = "LIGHTRAG_JSONL_TOKEN"  # the variable with the server's token
+
+log = logging.getLogger(__name__)
+
+
+class Job(msgspec.Struct):
+    """One change of an index. Times are in seconds since 1970, `size` in bytes.
+
+    `about` is what the client said: the name and other fields of an upload, the ids to delete.
+    """
+
+    id: str
+    kind: Kind
+    created_at: float
+    about: dict[str, Any] = {}
+    size: int = 0
+    state: State = "waiting"
+    attempts: int = 0
+    ended_at: float | None = None
+    progress: dict[str, Any] = {}
+    report: dict[str, Any] = {}
+    error: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing remains to be done."""
+        return self.state in ("done", "failed")
+
+
+class Message(msgspec.Struct):
+    """What the child process says about the job in hand; with a report or an error it has ended."""
+
+    progress: dict[str, Any] = {}
+    report: dict[str, Any] = {}
+    error: str = ""
+
+
+class JobQueue:
+    """The jobs of one index, oldest first.
+
+    A job is a file, and another with its content; both have a name made here. Jobs that were not
+    ended when the server was, are done after its next start. `LockedError` if another server has
+    the folder.
+    """
+
+    def __init__(self, index_folder: Path) -> None:
+        self._index_folder, self._folder = index_folder, index_folder / "jobs"
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        self._lock = FileLock(self._folder / "lock", thread_local=False)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout as error:
+            words = f"another server has the jobs of {index_folder}: stop it first"
+            raise LockedError(words, path=index_folder) from error
+        decode = msgspec.json.Decoder(Job).decode
+        found = [decode(path.read_bytes()) for path in self._folder.glob("*.json")]
+        self._jobs = {
+            job.id: job for job in sorted(found, key=lambda job: (job.created_at, job.id))
+        }
+        for content in self._folder.glob("*.data"):  # uploads that broke off
+            if content.stem not in self._jobs:
+                content.unlink()
+        self._wake = asyncio.Event()
+        self._wake.set()
+
+    def newest(self) -> list[Job]:
+        """All jobs, newest first."""
+        return [*reversed(self._jobs.values())]
+
+    def get(self, id: str) -> Job:
+        """One job; `NotFoundError` if there is none."""
+        if id not in self._jobs:
+            raise NotFoundError(f"no such job: {id}")
+        return self._jobs[id]
+
+    @property
+    def waiting(self) -> list[Job]:
+        """Those that have not ended, in the order in which they will be done."""
+        return [job for job in self._jobs.values() if not job.ended]
+
+    @contextlib.contextmanager
+    def content_file(self) -> Iterator[Path]:
+        """A new file for the content of a job; it is deleted if no job is made of it."""
+        path = self._folder / f"{uuid.uuid4().hex}.data"
+        try:
+            yield path
+        finally:
+            if path.stem not in self._jobs:
+                path.unlink(missing_ok=True)
+
+    def add(self, kind: Kind, about: dict[str, Any], content: Path | None = None) -> Job:
+        """Add a job, with its content in a file made by `content_file`; it is on the disk then."""
+        id = uuid.uuid4().hex if content is None else content.stem
+        size = 0 if content is None else content.stat().st_size
+        job = Job(id, kind, time.time(), about, size)
+        self._save(job)
+        self._jobs[id] = job
+        self._wake.set()
+        return job
+
+    def close(self) -> None:
+        """Let another server have the jobs."""
+        self._lock.release()
+
+    async def run(self) -> None:
+        """Do the jobs as they come, until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while waiting := self.waiting:
+                try:
+                    await self._run_child()
+                except (OSError, ValueError) as error:  # no process, or it writes no messages
+                    log.exception("a job could not be done")
+                    self._end(waiting[0], error=f"the indexing process failed: {error}")
+
+    async def _run_child(self) -> None:
+        """Do what waits in a new process, which ends with this one; returns early if it dies."""
+        inherited = {name: text for name, text in os.environ.items() if name != TOKEN}
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "lightrag_jsonl.server.worker", str(self._index_folder)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=LONGEST_LINE,
+            env={**inherited, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            start_new_session=True,
+        )
+        assert child.stdin is not None and child.stdout is not None
+        try:
+            while child.returncode is None and (waiting := self.waiting):
+                job = waiting[0]
+                job.state, job.attempts = "running", job.attempts + 1
+                self._save(job)
+                with contextlib.suppress(ConnectionError):  # it died; the loop below sees that
+                    child.stdin.write(msgspec.json.encode(job) + b"\n")
+                    await child.stdin.drain()
+                while not job.ended and (line := await child.stdout.readline()):
+                    self._note(job, msgspec.json.decode(line, type=Message))
+                if not job.ended:
+                    status = await child.wait()
+                    if job.attempts >= ATTEMPTS:
+                        self._end(job, error=f"the indexing process exited (status {status})")
+                    return
+        finally:
+            if child.returncode is None:
+                child.kill()  # the index survives that at any time
+            await child.wait()
+
+    def _note(self, job: Job, message: Message) -> None:
+        job.progress = message.progress or job.progress
+        if message.report or message.error:
+            self._end(job, message.report, message.error)
+
+    def _end(self, job: Job, report: dict[str, Json] | None = None, error: str = "") -> None:
+        job.report, job.error = report or {}, error
+        job.state, job.ended_at = "failed" if error else "done", time.time()
+        self._save(job)
+        (self._folder / f"{job.id}.data").unlink(missing_ok=True)
+        ended = [old for old in self._jobs.values() if old.ended]
+        for old in ended[:-KEPT]:
+            del self._jobs[old.id]
+            (self._folder / f"{old.id}.json").unlink(missing_ok=True)
+
+    def _save(self, job: Job) -> None:
+        path = self._folder / f"{job.id}.json"
+        new = path.with_suffix(".new")
+        with new.open("wb") as file:
+            file.write(msgspec.json.encode(job))
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)

@@ -1,0 +1,169 @@
+// Ask: a conversation whose answers are streamed, with the graph of their evidence beside it.
+
+import { events, indexPath, request, token } from "./api.js";
+import { $, errorWords, guarded, h, withArrows } from "./dom.js";
+import { Drawing } from "./drawing.js";
+import { openCitations, openSources } from "./passage.js";
+import { t, translate } from "./strings.js";
+
+const MODES = ["mix", "hybrid", "local", "global", "naive", "walk", "bypass"];
+const MARKER = /[[［【]\s*(\d+(?:\s*[,，、;；-]\s*\d+)*)\s*[\]］】](?!\()/;
+const KEYWORDS = 4; // of a relation in a list
+
+let history = [];
+let running;
+let drawing;
+let parts;
+
+export function startAsk() {
+  const filter = (name, type) => h("label", {}, h("span", { t: `filter_${name}` }), h("input", { name, type }));
+  parts = {
+    intro: h("div", {}, h("h1", { t: "ask_title" }), h("p", { class: "soft", t: "ask_hint" })),
+    turns: h("div", { class: "turns" }),
+    question: h("textarea", { rows: 2, hint: "question", label: "question", onkeydown: keyed }),
+    mode: h("select", { label: "mode" }, MODES.map((mode) => h("option", { value: mode, t: `mode_${mode}` }))),
+    send: h("button", { class: "main", t: "ask" }),
+    filters: h("form", { class: "filters" }, filter("title"), filter("from", "date"), filter("to", "date")),
+    canvas: h("div", { class: "canvas", role: "img", label: "graph_drawing" }),
+    relations: withArrows(h("ul", { class: "list" })),
+    evidence: h("p", { class: "soft" }),
+  };
+  const again = h("button", { type: "button", t: "new_conversation", onclick: reset });
+  const controls = h("div", { class: "row" }, parts.mode, again, h("span", { class: "grow" }), parts.send);
+  $("#ask").replaceChildren(
+    h("div", { class: "column" }, parts.intro, parts.turns,
+      h("form", { class: "composer card", onsubmit: submitted }, parts.question, controls),
+      h("details", {}, h("summary", { t: "filters" }), parts.filters)),
+    h("aside", { class: "side" }, h("h2", { t: "evidence" }), parts.evidence, parts.canvas, parts.relations),
+  );
+  drawing = new Drawing(parts.canvas, (entity) => openSources({ entity }));
+  reset();
+}
+
+function reset() {
+  running?.abort();
+  history = [];
+  parts.turns.replaceChildren();
+  parts.intro.hidden = false;
+  showEvidence([], "evidence_none");
+}
+
+function keyed(event) {
+  if (event.key === "Escape") running?.abort();
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  event.target.form.requestSubmit();
+}
+
+function where() {
+  const { title, from, to } = Object.fromEntries(new FormData(parts.filters));
+  const date = { ...(from && { $gte: from }), ...(to && { $lte: `${to}T99` }) };
+  return { ...(title && { title }), ...((from || to) && { date }) };
+}
+
+async function submitted(event) {
+  event.preventDefault();
+  const question = parts.question.value.trim();
+  if (running || !question) return running?.abort();
+  const turn = {
+    keywords: h("p", { class: "chips soft", t: "reading" }),
+    text: h("div", { class: "answer", "aria-live": "polite" }),
+    foot: h("div", { class: "foot" }),
+    evidence: [],
+  };
+  parts.turns.append(h("article", {}, h("h2", {}, question), turn.keywords, turn.text, turn.foot));
+  parts.intro.hidden = true;
+  parts.question.value = "";
+  const mine = setRunning(new AbortController());
+  try {
+    await receive(question, turn, mine.signal);
+  } catch (error) {
+    const words = error.name === "AbortError" ? t("stopped") : errorWords(error);
+    turn.foot.append(h("p", { class: "warn", role: "alert" }, words));
+  }
+  if (turn.keywords.dataset.t) turn.keywords.remove();
+  if (mine === running) setRunning();
+}
+
+function setRunning(controller) {
+  parts.send.dataset.t = controller ? "stop" : "ask";
+  translate(parts.send);
+  return (running = controller);
+}
+
+async function receive(question, turn, signal) {
+  const asked = { question, mode: parts.mode.value, conversation_history: history, where: where() };
+  for await (const [name, value] of events(indexPath("/stream"), asked, signal)) {
+    if (name === "keywords") {
+      const words = new Set([...value.keywords.low_level, ...value.keywords.high_level]);
+      const chips = h("p", { class: "chips" }, [...words].map((word) => h("span", { class: "chip" }, word)));
+      turn.keywords.replaceWith(chips);
+      turn.keywords = chips;
+    } else if (name === "evidence") {
+      turn.evidence = value.selected.map(({ edge, reasoning }) => ({ ...edge, reasoning }));
+      showEvidence(turn.evidence);
+    } else if (name === "piece") turn.text.append(value.text);
+    else if (name === "answer") finish(question, turn, value);
+  }
+}
+
+function finish(question, turn, answer) {
+  history = [...history, { role: "user", content: question }, { role: "assistant", content: answer.text }];
+  turn.text.replaceChildren(...written(answer));
+  if (answer.truncated) turn.foot.append(h("p", { class: "warn", t: "cut_off" }));
+  const places = new Map(answer.citations.map((one) => [`${one.number} ${one.chunk_id} ${one.start}`, one]));
+  const sources = [...places.values()].map((one) =>
+    line(() => openCitations([one]), h("span", { class: "number" }, one.number),
+      h("span", {}, h("b", {}, [one.document, one.heading].filter(Boolean).join(" › ")), " ", one.text)));
+  if (sources.length) turn.foot.append(h("h3", { t: "sources" }), withArrows(h("ul", { class: "list" }, sources)));
+  const href = answer.trace_id && indexPath(`/traces/${answer.trace_id}/page`);
+  const trace = { href, target: "_blank", rel: "noopener", t: "trace", onclick: guarded(openTrace) };
+  const again = { class: "link", t: "show_evidence", onclick: () => showEvidence(turn.evidence, "evidence_empty", true) };
+  turn.foot.append(h("p", { class: "row" }, h("button", again), href && h("a", trace)));
+}
+
+// A link cannot send the token: the page is fetched with it, and opened from memory.
+async function openTrace(event) {
+  if (!token()) return;
+  event.preventDefault();
+  const tab = open();
+  const page = await (await request(new URL(event.target.href).pathname)).blob();
+  tab.location = URL.createObjectURL(page);
+}
+
+// The text with its citations as buttons, and what stands between ** in bold.
+function written({ text, citations }) {
+  return text.split(MARKER).flatMap((piece, at) => {
+    if (at % 2) return piece.match(/\d+/g).map((number) => citationButton(Number(number), citations));
+    return piece.split("**").map((words, place) => (place % 2 ? h("b", {}, words) : words));
+  });
+}
+
+function citationButton(number, citations) {
+  const cited = citations.filter((one) => one.number === number);
+  if (!cited.length) return h("s", { class: "number" }, number);
+  const label = `${t("passage")} ${number}: ${cited[0].document}`;
+  return h("button", { class: "number", "aria-label": label, onclick: () => openCitations(cited) }, number);
+}
+
+function showEvidence(edges, none = "evidence_empty", jump = false) {
+  const degrees = new Map();
+  for (const name of edges.flatMap(({ source, target }) => [source, target])) {
+    degrees.set(name, (degrees.get(name) ?? 0) + 1);
+  }
+  parts.evidence.replaceChildren(edges.length ? "" : h("span", { t: none }));
+  parts.canvas.hidden = !edges.length;
+  drawing.clear();
+  drawing.add([...degrees].map(([name, degree]) => ({ name, degree, type: "" })), edges);
+  parts.relations.replaceChildren(...edges.map((edge) =>
+    line(() => openSources({ entity: edge.source, target: edge.target }), relationWords(edge))));
+  if (jump) parts.canvas.scrollIntoView({ block: "nearest" });
+}
+
+export const line = (onclick, ...children) => h("li", {}, h("button", { class: "line", onclick }, children));
+
+export function relationWords({ source, predicate, target, reasoning }) {
+  const words = predicate.split(", ");
+  const shown = words.slice(0, KEYWORDS).join(", ") + (words.length > KEYWORDS ? "…" : "");
+  return h("span", {}, h("b", {}, source), h("i", {}, ` ${shown} `), h("b", {}, target), reasoning && ` — ${reasoning}`);
+}

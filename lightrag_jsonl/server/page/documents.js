@@ -1,0 +1,121 @@
+// Documents: upload, states and failures, jobs, and how extraction went.
+
+import { get, indexPath, post, upload } from "./api.js";
+import { $, choice, guarded, h, notify } from "./dom.js";
+import { format, t } from "./strings.js";
+
+const STATES = ["", "done", "partial", "failed", "pending"];
+const PAGE = 25;
+const JOBS = 6;
+const POLL = 700; // milliseconds, while a job runs
+
+let parts;
+let offset = 0;
+let polling;
+
+export function startDocuments() {
+  const files = h("input", { type: "file", multiple: true, hidden: true, onchange: () => send(files.files) });
+  const choose = h("button", { class: "link", t: "choose_files", onclick: () => files.click() });
+  const drop = h("div", { class: "drop card", ondragover: over, ondragleave: over, ondrop: over },
+    h("p", {}, h("span", { t: "drop" }), " ", choose), h("p", { class: "soft", t: "kinds" }), files);
+  const first = () => list((offset = 0));
+  const options = STATES.map((state) => h("option", { value: state, t: `state_${state}` }));
+  parts = {
+    search: h("input", { type: "search", hint: "find_document", label: "find_document", oninput: first }),
+    state: h("select", { label: "state", onchange: first }, options),
+    rows: h("ul", { class: "rows" }),
+    pages: h("div", { class: "row end" }),
+    jobs: h("ul", { class: "rows", "aria-live": "polite" }),
+    health: h("ul", { class: "facts card" }),
+  };
+  const retry = h("button", { t: "retry", onclick: guarded(() => change("/retry", {})) });
+  $("#documents").replaceChildren(
+    drop, h("div", { class: "row" }, parts.search, parts.state, retry), parts.rows, parts.pages,
+    h("h2", { t: "jobs" }), parts.jobs, h("h2", { t: "health" }), parts.health,
+  );
+}
+
+// Show everything, again and again while jobs change it.
+export const showDocuments = guarded(async () => {
+  clearTimeout(polling);
+  const [{ items }] = await Promise.all([get(indexPath("/jobs"), { limit: JOBS }), list(), status()]);
+  parts.jobs.replaceChildren(...items.map(job));
+  const busy = items.some(({ state }) => state === "waiting" || state === "running");
+  if (busy && !$("#documents").hidden) polling = setTimeout(showDocuments, POLL);
+});
+
+function over(event) {
+  event.preventDefault();
+  event.currentTarget.classList.toggle("over", event.type === "dragover");
+  if (event.type === "drop") send(event.dataTransfer.files);
+}
+
+async function send(files) {
+  for (const file of [...files]) {
+    await upload(file).catch((error) => notify(error, file.name));
+    showDocuments();
+  }
+}
+
+async function change(path, body) {
+  await post(indexPath(path), body);
+  showDocuments();
+}
+
+const list = guarded(async () => {
+  const params = { q: parts.search.value, state: parts.state.value, offset, limit: PAGE };
+  const { total, items } = await get(indexPath("/documents"), params);
+  const open = new Set([...parts.rows.querySelectorAll("details[open]")].map(({ dataset }) => dataset.id));
+  parts.rows.replaceChildren(...items.map((one) => row(one, open)));
+  if (!total) parts.rows.append(h("li", { class: "soft", t: "no_matches" }));
+  const turn = (t, by, possible) => h("button", { t, disabled: !possible, onclick: () => list((offset += by)) });
+  const range = `${offset + 1}–${offset + items.length} / ${format(total)}`;
+  const buttons = [range, turn("previous", -PAGE, offset > 0), turn("next", PAGE, offset + PAGE < total)];
+  parts.pages.replaceChildren(...(total > PAGE ? buttons : []));
+});
+
+function row(one, open) {
+  const title = one.title ?? one.source ?? one.id;
+  const remove = { t: "delete", label: "delete_one", n: title, onclick: guarded(() => confirmDelete(one.id, title)) };
+  const facts = [one.source?.split(/[/\\]/).pop(), one.date].filter(Boolean).map((fact) => h("span", {}, fact));
+  return h("li", { class: "card" },
+    h("div", { class: "row" }, h("b", { class: "grow" }, title), badge(one.state), h("button", remove)),
+    h("p", { class: "soft facts" }, count("chunks", one.chunks), count("characters", one.characters), facts),
+    problems(one.failures, one.id, open.has(one.id)));
+}
+
+const badge = (state) => h("span", { class: `badge ${state}`, t: `state_${state}` });
+
+const count = (key, number) => h("span", { t: key, n: format(number) });
+
+function problems(failures = [], id = "", open = false) {
+  if (!failures.length) return null;
+  const reasons = [...new Set(failures.map(({ reason }) => reason))].map((reason) => h("li", {}, reason));
+  return h("details", { class: "warn", "data-id": id, open }, h("summary", { t: "failures", n: failures.length }),
+    h("ul", {}, reasons));
+}
+
+async function confirmDelete(id, title) {
+  const dialog = $("#confirm");
+  dialog.querySelector("p").textContent = t("delete_why", title);
+  if ((await choice(dialog)) === "yes") await change("/delete", { ids: [id] });
+}
+
+function job({ kind, about, state, progress, error, report }) {
+  const { chunks_done: value, chunks_known: max } = progress;
+  return h("li", { class: "card" },
+    h("div", { class: "row" }, h("span", { class: "grow", t: `job_${kind}`, n: about.name ?? "" }), badge(state)),
+    state === "running" && h("progress", max ? { value, max } : {}),
+    error && h("p", { class: "warn" }, error),
+    problems(report.failures));
+}
+
+async function status() {
+  const { documents, chunks, entities, relations, extraction } = await get(indexPath(""));
+  const all = Object.values(documents).reduce((sum, one) => sum + one, 0);
+  const { ok, empty, partial, failed, records, ungrounded } = extraction;
+  const counts = { documents_n: all, chunks, entities, relations_n: relations, ok, empty, partial, failed, records, ungrounded };
+  const refused = Object.entries(extraction.rejections).map(([reason, n]) =>
+    h("li", {}, h("span", { t: "refused" }), ` (${reason.replaceAll("_", " ")}): ${format(n)}`));
+  parts.health.replaceChildren(...Object.entries(counts).map(([key, n]) => h("li", {}, count(key, n))), ...refused);
+}

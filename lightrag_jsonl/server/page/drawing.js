@@ -1,0 +1,135 @@
+// A drawing of a graph on a canvas: adds nodes, lays them out in a worker, and follows the theme.
+
+import Graph from "graphology";
+import Sigma from "sigma";
+import { drawDiscNodeLabel } from "sigma/rendering";
+import { animateNodes } from "sigma/utils";
+
+import { h } from "./dom.js";
+
+const MOST_NODES = 500;
+const COLORS = ["#2f8f7d", "#c2702d", "#5b78c7", "#a85ba0", "#8a8f2a", "#c05555", "#3d93b5", "#8d6e58", "#6f7c91"];
+const colors = new Map();
+
+// The color of a type of entities, the same in every drawing.
+export function colorOf(type) {
+  if (!colors.has(type)) colors.set(type, COLORS[colors.size % COLORS.length]);
+  return colors.get(type);
+}
+
+const themeColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
+
+export class Drawing {
+  #container;
+  #graph = new Graph({ type: "undirected" });
+  #worker = new Worker("/layout.js");
+  #sigma;
+  #round = 0;
+  #onnode;
+  #chosen;
+  #type = "";
+  #colors = {};
+  #stop = () => {}; // the animation
+
+  // `onnode` gets the name of a node that is clicked.
+  constructor(container, onnode) {
+    this.#container = container;
+    this.#onnode = onnode;
+    this.#worker.onmessage = ({ data }) => data.round === this.#round && this.#move(data.places);
+    new ResizeObserver(() => this.#shown()).observe(container);
+    addEventListener("themechange", () => this.#restyle());
+  }
+
+  clear() {
+    this.#round++;
+    this.#stop();
+    this.#graph.clear();
+  }
+
+  // Add nodes ({name, type, degree}) around one that is drawn, and relations; false if it is full.
+  add(nodes, relations, around) {
+    this.#chosen = around;
+    const center = this.#graph.hasNode(around) ? this.#graph.getNodeAttributes(around) : { x: 0, y: 0 };
+    const fresh = nodes.filter(({ name }) => !this.#graph.hasNode(name));
+    const room = MOST_NODES - this.#graph.order;
+    for (const [at, node] of fresh.slice(0, room).entries()) {
+      const [x, y] = [center.x + Math.cos(at), center.y + Math.sin(at)]; // until they are laid out
+      const size = 5 + Math.min(9, 2 * Math.log2(1 + (node.degree ?? 1)));
+      this.#graph.addNode(node.name, { x, y, size, label: node.name, kind: node.type });
+    }
+    for (const { source, target } of relations) {
+      const isDrawn = this.#graph.hasNode(source) && this.#graph.hasNode(target);
+      if (isDrawn && source !== target) this.#graph.mergeEdge(source, target, { size: 1.5 });
+    }
+    this.#layout();
+    return fresh.length <= room;
+  }
+
+  // Show the entities of one type only, and the chosen one; all for "".
+  showOnly(type) {
+    this.#type = type;
+    this.#sigma?.refresh();
+  }
+
+  types() {
+    return [...new Set(this.#graph.mapNodes((_name, { kind }) => kind))].sort();
+  }
+
+  #layout() {
+    const nodes = this.#graph.mapNodes((key, { x, y, size }) => ({ key, x, y, size }));
+    const edges = this.#graph.mapEdges((_edge, _attributes, source, target) => [source, target]);
+    if (nodes.length) this.#worker.postMessage({ nodes, edges, round: ++this.#round });
+    this.#shown();
+  }
+
+  #move(places) {
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    this.#stop();
+    this.#stop = animateNodes(this.#graph, places, { duration: still ? 1 : 400 });
+  }
+
+  #shown() {
+    if (!this.#container.clientWidth || !this.#graph.order) return;
+    if (this.#sigma) this.#sigma.resize().refresh();
+    else this.#start();
+  }
+
+  #start() {
+    try {
+      this.#sigma = new Sigma(this.#graph, this.#container, {
+        allowInvalidContainer: true,
+        labelFont: getComputedStyle(document.body).fontFamily,
+        labelRenderedSizeThreshold: 6,
+        labelDensity: 0.7,
+        labelGridCellSize: 90,
+        stagePadding: 64,
+        nodeReducer: (name, attributes) => this.#styled(name, attributes),
+        edgeReducer: (edge, attributes) => this.#styledEdge(edge, attributes),
+        defaultDrawNodeHover: drawDiscNodeLabel,
+      });
+    } catch (error) {
+      console.warn(error);
+      this.#container.replaceChildren(h("p", { class: "soft", t: "no_webgl" }));
+      return;
+    }
+    this.#sigma.on("clickNode", ({ node }) => this.#onnode(node));
+    this.#restyle();
+  }
+
+  #restyle() {
+    this.#colors = { ink: themeColor("--ink"), line: themeColor("--edge"), accent: themeColor("--accent") };
+    this.#sigma?.setSetting("labelColor", { color: this.#colors.ink });
+    this.#sigma?.refresh();
+  }
+
+  #styled(name, attributes) {
+    const chosen = name === this.#chosen;
+    const hidden = !chosen && this.#type !== "" && attributes.kind !== this.#type;
+    return { ...attributes, color: colorOf(attributes.kind), hidden, forceLabel: chosen };
+  }
+
+  #styledEdge(edge, attributes) {
+    const near = this.#chosen && this.#graph.extremities(edge).includes(this.#chosen);
+    return { ...attributes, color: near ? this.#colors.accent : this.#colors.line };
+  }
+}

@@ -1,0 +1,95 @@
+// Graph: search an entity, see its neighbourhood, and go on from there.
+
+import { get, indexPath } from "./api.js";
+import { line, relationWords } from "./ask.js";
+import { $, guarded, h, notify, withArrows } from "./dom.js";
+import { colorOf, Drawing } from "./drawing.js";
+import { openSources } from "./passage.js";
+import { format, t, translate } from "./strings.js";
+
+const FOUND = 30;
+const AROUND = 40; // relations that a click adds at most
+
+let parts;
+let drawing;
+let searched = 0;
+
+export function startGraph() {
+  parts = {
+    search: h("input", { type: "search", hint: "search_entity", label: "search_entity", oninput: () => find(), onkeydown: keyed }),
+    type: h("select", { label: "type", onchange: () => find() }),
+    total: h("p", { class: "soft", role: "status" }),
+    found: withArrows(h("ul", { class: "list" })),
+    canvas: h("div", { class: "canvas tall", role: "img", label: "graph_drawing" }),
+    legend: h("div", { class: "chips grow" }),
+    about: h("aside", { class: "side" }),
+  };
+  const clear = h("button", { t: "clear", onclick: reset });
+  $("#graph").replaceChildren(
+    h("div", { class: "side" }, parts.search, parts.type, parts.total, parts.found),
+    h("div", { class: "side" }, parts.canvas, h("div", { class: "row" }, parts.legend, clear)),
+    parts.about,
+  );
+  drawing = new Drawing(parts.canvas, (name) => choose(name));
+  reset();
+}
+
+export const showGraph = guarded(async () => {
+  const counts = Object.entries(await get(indexPath("/types")));
+  const options = counts.map(([type, n]) => h("option", { value: type }, `${type} (${format(n)})`));
+  const chosen = parts.type.value;
+  parts.type.replaceChildren(h("option", { value: "", t: "all_types" }), ...options);
+  parts.type.value = chosen;
+  await find();
+});
+
+function reset() {
+  drawing.clear();
+  parts.legend.replaceChildren();
+  parts.about.replaceChildren(h("p", { class: "soft", t: "choose_entity" }));
+}
+
+function keyed(event) {
+  const first = parts.found.querySelector("button");
+  if (event.key === "ArrowDown") first?.focus();
+  if (event.key === "Enter") first?.click();
+}
+
+const find = guarded(async () => {
+  const round = ++searched;
+  const type = parts.type.value;
+  drawing.showOnly(type);
+  const { total, items } = await get(indexPath("/entities"), { q: parts.search.value, type, limit: FOUND });
+  if (round !== searched) return; // the user has typed on
+  Object.assign(parts.total.dataset, { t: total ? "found" : "no_matches", n: format(total) });
+  translate(parts.total);
+  parts.found.replaceChildren(...items.map((one) =>
+    line(() => choose(one.name), h("span", { class: "grow" }, h("b", {}, one.name), ` ${one.type}`), format(one.degree))));
+});
+
+const choose = guarded(async (name) => {
+  const found = await get(indexPath("/neighbourhood"), { name, limit: AROUND });
+  const { entity, relations, neighbours, total } = found;
+  const center = { name: entity.name, type: entity.type, degree: total };
+  if (!drawing.add([center, ...neighbours], relations, entity.name)) notify({ message: t("full") });
+  parts.legend.replaceChildren(...drawing.types().map((type) => chip(type)));
+  const items = relations.map((one) => {
+    const other = one.source === entity.name ? one.target : one.source;
+    return line(() => choose(other), relationWords({ ...one, predicate: one.keywords.join(", ") }));
+  });
+  parts.about.replaceChildren(
+    h("h2", {}, entity.name),
+    h("p", { class: "row" }, chip(entity.type),
+      h("button", { class: "link", t: "sources", onclick: () => openSources({ entity: entity.name }) })),
+    h("p", entity.aliases.length ? { class: "soft", t: "aliases", n: entity.aliases.join(", ") } : { hidden: true }),
+    h("p", { class: "description" }, entity.description),
+    h("h3", { t: "relations_n", n: `${format(items.length)} / ${format(total)}` }),
+    withArrows(h("ul", { class: "list" }, items)),
+  );
+});
+
+function chip(type) {
+  const dot = h("span", { class: "dot" });
+  dot.style.background = colorOf(type);
+  return h("span", { class: "chip" }, dot, type);
+}

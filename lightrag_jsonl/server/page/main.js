@@ -1,0 +1,63 @@
+// The page: its views, the chosen index, language and theme.
+
+import { current, get } from "./api.js";
+import { startAsk } from "./ask.js";
+import { showDocuments, startDocuments } from "./documents.js";
+import { $, guarded, h } from "./dom.js";
+import { showGraph, startGraph } from "./graph.js";
+import { switchLanguage, translate } from "./strings.js";
+
+const VIEWS = { ask: () => {}, graph: showGraph, documents: showDocuments };
+
+function show() {
+  const [, view = "ask"] = location.hash.match(/^#(ask|graph|documents)$/) ?? [];
+  for (const name of Object.keys(VIEWS)) {
+    $(`#${name}`).hidden = name !== view;
+    const link = $(`nav a[href="#${name}"]`);
+    name === view ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
+  }
+  $("#passage").close();
+  scrollTo(0, 0);
+  VIEWS[view]();
+}
+
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme ?? (prefersDark.matches ? "dark" : "light");
+  dispatchEvent(new Event("themechange"));
+}
+
+function switchTheme() {
+  const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+  localStorage.setItem("theme", theme);
+  setTheme(theme);
+}
+
+function choose(event) {
+  sessionStorage.setItem("index", event.target.value);
+  location.reload();
+}
+
+const start = guarded(async () => {
+  const names = await get("/indexes");
+  const select = $("#index");
+  select.replaceChildren(...names.map((name) => h("option", {}, name)));
+  const last = sessionStorage.getItem("index");
+  current.index = select.value = names.includes(last) ? last : names[0];
+  select.addEventListener("change", choose);
+  addEventListener("hashchange", show);
+  show();
+  $("textarea").focus();
+});
+
+setTheme(localStorage.getItem("theme"));
+startAsk();
+startGraph();
+startDocuments();
+translate(document.body);
+$("#language").addEventListener("click", switchLanguage);
+$("#theme").addEventListener("click", switchTheme);
+prefersDark.addEventListener("change", () => setTheme(localStorage.getItem("theme")));
+$("#notice button").addEventListener("click", () => ($("#notice").hidden = true));
+start();

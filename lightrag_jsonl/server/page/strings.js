@@ -1,0 +1,139 @@
+// All words of the page, in English and Chinese. `{}` stands for a number or a name.
+
+const WORDS = {
+  views: ["Views", "视图"],
+  ask: ["Ask", "提问"],
+  graph: ["Graph", "图谱"],
+  documents: ["Documents", "文档"],
+  index: ["Index", "索引"],
+  language: ["切换到中文", "Switch to English"],
+  other_language: ["中文", "EN"],
+  theme: ["Dark or light", "深色或浅色"],
+  close: ["Close", "关闭"],
+  cancel: ["Cancel", "取消"],
+  go_on: ["Continue", "继续"],
+  token: ["Token", "令牌"],
+  token_title: ["This server needs a token", "此服务器需要令牌"],
+  token_why: ["It is kept until you close this tab.", "令牌只保留到关闭此标签页为止。"],
+  // Ask
+  ask_title: ["Ask your documents", "向文档提问"],
+  ask_hint: ["Answers cite their sources: click a number to read the passage.", "回答会注明出处：点击编号即可查看原文。"],
+  question: ["Ask a question…", "请输入问题……"],
+  stop: ["Stop", "停止"],
+  new_conversation: ["New conversation", "新对话"],
+  mode: ["Mode", "模式"],
+  mode_mix: ["Everything (mix)", "全部（mix）"],
+  mode_hybrid: ["Entities and relations (hybrid)", "实体与关系（hybrid）"],
+  mode_local: ["Entities (local)", "实体（local）"],
+  mode_global: ["Relations (global)", "关系（global）"],
+  mode_naive: ["Passages (naive)", "段落（naive）"],
+  mode_walk: ["Along the graph (walk)", "沿图谱（walk）"],
+  mode_bypass: ["Model only (bypass)", "仅模型（bypass）"],
+  filters: ["Filters", "筛选"],
+  filter_title: ["Title of the document", "文档标题"],
+  filter_from: ["Dated from", "日期不早于"],
+  filter_to: ["Dated until", "日期不晚于"],
+  reading: ["Searching the index…", "正在检索……"],
+  stopped: ["Stopped.", "已停止。"],
+  cut_off: ["The model stopped at its length limit.", "模型达到长度上限，回答不完整。"],
+  sources: ["Sources", "来源"],
+  evidence: ["Evidence", "依据"],
+  evidence_none: ["The relations behind an answer appear here.", "回答所依据的关系会显示在这里。"],
+  evidence_empty: ["This answer uses no relations.", "此回答未使用关系。"],
+  trace: ["How this answer came about ↗", "此回答的由来 ↗"],
+  passage: ["Passage", "原文"],
+  page_of: ["page {}", "第 {} 页"],
+  unsupported: ["No sentence here supports the answer.", "此处没有支持该回答的句子。"],
+  show_evidence: ["Show evidence", "查看依据"],
+  // Graph
+  search_entity: ["Search an entity…", "搜索实体……"],
+  type: ["Type", "类型"],
+  found: ["Found: {}", "找到：{}"],
+  all_types: ["All types", "全部类型"],
+  choose_entity: ["Choose an entity to see what it is related to.", "选择一个实体，查看与之相关的内容。"],
+  clear: ["Clear", "清空"],
+  full: ["500 entities are drawn, and no more: clear the drawing to go on.", "已绘制 500 个实体，达到上限；请清空后继续。"],
+  aliases: ["Also: {}", "又名：{}"],
+  no_webgl: ["This browser cannot draw the graph (WebGL is off). The lists beside it show the same.", "此浏览器无法绘制图谱（WebGL 已关闭），旁边的列表内容相同。"],
+  graph_drawing: ["Drawing of the graph; the lists hold the same", "图谱，列表中有相同内容"],
+  // Documents
+  drop: ["Drop files here, or", "将文件拖到此处，或"],
+  choose_files: ["choose files", "选择文件"],
+  kinds: ["Text, Markdown, PDF, Word, PowerPoint, Excel, CSV, HTML, EPUB", "文本、Markdown、PDF、Word、PowerPoint、Excel、CSV、HTML、EPUB"],
+  find_document: ["Search documents…", "搜索文档……"],
+  state: ["State", "状态"],
+  state_: ["All states", "全部状态"],
+  state_done: ["done", "完成"],
+  state_partial: ["partial", "部分完成"],
+  state_failed: ["failed", "失败"],
+  state_pending: ["pending", "等待中"],
+  state_waiting: ["waiting", "等待中"],
+  state_running: ["running", "进行中"],
+  chunks: ["Chunks: {}", "分块：{}"],
+  entities: ["Entities: {}", "实体：{}"],
+  relations_n: ["Relations: {}", "关系：{}"],
+  documents_n: ["Documents: {}", "文档：{}"],
+  characters: ["Characters: {}", "字数：{}"],
+  no_matches: ["Nothing matches.", "没有匹配项。"],
+  delete: ["Delete", "删除"],
+  delete_one: ["Delete {}", "删除 {}"],
+  delete_title: ["Delete this document?", "删除此文档？"],
+  delete_why: ["“{}” and everything that only it states will be removed from the index.", "“{}”以及仅由它陈述的内容将从索引中移除。"],
+  retry: ["Retry what failed", "重试失败部分"],
+  failures: ["Problems: {}", "问题：{}"],
+  jobs: ["Jobs", "任务"],
+  job_upload: ["Indexing {}", "索引 {}"],
+  job_insert: ["Indexing texts", "索引文本"],
+  job_delete: ["Deleting documents", "删除文档"],
+  job_retry: ["Retrying", "重试"],
+  health: ["Extraction", "抽取情况"],
+  ok: ["Read in full: {}", "完整读取：{}"],
+  empty: ["Nothing found: {}", "无内容：{}"],
+  partial: ["Read in part: {}", "部分读取：{}"],
+  failed: ["Failed: {}", "失败：{}"],
+  refused: ["Refused or repaired records", "被拒绝或修复的记录"],
+  records: ["Records: {}", "记录：{}"],
+  ungrounded: ["Names not in their text: {}", "未见于原文的名称：{}"],
+  previous: ["Previous", "上一页"],
+  next: ["Next", "下一页"],
+  // Errors, by the server's codes
+  error_network: ["The server cannot be reached.", "无法连接服务器。"],
+  error_busy: ["The server is busy.", "服务器繁忙。"],
+  error_not_found: ["Not found.", "未找到。"],
+  error_invalid: ["The request cannot be answered.", "请求无法处理。"],
+  error_model: ["The language model failed.", "语言模型出错。"],
+  error_embedder: ["The embedding model failed.", "嵌入模型出错。"],
+  error_locked: ["The index is in use elsewhere.", "索引正被占用。"],
+  error_budget: ["A limit of model calls is reached.", "已达到模型调用上限。"],
+};
+
+const stored = localStorage.getItem("language");
+let language = stored ?? (navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en");
+
+export function t(key, value = "") {
+  return WORDS[key][language === "zh" ? 1 : 0].replace("{}", () => value);
+}
+
+export const known = (key) => key in WORDS;
+
+export const format = (number) => number.toLocaleString(language === "zh" ? "zh-CN" : "en");
+
+export function switchLanguage() {
+  language = language === "zh" ? "en" : "zh";
+  localStorage.setItem("language", language);
+  translate(document.body);
+}
+
+// Write the words of every element below that names its words.
+export function translate(root) {
+  document.documentElement.lang = language;
+  for (const node of [root, ...root.querySelectorAll("[data-t], [data-label], [data-hint]")]) {
+    const { t: text, n, label, hint } = node.dataset;
+    if (text) node.textContent = t(text, n);
+    if (hint) node.placeholder = t(hint);
+    if (label) {
+      node.setAttribute("aria-label", t(label, n));
+      if (node.tagName === "BUTTON") node.title = t(label, n);
+    }
+  }
+}

@@ -1,0 +1,122 @@
+"""The child process of a server: does the jobs it reads from stdin, and reports on stdout.
+
+It ends when its stdin does, even in the middle of a job: when the server has nothing more to do, or
+was killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path, PurePath
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from lightrag_jsonl import AsyncLightRAG, Document, LightRAGError
+from lightrag_jsonl.indexing.loading import document_from
+from lightrag_jsonl.indexing.progress import Progress
+from lightrag_jsonl.rag.opening import open_async
+from lightrag_jsonl.readers import read_document
+from lightrag_jsonl.server.jobs import Job, Message
+
+SECONDS_BETWEEN: Final = 0.2  # of reports on progress
+
+Send: TypeAlias = Callable[[Message], None]
+
+log = logging.getLogger(__name__)
+
+
+def main() -> None:
+    """Do jobs until stdin ends."""
+    logging.basicConfig(format="%(levelname)s: %(message)s")
+    if hasattr(os, "nice"):  # not on Windows
+        os.nice(5)  # questions come first
+    reports = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # what a library prints is no report
+    asyncio.run(_work(Path(sys.argv[1]), lambda one: _write(reports.fileno(), one)))
+
+
+def _write(file: int, message: Message) -> None:
+    rest = msgspec.json.encode(message, enc_hook=str) + b"\n"
+    while rest:
+        rest = rest[os.write(file, rest) :]
+
+
+async def _work(folder: Path, send: Send) -> None:
+    loop, lines = asyncio.get_running_loop(), asyncio.Queue[bytes]()
+
+    def read() -> None:
+        for line in sys.stdin.buffer:
+            loop.call_soon_threadsafe(lines.put_nowait, line)
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    rag: AsyncLightRAG | None = None
+    while True:
+        job = msgspec.json.decode(await lines.get(), type=Job)
+        try:
+            rag = rag or open_async(folder)
+            report = await do(job, rag, folder / "jobs" / f"{job.id}.data", _progress(send))
+            stopped = str(report.get("stopped", ""))
+            send(Message(report={"kind": job.kind, **report}, error=stopped))
+        except (LightRAGError, OSError) as error:
+            send(Message(error=str(error)))
+        except Exception as error:
+            log.exception("job %s failed", job.id)
+            send(Message(error=f"{type(error).__name__}: see the server's log"))
+
+
+async def do(
+    job: Job, rag: AsyncLightRAG, content: Path, progress: Callable[[Progress], None]
+) -> dict[str, Any]:
+    """Do one job, which may have been begun before; returns its report."""
+    if job.kind == "delete":
+        known = {document.id for document in await rag.documents()}  # fewer, if it was begun before
+        report: object = await rag.delete(*[id for id in job.about["ids"] if id in known])
+    elif job.kind == "retry":
+        first = await rag.resume(progress=progress)
+        again = first if first.stopped else await rag.retry(progress=progress)
+        report = {**plain(again), "resumed": first.documents}
+    elif job.kind == "insert":
+        values = msgspec.json.decode(content.read_bytes())
+        found = [document_from(value, where="document") for value in values]
+        report = await rag.insert(found, progress=progress)
+    else:
+        report = await rag.insert(uploaded(job.about, content.read_bytes()), progress=progress)
+    return plain(report)
+
+
+def uploaded(about: dict[str, Any], content: bytes) -> Document:
+    """A document from the bytes of a file; `ConfigError` if they cannot be read."""
+    document = read_document(content, PurePath(about["name"]))
+    given = {key: about[key] for key in ("id", "title", "date") if about.get(key)}
+    return replace(document, source=about["name"], **given)
+
+
+def plain(value: object) -> dict[str, Any]:
+    """A report as plain JSON."""
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(value, enc_hook=str))
+    return found
+
+
+def _progress(send: Send) -> Callable[[Progress], None]:
+    last = 0.0
+
+    def show(progress: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SECONDS_BETWEEN:
+            last = time.monotonic()
+            send(Message(progress=plain(progress)))
+
+    return show
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+-- What an index in PostgreSQL has beside the tables of the SQLite store (see `translated`).
+
+CREATE INDEX stated_aliases_entity ON stated_aliases (entity);
+CREATE INDEX aliases_target ON aliases USING hash (target);
+
+ALTER TABLE entity_vectors ALTER COLUMN data SET STORAGE PLAIN; -- beside their ids: exact search is
+ALTER TABLE relation_vectors ALTER COLUMN data SET STORAGE PLAIN; -- many times as fast
+ALTER TABLE chunk_vectors ALTER COLUMN data SET STORAGE PLAIN;
+
+-- How often a term occurs in a chunk, which has `length` terms in all; and the sums for BM25.
+CREATE TABLE postings (
+    term text COLLATE "C" NOT NULL,
+    chunk bigint NOT NULL,
+    occurrences bigint NOT NULL,
+    length bigint NOT NULL,
+    PRIMARY KEY (term, chunk) INCLUDE (occurrences, length)
+);
+CREATE TABLE totals (chunks bigint NOT NULL, terms bigint NOT NULL);
+INSERT INTO totals VALUES (0, 0);

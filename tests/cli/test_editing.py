@@ -1,0 +1,56 @@
+"""Edits by hand, upgrades and folders kept in step, on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import run, run_json
+from tests.cli.test_documents import ANSWER
+from tests.servers import ScriptedServer, chat_reply
+
+
+def test_edits_and_how_to_undo_them(kb: Path) -> None:
+    """Each prints the command that undoes it; lists show what there is; nonsense is refused."""
+    about = ("--description", "西汉人。", "--by", "小明", "--reason", "补充")
+    edit = run_json("entities", "edit", "-w", kb, "张骞", "--type", "使者", *about)["edit"]
+    (found,) = run_json("entities", "list", "-w", kb, "--search", "张", "--type", "使者")
+    assert (found["name"], found["description"]) == ("张骞", "西汉人。")
+    run_json("entities", "create", "-w", kb, "Zoe", "--type", "person")
+    ends = (kb, "Zoe", "张骞")
+    run_json("relations", "create", "-w", *ends, "--keyword", "reads", "--weight", 99)
+    assert run_json("relations", "list", "-w", kb, "-n", 1)[0]["keywords"] == ["reads"]
+    run_json("relations", "edit", "-w", *ends, "--keyword", "likes")
+    assert run_json("relations", "list", "-w", kb, "-n", 1)[0]["keywords"] == ["likes"]
+    run_json("relations", "delete", "-w", *ends)
+    assert not run_json("relations", "list", "-w", kb, "--search", "zoe")
+    gone = run("entities", "delete", "-w", kb, "张骞")
+    undo = gone.stderr.strip().partition("lightrag-jsonl ")[2].split()
+    assert not run_json("entities", "list", "-w", kb, "--search", "张骞")
+    assert run(*undo).exit_code == 0 and run("delete", "-w", kb, edit).exit_code == 0
+    assert run_json("entities", "list", "-w", kb, "--search", "张骞")[0]["type"] != "使者"
+    assert run("entities", "edit", "-w", kb, "Zoe").exit_code == 2
+    missing = run("entities", "delete", "-w", kb, "Nobody")
+    assert missing.exit_code == 1 and "no such entity: Nobody" in missing.stderr
+    assert len(run_json("documents", "-w", kb, "-n", 1, "--offset", 1)) == 1
+
+
+def test_an_upgrade_names_its_price_first(texts: Path, tmp_path: Path) -> None:
+    """Refused, nothing is asked; without a model it is an error; afterwards the model is remembered."""
+    kb = tmp_path / "kb"
+    assert run("insert", "-w", kb, texts / "a.txt").exit_code == 0
+    assert "name it with --llm" in run("retry", "-w", kb, "--upgrade").stderr
+    with ScriptedServer(respond=lambda request: chat_reply(ANSWER)) as server:
+        model = ("--llm", "m", "--base-url", server.base_url)
+        asked = run("retry", "-w", kb, "--upgrade", *model, stdin="n\n")
+        assert asked.exit_code == 1 and "upgrade 1 chunks, about 1 calls" in asked.stderr
+        assert not server.requests and run_json("status", "-w", kb)["llm"] == "none"
+        done = run("insert", "-w", kb, texts, "--sync", "--upgrade", "--yes", *model)
+        assert done.exit_code == 0, done.output
+        assert "upgrade: 1 chunks" in done.stderr
+        names = {one["name"] for one in run_json("entities", "list", "-w", kb)}
+        assert names == {"Marie Curie", "Warsaw"} and run_json("status", "-w", kb)["llm"] == "m"
+        again = run("retry", "-w", kb, "--upgrade", *model)
+        assert again.stdout == "nothing to upgrade\n"
+    (texts / "b.md").unlink()
+    report = run_json("insert", "-w", kb, texts, "--sync")
+    assert report["deleted"] == [str(texts / "b.md")]

@@ -1,0 +1,130 @@
+"""Indexing on a Ray cluster of two nodes on this machine, of which one is killed."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lightrag_jsonl import Document, IndexOptions, LightRAG
+from lightrag_jsonl.cluster import insert_on_ray, shards
+from lightrag_jsonl.indexing.inserting import Progress
+from lightrag_jsonl.providers.configured import Setup
+from lightrag_jsonl.storage.rows import PendingDocument
+from tests.cli.conftest import run, run_json
+from tests.cluster.kit import answer
+from tests.kit import problems, view
+from tests.servers import ScriptedServer
+from tests.tools.test_merging import documents
+
+ray = pytest.importorskip("ray", reason="needs the extra: pip install 'lightrag-jsonl[ray]'")
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
+OPTIONS = IndexOptions(summarize_fragments=3, max_gleanings=0)
+
+
+@pytest.fixture(autouse=True)
+def only_loopback() -> None:
+    """Ray's processes meet at this machine's own address, in place of loopback."""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A head that works on nothing; each test adds its nodes."""
+    from ray.cluster_utils import Cluster
+
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    head = {"num_cpus": 0, "include_dashboard": False}
+    found = Cluster(initialize_head=True, head_node_args=head)
+    yield found
+    ray.shutdown()
+    found.shutdown()
+
+
+def calls(server: ScriptedServer) -> Counter[str]:
+    return Counter(body["messages"][-1]["content"] for body in server.bodies)
+
+
+def opened(folder: Path, server: ScriptedServer) -> LightRAG:
+    """An index that knows its model by name."""
+    os.environ["OPENAI_BASE_URL"] = server.base_url
+    return LightRAG(folder, llm="scripted", options=OPTIONS)
+
+
+def inserted(rag: LightRAG, given: Any, cluster: Any, server: ScriptedServer, **more: Any) -> Any:
+    setup = Setup(base_url=server.base_url)
+    return rag.run(insert_on_ray, given, cluster.address, setup=setup, shard_characters=60, **more)
+
+
+def test_a_killed_node_costs_its_shard_only(
+    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index equals one made at once; only calls of the shard in hand are repeated; what is there
+    is not read again, and a changed document replaces its earlier version.
+    """
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    given = documents("en", 24)
+    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    seen: list[Progress] = []
+
+    def kill(progress: Progress) -> None:
+        seen.append(progress)
+        if progress.documents_done >= 4 and len(nodes) == 2:
+            cluster.remove_node(nodes.pop(), allow_graceful=False)
+
+    with ScriptedServer(respond=answer) as server, opened(tmp_path / "once", server) as rag:
+        rag.run(_insert_then_summarize, given)
+        at_once = calls(server)
+    with ScriptedServer(respond=answer) as server, opened(tmp_path / "all", server) as rag:
+        report = inserted(rag, given, cluster, server, progress=kill)
+        made = calls(server)
+        assert len(nodes) == 1 and report.failures == ()
+        assert set(report.documents) == {one.id for one in given}
+        assert made.keys() == at_once.keys()
+        assert sum(made.values()) - len(made) <= 3 * 2, "more than two shards were repeated"
+        assert seen[-1].chunks_done == 24 and seen[-1].steps["shards"][0] == len(seen) - 1
+        before = len(server.requests)
+        again = inserted(rag, given, cluster, server)
+        assert set(again.unchanged) == {one.id for one in given} and not again.documents
+        assert len(server.requests) == before
+        assert view(tmp_path / "all") == view(tmp_path / "once")
+        changed = Document("Ann0 met Eve.", id="d0")
+        assert inserted(rag, changed, cluster, server).documents == ("d0",)
+        assert "Eve" in rag.graph and problems(tmp_path / "all") == []
+    cluster.remove_node(nodes.pop(), allow_graceful=False)
+
+
+async def _insert_then_summarize(rag: Any, given: list[Document]) -> None:
+    await rag._indexing.insert([PendingDocument(one, 0.0) for one in given], summarize=False)
+    await rag.admin.summarize()
+
+
+def test_the_command_line_names_the_cluster(
+    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Chinese index by `insert --ray`; what cannot be reached, or combined with it, is an error."""
+    node = cluster.add_node(num_cpus=1)
+    text = tmp_path / "三国.txt"
+    text.write_text("刘备见了关羽。关羽见了张飞。", encoding="utf-8")
+    with ScriptedServer(respond=answer) as server:
+        more = ["-l", "zh", "--llm", "scripted", "--base-url", server.base_url]
+        given = ["insert", "-w", tmp_path / "kb", *more, text, "--ray"]
+        report = run_json(*given, cluster.address)
+        assert report["chunks"] == 1 and report["usage"]["calls"] == len(server.requests) > 0
+        assert "limits" in run(*given, cluster.address, "--max-calls", 3).stderr
+        assert "no Ray cluster" in run(*given, "127.0.0.1:1").stderr
+        assert run(*given, cluster.address, "--sync").exit_code == 2
+    assert problems(tmp_path / "kb") == []
+    cluster.remove_node(node, allow_graceful=False)
+
+
+def test_documents_are_dealt_by_their_size() -> None:
+    """In order, as many as there is room for, and a larger one alone."""
+    texts = ["a" * 4, "b" * 6, "c" * 1, "d" * 30, "e"]
+    dealt = shards([PendingDocument(Document(text), 0.0) for text in texts], 10)
+    assert [[one.document.text[0] for one in shard] for shard in dealt] == [
+        ["a", "b"], ["c"], ["d"], ["e"],
+    ]  # fmt: skip

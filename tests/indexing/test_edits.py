@@ -1,0 +1,140 @@
+"""Entities and relations that people create, edit and delete by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lightrag_jsonl import AsyncLightRAG, ConfigError, Document, NotFoundError
+from tests.kit import entity, index, problems, relation, view
+
+TEXT = "Ann met Bob. Bob knows Cid."
+RECORDS = [
+    entity("Ann"),
+    entity("Bob"),
+    entity("Cid"),
+    relation("Ann", "Bob"),
+    relation("Bob", "Cid"),
+]
+
+
+async def fill(rag: AsyncLightRAG) -> None:
+    await rag.insert_records(Document(TEXT, id="d1"), RECORDS)
+
+
+async def test_an_edit_replaces_what_texts_say_and_survives_them(tmp_path: Path) -> None:
+    """After a re-insert, a rebuild and the deletion of the document, the person's words stand."""
+    async with index(tmp_path) as rag:
+        await fill(rag)
+        await rag.entities.edit("bob", type="dog", description="A dog.", by="Eve", reason="I saw")
+        await rag.entities.edit_relation("Cid", "Bob", keywords=["feeds"], weight=2.5, by="Eve")
+        for change in ("nothing", "insert", "rebuild", "delete"):
+            if change == "insert":
+                await rag.insert_records(Document(TEXT + " Again.", id="d1"), RECORDS * 2)
+            elif change == "rebuild":
+                await rag.admin.rebuild()
+            elif change == "delete":
+                await rag.delete("d1")
+            bob, around = await rag.entities.neighbours("Bob")
+            assert (bob.type, bob.description) == ("dog", "A dog."), change
+            edited = next(one for one in around if "Cid" in (one.source, one.target))
+            assert (edited.keywords, edited.weight) == (("feeds",), 2.5), change
+            assert problems(tmp_path) == []
+        with pytest.raises(NotFoundError):
+            await rag.entities.get("Ann")
+
+
+async def test_what_is_deleted_stays_away_until_that_is_undone(tmp_path: Path) -> None:
+    """An entity goes with its relations, whatever texts come later; deleting the edit restores it."""
+    async with index(tmp_path) as rag:
+        await fill(rag)
+        edit = await rag.entities.delete("Bob", by="Eve")
+        await rag.insert_records(Document("Bob met Dan.", id="d2"), [relation("Bob", "Dan")])
+        assert {one.name for one in await rag.entities.list()} == {"Ann", "Cid", "Dan"}
+        assert not rag.graph.edges and problems(tmp_path) == []
+        await rag.admin.rebuild()
+        assert "Bob" not in rag.graph
+        await rag.delete(edit)
+        assert sorted(rag.graph.adj["Bob"]) == ["Ann", "Cid", "Dan"] and problems(tmp_path) == []
+
+
+async def test_a_deleted_relation_can_be_created_again(tmp_path: Path) -> None:
+    """Its ends stay all the while, with all that texts say about them."""
+    async with index(tmp_path) as rag:
+        await fill(rag)
+        before = view(tmp_path)
+        gone = await rag.entities.delete_relation("Bob", "Ann", by="Eve")
+        assert not rag.graph.has_edge("Ann", "Bob") and rag.graph.has_edge("Bob", "Cid")
+        new = await rag.entities.create_relation("Ann", "Bob", description="Wed.", by="Eve")
+        assert "Wed." in rag.graph.edges["Ann", "Bob"]["description"]
+        assert "About Ann." in (await rag.entities.get("Ann")).description
+        assert problems(tmp_path) == []
+        await rag.delete(new)
+        assert not rag.graph.has_edge("Ann", "Bob") and problems(tmp_path) == []
+        await rag.delete(gone)
+        assert view(tmp_path) == before
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "Edited by 阿朱"), ("zh", "由阿朱修改")])
+async def test_an_edit_can_be_found_and_cited(tmp_path: Path, language: str, words: str) -> None:
+    """It is a document that says who, when, why and what, in the language of the index; the entity's
+    first source is its chunk.
+    """
+    async with index(tmp_path, language=language, clock=lambda: 86_400.0) as rag:
+        await rag.insert_records(Document("乔峰在此。", id="d1"), [entity("乔峰")])
+        id = await rag.entities.edit("乔峰", description="契丹人 🙂", by="阿朱", reason="身世")
+        (page,) = await rag.pages(id)
+        assert words in page.text and "1970-01-02 00:00:00 UTC" in page.text
+        assert "身世" in page.text and "契丹人 🙂" in page.text
+        entity_, context = await rag.entities.get("乔峰"), await rag.retrieve("乔峰")
+        assert context.entities[0].description == "契丹人 🙂"
+        assert next(c for c in context.chunks if c.document_id == id).id == entity_.chunk_ids[0]
+
+
+async def test_the_last_edit_wins_also_within_one_moment(tmp_path: Path) -> None:
+    """With a clock that stands still; undoing the last one brings the one before back."""
+    async with index(tmp_path, clock=lambda: 5.0) as rag:
+        await rag.entities.create("Ann", type="person", description="0", by="Eve")
+        ids = [await rag.entities.edit("Ann", description=f"{n}", by="Eve") for n in (1, 2, 3)]
+        for n in (3, 2, 1):
+            assert (await rag.entities.get("Ann")).description == f"{n}"
+            await rag.delete(ids[n - 1])
+        assert (await rag.entities.get("Ann")).description == "0"
+
+
+async def test_merges_and_deletions_by_hand_do_not_disturb_each_other(tmp_path: Path) -> None:
+    """A merged name that was deleted with its entity is an entity again once it is unmerged."""
+    async with index(tmp_path) as rag:
+        await fill(rag)
+        await rag.entities.merge(["Cid"], into="Ann")
+        edit = await rag.entities.delete("Ann", by="Eve")
+        assert set(rag.graph) == {"Bob"} and problems(tmp_path) == []
+        await rag.entities.unmerge("Cid")
+        assert set(rag.graph) == {"Bob", "Cid"} and problems(tmp_path) == []
+        await rag.delete(edit)
+        assert set(rag.graph) == {"Ann", "Bob", "Cid"} and problems(tmp_path) == []
+
+
+async def test_impossible_edits_are_refused_and_leave_nothing(tmp_path: Path) -> None:
+    """What does not exist, exists already, has no name or no author, is an error in words."""
+    async with index(tmp_path) as rag:
+        await fill(rag)
+        edits = rag.entities
+        about = {"type": "person", "description": "x"}
+        with pytest.raises(ConfigError, match="edit it instead"):
+            await edits.create("ANN", **about, by="Eve")
+        with pytest.raises(ConfigError, match="name"):
+            await edits.create(" ", **about, by="Eve")
+        with pytest.raises(ConfigError, match="who makes it"):
+            await edits.create("Dan", **about, by=" ")
+        with pytest.raises(NotFoundError, match="no such entity: Dan"):
+            await edits.edit("Dan", description="x", by="Eve")
+        with pytest.raises(NotFoundError, match="no such relation: Ann – Cid"):
+            await edits.delete_relation("Ann", "Cid", by="Eve")
+        with pytest.raises(ConfigError, match="edit it instead"):
+            await edits.create_relation("Ann", "Bob", description="x", by="Eve")
+        for weight in (0.0, -1.0, float("nan")):
+            with pytest.raises(ConfigError, match="weight"):
+                await edits.edit_relation("Ann", "Bob", weight=weight, by="Eve")
+        assert [one.id for one in await rag.documents()] == ["d1"]

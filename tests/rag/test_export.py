@@ -1,0 +1,95 @@
+"""The graph as files that other programs read."""
+
+from __future__ import annotations
+
+import csv
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from lightrag_jsonl import ConfigError, Document, LightRAG
+from lightrag_jsonl.core.types import Record
+from tests.kit import entity, relation
+
+ODD = '"A", b\n\x01 <&> 🙂'
+RECORDS: list[Record] = [
+    entity("马利", ODD, aliases=["雅各布"]),
+    relation("马利", "Bob", ODD, keywords=["knows", "欠 债"]),
+    relation("马利", "Hub"),
+    *(relation("Hub", f"N{number:03}") for number in range(600)),
+]
+
+
+@pytest.fixture(scope="module")
+def rag(tmp_path_factory: pytest.TempPathFactory) -> LightRAG:
+    found = LightRAG(tmp_path_factory.mktemp("export"), language="zh")
+    found.insert_records(Document("马利，又名雅各布", id="文 1"), RECORDS)
+    return found
+
+
+def test_networkx_writes_the_graph_as_it_is(rag: LightRAG, tmp_path: Path) -> None:
+    """No attribute has a type that GraphML lacks; what XML forbids is replaced."""
+    nx.write_graphml(rag.graph, tmp_path / "g.graphml")
+    read = nx.read_graphml(tmp_path / "g.graphml")
+    assert dict(read.nodes(data=True)) == dict(rag.graph.nodes(data=True))
+    assert read.nodes["马利"]["aliases"] == "雅各布" and "🙂" in read.nodes["马利"]["description"]
+    assert rag.admin.export(tmp_path / "h.xml") == "graphml"
+    assert nx.utils.graphs_equal(nx.read_graphml(tmp_path / "h.xml"), read)
+
+
+def test_every_format_holds_every_name(rag: LightRAG, tmp_path: Path) -> None:
+    """Each is what its suffix says, with the odd characters of names and texts; all in UTF-8."""
+    for suffix in (".csv", ".json", ".jsonl", ".cypher"):
+        rag.admin.export(str(tmp_path / f"g{suffix}"))
+    with (tmp_path / "g.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["name"] for row in rows if row["kind"] == "entity"} == set(rag.graph)
+    edge = next(row for row in rows if row["target"] == "Bob" or row["source"] == "Bob")
+    assert edge["keywords"] == "knows; 欠 债" and edge["description"].endswith("<&> 🙂")
+    graph = json.loads((tmp_path / "g.json").read_text(encoding="utf-8"))
+    assert {one["name"] for one in graph["entities"]} == set(rag.graph)
+    lines = (tmp_path / "g.jsonl").read_text(encoding="utf-8").split("\n")
+    assert {"document", "chunk", "name"} < json.loads(lines[0]).keys()
+    cypher = (tmp_path / "g.cypher").read_text(encoding="utf-8").split("\n")
+    assert sum(line.startswith('MERGE (n:Entity {name: "') for line in cypher) == len(rag.graph)
+    assert any('SET r.keywords = ["knows", "欠 债"]' in line for line in cypher)
+
+
+def test_n_quads_are_read_by_an_rdf_library(rag: LightRAG, tmp_path: Path) -> None:
+    """Each keyword of a relation is a triple; entities have labels and sources."""
+    pyoxigraph = pytest.importorskip("pyoxigraph")
+    rag.admin.export(tmp_path / "g.nq")
+    quads = list(pyoxigraph.parse((tmp_path / "g.nq").read_bytes(), pyoxigraph.RdfFormat.N_QUADS))
+    labels = {one.object.value for one in quads if one.predicate.value.endswith("#label")}
+    assert labels >= {*rag.graph, "knows", "欠 债"}
+    ends = {one.object.value for one in quads if one.subject.value == "urn:entity:bob"} | {
+        one.subject.value for one in quads if one.object.value == "urn:entity:bob"
+    }
+    assert "urn:entity:%E9%A9%AC%E5%88%A9" in ends
+
+
+def test_the_page_is_small_and_loads_nothing(rag: LightRAG, tmp_path: Path) -> None:
+    """The entities with most relations, at most 500, drawn; in the language of the index; no script,
+    no address, and text of a document stays text.
+    """
+    rag.admin.export(tmp_path / "g.html")
+    page = (tmp_path / "g.html").read_text(encoding="utf-8")
+    tags: list[str] = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attrs: tags.append(tag)  # type: ignore[method-assign]
+    parser.feed(page)
+    assert 400 < tags.count("circle") <= 500 and tags.count("line") >= 400
+    assert "知识图谱" in page and "个实体" in page and "&lt;&amp;&gt; 🙂" in page
+    assert not {"script", "link", "img"} & {*tags} and "http://" not in page
+    assert len(page) < 500_000
+
+
+def test_an_unknown_suffix_is_refused(rag: LightRAG, tmp_path: Path) -> None:
+    """With the known ones, and nothing is written; a format may be given instead."""
+    with pytest.raises(ConfigError, match=r"'\.gexf'; supported: \.graphml, .*\.csv"):
+        rag.admin.export(tmp_path / "g.gexf")
+    assert not [*tmp_path.iterdir()]
+    assert rag.admin.export(tmp_path / "g.data", format="csv") == "csv"

@@ -1,0 +1,182 @@
+"""Word, PowerPoint and Excel files, and the traps that such archives of XML can hold."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import zipfile
+from pathlib import Path, PurePath
+
+import pytest
+
+pytest.importorskip("docx")
+pytest.importorskip("pptx")
+pytest.importorskip("openpyxl")
+
+import docx
+import openpyxl
+import pptx
+
+from lightrag_jsonl import ConfigError, Document, LightRAG
+from lightrag_jsonl.readers import packed, read_document
+from tests.readers.files import replaced, saved, zipped
+
+
+def read(data: bytes, name: str) -> Document:
+    """The document in these bytes."""
+    return read_document(data, PurePath(name))
+
+
+def letter() -> docx.document.Document:
+    """A Word file with headings around a table."""
+    made = docx.Document()
+    made.add_heading("Report", 0)
+    made.add_heading("Costs 费用", 1)
+    table = made.add_table(1, 2)
+    table.cell(0, 0).text, table.cell(0, 1).text = "Ada", "12"
+    made.add_heading("Later", 2)
+    made.add_paragraph("张骞出使西域。")
+    return made
+
+
+def test_word_keeps_the_order_of_the_body() -> None:
+    """Headings are those of Markdown, and a table stands between the paragraphs around it."""
+    assert read(saved(letter()), "a.docx") == Document(
+        "# Report\n\n# Costs 费用\n\n| Ada | 12 |\n\n## Later\n\n张骞出使西域。", title="a"
+    )
+
+
+def test_word_reads_insertions_and_not_deletions() -> None:
+    """What a reviewer added is text; what they removed, and copies for old programs, is none."""
+    xml = (
+        b"<w:p><w:r><w:t>kept </w:t></w:r><w:ins><w:r><w:t>added</w:t></w:r></w:ins>"
+        b"<w:del><w:r><w:delText>gone</w:delText></w:r></w:del></w:p>"
+    )
+    data = replaced(
+        saved(letter()),
+        "word/document.xml",
+        lambda part: part.replace(b"<w:sectPr", xml + b"<w:sectPr", 1),
+    )
+    assert read(data, "a.docx").text.endswith("张骞出使西域。\n\nkept added")
+
+
+def test_external_entities_are_not_read(tmp_path: Path) -> None:
+    """A Word file cannot make the reader open another file."""
+    secret = tmp_path / "secret"
+    secret.write_text("the password", encoding="utf-8")
+    entity = f'<!DOCTYPE x [<!ENTITY e SYSTEM "{secret.as_uri()}">]>'.encode()
+
+    def changed(part: bytes) -> bytes:
+        head, mark, body = part.partition(b"<w:document")
+        return head + entity + mark + body.replace("张骞".encode(), b"&e;")
+
+    text = read(replaced(saved(letter()), "word/document.xml", changed), "a.docx").text
+    assert "password" not in text and "Costs" in text
+
+
+def test_short_slides_share_a_page_and_long_ones_do_not(tmp_path: Path) -> None:
+    """The page of a slide has its number; short ones stand on that of the first of them."""
+    deck = pptx.Presentation()
+    for number in range(1, 7):
+        slide = deck.slides.add_slide(deck.slide_layouts[1])
+        slide.shapes.title.text = f"Topic {number}"
+        slide.placeholders[1].text = f"Point {number}." if number < 4 else "很长的内容。" * 150
+    slide.notes_slide.notes_text_frame.text = "The speaker mentions Kyoto."
+    pages = read(saved(deck), "deck.pptx").pages or ()
+    assert pages[0].startswith("# Slide 1: Topic 1\n\nPoint 1.\n\n# Slide 2: Topic 2")
+    assert pages[1:3] == ("", "") and pages[4].startswith("# 幻灯片 5: Topic 5\n\n很长的内容。")
+    assert pages[5].endswith("The speaker mentions Kyoto.")
+    (tmp_path / "deck.pptx").write_bytes(saved(deck))
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert(tmp_path / "deck.pptx")
+        found = rag.retrieve("Point", mode="naive").chunks
+        assert {chunk.page for chunk in found} == {1, 4, 5, 6}
+        assert {chunk.page for chunk in found if "Point 3." in chunk.text} == {1}
+
+
+def test_rows_of_a_workbook_repeat_its_header() -> None:
+    """A sheet is a page; dates, numbers and Chinese are as people write them; blank rows go."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "People"
+    for row in (
+        (),
+        ("Name", "Born", "Shoes"),
+        ("Ada", datetime.datetime(1815, 12, 10), 3.0),
+        (None, None, None),
+        ("张三", None, 2.5, "unnamed"),
+    ):
+        sheet.append(row)
+    book.create_sheet("Empty")
+    book.create_sheet("One").append(["only a header"])
+    assert read(saved(book), "a.xlsx").pages == (
+        "# People\n\nName: Ada; Born: 1815-12-10; Shoes: 3\n\nName: 张三; Shoes: 2.5; unnamed",
+        "# One\n\nonly a header",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            '姓名;城市\n张三;北京\n李四;"上海;浦东"\n',
+            "姓名: 张三; 城市: 北京\n\n姓名: 李四; 城市: 上海;浦东",
+        ),
+        ("a\tb\r\n1\t2\r\n", "a: 1; b: 2"),
+        ('a,b\n"two\nlines",1', "a: two lines; b: 1"),
+    ],
+)
+def test_rows_of_csv(text: str, expected: str) -> None:
+    """Whatever the delimiter, and in the encoding that Excel writes in China."""
+    assert read(text.encode("gb18030"), "a.csv").text == expected
+
+
+def test_a_quotation_mark_that_is_not_closed_is_named() -> None:
+    """It would swallow the rest of the file as one cell."""
+    with pytest.raises(ConfigError, match=r"a\.csv cannot be read near line 2.*quotation mark"):
+        read(b'a,b\n1,"' + b"x" * 200_000, "a.csv")
+
+
+def test_a_huge_cell_is_text() -> None:
+    """As long as Excel allows."""
+    book = openpyxl.Workbook()
+    book.active.append(["Note"])
+    book.active.append(["中" * 32_767])
+    assert (read(saved(book), "a.xlsx").pages or ("",))[0].count("中") == 32_767
+
+
+@pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "a.epub"])
+def test_broken_files_say_so(name: str) -> None:
+    """Cut off, not what their suffix says, protected by a password, or empty."""
+    old = b"\xd0\xcf\x11\xe0" + bytes(600)
+    for data, words in (
+        (b"", "no"),
+        (saved(letter())[:900], "no"),
+        (zipped({"a": "b"}), "no|cannot be read"),
+        (old, "encrypted, or of an older format"),
+    ):
+        with pytest.raises(ConfigError, match=f"{name} (is )?({words})"):
+            read(data, name)
+
+
+@pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "a.epub"])
+def test_bombs_are_not_unpacked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small file that unpacks to a very large one is refused before it is opened."""
+    bomb = zipped({"word/document.xml": bytes(packed.UNSUSPICIOUS + 1)})
+    assert len(bomb) < 100_000
+    with pytest.raises(ConfigError, match="unpacks to"):
+        read(bomb, name)
+    monkeypatch.setattr(packed, "LARGEST", 10_000)
+    with pytest.raises(ConfigError, match="more than 10,000"):
+        read(saved(letter()), name)
+
+
+def test_an_archive_cannot_lie_about_its_sizes() -> None:
+    """A part unpacks to what the directory states, which is what is checked, or the file is broken."""
+    honest = zipped({"word/document.xml": bytes(1 << 20)})
+    place = honest.rindex(b"PK\x01\x02") + 24
+    lying = honest[:place] + (10).to_bytes(4, "little") + honest[place + 4 :]
+    with packed.open_zip(lying, ".docx") as opened, pytest.raises(zipfile.BadZipFile):
+        opened.read("word/document.xml")
+    with zipfile.ZipFile(io.BytesIO(lying)) as opened:
+        assert opened.infolist()[0].file_size == 10

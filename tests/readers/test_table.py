@@ -1,0 +1,99 @@
+"""The table of readers: gzip, archives, a user's own reader, folders, and a missing extra."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path, PurePath
+
+import pytest
+
+from lightrag_jsonl import ConfigError, Document, LightRAG
+from lightrag_jsonl.indexing.loading import load_documents
+from lightrag_jsonl.readers import packed, read_document
+from tests.processes import run_python
+
+
+def test_gzip_is_opened(tmp_path: Path) -> None:
+    """The suffix below it says what it is, and the title has neither; lines are documents."""
+    (tmp_path / "三国.txt.gz").write_bytes(gzip.compress("刘备".encode()))
+    (tmp_path / "two.jsonl.GZ").write_bytes(gzip.compress(b'"Ann"\n"Bob"'))
+    (tmp_path / "rows.csv.gz").write_bytes(gzip.compress(b"a,b\n1,2"))
+    found = [one for one in load_documents(tmp_path) if isinstance(one, Document)]
+    assert [(one.text, one.title) for one in found] == [
+        ("a: 1; b: 2", "rows"),
+        ("Ann", None),
+        ("Bob", None),
+        ("刘备", "三国"),
+    ]
+
+
+def test_a_gzip_file_may_be_broken_or_a_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is unpacked to its limit only."""
+    path = PurePath("a.txt.gz")
+    for data in (b"", b"no gzip", gzip.compress(b"text")[:-4], gzip.compress(b"t")[:-1] + b"x"):
+        with pytest.raises(ConfigError, match=r"a\.txt\.gz is (not a valid gzip file|empty)"):
+            read_document(data, path)
+    with pytest.raises(ConfigError, match="unpacks to more than"):
+        read_document(gzip.compress(bytes(packed.UNSUSPICIOUS + 1)), path)
+    assert packed.most(10**12) == packed.LARGEST
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz", "a.tgz", "a.7z", "a.RAR"])
+def test_archives_are_refused(name: str) -> None:
+    """With what to do instead."""
+    with pytest.raises(ConfigError, match=f"{name} is an archive: unpack it"):
+        read_document(b"PK\x03\x04", PurePath(name))
+
+
+def test_old_formats_are_refused() -> None:
+    """With the format to save them in."""
+    with pytest.raises(ConfigError, match=r"a\.XLS is in an older format: save it as \.xlsx"):
+        read_document(b"\xd0\xcf\x11\xe0", PurePath("a.XLS"))
+
+
+def test_a_user_reads_a_format_of_their_own(tmp_path: Path) -> None:
+    """For a new suffix, in folders, too, or for one that the package reads otherwise."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.abc").write_bytes(b"cba")
+    (tmp_path / "in" / "b.txt").write_bytes(b"txt")
+    (tmp_path / "in" / "~$b.docx").write_bytes(b"what Office leaves while a file is open")
+    readers = {".abc": lambda data: Document(data[::-1].decode(), title="ABC")}
+    with LightRAG(tmp_path / "kb") as rag:
+        rag.insert(tmp_path / "in", readers=readers)
+        assert {(one.title, one.characters) for one in rag.documents()} == {("ABC", 3), ("b", 3)}
+        (tmp_path / "in" / "a.abc").write_bytes(b"")
+        report = rag.insert([tmp_path / "in"], readers=readers)
+        assert ["a.abc is empty" in failure.reason for failure in report.failures] == [True]
+    own = {".txt": lambda data: Document("mine", source="elsewhere")}
+    path = tmp_path / "in" / "b.txt"
+    found = list(load_documents(path, own))
+    assert found == [Document("mine", id=str(path), title="b", source="elsewhere")]
+
+
+def test_a_users_reader_that_fails_is_named(tmp_path: Path) -> None:
+    """So is one that gives something else, and a suffix that is none."""
+    path = PurePath("a.abc")
+    with pytest.raises(ConfigError, match=r"a\.abc cannot be read: ZeroDivisionError"):
+        read_document(b"x", path, {".abc": lambda data: Document(str(1 / 0))})
+    with pytest.raises(ConfigError, match=r"a\.abc: its reader gave str, not a Document"):
+        read_document(b"x", path, {".abc": lambda data: "text"})  # type: ignore[dict-item, return-value]
+    with pytest.raises(ConfigError, match=r"a reader's suffix is like '\.abc', not 'abc'"):
+        list(load_documents(tmp_path, {"abc": lambda data: Document("text")}))
+
+
+def test_without_the_extra_it_says_which_one(tmp_path: Path) -> None:
+    """A PDF names the extra, once for all files; texts and CSV are read without it."""
+    for name in ("a.pdf", "b.pdf", "c.csv"):
+        (tmp_path / name).write_bytes(b"a,b\n1,2")
+    code = """if True:
+        import sys
+        sys.modules["pypdfium2"] = None
+        from lightrag_jsonl.indexing.loading import load_documents
+        from pathlib import Path
+        for one in load_documents(Path()):
+            print(getattr(one, "reason", one))
+    """
+    done = run_python(code, cwd=tmp_path)
+    needs = ".pdf files need the package pypdfium2: pip install 'lightrag-jsonl[files]'"
+    assert done.stdout.split("\n")[:2] == [needs, needs], done.stderr
+    assert "Document(text='a: 1; b: 2'" in done.stdout

@@ -1,0 +1,100 @@
+"""Web pages and e-books."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+
+import pytest
+
+pytest.importorskip("trafilatura")
+
+from lightrag_jsonl import ConfigError, Document
+from lightrag_jsonl.readers import read_document
+from tests.readers.files import epub, replaced
+
+PAGE = """<!doctype html><html><head><meta charset="gbk"><title>张骞</title>
+<meta property="article:published_time" content="2024-05-06"></head><body>
+<nav><a href="/">首页</a> <a href="/x">菜单</a></nav>
+<article><h1>张骞出使西域</h1>{paragraphs}<h2>后来</h2><p>他于公元前126年回到长安。</p></article>
+<footer>版权所有</footer><script>var x = 1</script></body></html>"""
+
+
+def read(data: bytes | str, name: str) -> Document:
+    """The document in these bytes."""
+    return read_document(data if isinstance(data, bytes) else data.encode(), PurePath(name))
+
+
+def test_a_web_page_is_its_main_text() -> None:
+    """With headings, title and date; without its menu; in the encoding that it has."""
+    paragraphs = "<p>张骞于公元前138年奉汉武帝之命出使西域，途中被匈奴扣留十余年。</p>" * 3
+    for number in range(6):
+        paragraphs += (
+            f"<p>第{number}段：他经过大宛、康居，到达大月氏，又到过大夏，历时十三年之久才回国。</p>"
+        )
+    found = read(PAGE.format(paragraphs=paragraphs).encode("gb18030"), "a.html")
+    assert "# 张骞出使西域" in found.text and "## 后来" in found.text
+    assert "菜单" not in found.text and "版权" not in found.text and "var x" not in found.text
+    assert "张骞" in str(found.title) and found.date == "2024-05-06"
+
+
+def test_a_short_page_keeps_all_its_text() -> None:
+    """Where little text is, none of it is taken for decoration."""
+    found = read("<p>Hello <b>world</b>,\n again.</p><script>x</script><h2>Hi</h2><p>End", "a.htm")
+    assert found.text == "Hello world, again.\n\n## Hi\n\nEnd"
+
+
+def test_a_large_page_is_read_in_full() -> None:
+    """Where finding the main text would take minutes."""
+    body = "".join(f"<p>Paragraph {number} of a <b>long</b> page.</p>" for number in range(40_000))
+    found = read(f"<html><body><nav>Menu</nav><h1>Log</h1>{body}</body></html>", "a.html")
+    assert found.text.startswith("Menu\n\n# Log\n\nParagraph 0 of a long page.\n\nParagraph 1")
+    assert found.text.endswith("Paragraph 39999 of a long page.")
+
+
+def test_a_page_cannot_make_the_reader_open_a_file(tmp_path: Path) -> None:
+    """Entities of files stay what they are, in pages and in e-books."""
+    (tmp_path / "secret").write_text("the password", encoding="utf-8")
+    doctype = f'<!DOCTYPE x [<!ENTITY e SYSTEM "{(tmp_path / "secret").as_uri()}">]>'
+    page = f"{doctype}<html><body><p>Text &e; here</p></body></html>"
+    assert "password" not in read(page, "a.html").text
+    book = epub({"a": "<p>Text &e;</p>"})
+    book = replaced(book, "OEBPS/text/a.xhtml", lambda part: doctype.encode() + part[38:])
+    opf = "OEBPS/book.opf"
+    book = replaced(book, opf, lambda part: doctype.encode() + part.replace(b"</dc", b"&e;</dc"))
+    found = read(book, "a.epub")
+    assert found.title == "西域记" and "password" not in "".join(found.pages or ())
+
+
+def test_the_chapters_of_a_book_are_pages_in_reading_order() -> None:
+    """Each with its heading; blank ones, and files that are no chapters, are left out."""
+    book = {
+        "two": "<h1>第一章</h1><p>张骞从长安<em>出发</em>。</p><ul><li>一</li><li>二</li></ul>",
+        "blank": "<p> </p>",
+        "one": "<h2>Chapter Two</h2><p>He\nreturned<br/>home.</p><pre>a  b</pre>",
+    }
+    assert read(epub(book), "a.epub") == Document(
+        "",
+        title="西域记",
+        pages=(
+            "# 第一章\n\n张骞从长安出发。\n\n一\n\n二",
+            "## Chapter Two\n\nHe returned\n\nhome.\n\na  b",
+        ),
+    )
+
+
+def test_a_book_with_drm_is_refused() -> None:
+    """Encrypted fonts alone do not matter."""
+    chapters = {"a": "<p>Text</p>"}
+    fonts = '<encryption><CipherReference URI="OEBPS/font.otf"/></encryption>'
+    assert read(epub(chapters, encryption=fonts), "a.epub").pages == ("Text",)
+    locked = fonts.replace("font.otf", "text/a.xhtml")
+    with pytest.raises(ConfigError, match=r"a\.epub is encrypted \(DRM\)"):
+        read(epub(chapters, encryption=locked), "a.epub")
+
+
+def test_a_book_without_chapters_is_empty() -> None:
+    """It says so."""
+    with pytest.raises(ConfigError, match=r"a\.epub is empty"):
+        read(epub({}), "a.epub")
+    with pytest.raises(ConfigError, match=r"a\.html is empty"):
+        read(b"", "a.html")

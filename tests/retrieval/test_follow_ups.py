@@ -1,0 +1,153 @@
+"""Questions that only the conversation before them explains."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import re
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lightrag_jsonl import AsyncLightRAG, Document, QueryParam
+from lightrag_jsonl.core.options import MODES
+from lightrag_jsonl.core.protocols import LLM
+from lightrag_jsonl.core.types import Message, Mode
+from lightrag_jsonl.providers.offline import HashEmbedder, OfflineKeywords
+from lightrag_jsonl.testing import Request, ScriptedLLM
+from tests.kit import index
+
+SEARCHING: list[Mode] = [mode for mode in MODES if mode != "bypass"]
+FIRST_ZH, THEN_ZH = "曹操是谁？", "他的父亲原来姓什么"
+FIRST, THEN = "Who is Scrooge?", "Who was his partner?"
+TALK = (Message("user", FIRST), Message("assistant", "An old miser."))
+CAROL = {
+    "partner": "Jacob Marley had been the partner of Scrooge, and was his sole friend.",
+    "clerk": "Bob Cratchit was a clerk. His wife Martha was his partner in all his troubles.",
+    "fezziwig": "Old Fezziwig danced with Mrs. Fezziwig, who was worthy to be his partner.",
+    "tim": "Tiny Tim was the son of Bob Cratchit, and walked with a crutch.",
+}
+
+
+def sanguo(data: Path) -> list[Document]:
+    """The paragraphs of the first chapter of 三国."""
+    with gzip.open(data / "text" / "sanguo_yanyi.txt.gz", "rt", encoding="utf-8") as file:
+        text = file.read()
+    text = text[text.index("第一回") : text.index("第二回 ")]
+    pieces = [re.sub(r"<.*?>", "", piece).strip() for piece in text.split("</p>")]
+    return [Document(piece, id=f"p{n}") for n, piece in enumerate(pieces) if len(piece) > 20]
+
+
+@contextlib.asynccontextmanager
+async def carol(folder: Path, llm: LLM | None = None, **more: Any) -> AsyncIterator[AsyncLightRAG]:
+    """Four passages, read without a model; asked with one."""
+    more.setdefault("embedder", HashEmbedder())
+    async with index(folder, embedder=more["embedder"]) as rag:
+        await rag.insert([Document(text, id=id) for id, text in CAROL.items()])
+    async with index(folder, llm, **more) as rag:
+        yield rag
+
+
+@pytest.mark.parametrize("mode", SEARCHING)
+async def test_without_a_model_rules_make_a_follow_up_searchable(
+    tmp_path: Path, mode: Mode
+) -> None:
+    """It takes the names of the turns before; asked alone, it leads elsewhere."""
+    param = QueryParam(mode=mode, conversation_history=TALK)
+    async with carol(tmp_path) as rag:
+        context = await rag.retrieve(THEN, param)
+        alone = await rag.retrieve(THEN, QueryParam(mode="naive"))
+    assert context.chunks[0].document_id == "partner"
+    assert context.question == THEN and context.keywords.question.startswith("Scrooge ")
+    assert alone.chunks[0].document_id != "partner" and not alone.keywords.question
+
+
+@pytest.mark.parametrize("mode", ["naive", "mix", "walk"])
+async def test_a_chinese_follow_up_finds_the_passage_first(
+    tmp_path: Path, shared_data: Path, mode: Mode
+) -> None:
+    """他 is 曹操, whose father's name was another; no other paragraph of the chapter is nearer."""
+    talk = [Message("user", FIRST_ZH), Message("assistant", "曹操是骑都尉。")]
+    param = QueryParam(mode=mode, conversation_history=talk)
+    async with index(tmp_path, language="zh", embedder=HashEmbedder()) as rag:
+        await rag.insert(sanguo(shared_data))
+        context = await rag.retrieve(THEN_ZH, param)
+        assert "本姓夏侯氏" in context.chunks[0].text
+        alone = await rag.retrieve(THEN_ZH, QueryParam(mode=mode))
+        assert not alone.chunks or "本姓夏侯氏" not in alone.chunks[0].text
+
+
+def found(request: Request, question: object = "Who was Scrooge's partner?") -> str:
+    """A model that makes the question whole, and answers."""
+    if request.response_type == "json":
+        lists = {"high_level_keywords": [], "low_level_keywords": []}
+        return json.dumps({**lists, "question": question})
+    return "Marley [1]."
+
+
+@pytest.mark.parametrize("mode", SEARCHING)
+async def test_the_model_makes_the_question_whole_and_answers_the_users_own(
+    tmp_path: Path, mode: Mode
+) -> None:
+    """Every search uses the whole question; the answer's prompt holds what the user wrote. Without
+    a history nothing is rewritten, and `naive` makes no such call.
+    """
+    llm = ScriptedLLM(found)
+    async with carol(tmp_path, llm) as rag:
+        param = QueryParam(mode=mode, conversation_history=TALK)
+        answer = await rag.query(THEN, param)
+        assert answer.context.chunks[0].document_id == "partner"
+        assert answer.context.keywords.question == "Who was Scrooge's partner?"
+        asked, answered = llm.requests
+        assert '"question"' in asked.text and FIRST in asked.text
+        assert answered.question.endswith(f"Question: {THEN}")
+        assert "Scrooge's partner?" not in answered.question
+        trace = await rag.traces.get(str(answer.trace_id))
+        assert trace.keywords == answer.context.keywords
+        llm.requests.clear()
+        answer = await rag.query(THEN, QueryParam(mode=mode))
+        assert len(llm.requests) == 1 + (mode != "naive")
+        assert '"question"' not in llm.requests[0].text and not answer.context.keywords.question
+
+
+@pytest.mark.parametrize("question", [None, "", "  ", 7, ["Who?"], "谁\n是他？ \ud800"])
+async def test_whatever_the_model_gives_as_question_is_no_error(
+    tmp_path: Path, question: object
+) -> None:
+    """What is no text leaves the user's own words to search with."""
+    async with carol(tmp_path, ScriptedLLM(lambda request: found(request, question))) as rag:
+        param = QueryParam(mode="naive", conversation_history=TALK)
+        context = await rag.retrieve(THEN, param)
+        assert context.chunks and context.keywords.question in ("", "谁 是他？ \ufffd")
+
+
+@pytest.mark.parametrize(
+    ("talk", "question", "searched"),
+    [
+        ((FIRST,), THEN, f"Scrooge {THEN}"),
+        ((FIRST, THEN), "When did he die?", "Scrooge When did he die?"),
+        ((FIRST,), "Why?", "Scrooge Why?"),
+        ((FIRST,), "What is the film that Christopher Nolan made?", ""),
+        ((FIRST,), "Where is London?", ""),
+        (("Who was the partner of Scrooge?",), "And Fezziwig?", "partner And Fezziwig?"),
+        ((FIRST_ZH,), THEN_ZH, "曹操 的父亲姓"),
+        ((FIRST_ZH,), "刘备和他是什么关系？", "曹操 刘备和是关系？"),
+        (("曹操的父亲是谁？",), "那刘备呢？", "父亲 刘备？"),
+        ((FIRST_ZH,), "第１２回讲了什么，👻？", "曹操 第１２回讲了，👻？"),
+        ((FIRST_ZH,), "介绍一下刘备这个人", ""),
+        ((), THEN, ""),
+    ],
+)
+async def test_what_the_rules_search_with(
+    talk: Sequence[str], question: str, searched: str
+) -> None:
+    """Pronouns and questions without a name take names of earlier turns; a question that goes on
+    with another name takes what was asked; all others stand alone.
+    """
+    history = [Message("user", text) for text in talk]
+    language = "zh" if any("\u4e00" <= char <= "\u9fff" for char in question) else "en"
+    found = await OfflineKeywords(language).keywords(question, history)
+    assert found.question == searched

@@ -1,0 +1,157 @@
+"""The steps of a search: which keywords, which terms, and how ranked lists are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightrag_jsonl.core.options import Fusion
+from lightrag_jsonl.core.types import Keywords
+from lightrag_jsonl.core.types import Mode as ModeName
+from lightrag_jsonl.retrieval.fusion import Hits, fuse
+from lightrag_jsonl.retrieval.modes import MODES, search_texts
+from lightrag_jsonl.retrieval.seeds import distinctive_terms, proper
+
+BOTH = Keywords(("theme",), ("name",))
+THEMES, NAMES = Keywords(("theme",), ()), Keywords((), ("name",))
+
+
+@pytest.mark.parametrize(
+    ("mode", "keywords", "low", "high"),
+    [
+        ("local", BOTH, ["name"], []),
+        ("global", BOTH, [], ["theme"]),
+        ("mix", BOTH, ["name"], ["theme"]),
+        ("naive", BOTH, [], []),
+        ("local", THEMES, [], ["theme"]),
+        ("global", NAMES, ["name"], []),
+        ("local", Keywords(), ["q"], []),
+        ("hybrid", Keywords(), ["q"], ["q"]),
+    ],
+)
+def test_a_mode_searches_with_its_own_keywords_or_those_there_are(
+    mode: ModeName, keywords: Keywords, low: list[str], high: list[str]
+) -> None:
+    """Low-level keywords find entities, high-level ones relations; one kind stands in for the
+    other, and the question for both.
+    """
+    assert search_texts(MODES[mode], keywords, "q") == (tuple(low), tuple(high))
+
+
+# ── terms ───────────────────────────────────────────────────────────────────────
+
+
+class Counted:
+    """A snapshot of so many chunks that knows in how many of them each term occurs."""
+
+    def __init__(self, chunks: int, counts: dict[str, int]) -> None:
+        self.graph = SimpleNamespace(chunks=range(chunks))
+        self.counts = counts
+        self.asked: list[str] = []
+
+    def term_counts(self, terms: Collection[str]) -> dict[str, int]:
+        self.asked = list(terms)
+        return {term: self.counts.get(term, 0) for term in terms}
+
+
+@pytest.mark.parametrize(
+    ("spelled", "stored", "names"),
+    [
+        (["area code", "Berlin"], ["area code", "Berlin"], ["Berlin"]),
+        (["area code", "Berlin"], ["Area Code", "Berlin"], ["Area Code", "Berlin"]),  # a band
+        (["Area Code", "Berlin"], ["area code", "Berlin"], ["area code", "Berlin"]),
+        (["area code"], ["area code"], ["area code"]),
+        (["柏林的app", "１２"], ["柏林的app", "12"], ["柏林的app", "12"]),
+    ],
+)
+def test_a_common_word_is_no_name_beside_one(
+    spelled: list[str], stored: list[str], names: list[str]
+) -> None:
+    """What both the question and the index write small starts no walk, unless there is nothing else."""
+    snapshot = SimpleNamespace(entity_names=lambda rows: {row: stored[row] for row in rows})
+    task: Any = SimpleNamespace(snapshot=snapshot)
+    found = proper(task, dict.fromkeys(range(len(spelled)), 1.0), dict(enumerate(spelled)))
+    assert [stored[row] for row in found] == names
+
+
+def terms_of(chunks: int, counts: dict[str, int], question: str, *keywords: str) -> list[str]:
+    """The terms that are searched for."""
+    return distinctive_terms(Counted(chunks, counts), question, keywords)  # type: ignore[arg-type]
+
+
+def test_rare_terms_come_first_and_frequent_ones_not_at_all() -> None:
+    """What is in more than half of the chunks tells nothing, what is in none is not searched for."""
+    counts = {"scrooge": 6, "partner": 2, "who": 5}
+    assert terms_of(10, counts, "Who was Scrooge's partner?") == ["partner", "who"]
+    assert terms_of(10, {"scrooge": 9}, "Scrooge and Marley") == ["scrooge"]
+    assert terms_of(10, {}, "Scrooge?") == terms_of(10, {}, "?") == []
+
+
+def test_only_so_many_chunks_are_scored() -> None:
+    """Of a large index the rarest terms are taken, and function words are not even counted."""
+    snapshot = Counted(20_000, {"partner": 2_000, "scrooge": 1_000, "the": 9_000})
+    terms = distinctive_terms(snapshot, "the partner Scrooge", ())  # type: ignore[arg-type]
+    assert terms == ["scrooge"] and snapshot.asked == ["partner", "scrooge"]
+    assert terms_of(20_000, {"partner": 9_000}, "the partner") == ["partner"]
+    assert terms_of(20_000, {"who": 3_000}, "who is the") == ["is", "the", "who"][2:]
+
+
+@pytest.mark.parametrize(
+    ("question", "keywords", "expected"),
+    [
+        ("什么是镭？", ["镭"], ["镭*", "什么"]),
+        ("镭", [], ["镭*"]),
+        ("什么是镭？", ["居里夫人"], ["什么"]),
+    ],
+)
+def test_a_lone_character_stands_for_all_terms_that_begin_with_it(
+    question: str, keywords: list[str], expected: list[str]
+) -> None:
+    """If it is a keyword, or the whole question: bigrams of the question rarely have it."""
+    counts = {"镭*": 1, "什么": 2}
+    assert terms_of(10, counts, question, *keywords) == expected
+
+
+# ── fusion ──────────────────────────────────────────────────────────────────────
+
+ranked = st.lists(st.integers(0, 30), unique=True, max_size=12)
+
+
+def hits(*rows: int, why: str = "") -> Hits:
+    """A list in this order."""
+    return Hits.of(rows, [1.0 / (1 + rank) for rank in range(len(rows))], why)
+
+
+def test_a_rank_counts_by_its_list_s_weight() -> None:
+    """Twice the weight, twice the share: weight / (60 + rank), added up."""
+    fused = fuse([hits(1, 2), hits(2)], weights=[1.0, 3.0])
+    assert list(fused.rows()) == [(2, 1 / 62 + 3 / 61, ""), (1, 1 / 61, "")]
+
+
+def test_round_robin_takes_turns() -> None:
+    """The first of each list, then the second of each, every row once."""
+    assert fuse([hits(5, 1), hits(5, 7, 8)], "round_robin").ids.tolist() == [5, 1, 7, 8]
+
+
+@given(
+    st.lists(ranked, max_size=4),
+    st.sampled_from(["rrf", "round_robin"]),
+    st.one_of(st.none(), st.integers(0, 20)),
+)
+def test_nothing_is_lost_or_repeated_and_scores_fall(
+    lists: list[list[int]], how: Fusion, limit: int | None
+) -> None:
+    """Fusion is a ranking of the union of its lists; a limit takes its first."""
+    named = [hits(*rows, why=f"list {number}") for number, rows in enumerate(lists)]
+    fused = fuse(named, how)
+    assert sorted(fused.ids.tolist()) == sorted(set().union(*lists))
+    assert fused.scores.tolist() == sorted(fused.scores.tolist(), reverse=True)
+    for row, _, why in fused.rows():
+        assert why == "; ".join(f"list {n}" for n, rows in enumerate(lists) if row in rows)
+    some = fuse(named, how, limit=limit)
+    assert list(some.rows()) == list(fused.rows())[:limit]

@@ -1,0 +1,143 @@
+"""A real server on loopback for the server's tests, and a model that writes when it is let."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
+import uvicorn
+
+from lightrag_jsonl import AsyncLightRAG, Completion, Message
+from lightrag_jsonl.rag.opening import open_async
+from lightrag_jsonl.server.app import STATIC, create_app
+from lightrag_jsonl.server.indexes import Indexes, Limits
+from lightrag_jsonl.server.security import Access
+
+SECONDS = 30  # the longest wait for something that happens in another process
+
+
+@dataclass
+class Running:
+    """A server that runs: its address, its indexes, and a client that sends what it must."""
+
+    url: str
+    indexes: Indexes
+    client: httpx2.Client
+
+    def get(self, path: str, **params: Any) -> Any:
+        """The JSON of a GET, which must succeed."""
+        response = self.client.get(path, params=params)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def post(self, path: str, body: object, status: int = 200) -> Any:
+        """The JSON of a POST of JSON, which must have this status."""
+        response = self.client.post(path, json=body)
+        assert response.status_code == status, response.text
+        return response.json()
+
+    def job(self, job: dict[str, Any], index: str = "kb") -> Any:
+        """A job once it has ended."""
+        return wait_for(
+            lambda: self.get(f"/indexes/{index}/jobs/{job['id']}"),
+            lambda found: found["state"] in ("done", "failed"),
+        )
+
+    def events(self, path: str, body: object) -> list[tuple[str, Any]]:
+        """The names and values of a stream of server-sent events."""
+        response = self.client.post(path, json=body)
+        assert response.headers["content-type"].startswith("text/event-stream"), response.text
+        return parse_events(response.text)
+
+
+def parse_events(text: str) -> list[tuple[str, Any]]:
+    blocks = [block.split("\n") for block in text.split("\n\n") if block]
+    return [(name[7:], json.loads(data[6:])) for name, data in blocks]
+
+
+def wait_for(look: Callable[[], Any], right: Callable[[Any], bool] = bool) -> Any:
+    """What is seen once it is right."""
+    end = time.monotonic() + SECONDS
+    while not right(found := look()):
+        assert time.monotonic() < end, f"still {found!r}"
+        time.sleep(0.02)
+    return found
+
+
+@contextlib.contextmanager
+def serving(
+    *folders: Path,
+    access: Access | None = None,
+    limits: Limits | None = None,
+    opener: Callable[[Path], AsyncLightRAG] = open_async,
+    static: Path = STATIC,
+) -> Iterator[Running]:
+    """A server in a thread, on a free port."""
+    indexes = Indexes(limits or Limits(), opener=opener)
+    indexes.open(folders)
+    access = access or Access()
+    app = create_app(indexes, access, static=static)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", access_log=False))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    wait_for(lambda: server.started)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    headers = {"X-API-Key": access.token} if access.token else {}
+    with httpx2.Client(base_url=url, headers=headers, timeout=20, trust_env=False) as client:
+        try:
+            yield Running(url, indexes, client)
+        finally:
+            server.should_exit = True
+            thread.join(SECONDS)
+
+
+class PacedLLM:
+    """A model that writes a piece of its answer each time it is let, and notes what was asked."""
+
+    name = "paced"
+
+    def __init__(self, pieces: Sequence[str] = ("one ", "two ", "three")) -> None:
+        self.calls: list[str] = []
+        self.cancelled = 0
+        self.turns = threading.Semaphore(0)
+        self._pieces = pieces
+
+    async def complete(self, messages: Sequence[Message], **more: object) -> Completion:
+        """All of the answer at once."""
+        self.calls.append(messages[-1].content)
+        return Completion("".join(self._pieces))
+
+    async def stream(self, messages: Sequence[Message], **more: object) -> AsyncIterator[str]:
+        """The pieces, each when `turns` is released."""
+        self.calls.append(messages[-1].content)
+        try:
+            for piece in self._pieces:
+                while not self.turns.acquire(blocking=False):
+                    await asyncio.sleep(0.005)
+                yield piece
+        except (asyncio.CancelledError, GeneratorExit):
+            self.cancelled += 1
+            raise
+
+
+@contextlib.contextmanager
+def serving_model(kb: Path, llm: object, **more: Any) -> Iterator[Running]:
+    """A server whose index asks this model."""
+
+    def opener(folder: Path) -> AsyncLightRAG:
+        return AsyncLightRAG(folder, llm=llm)  # type: ignore[arg-type]
+
+    with serving(kb, opener=opener, **more) as running:
+        yield running

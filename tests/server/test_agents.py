@@ -1,0 +1,48 @@
+"""The Model Context Protocol in the server, with the official client."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
+pytest.importorskip("mcp", reason="needs the extra: pip install 'lightrag-jsonl[mcp]'")
+
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from lightrag_jsonl.server.indexes import Limits
+from lightrag_jsonl.server.security import Access
+from tests.server.running import serving
+
+TOKEN = "a-token-for-this-test"
+
+
+async def test_agents_use_the_tools_of_an_index(kb: Path) -> None:
+    """With the token; the tools only read."""
+    with serving(kb, access=Access(token=TOKEN)) as server:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, trust_env=False) as web,
+            Client(streamable_http_client(f"{server.url}/mcp/kb", http_client=web)) as client,
+        ):
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            assert names == {"search", "ask", "entity", "source", "documents"}
+            question = {"question": "What did Marie Curie discover?"}
+            (content,) = (await client.call_tool("ask", question)).content
+            assert content.type == "text" and "radium" in content.text
+
+
+def test_agents_are_guarded_as_all_other_requests_are(kb: Path) -> None:
+    """Without the token, from elsewhere, too large, as a form or of no index: refused."""
+    with serving(kb, access=Access(token=TOKEN), limits=Limits(body=1_000)) as server:
+        post = server.client.post
+        assert post("/mcp/kb", json={}, headers={"X-API-Key": "x"}).status_code == 401
+        assert post("/mcp/kb", json={}, headers={"Host": "evil.example"}).status_code == 421
+        assert post("/mcp/kb", json={}, headers={"Origin": "http://evil"}).status_code == 403
+        assert post("/mcp/kb", json={"x": "y" * 1_000}).status_code == 413
+        assert post("/mcp/kb", content="a=b").status_code == 415
+        assert post("/mcp/other", json={}).status_code == 404
+        assert server.client.get("/mcp/kb").status_code in (404, 405)

@@ -1,0 +1,182 @@
+"""The protocols of OpenAI and Ollama: the real `openai` client, and what Open WebUI sends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
+
+from lightrag_jsonl import LLMError
+from lightrag_jsonl.core.options import MODES
+from tests.server.running import PacedLLM, Running, serving_model
+
+TITLE_TASK = """### Task:
+Generate a concise, 3-5 word title with an emoji summarizing the chat history.
+### Output:
+JSON format: { "title": "your concise title here" }
+### Chat History:
+<chat_history>
+USER: 谁派张骞联络大月氏？
+ASSISTANT: 汉武帝。
+</chat_history>"""
+
+
+def client(server: Running) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{server.url}/v1", api_key="unused", max_retries=0)
+
+
+@pytest.mark.parametrize(
+    ("model", "question", "expected"),
+    [
+        ("kb", "Where was Marie Curie born?", "Warsaw"),
+        ("kb:local", "谁派张骞联络大月氏？", "汉武帝"),
+    ],
+)
+def test_openai_client_gets_answer_and_sources(
+    server: Running, model: str, question: str, expected: str
+) -> None:
+    """The real client reads the answer, in one piece and in many, with the sources in both places."""
+    turns: Any = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": question}]},
+    ]
+    with client(server) as api:
+        whole = api.chat.completions.create(model=model, messages=turns, temperature=0)
+        chunks = [
+            *api.chat.completions.create(
+                model=model, messages=turns, stream=True, stream_options={"include_usage": True}
+            )
+        ]
+        names = {one.id for one in api.models.list()}
+
+    text = whole.choices[0].message.content or ""
+    answer, _, listed = text.partition("\n\n---\n")
+    assert expected in answer and listed.startswith("- [")
+    sources = whole.model_extra["sources"]  # type: ignore[index]
+    assert expected in "".join(one["text"] for one in sources)
+    assert whole.usage is not None and whole.choices[0].finish_reason == "stop"
+    assert "".join(one.choices[0].delta.content or "" for one in chunks if one.choices) == text
+    assert chunks[-2].model_extra["sources"] == sources  # type: ignore[index]
+    assert chunks[-1].usage == whole.usage and not chunks[-1].choices
+    assert names == {"kb", *(f"kb:{mode}" for mode in MODES)}
+
+
+def test_openai_client_is_told_what_is_wrong(server: Running) -> None:
+    """An unknown model is a 404, and a conversation without a question a 400, also in a stream."""
+    with client(server) as api:
+        for stream in (False, True):
+            with pytest.raises(openai.NotFoundError, match="no such model: gpt-4"):
+                api.chat.completions.create(
+                    model="gpt-4", messages=[{"role": "user", "content": "q"}], stream=stream
+                )
+            with pytest.raises(openai.BadRequestError, match="a user message"):
+                api.chat.completions.create(model="kb", messages=[], stream=stream)
+            with pytest.raises(openai.BadRequestError, match="question is empty"):
+                api.chat.completions.create(
+                    model="kb", messages=[{"role": "user", "content": " "}], stream=stream
+                )
+
+
+def test_history_and_system_turns_reach_the_model_without_source_lists(kb: Path) -> None:
+    """Earlier turns are the history; the sources that the server listed are not part of it."""
+    llm = PacedLLM(["Warsaw [1]."])
+    for _ in range(4):
+        llm.turns.release()
+    earlier = "In Warsaw [1].\n\n---\n- [1] Curie, page 1, characters 0–9\n"
+    turns: Any = [
+        {"role": "system", "content": "Answer in rhyme."},
+        {"role": "user", "content": "Where was she born?"},
+        {"role": "assistant", "content": earlier},
+        {"role": "user", "content": "Marie Curie?"},
+    ]
+    seen: list[str] = []
+
+    async def note(messages: Any, **more: Any) -> Any:
+        seen.extend(turn.content for turn in messages)
+        for piece in ["Warsaw [1]."]:
+            yield piece
+
+    llm.stream = note  # type: ignore[method-assign, assignment]
+    with serving_model(kb, llm) as server, client(server) as api:
+        found = api.chat.completions.create(model="kb:naive", messages=turns, stream=True)
+        text = "".join(one.choices[0].delta.content or "" for one in found)
+
+    assert text.startswith("Warsaw [1].")
+    prompt = "\n".join(seen)
+    assert "In Warsaw [1]." in prompt and "Where was she born?" in prompt
+    assert "Answer in rhyme." in prompt and "---" not in prompt and "characters 0–9" not in prompt
+
+
+def test_ollama_chat_and_generate(server: Running) -> None:
+    """NDJSON by default and one object on request; the last line is done and has the sources."""
+    ask = {"model": "kb:latest", "messages": [{"role": "user", "content": "Where was Curie born?"}]}
+    response = server.client.post("/api/chat", json=ask)
+    assert response.headers["content-type"].startswith("application/x-ndjson")
+    lines = [json.loads(line) for line in response.text.split("\n") if line]
+    whole = server.post("/api/chat", {**ask, "stream": False})
+
+    assert [one["done"] for one in lines] == [False] * (len(lines) - 1) + [True]
+    assert "".join(one["message"]["content"] for one in lines) == whole["message"]["content"]
+    assert "Warsaw" in whole["message"]["content"] and whole["sources"] == lines[-1]["sources"]
+    generated = server.post(
+        "/api/generate", {"model": "kb:naive", "prompt": "张骞出使哪里？", "stream": False}
+    )
+    assert "西域" in generated["response"] and generated["done"] is True
+
+
+def test_ollama_lists_and_describes_its_models(server: Running) -> None:
+    """What Open WebUI asks first: the version, the models, and one of them."""
+    assert server.get("/api/version")["version"]
+    names = [one["model"] for one in server.get("/api/tags")["models"]]
+    assert names[0] == "kb" and "kb:mix" in names
+    assert server.post("/api/show", {"model": "kb:mix"})["capabilities"] == ["completion"]
+    server.post("/api/show", {"model": "other"}, 404)
+
+
+def test_side_tasks_do_not_ask_the_index(server: Running) -> None:
+    """A title comes from the conversation's first words, and no question is recorded."""
+    ask = {"model": "kb", "messages": [{"role": "user", "content": TITLE_TASK}], "stream": False}
+    answer = server.post("/api/chat", ask)["message"]["content"]
+    assert json.loads(answer) == {"title": "谁派张骞联络大月氏？"}
+    tags = {**ask, "messages": [{"role": "user", "content": '### Task:\n{ "tags": ["a"] }'}]}
+    whole = server.post("/v1/chat/completions", tags)
+    assert json.loads(whole["choices"][0]["message"]["content"]) == {"tags": []}
+    assert server.get("/indexes/kb/traces") == []
+
+
+def test_side_tasks_go_to_the_model_as_they_are(kb: Path) -> None:
+    """With a model the task is its whole prompt, without a context from the index."""
+    llm = PacedLLM(['{"title": "Envoy"}'])
+    with serving_model(kb, llm) as server:
+        ask = {"model": "kb", "messages": [{"role": "user", "content": TITLE_TASK}]}
+        answer = server.post("/v1/chat/completions", ask)["choices"][0]["message"]["content"]
+        assert server.get("/indexes/kb/traces") == []
+    assert (answer, llm.calls) == ('{"title": "Envoy"}', [TITLE_TASK])
+
+
+def test_error_of_the_model_ends_a_stream_in_words(kb: Path) -> None:
+    """A model that fails after its first words: both protocols say so, and no page of HTML comes."""
+    llm = PacedLLM()
+
+    async def fail(messages: Any, **more: Any) -> Any:
+        for piece in ("one ", None):
+            if piece is None:
+                raise LLMError("the model is gone", permanent=True)
+            yield piece
+
+    llm.stream = fail  # type: ignore[method-assign, assignment]
+    turns: Any = [{"role": "user", "content": "Marie Curie?"}]
+    with serving_model(kb, llm) as server, client(server) as api:
+        stream = api.chat.completions.create(model="kb:naive", messages=turns, stream=True)
+        with pytest.raises(openai.APIError, match="the model is gone"):
+            list(stream)
+        ask = {"model": "kb:naive", "messages": turns}
+        lines = server.client.post("/api/chat", json=ask).text.strip().split("\n")
+        assert "the model is gone" in json.loads(lines[-1])["error"]
+        events = server.events("/indexes/kb/stream", {"question": "Curie", "mode": "naive"})
+        assert events[-1][0] == "error" and events[-1][1]["code"] == "model"

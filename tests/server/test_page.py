@@ -1,0 +1,286 @@
+"""The page in a real browser, and its files as they are built from their sources."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
+pytest.importorskip("selenium", reason="needs the package selenium")
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+from lightrag_jsonl import Document, LightRAG
+from lightrag_jsonl.server.app import STATIC
+from lightrag_jsonl.server.security import Access
+from tests.server.running import SECONDS, PacedLLM, Running, serving, serving_model
+
+HOSTILE = "<img src=x onerror=document.title='owned'>"
+OFFLINE = re.compile("ENOTFOUND|ECONNREFUSED|ECONNRESET|EAI_AGAIN|ETIMEDOUT|ENETUNREACH")
+TOKEN = "a-token-for-this-test"
+
+
+class Page:
+    """What a user sees and does."""
+
+    def __init__(self, driver: webdriver.Chrome) -> None:
+        self.driver = driver
+
+    def open(self, server: Running, view: str = "ask") -> None:
+        """Open a view as a new visitor would."""
+        self.driver.get("about:blank")
+        self.driver.get(f"{server.url}/#{view}")
+
+    def all(self, selector: str) -> list[WebElement]:
+        """What there is of a kind at the moment, and can be seen."""
+        found = self.driver.find_elements(By.CSS_SELECTOR, selector)
+        return [one for one in found if one.is_displayed()]
+
+    def wait(self, selector: str, text: str = "") -> WebElement:
+        """The first visible element of a kind with this text, once it is there."""
+
+        def look(driver: webdriver.Chrome) -> WebElement | None:
+            return next((one for one in self.all(selector) if text in one.text), None)
+
+        waiting = WebDriverWait(self.driver, SECONDS, 0.05, [Exception])
+        found: WebElement = waiting.until(look, f"{selector} {text!r}")
+        return found
+
+    def gone(self, selector: str) -> None:
+        """Wait until no element of a kind can be seen."""
+        WebDriverWait(self.driver, SECONDS, 0.05, [Exception]).until_not(
+            lambda _: self.all(selector), selector
+        )
+
+    def press(self, *keys: str) -> None:
+        """Press keys, where the focus is."""
+        webdriver.ActionChains(self.driver).send_keys(*keys).perform()
+
+    def ask(self, question: str) -> None:
+        """Ask by the keyboard."""
+        self.wait("#index option")
+        self.wait("textarea").send_keys(question, Keys.ENTER)
+
+    def run(self, script: str) -> Any:
+        """The value of a script's expression."""
+        return self.driver.execute_script(f"return {script}")
+
+    def problems(self) -> list[str]:
+        """Errors and refusals on the console, such as those of the content security policy."""
+        log = self.driver.get_log("browser")
+        return [line["message"] for line in log if line["level"] == "SEVERE"]
+
+
+@pytest.fixture(scope="module")
+def _browser() -> Iterator[webdriver.Chrome]:
+    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if browser is None or driver is None:
+        pytest.skip("no browser: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    arguments = ["headless=new", "no-sandbox", "disable-dev-shm-usage", "lang=en-US"]
+    arguments += ["use-angle=swiftshader", "enable-unsafe-swiftshader", "window-size=1400,900"]
+    for argument in arguments:
+        options.add_argument(f"--{argument}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    with webdriver.Chrome(options, Service(driver)) as chrome:
+        yield chrome
+
+
+@pytest.fixture
+def page(_browser: webdriver.Chrome) -> Iterator[Page]:
+    """A page whose console stays without errors."""
+    page = Page(_browser)
+    page.problems()
+    yield page
+    assert page.problems() == []
+
+
+def test_the_built_files_are_those_of_the_sources(tmp_path: Path) -> None:
+    """Rebuilt with the versions of the lockfile, the files are the committed ones, byte for byte."""
+    sources = STATIC.with_name("page")
+    npm = shutil.which("npm")
+    if npm is None or not sources.is_dir():
+        pytest.skip("needs node, npm and the page's sources")
+    shutil.copytree(sources, tmp_path / "page", ignore=shutil.ignore_patterns("node_modules"))
+    for command in (["ci", "--ignore-scripts"], ["run", "build"]):
+        done = subprocess.run(
+            [npm, *command], cwd=tmp_path / "page", capture_output=True, encoding="utf-8"
+        )
+        if done.returncode and OFFLINE.search(done.stderr):
+            pytest.skip("npm reaches no registry")
+        assert done.returncode == 0, done.stderr
+    built = {path.name: path.read_bytes() for path in (tmp_path / "static").iterdir()}
+    assert built == {path.name: path.read_bytes() for path in STATIC.iterdir()}
+
+
+def test_a_citation_opens_its_passage_with_the_sentence_marked(kb: Path, page: Page) -> None:
+    """At the right characters, also behind an emoji; Escape closes it; the evidence stands beside."""
+    text = "🧪🧪 A note. Ada Lovelace met Charles Babbage in London. It rained."
+    with LightRAG(kb) as rag:
+        rag.insert(Document(text, id="ada", title="Ada"))
+    with serving(kb) as server:
+        page.open(server)
+        page.ask("Whom did Ada Lovelace meet?")
+        page.wait(".answer button.number", "1").click()
+        mark = page.wait("#passage mark").text
+        assert mark == "Ada Lovelace met Charles Babbage in London."
+        assert page.wait("#passage .passage").text == text
+        page.press(Keys.ESCAPE)
+        page.gone("#passage")
+        page.wait("#ask .side .line", "Charles Babbage").click()
+        page.wait("#passage .passage", "met Charles Babbage")
+        page.press(Keys.ESCAPE)
+        link = page.wait("#ask .foot a").get_attribute("href")
+        assert link is not None
+        assert "Ada Lovelace" in server.client.get(link).text
+
+
+def test_answers_are_streamed_and_the_conversation_is_sent(kb: Path, page: Page) -> None:
+    """The first piece is there before the last is written; the next question comes with the turns."""
+    llm = PacedLLM(["Ada **first** ", "then [99]"])
+    with serving_model(kb, llm) as server:
+        page.open(server)
+        page.ask("Who was first?")
+        llm.turns.release()
+        assert page.wait(".answer", "first").text.strip() == "Ada **first**"
+        llm.turns.release()
+        page.wait(".answer b", "first")
+        assert page.wait(".answer s").text == "99"
+        page.gone("form.composer .main:not([data-t=ask])")
+        page.ask("And then?")
+        llm.turns.release(2)
+        page.wait("article + article .answer b")
+        assert any("Who was first?" in call for call in llm.calls[1:])
+
+
+def test_errors_are_shown_in_words(kb: Path, page: Page) -> None:
+    """A filter that makes no sense and a server that is gone are told to the user."""
+    with serving(kb) as server:
+        page.open(server)
+        page.wait("#index option")
+        page.run("document.querySelector('textarea').value = '?'.repeat(20001)")
+        page.wait("textarea").send_keys(Keys.ENTER)
+        page.wait("article .warn", "20,000 characters")
+        page.problems()  # the refusal itself
+    page.ask("Who?")
+    page.wait("article .warn", "The server cannot be reached.")
+    page.problems()
+
+
+def test_the_graph_is_drawn_and_expanded(server: Running, page: Page) -> None:
+    """Search, neighbourhood and sources, by the keyboard; the drawing itself works under the policy."""
+    page.open(server, "graph")
+    page.wait("#graph .side .line", "Curie")
+    page.wait("#graph input").send_keys(Keys.ARROW_DOWN)
+    first = page.run("document.activeElement.textContent")
+    page.press(Keys.ARROW_DOWN)
+    assert page.run("document.activeElement.textContent") not in ("", first)
+    page.wait("#graph input").send_keys("marie")
+    page.wait("#graph [role=status]", "Found: 1")
+    page.wait("#graph input").send_keys(Keys.ENTER)
+    page.wait("#graph aside h2", "Marie Curie")
+    page.wait("#graph canvas")
+    page.wait("#graph aside .line", "Pierre Curie").click()
+    page.wait("#graph aside h2", "Pierre Curie")
+    page.wait("#graph aside .link").click()
+    page.wait("#passage .passage", "radium with Pierre Curie")
+    page.press(Keys.ESCAPE)
+    Select(page.wait("#graph select")).select_by_value("place")
+    page.wait("#graph [role=status]", "Nothing matches")
+
+
+def test_documents_are_uploaded_and_deleted(server: Running, page: Page, tmp_path: Path) -> None:
+    """A file that cannot be read shows its reason; deletion waits for the confirmation."""
+    good, bad = tmp_path / "ada.txt", tmp_path / "bad.pdf"
+    good.write_text("Ada Lovelace met Charles Babbage.", encoding="utf-8")
+    bad.write_bytes(b"no PDF")
+    page.open(server, "documents")
+    page.wait("#documents .rows .card b", "Curie")
+    files = page.driver.find_element(By.CSS_SELECTOR, "input[type=file]")
+    files.send_keys(f"{good}\n{bad}")
+    page.wait("#documents .rows .warn", "bad.pdf")
+    row = page.wait("#documents .rows .card:has([data-label=delete_one])", "ada")
+    for button, rest in (("", 3), ("yes", 2)):
+        row = page.wait("#documents .rows .card:has([data-label=delete_one])", "ada")
+        row.find_element(By.CSS_SELECTOR, "[data-label=delete_one]").click()
+        page.wait(f"#confirm button[value='{button}']").click()
+        wanted = f"Documents: {rest}"
+        page.wait("#documents .facts", wanted)
+    assert {one["id"] for one in server.get("/indexes/kb/documents")["items"]} == {"curie", "张骞"}
+
+
+def test_data_never_becomes_markup(kb: Path, page: Page) -> None:
+    """Hostile titles, texts and questions are shown as they are."""
+    with LightRAG(kb) as rag:
+        text = f"Ada Lovelace met {HOSTILE} in London."
+        rag.insert(Document(text, id="x", title=HOSTILE))
+    with serving(kb) as server:
+        page.open(server)
+        page.ask(f"Whom did Ada Lovelace meet? {HOSTILE}")
+        page.wait(".answer button.number").click()
+        page.wait("#passage", HOSTILE)
+        page.press(Keys.ESCAPE)
+        page.open(server, "documents")
+        page.wait("#documents .rows", HOSTILE)
+        assert page.run("document.querySelectorAll('img').length") == 0
+        assert page.run("document.title") == "lightrag-jsonl"
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_every_view_fits_in_both_languages(server: Running, page: Page, width: int) -> None:
+    """No view is wider than the window; the switches of language and theme reach everything."""
+    size = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 600}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        page.open(server)
+        page.ask("Curie")
+        page.wait(".answer button.number")
+        for view, (english, chinese) in {
+            "ask": ("Evidence", "依据"),
+            "graph": ("Found", "找到"),
+            "documents": ("Extraction", "抽取情况"),
+        }.items():
+            page.run(f"location.hash = '#{view}'")
+            for words in (english, chinese):
+                page.wait("main", words)
+                assert page.run("document.documentElement.scrollWidth <= innerWidth")
+                page.wait("#language").click()
+        before = page.run("getComputedStyle(document.body).backgroundColor")
+        page.wait("#theme").click()
+        assert page.run("getComputedStyle(document.body).backgroundColor") != before
+        assert page.run("[...document.querySelectorAll('button, select, input')].every(one => "
+                        "one.textContent || one.ariaLabel || one.labels.length || one.hidden)")  # fmt: skip
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_the_token_is_asked_for_once(kb: Path, page: Page) -> None:
+    """A wrong one is asked for again; with the right one also the trace's page opens."""
+    with serving(kb, access=Access(token=TOKEN)) as server:
+        page.open(server)
+        for token in ("wrong", TOKEN):
+            page.wait("#token input").send_keys(token, Keys.ENTER)
+        page.ask("Curie")
+        page.wait("#ask .foot a").click()
+        first, second = page.driver.window_handles
+        page.driver.switch_to.window(second)
+        page.wait("#answer")
+        page.run("document.querySelector('#answer a.cite').click()")
+        page.wait("#panel mark.on")  # the trace's own script and style work
+        page.driver.close()
+        page.driver.switch_to.window(first)
+        page.open(server, "documents")
+        page.wait("#documents .rows", "Curie")
+        page.problems()  # the refusals without the token

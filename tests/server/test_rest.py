@@ -1,0 +1,224 @@
+"""REST: questions, documents and jobs, traces and the graph, for people who write curl."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
+
+from tests.server.running import Running, serving
+
+QUESTIONS = [("Where was Marie Curie born?", "Warsaw"), ("谁派张骞联络大月氏？", "汉武帝")]
+
+
+@pytest.mark.parametrize(("question", "expected"), QUESTIONS)
+def test_question_is_answered_with_citations_and_a_trace(
+    server: Running, question: str, expected: str
+) -> None:
+    """An answer in either language names its sources, and its trace can be read and seen."""
+    answer = server.post("/indexes/kb/query", {"question": question, "mode": "mix"})
+
+    assert expected in answer["text"]
+    assert expected in "".join(one["text"] for one in answer["citations"])
+    assert len(answer["sources"]) == len(answer["citations"])
+    trace = server.get(f"/indexes/kb/traces/{answer['trace_id']}")
+    assert (trace["question"], trace["status"]) == (question, "complete")
+    assert server.get("/indexes/kb/traces")[0]["id"] == answer["trace_id"]
+    page = server.client.get(f"/indexes/kb/traces/{answer['trace_id']}/page")
+    assert expected in page.text and page.headers["content-type"].startswith("text/html")
+
+
+def test_stream_shows_keywords_and_evidence_before_the_pieces(server: Running) -> None:
+    """The events come in the order of the work, and the pieces are the answer's text."""
+    events = server.events("/indexes/kb/stream", {"question": QUESTIONS[0][0]})
+
+    names = list(dict.fromkeys(name for name, _ in events))
+    assert names == ["session", "keywords", "retrieval", "evidence", "piece", "answer"]
+    pieces = "".join(value["text"] for name, value in events if name == "piece")
+    assert pieces == events[-1][1]["text"] and events[-1][1]["citations"]
+    shown = next(value["shown"] for name, value in events if name == "evidence")
+    assert {one["kind"] for one in shown} == {"entity", "relation", "chunk"}
+
+
+def test_retrieve_obeys_mode_and_filters(server: Running) -> None:
+    """The settings of a question reach the search: a filter leaves out the other document."""
+    body = {"question": "Curie", "mode": "naive", "where": {"year": {"$gte": 1900}}}
+    found = server.post("/indexes/kb/retrieve", body)
+
+    assert {one["document_id"] for one in found["chunks"]} == {"curie"} and not found["entities"]
+
+
+def test_graph_is_searched_and_walked(server: Running) -> None:
+    """An entity is found by a part of its name in any case, with relations, ends and passages."""
+    found = server.get("/indexes/kb/entities", q="CURIE", limit=1)
+    assert found["total"] == 2 and len(found["items"]) == 1
+    types = server.get("/indexes/kb/types")
+    kind = next(iter(types))
+    of_kind = server.get("/indexes/kb/entities", type=kind)
+    assert of_kind["total"] == types[kind] and {one["type"] for one in of_kind["items"]} == {kind}
+
+    around = server.get("/indexes/kb/neighbourhood", name="张骞", limit=1)
+    assert around["entity"]["name"] == "张骞" and around["total"] > len(around["relations"]) == 1
+    one = around["relations"][0]
+    ends = {one["source"], one["target"]} - {"张骞"}
+    assert {line["name"] for line in around["neighbours"]} == ends
+    of_entity = server.get("/indexes/kb/sources", entity="张骞")
+    of_relation = server.get("/indexes/kb/sources", entity="张骞", target=ends.pop())
+    assert of_relation["chunks"] == of_entity["chunks"]
+    chunk = of_entity["chunks"][0]
+    assert "张骞" in chunk["text"] and of_entity["documents"] == {"张骞": "张骞传"}
+    assert server.get("/indexes/kb/sources", chunk=chunk["id"])["chunks"] == [chunk]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/indexes/other",
+        "/indexes/kb/jobs/0",
+        "/indexes/kb/traces/zz",
+        "/indexes/kb/neighbourhood?name=Nobody",
+        "/indexes/kb/sources",
+        "/indexes/kb/sources?chunk=x",
+        "/nothing",
+    ],
+)
+def test_what_does_not_exist_is_404(server: Running, path: str) -> None:
+    """Nothing of another name is given, and the error is JSON with a code and words."""
+    response = server.client.get(path)
+    assert response.status_code == 404 and response.json()["error"]["code"] == "not_found"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"question": ""},
+        {"question": " \n"},
+        {"question": 7},
+        {"question": "q", "mode": "vector"},
+        {"question": "q", "top_k": -1},
+        {"question": "q", "unknown": 1},
+        {"question": "q", "where": {"date": {"$near": 1}}},
+        {"question": "q", "conversation_history": [{"role": "robot", "content": "x"}]},
+        {},
+        [],
+    ],
+)
+def test_senseless_questions_are_400(server: Running, body: object) -> None:
+    """A wrong setting is named before anything is searched or paid for."""
+    error = server.post("/indexes/kb/query", body, 400)["error"]
+    assert error["code"] == "invalid" and error["message"]
+
+
+def test_documents_come_and_go_by_jobs(server: Running) -> None:
+    """An upload and a text are indexed, seen by the next question, listed, and deleted again."""
+    text = "阿尔伯特·爱因斯坦生于乌尔姆。他和贝索在伯尔尼工作。😀".encode("gb18030")
+    response = server.client.post(
+        "/indexes/kb/upload",
+        params={"name": "爱因斯坦.txt", "id": "einstein", "date": "1905"},
+        content=text,
+        headers={"Content-Type": "application/octet-stream"},
+    )
+    assert response.status_code == 202 and response.json()["state"] == "waiting"
+    done = server.job(response.json())
+    assert done["state"] == "done" and done["report"]["documents"] == ["einstein"]
+    value = {"text": "Lise Meitner worked in Berlin with Otto Hahn.", "id": "meitner", "year": 1938}
+    done = server.job(server.post("/indexes/kb/documents", {"documents": [value]}, 202))
+    assert done["progress"]["chunks_done"] == 1
+
+    part = server.get("/indexes/kb/documents", q="爱因斯坦.TXT")
+    assert part["total"] == 1 and part["items"][0]["title"] == "爱因斯坦"
+    assert part["items"][0]["date"] == "1905"
+    listed = server.get("/indexes/kb/documents", offset=1, limit=2, state="done")
+    assert listed["total"] == 4 and len(listed["items"]) == 2
+    found = server.post("/indexes/kb/retrieve", {"question": "Meitner", "where": {"year": 1938}})
+    assert "Lise Meitner" in {one["name"] for one in found["entities"]}
+    assert server.get("/indexes/kb/entities", q="meitner")["total"] == 1
+
+    assert server.post("/indexes/kb/delete", {"ids": ["meitner", "x"]}, 404)
+    gone = server.job(server.post("/indexes/kb/delete", {"ids": ["meitner"]}, 202))
+    assert gone["report"]["documents"] == ["meitner"]
+    assert server.get("/indexes/kb/entities", q="meitner")["total"] == 0
+    assert [one["kind"] for one in server.get("/indexes/kb/jobs")["items"]] == [
+        "delete",
+        "insert",
+        "upload",
+    ]
+
+
+def test_unreadable_uploads_fail_with_the_reason(server: Running) -> None:
+    """A file that is no text fails as a job, in words, and the next job is done."""
+    octets = {"Content-Type": "application/octet-stream"}
+    jobs = [
+        server.client.post(f"/indexes/kb/upload?name={name}", content=content, headers=octets)
+        for name, content in (("a.bin", b"\0\1\2"), ("b.txt", b" \n"), ("c.txt", b"Ada met Bob."))
+    ]
+    first, second, third = (server.job(job.json()) for job in jobs)
+    assert first["state"] == second["state"] == "failed" and third["state"] == "done"
+    assert "a.bin" in first["error"] and "b.txt is empty" in second["error"]
+
+
+def test_several_indexes_are_apart(kb: Path, tmp_path: Path) -> None:
+    """Every route uses the index in its path and no other; a Chinese name works."""
+    other = tmp_path / "知识库"
+    other.mkdir()
+    for path in kb.iterdir():
+        (other / path.name).write_bytes(path.read_bytes())
+    with serving(kb, other) as server:
+        assert server.get("/indexes") == ["kb", "知识库"]
+        server.job(server.post("/indexes/知识库/delete", {"ids": ["curie"]}, 202), "知识库")
+        assert server.get("/indexes/知识库")["documents"] == {"done": 1}
+        assert server.get("/indexes/kb")["documents"] == {"done": 2}
+        server.post("/indexes/知识库/query", {"question": "张骞"})
+        assert len(server.get("/indexes/知识库/traces")) == 1 and not server.get(
+            "/indexes/kb/traces"
+        )
+
+
+def test_the_page_is_served(server: Running) -> None:
+    """At the root, and it may load only its own files."""
+    page = server.client.get("/")
+    assert (
+        "<title>" in page.text
+        and "javascript" in server.client.get("/main.js").headers["content-type"]
+    )
+    assert "default-src 'self'" in page.headers["content-security-policy"]
+    assert "unsafe" not in page.headers["content-security-policy"]
+
+
+def test_a_pdf_is_uploaded_with_its_pages(server: Running) -> None:
+    """Files of other kinds are read as the command line reads them; citations name the page."""
+    files = pytest.importorskip("tests.readers.files")
+
+    def draw(canvas: Any) -> None:
+        for line in (
+            "Grace Hopper worked in Boston.",
+            "Ada Lovelace met Charles Babbage in London.",
+        ):
+            canvas.drawString(50, 800, line)
+            canvas.showPage()
+
+    octets = {"Content-Type": "application/octet-stream"}
+    path = "/indexes/kb/upload?name=papers.pdf&id=papers"
+    sent = server.client.post(path, content=files.pdf(draw), headers=octets)
+    assert server.job(sent.json())["state"] == "done"
+    answer = server.post("/indexes/kb/query", {"question": "Whom did Ada Lovelace meet?"})
+    assert ("papers", 2) in {(one["document_id"], one["page"]) for one in answer["citations"]}
+
+
+def test_metrics_count_what_happened(server: Running) -> None:
+    """Questions, requests, jobs and sizes appear in the text format, each name described once."""
+    server.post("/indexes/kb/query", {"question": "Curie"})
+    server.client.get("/indexes/other")
+    text = server.client.get("/metrics").text
+
+    lines = text.split("\n")
+    assert 'lightrag_questions_total{index="kb",mode="mix"} 1' in lines
+    assert 'lightrag_requests_total{route="GET /indexes/{index}",status="404"} 1' in lines
+    assert 'lightrag_documents{index="kb",state="done"} 2.0' in lines
+    count = 'lightrag_request_seconds_count{route="POST /indexes/{index}/query"} 1.0'
+    assert count in lines and count.replace("count{", "bucket{").replace("}} 1", '},le="+Inf"} 1')
+    types = [line for line in lines if line.startswith("# TYPE")]
+    assert len(types) == len(set(types)) >= 8

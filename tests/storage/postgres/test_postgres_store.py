@@ -1,0 +1,260 @@
+"""The PostgreSQL store keeps the promises of the port, and its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from lightrag_jsonl import LightRAG
+from lightrag_jsonl.cli import main
+from lightrag_jsonl.core.address import as_address
+from lightrag_jsonl.core.errors import (
+    ConfigError,
+    CorruptError,
+    LightRAGError,
+    LockedError,
+    StorageError,
+    VersionError,
+)
+from lightrag_jsonl.storage.opening import has_index, open_store
+from lightrag_jsonl.storage.rows import EntityRow
+from lightrag_jsonl.storage.sqlite.database import SQLiteStore
+from lightrag_jsonl.storage.store import Store
+from lightrag_jsonl.testing import StoreContract, put_sample, stored_content
+from tests.storage.postgres.conftest import PASSWORD
+from tests.storage.test_matching import (  # noqa: F401
+    put,
+    test_each_term_finds_its_chunks,
+    test_no_term_is_taken_for_a_query,
+    test_own_fields_hold_texts,
+    test_the_database_agrees_with_python,
+    test_the_rarer_term_weighs_more,
+    test_values_are_compared_with_those_of_their_kind,
+)
+
+Url = Callable[[object], str]
+
+
+@pytest.fixture(scope="module")
+def store(url: Url) -> Iterator[Store]:
+    """A store; each test, also those of filters and terms, puts other documents into it."""
+    with contextlib.closing(open_store(as_address(url("matching")))) as opened:
+        yield opened
+
+
+class TestPostgresStore(StoreContract):
+    """The PostgreSQL store keeps the promises of the storage port."""
+
+    @pytest.fixture(autouse=True)
+    def opened(self, url: Url) -> Iterator[None]:
+        """Close what a test opened."""
+        with contextlib.ExitStack() as self.stack:
+            self.url = url
+            yield
+
+    def make(self, folder: Path) -> Store:
+        """The store of this name."""
+        return self.stack.enter_context(
+            contextlib.closing(open_store(as_address(self.url(folder))))
+        )
+
+
+def psql(address: str, *statements: str) -> list[Any]:
+    """Run statements as another program would; the rows of the last one."""
+    from lightrag_jsonl.storage.postgres.connection import configure, connect
+
+    database = as_address(address)
+    with contextlib.closing(connect(database)) as connection:  # type: ignore[arg-type]
+        configure(connection, database)  # type: ignore[arg-type]
+        for statement in statements:
+            cursor = connection.execute(statement)
+        return cursor.fetchall() if cursor.description else []
+
+
+def test_words_have_the_scores_that_sqlite_gives_them(store: Store, tmp_path: Path) -> None:
+    """BM25 is the same in both stores, for words, accents, beginnings and Chinese."""
+    texts = [
+        "Curie found radium",
+        "Curie, Curie and a café",
+        "居里夫人发现了镭",
+        "镭和钋",
+        "Cafe now",
+    ]
+    texts += [f"number {n} of several" for n in range(9)]
+    other = SQLiteStore(tmp_path)
+    terms = ["curie", "café", "radium", "镭*", "居里", "several"]
+    found = []
+    for one in (store, other):
+        put(one, [{"text": text} for text in texts])  # type: ignore[arg-type]
+        with one.snapshot() as snapshot:
+            allowed = snapshot.search_terms(terms, 99, allowed=[1, 3, 7])
+            found.append((snapshot.term_counts(terms), snapshot.search_terms(terms, 99), allowed))
+    assert found[0][0] == found[1][0]
+    for ours, theirs in zip(found[0][1:], found[1][1:], strict=True):
+        assert [row for row, _ in ours] == [row for row, _ in theirs]
+        assert np.allclose([s for _, s in ours], [s for _, s in theirs], rtol=1e-12)
+
+
+def test_a_word_without_an_end_costs_its_chunk_nothing(store: Store) -> None:
+    """PostgreSQL cannot index words of megabytes; they are found by their beginning."""
+    put(store, [{"text": f"{'x' * 100_000} ann"}])  # type: ignore[arg-type]
+    with store.snapshot() as snapshot:
+        assert snapshot.search_terms(["ann"], 9) and snapshot.search_terms(["x" * 300], 9)
+    assert store.check() == []
+
+
+def test_many_vectors_are_searched_by_an_index(url: Url, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond a number of rows HNSW finds what an exact search finds, with filters of all sizes."""
+    from lightrag_jsonl.storage.postgres import search, tables
+
+    monkeypatch.setattr(tables, "EXACT_ROWS", 100)
+    monkeypatch.setattr(search, "EXACT_ROWS", 100)
+    matrix = np.random.default_rng(1).normal(size=(600, 16)).astype(np.float32)
+    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+    rows = np.arange(1, 601)
+    with contextlib.closing(open_store(as_address(url("hnsw")))) as store:
+        with store.transaction() as transaction:
+            transaction.put_graph_rows("entity", [EntityRow(n, f"e{n}") for n in rows.tolist()])
+            vectors = zip(rows.tolist(), matrix, strict=True)
+            transaction.put_vectors("entity", {row: (b"d", one) for row, one in vectors})
+        found = psql(url("hnsw"), "SELECT indexname FROM pg_indexes WHERE indexname LIKE '%_16'")
+        assert found == [("entity_vectors_16",)]
+        with store.snapshot() as snapshot:
+            stored = snapshot.vector_matrix("entity", rows)
+            for allowed in (None, rows[::4], rows[4::60]):
+                ids, scores = snapshot.search_vectors("entity", matrix[:3], 20, allowed)
+                exact = matrix[:3] @ stored[(rows if allowed is None else allowed) - 1].T
+                best = -np.sort(-exact, axis=1)[:, :20]
+                assert ids.shape == best.shape and np.allclose(scores, best, atol=1e-5)
+
+
+def test_vectors_that_pgvector_cannot_index_are_refused(url: Url) -> None:
+    """The error says how long they may be, before anything is stored."""
+    with contextlib.closing(open_store(as_address(url("long")))) as store:
+        with pytest.raises(ConfigError, match="4,000"), store.transaction() as transaction:
+            transaction.put_cached_vectors({b"x": np.ones(4_001, np.float32)})
+        with store.reader() as reader:
+            assert not reader.cached_digests()
+
+
+def test_check_finds_a_wrong_full_text(url: Url) -> None:
+    """A posting that is gone is reported, and `rebuild_terms` brings it back."""
+    with contextlib.closing(open_store(as_address(url("check")))) as store:
+        with store.transaction() as transaction:
+            put_sample(transaction, 1)
+        assert store.check() == []
+        psql(url("check"), "DELETE FROM postings WHERE term = 'radium' AND chunk = 1")
+        assert len(store.check()) == 2
+        with store.transaction() as transaction:
+            transaction.rebuild_terms()
+        assert store.check() == []
+
+
+def test_what_is_no_index_is_refused(url: Url) -> None:
+    """A missing index, one of another format, and another program's schema, each in its words."""
+    missing = url("missing")
+    with pytest.raises(StorageError, match="there is no index"):
+        open_store(as_address(missing), create=False)
+    assert not has_index(as_address(missing))
+    psql(missing, "CREATE SCHEMA IF NOT EXISTS " + missing.rpartition("=")[2])
+    assert not has_index(as_address(missing))
+    open_store(as_address(missing)).close()
+    psql(missing, "UPDATE settings SET value = '1' WHERE name = 'format'")
+    with pytest.raises(VersionError, match="has the format 1"):
+        open_store(as_address(missing))
+    psql(missing, "DROP TABLE settings CASCADE")
+    with pytest.raises(CorruptError, match="another program"):
+        open_store(as_address(missing))
+
+
+def test_who_may_only_read_can_ask_but_not_write(url: Url) -> None:
+    """A role without the right to insert opens the index, and is told so when it writes."""
+    with contextlib.closing(open_store(as_address(url("reader")))) as store:
+        with store.transaction() as transaction:
+            put_sample(transaction, 1)
+        expected = stored_content(store)
+    schema = url("reader").rpartition("=")[2]
+    psql(
+        url("reader"),
+        "DROP ROLE IF EXISTS visitor",
+        "CREATE ROLE visitor LOGIN",
+        f"GRANT USAGE ON SCHEMA {schema} TO visitor",
+        f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO visitor",
+    )
+    address = as_address(url("reader").replace("//postgres:", "//visitor:"))
+    with contextlib.closing(open_store(address)) as store:
+        assert store.read_only and stored_content(store) == expected
+        with pytest.raises(StorageError, match="can only be read"), store.transaction():
+            pass
+    psql(url("reader"), "DROP OWNED BY visitor", "DROP ROLE visitor")
+
+
+def test_a_lock_that_was_lost_stops_its_writer(url: Url) -> None:
+    """When the server ends the connection that holds the lock, nothing more is written under it."""
+    with contextlib.closing(open_store(as_address(url("lost")))) as store:
+        other = open_store(as_address(url("lost")))
+        with contextlib.closing(other), store.writer_lock(0):
+            with pytest.raises(LockedError, match="process"), other.writer_lock(0):
+                pass
+            psql(
+                url("lost"),
+                "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
+                f"AND objid::int4 = hashtext('{url('lost').rpartition('=')[2]}')",
+            )
+            lost = pytest.raises(StorageError, match="was lost")
+            with other.writer_lock(5), lost, store.transaction():
+                pass
+        with store.transaction() as transaction:
+            put_sample(transaction, 1)
+        assert not store.is_empty()
+
+
+def test_the_password_is_never_shown(
+    url: Url, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither in texts of objects nor in errors, logs, traces or what the command line prints."""
+    caplog.set_level(logging.DEBUG)
+    shown: list[object] = []
+    with LightRAG(url("secret")) as rag:
+        rag.insert("Ann met Bob in Paris.")
+        answer = rag.query("Whom did Ann meet?")
+        assert "Bob" in answer.text
+        shown += [repr(rag), repr(rag._twin), rag.working_dir, repr(rag.working_dir), rag.status()]
+        shown += [rag.traces.page(str(answer.trace_id)), rag.admin.settings(), vars(rag._store)]
+    failing = [
+        lambda: rag.status(),
+        lambda: LightRAG(url("secret"), language="zh"),
+        lambda: LightRAG(f"postgresql://a:{PASSWORD}@127.0.0.1:9/b"),
+        lambda: LightRAG(f"postgresql://a:{PASSWORD}@127.0.0.1:port/b?password={PASSWORD}"),
+        lambda: LightRAG(f"postgresql://a:{PASSWORD}@b/c?unknown={PASSWORD[:0]}"),
+        lambda: LightRAG(f"postgresql://a:{PASSWORD}@b/c?index=pg_catalog"),
+    ]
+    for fail in failing:
+        with pytest.raises(LightRAGError) as caught:
+            fail()
+        error: BaseException | None = caught.value
+        while error is not None:
+            shown.append(repr(error))
+            error = (
+                None
+                if error.__suppress_context__ and not error.__cause__
+                else (error.__cause__ or error.__context__)
+            )
+    for command in (
+        ["doctor", "--json"],
+        ["status"],
+        ["delete", "none"],
+        ["query", "--json", "Ann?"],
+    ):
+        result = CliRunner().invoke(main, [command[0], "-w", url("secret"), *command[1:]])
+        shown += [result.output, result.stderr]
+    assert json.loads(result.stdout)["text"]
+    assert PASSWORD not in "\n".join([*map(str, shown), caplog.text, *capsys.readouterr()])

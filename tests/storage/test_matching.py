@@ -1,0 +1,222 @@
+"""Filters and full text find exactly the chunks that they should, as plain Python says."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.text import index_terms
+from lightrag_jsonl.core.types import Chunk, Extraction, Json
+from lightrag_jsonl.storage.filters import Condition, parse_where
+from lightrag_jsonl.storage.rows import StoredChunk, StoredDocument
+from lightrag_jsonl.storage.sqlite.database import SQLiteStore
+
+OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
+    **{"=": operator.eq, "!=": operator.eq, "<": operator.lt},
+    **{"<=": operator.le, ">": operator.gt, ">=": operator.ge},
+}
+Documents = list[dict[str, Json]]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> SQLiteStore:
+    """A store; each test puts other documents into it."""
+    return SQLiteStore(tmp_path_factory.mktemp("filters"))
+
+
+def put(store: SQLiteStore, documents: Documents, *, deleted: Iterable[int] = ()) -> None:
+    """Store documents of one chunk each, with row ids from 1, in place of all others; `title` and
+    `text` are their own, all other fields metadata.
+    """
+    with store.transaction(durable=False) as transaction:
+        transaction.delete_documents(range(1, 99))
+        for row, fields in enumerate(documents, start=1):
+            metadata = {name: fields[name] for name in fields.keys() - {"title", "text"}}
+            title, text = fields.get("title"), fields.get("text", "")
+            assert isinstance(title, str | None) and isinstance(text, str)
+            named = (row, f"d{row}", title, None, None)
+            transaction.put_document(StoredDocument(*named, metadata, "", "done", 0, 1.0), ())
+            chunk = Chunk(f"c{row}", f"d{row}", 0, 1, 0, len(text), text)
+            transaction.put_chunks([StoredChunk(row, row, chunk, 1.0, Extraction())])
+        transaction.delete_documents(deleted)
+
+
+def matching(store: SQLiteStore, documents: Documents, *conditions: Condition) -> set[int]:
+    """The numbers of the documents whose chunks a store finds."""
+    put(store, documents)
+    with store.reader() as reader:
+        found = reader.matching_chunks(conditions)
+    assert found == sorted(found)
+    return set(found)
+
+
+def meets(fields: Mapping[str, Json], condition: Condition) -> bool:
+    """The condition, evaluated as its class describes it."""
+    found, compare = members(fields, condition.field), OPERATORS[condition.comparator]
+    met = any(
+        isinstance(one, str) == isinstance(wanted, str) and compare(one, wanted)
+        for one in found
+        for wanted in condition.values
+        if wanted is not None
+    )
+    absent = fields.get(condition.field) is None
+    if condition.comparator == "!=":
+        return not absent and not met
+    return met or (absent and condition.comparator == "=" and None in condition.values)
+
+
+def members(fields: Mapping[str, Json], field: str) -> list[object]:
+    """The values of a field: its own, or those in its list; no objects, and nothing absent."""
+    value = fields.get(field)
+    values = value if isinstance(value, list) else [value]
+    return [one for one in values if one is not None and not isinstance(one, dict | list)]
+
+
+numbers = st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+texts = st.sampled_from(["a", "b", "", "[", "2", "猫", "🙂", 'q"q', "a\\b", "x\ny"])
+scalars = st.none() | st.booleans() | numbers | st.integers(0, 3) | texts
+names = st.sampled_from(["n", 'a"b', "a.b", "标签", "$x", "", "[0]", "a\\u0062"])
+facts = scalars | st.lists(scalars | st.just({"x": "a"}) | st.just([1]), max_size=3)
+documents = st.lists(
+    st.builds(
+        lambda metadata, title: {**metadata, "title": title},
+        st.dictionaries(names, facts | st.just({"x": 1}), max_size=3),
+        st.none() | texts,
+    ),
+    max_size=5,
+)
+comparators = st.sampled_from(list(OPERATORS))
+conditions = st.builds(
+    Condition, names, comparators, st.lists(scalars, max_size=3).map(tuple)
+) | st.builds(
+    Condition, st.just("title"), comparators, st.lists(st.none() | texts, max_size=3).map(tuple)
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(documents, st.lists(conditions, max_size=2))
+def test_the_database_agrees_with_python(
+    store: SQLiteStore, given_documents: Documents, wanted: list[Condition]
+) -> None:
+    """Any conditions find the same documents as their evaluation in Python."""
+    numbered = enumerate(given_documents, start=1)
+    expected = {n for n, one in numbered if all(meets(one, each) for each in wanted)}
+    assert matching(store, given_documents, *wanted) == expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (2020, {2020}),
+        ({"$lt": "1000"}, set()),
+        ({"$gte": 2020, "$lt": 2022.5}, {2020, 2022}),
+        ({"$gte": [2022, "2021"]}, {2022, "2021"}),
+        ({"$ne": 2020}, {"2021", 2022}),
+        ({"$in": [2020, "2021"]}, {2020, "2021"}),
+        ({"$nin": [2020, "2021"]}, {2022}),
+        ({"$in": [2020, "2021"], "$ne": 2020}, {"2021"}),
+        ({"$ne": None}, {2020, "2021", 2022}),
+        (None, {None}),
+        ([None, 2022], {None, 2022}),
+        (10**400, set()),
+        ("\ud800", set()),
+    ],
+)
+def test_values_are_compared_with_those_of_their_kind(
+    store: SQLiteStore, wanted: Json, found: set[Json]
+) -> None:
+    """No text is greater than any number; an absent field meets no comparison, not even "$ne"."""
+    years: list[Json] = [2020, "2021", None, 2022]
+    rows = matching(store, [{"year": year} for year in years], *parse_where({"year": wanted}))
+    assert {years[row - 1] for row in rows} == found
+
+
+def test_own_fields_hold_texts(store: SQLiteStore) -> None:
+    """A number is compared with a title, date, source or id as the text that it is written as."""
+    documents: Documents = [{"title": "2020"}, {"title": "2021", "date": 1}, {}]
+    cases: list[tuple[Json, set[int]]] = [
+        (2020, {1}),
+        ({"$gt": 2020}, {2}),
+        (None, {3}),
+        ([None, 2021], {2, 3}),
+    ]
+    for wanted, found in cases:
+        assert matching(store, documents, *parse_where({"title": wanted})) == found
+    assert matching(store, documents, *parse_where({"id": "d2", "date": None})) == {2}
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"$gt": None}, {"$gt": []}, {"$ne": {}}, {"$lt": [[1]]}, {}, {"$like": "x"}]
+)
+def test_what_cannot_be_compared_is_refused(wanted: Json) -> None:
+    """The error names the field."""
+    with pytest.raises(ConfigError, match=r"where\['year'\]"):
+        parse_where({"year": wanted})
+
+
+WORDS = [
+    "Ann",
+    "ANN",
+    "O'Brien",
+    "café",
+    "12",
+    "１２",
+    "or",
+    "NOT",
+    "镭",
+    "发现了镭",
+    "東京タワー",
+    "서울",
+    "🙂",
+]
+passages = st.lists(st.sampled_from([*WORDS, " ", "，", ". "]), max_size=8).map(" ".join)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(passages, max_size=6), st.sets(st.integers(1, 6)), st.booleans())
+def test_each_term_finds_its_chunks(
+    store: SQLiteStore, given_texts: list[str], deleted: set[int], rebuilt: bool
+) -> None:
+    """Also the beginnings of terms, some of the chunks only, and after deletions."""
+    put(store, [{"text": text} for text in given_texts], deleted=deleted)
+    if rebuilt:
+        with store.transaction() as transaction:
+            transaction.rebuild_terms()
+    rows = set(range(1, len(given_texts) + 1)) - deleted
+    terms = {row: set(index_terms(given_texts[row - 1])) for row in rows}
+    with store.snapshot() as snapshot:
+        for term in set().union(*terms.values(), {"none"}):
+            having = {row for row, held in terms.items() if term in held}
+            assert {row for row, _ in snapshot.search_terms([term], 99)} == having
+            assert snapshot.term_counts([term]) == {term: len(having)}
+            start = f"{term[0]}*"
+            beginning = {row for row, held in terms.items() if any(t[0] == term[0] for t in held)}
+            assert {row for row, _ in snapshot.search_terms([start], 99, allowed=[1, 2])} == (
+                beginning & {1, 2}
+            )
+            assert snapshot.term_counts([start]) == {start: len(beginning)}
+
+
+def test_the_rarer_term_weighs_more(store: SQLiteStore) -> None:
+    """The ranking is that of BM25; equal chunks are in the order of their row ids."""
+    texts = ("ann bob", "bob cid", "ann bob", "dan eve", "dan eve")
+    put(store, [{"text": text} for text in texts])
+    with store.snapshot() as snapshot:
+        found = snapshot.search_terms(["bob", "cid"], 9)
+        assert [row for row, _ in found] == [2, 1, 3] and found[1][1] == found[2][1] > 0
+        assert snapshot.search_terms(["bob", "cid"], 1) == found[:1]
+
+
+def test_no_term_is_taken_for_a_query(store: SQLiteStore) -> None:
+    """Whatever is looked for, it is a term and no operator of the query language."""
+    put(store, [{"text": "ann"}, {"text": "bob"}])
+    with store.snapshot() as snapshot:
+        for term in ('"', '"; DROP', "a b", "*", "NEAR(", "col:x", "'", "-x", ""):
+            assert snapshot.search_terms([term], 9) == []
+            assert snapshot.search_terms([term, "ann"], 9)[0][0] == 1

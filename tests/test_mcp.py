@@ -1,0 +1,173 @@
+"""The tools for agents, called by the official client over stdio and over HTTP."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp")
+
+import httpx2 as httpx
+from mcp import Client, StdioServerParameters, stdio_client
+
+from lightrag_jsonl import AsyncLightRAG, Document, LightRAG
+from lightrag_jsonl.mcp import asgi_app, mcp_server
+from tests.conftest import CHECKOUT
+from tests.processes import run_python
+
+READING = ["search", "ask", "entity", "source", "documents"]
+SENTENCES = " ".join(f"Marie Curie visited Town{number}ville in Ohio." for number in range(200))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an English index."""
+    made = tmp_path_factory.mktemp("mcp") / "kb"
+    with LightRAG(made) as rag:
+        text = "Marie Curie discovered radium in Paris."
+        rag.insert(Document(text, id="curie", title="Curie", pages=(text, SENTENCES)))
+        rag.insert(Document("Niels Bohr worked in Copenhagen.", id="bohr", title="Bohr"))
+    return made
+
+
+@asynccontextmanager
+async def serving(folder: Path, *options: str) -> AsyncIterator[Client]:
+    """A client of `lightrag-jsonl mcp`, which runs as an agent's program would run it."""
+    environment = {"PYTHONPATH": str(CHECKOUT), "PATH": os.environ["PATH"]}
+    arguments = ["-m", "lightrag_jsonl", "mcp", "-w", str(folder), *options]
+    server = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
+    async with Client(stdio_client(server)) as client:
+        yield client
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> str:
+    """The text of a tool's result; "error: …" if it is one."""
+    result = await client.call_tool(tool, arguments)
+    (content,) = result.content
+    assert content.type == "text"
+    return f"error: {content.text}" if result.is_error else content.text
+
+
+async def names(client: Client) -> Sequence[str]:
+    """The names of the tools."""
+    return [tool.name for tool in (await client.list_tools()).tools]
+
+
+async def test_an_agent_reads_an_index(folder: Path) -> None:
+    """Over stdio: it finds, asks, looks up and reads; failures come in words."""
+    async with serving(folder) as client:
+        assert await names(client) == READING
+        found = await call(client, "search", question="What did Marie Curie discover?")
+        assert "radium" in found and "- curie: Curie" in found
+        answer = await call(client, "ask", question="What did Marie Curie discover?")
+        assert "radium" in answer and "Curie, page 1" in answer
+        assert "→ Copenhagen" in await call(client, "entity", name="niels bohr")
+        assert (await call(client, "source", document_id="curie")).endswith("radium in Paris.")
+        assert await call(client, "documents", find="BOHR") == "- bohr, Bohr, 32 characters, done"
+        for words, tool, arguments in (
+            ("no such entity: Nobody", "entity", {"name": "Nobody"}),
+            ("no such document: x", "source", {"document_id": "x"}),
+            ("curie has 2 pages", "source", {"document_id": "curie", "page": 3}),
+            ("the question is empty", "ask", {"question": " "}),
+            ("Input should be", "ask", {"question": "who?", "mode": "best"}),
+            ("insert", "insert", {"text": "x"}),
+        ):
+            result = await call(client, tool, **arguments)
+            assert result.startswith("error: ") and words in result
+
+
+async def test_an_agent_writes_a_chinese_index(tmp_path: Path) -> None:
+    """With --allow-write it inserts and deletes, too. Notes are in the language of the index."""
+    LightRAG(tmp_path / "kb", language="zh").close()
+    async with serving(tmp_path / "kb", "--allow-write", "-l", "zh") as client:
+        assert await names(client) == [*READING, "insert", "delete"]
+        text = "张骞出使西域，后来到达大月氏。"
+        done = await call(client, "insert", text=text, title="汉书", id="张骞")
+        assert done.startswith("documents: 张骞;")
+        assert "no text" in (await call(client, "insert", text="  ")).removeprefix("error: ")
+        assert "张骞出使西域" in await call(client, "ask", question="张骞去了哪里？")
+        assert "要读原文" in await call(client, "search", question="张骞去了哪里？")
+        assert "第 1 页，共 1 页" in await call(client, "source", document_id="张骞")
+        assert "error: " in await call(client, "delete", document_id="b")
+        assert (await call(client, "delete", document_id="张骞")).startswith("deleted: 张骞")
+        assert await call(client, "documents") == "没有找到相关内容"
+
+
+@pytest.fixture
+def index(folder: Path) -> Iterator[AsyncLightRAG]:
+    """The English index, opened."""
+    rag = AsyncLightRAG(folder)
+    yield rag
+    rag._store.close()
+
+
+async def test_results_keep_their_budget_and_lead_on(index: AsyncLightRAG) -> None:
+    """What is cut off can be read by calling again, as the note says."""
+    count = index._tokenizer.count
+    async with Client(mcp_server(index)) as client:
+        read = ""
+        while True:
+            result = await call(
+                client, "source", document_id="curie", page=2, start=len(read), max_tokens=500
+            )
+            assert count(result) < 600
+            _, text, *note = result.split("\n\n")
+            read += text
+            if not note:
+                break
+            assert f"start={len(read)}" in note[0]
+        assert read == SENTENCES
+
+        lines: list[str] = []
+        while True:
+            result = await call(
+                client, "entity", name="Marie Curie", start=len(lines), max_tokens=1_000
+            )
+            assert count(result) < 1_100
+            new = [line for line in result.split("\n") if line.startswith("- ")]
+            lines += new
+            if "call again" not in result:
+                break
+            assert new and f"start={len(lines)}" in result
+        assert len(lines) == len(set(lines)) == 203  # the towns, Ohio, Paris and radium
+
+        result = await call(client, "search", question="Marie Curie Ohio", max_tokens=300)
+        assert count(result) < 450 and "left out to keep the budget" in result
+        assert "- bohr, Bohr" in await call(client, "documents", max_tokens=100)
+
+
+async def test_it_can_be_mounted_in_a_server(index: AsyncLightRAG) -> None:
+    """Over HTTP the same tools answer; a foreign host or origin is refused."""
+    from mcp.client.streamable_http import streamable_http_client
+    from starlette.applications import Starlette
+    from starlette.routing import Mount
+
+    app = asgi_app(index)
+    host = Starlette(routes=[Mount("/mcp", app)])
+    transport = httpx.ASGITransport(host)
+    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport) as web:
+        url = "http://localhost:8000/mcp/"
+        async with Client(streamable_http_client(url, http_client=web)) as client:
+            assert await names(client) == READING
+            assert "radium" in await call(client, "ask", question="What did Marie Curie discover?")
+        for headers, status in (({"Host": "evil.example"}, 421), ({"Origin": "http://evil"}, 403)):
+            assert (await web.post(url, json={}, headers=headers)).status_code == status
+
+
+def test_without_the_extra_it_says_which_one(folder: Path, tmp_path: Path) -> None:
+    """In one line."""
+    code = f"""if True:
+        import sys
+        sys.modules["mcp.server.mcpserver"] = sys.modules["mcp"] = None
+        from lightrag_jsonl.cli import main
+        main(["mcp", "-w", {str(folder)!r}])
+    """
+    done = run_python(code, cwd=tmp_path)
+    assert done.stderr.strip().endswith("pip install 'lightrag-jsonl[mcp]'"), done.stderr
+    assert "Traceback" not in done.stderr and done.stdout == ""
