@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from lightrag_jsonl.core import tokens
+
 # A busy machine makes no test fail.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
@@ -36,6 +38,21 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no shared data: set LIGHTRAG_JSONL_DATA to its folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def o200k(shared_data: Path) -> tokens.TiktokenTokenizer:
+    """The exact tokenizer, from the shared folder of ranks; the default of other tests stays as it is."""
+    from tiktoken import registry
+
+    found = tokens.TiktokenTokenizer()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TIKTOKEN_CACHE_DIR", str(shared_data / "tiktoken"))
+        patch.setattr(registry, "ENCODINGS", {})
+        tokens._encoding.cache_clear()
+        found.count("ranks are read now")
+    tokens._encoding.cache_clear()
+    return found
 
 
 @pytest.fixture(autouse=True)

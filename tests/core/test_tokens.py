@@ -39,15 +39,6 @@ def no_encodings() -> Iterator[None]:
     tokens._encoding.cache_clear()
 
 
-@pytest.fixture
-def o200k(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> TiktokenTokenizer:
-    """The exact tokenizer, from the shared folder of ranks."""
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(shared_data / "tiktoken"))
-    if tokens._encoding("o200k_base") is None:
-        tokens._encoding.cache_clear()
-    return TiktokenTokenizer()
-
-
 @pytest.fixture(params=["fitted", "tiktoken"])
 def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
     """Either tokenizer, for promises that hold for both."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
+from lightrag_jsonl.core.tokens import TiktokenTokenizer
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.llm.prompt import Prompt
 from lightrag_jsonl.llm.prompt_manager import PromptManager, check_set, prompt_folder
@@ -149,17 +149,11 @@ def test_the_question_stands_last_in_answer_prompts(manager):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_fixed_part_of_extract_graph_is_small(
-    language: str, shared_data: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_fixed_part_of_extract_graph_is_small(language: str, o200k: TiktokenTokenizer) -> None:
     """At most 650 o200k tokens are paid for each chunk beside its text."""
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(shared_data / "tiktoken"))
-    tiktoken = pytest.importorskip("tiktoken")
-    encoding = tiktoken.get_encoding("o200k_base")
-
     messages = PromptManager.load(language).render("extract-graph", {"text": ""})
 
-    assert sum(len(encoding.encode(message.content)) for message in messages) <= FIXED_TOKENS
+    assert sum(o200k.count(message.content) for message in messages) <= FIXED_TOKENS
 
 
 def _bare(schema: object) -> Json:
