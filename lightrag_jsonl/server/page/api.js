@@ -1,6 +1,6 @@
 // Requests to the server: the token, errors in words, and streams of events.
 
-import { $, choice } from "./dom.js";
+import { $ } from "./dom.js";
 
 export const current = { index: "" };
 
@@ -38,15 +38,16 @@ export async function request(path, { params, json, file, signal } = {}) {
   return response;
 }
 
-let asking; // one dialog for all requests that wait
-
+// Show the dialog, one for all requests that wait for the token.
 async function askForToken() {
-  asking ??= choice($("#token"));
-  const chosen = await asking;
-  asking = undefined;
-  if (chosen !== "ok") throw new DOMException("", "AbortError");
-  if ($("#token input").value) sessionStorage.setItem("token", $("#token input").value.trim());
-  $("#token input").value = "";
+  const dialog = $("#token");
+  if (!dialog.open) {
+    dialog.returnValue = $("#token input").value = "";
+    dialog.showModal();
+  }
+  await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
+  if (dialog.returnValue !== "ok") throw new DOMException("", "AbortError");
+  sessionStorage.setItem("token", $("#token input").value.trim());
 }
 
 // The server-sent events of a question, as [name, value].

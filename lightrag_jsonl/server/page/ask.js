@@ -1,14 +1,13 @@
 // Ask: a conversation whose answers are streamed, with the graph of their evidence beside it.
 
 import { events, indexPath, request, token } from "./api.js";
-import { $, errorWords, guarded, h, withArrows } from "./dom.js";
+import { $, errorWords, guarded, h } from "./dom.js";
 import { Drawing } from "./drawing.js";
-import { openCitations, openSources } from "./passage.js";
+import { openCitations, openSources, place } from "./passage.js";
 import { t, translate } from "./strings.js";
 
 const MODES = ["mix", "hybrid", "local", "global", "naive", "walk", "bypass"];
 const MARKER = /[[［【]\s*(\d+(?:\s*[,，、;；-]\s*\d+)*)\s*[\]］】](?!\()/;
-const KEYWORDS = 4; // of a relation in a list
 
 let history = [];
 let running;
@@ -25,7 +24,7 @@ export function startAsk() {
     send: h("button", { class: "main", t: "ask" }),
     filters: h("form", { class: "filters" }, filter("title"), filter("from", "date"), filter("to", "date")),
     canvas: h("div", { class: "canvas", role: "img", label: "graph_drawing" }),
-    relations: withArrows(h("ul", { class: "list" })),
+    relations: h("ul", { class: "list" }),
     evidence: h("p", { class: "soft" }),
   };
   const again = h("button", { type: "button", t: "new_conversation", onclick: reset });
@@ -45,11 +44,10 @@ function reset() {
   history = [];
   parts.turns.replaceChildren();
   parts.intro.hidden = false;
-  showEvidence([], "evidence_none");
+  showEvidence([]);
 }
 
 function keyed(event) {
-  if (event.key === "Escape") running?.abort();
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();
   event.target.form.requestSubmit();
@@ -111,14 +109,13 @@ function finish(question, turn, answer) {
   history = [...history, { role: "user", content: question }, { role: "assistant", content: answer.text }];
   turn.text.replaceChildren(...written(answer));
   if (answer.truncated) turn.foot.append(h("p", { class: "warn", t: "cut_off" }));
-  const places = new Map(answer.citations.map((one) => [`${one.number} ${one.chunk_id} ${one.start}`, one]));
-  const sources = [...places.values()].map((one) =>
-    line(() => openCitations([one]), h("span", { class: "number" }, one.number),
-      h("span", {}, h("b", {}, [one.document, one.heading].filter(Boolean).join(" › ")), " ", one.text)));
-  if (sources.length) turn.foot.append(h("h3", { t: "sources" }), withArrows(h("ul", { class: "list" }, sources)));
+  const sources = [...Map.groupBy(answer.citations, (one) => one.number)].map(([number, cited]) =>
+    line(() => openCitations(cited), h("span", { class: "number" }, number),
+      h("span", {}, h("b", {}, place(cited[0].document, cited[0].heading)), ...cited.map(({ text }) => ` ${text}`))));
+  if (sources.length) turn.foot.append(h("h3", { t: "sources" }), h("ul", { class: "list" }, sources));
   const href = answer.trace_id && indexPath(`/traces/${answer.trace_id}/page`);
   const trace = { href, target: "_blank", rel: "noopener", t: "trace", onclick: guarded(openTrace) };
-  const again = { class: "link", t: "show_evidence", onclick: () => showEvidence(turn.evidence, "evidence_empty", true) };
+  const again = { class: "link", t: "show_evidence", onclick: () => showEvidence(turn.evidence) };
   turn.foot.append(h("p", { class: "row" }, h("button", again), href && h("a", trace)));
 }
 
@@ -146,24 +143,21 @@ function citationButton(number, citations) {
   return h("button", { class: "number", "aria-label": label, onclick: () => openCitations(cited) }, number);
 }
 
-function showEvidence(edges, none = "evidence_empty", jump = false) {
+function showEvidence(edges) {
   const degrees = new Map();
   for (const name of edges.flatMap(({ source, target }) => [source, target])) {
     degrees.set(name, (degrees.get(name) ?? 0) + 1);
   }
-  parts.evidence.replaceChildren(edges.length ? "" : h("span", { t: none }));
+  parts.evidence.replaceChildren(edges.length ? "" : h("span", { t: "evidence_none" }));
   parts.canvas.hidden = !edges.length;
   drawing.clear();
   drawing.add([...degrees].map(([name, degree]) => ({ name, degree, type: "" })), edges);
   parts.relations.replaceChildren(...edges.map((edge) =>
     line(() => openSources({ entity: edge.source, target: edge.target }), relationWords(edge))));
-  if (jump) parts.canvas.scrollIntoView({ block: "nearest" });
 }
 
 export const line = (onclick, ...children) => h("li", {}, h("button", { class: "line", onclick }, children));
 
 export function relationWords({ source, predicate, target, reasoning }) {
-  const words = predicate.split(", ");
-  const shown = words.slice(0, KEYWORDS).join(", ") + (words.length > KEYWORDS ? "…" : "");
-  return h("span", {}, h("b", {}, source), h("i", {}, ` ${shown} `), h("b", {}, target), reasoning && ` — ${reasoning}`);
+  return h("span", {}, h("b", {}, source), " ", h("i", {}, predicate), " ", h("b", {}, target), reasoning && ` — ${reasoning}`);
 }

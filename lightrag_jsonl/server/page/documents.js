@@ -1,7 +1,7 @@
 // Documents: upload, states and failures, jobs, and how extraction went.
 
 import { get, indexPath, post, upload } from "./api.js";
-import { $, choice, guarded, h, notify } from "./dom.js";
+import { $, guarded, h, notify } from "./dom.js";
 import { format, t } from "./strings.js";
 
 const STATES = ["", "done", "partial", "failed", "pending"];
@@ -24,7 +24,7 @@ export function startDocuments() {
     search: h("input", { type: "search", hint: "find_document", label: "find_document", oninput: first }),
     state: h("select", { label: "state", onchange: first }, options),
     rows: h("ul", { class: "rows" }),
-    pages: h("div", { class: "row end" }),
+    pages: h("div", { class: "row" }),
     jobs: h("ul", { class: "rows", "aria-live": "polite" }),
     health: h("ul", { class: "facts card" }),
   };
@@ -76,11 +76,11 @@ const list = guarded(async () => {
 
 function row(one, open) {
   const title = one.title ?? one.source ?? one.id;
-  const remove = { t: "delete", label: "delete_one", n: title, onclick: guarded(() => confirmDelete(one.id, title)) };
+  const remove = { t: "delete", label: "delete_one", n: title, onclick: guarded(() => confirm(t("delete_why", title)) && change("/delete", { ids: [one.id] })) };
   const facts = [one.source?.split(/[/\\]/).pop(), one.date].filter(Boolean).map((fact) => h("span", {}, fact));
   return h("li", { class: "card" },
     h("div", { class: "row" }, h("b", { class: "grow" }, title), badge(one.state), h("button", remove)),
-    h("p", { class: "soft facts" }, count("chunks", one.chunks), count("characters", one.characters), facts),
+    h("p", { class: "soft facts" }, count("chunks", one.chunks), facts),
     problems(one.failures, one.id, open.has(one.id)));
 }
 
@@ -95,12 +95,6 @@ function problems(failures = [], id = "", open = false) {
     h("ul", {}, reasons));
 }
 
-async function confirmDelete(id, title) {
-  const dialog = $("#confirm");
-  dialog.querySelector("p").textContent = t("delete_why", title);
-  if ((await choice(dialog)) === "yes") await change("/delete", { ids: [id] });
-}
-
 function job({ kind, about, state, progress, error, report }) {
   const { chunks_done: value, chunks_known: max } = progress;
   return h("li", { class: "card" },
@@ -113,8 +107,8 @@ function job({ kind, about, state, progress, error, report }) {
 async function status() {
   const { documents, chunks, entities, relations, extraction } = await get(indexPath(""));
   const all = Object.values(documents).reduce((sum, one) => sum + one, 0);
-  const { ok, empty, partial, failed, records, ungrounded } = extraction;
-  const counts = { documents_n: all, chunks, entities, relations_n: relations, ok, empty, partial, failed, records, ungrounded };
+  const { ok, empty, partial, failed } = extraction;
+  const counts = { documents_n: all, chunks, entities, relations_n: relations, ok, empty, partial, failed };
   const refused = Object.entries(extraction.rejections).map(([reason, n]) =>
     h("li", {}, h("span", { t: "refused" }), ` (${reason.replaceAll("_", " ")}): ${format(n)}`));
   parts.health.replaceChildren(...Object.entries(counts).map(([key, n]) => h("li", {}, count(key, n))), ...refused);

@@ -1,6 +1,6 @@
 // Elements made without HTML, so that data can never become markup.
 
-import { known, t, translate } from "./strings.js";
+import { t, translate } from "./strings.js";
 
 export const $ = (selector) => document.querySelector(selector);
 
@@ -18,25 +18,6 @@ export function h(tag, properties = {}, ...children) {
   return node;
 }
 
-// Up, down, home and end move among the buttons of a list.
-export function withArrows(list) {
-  list.addEventListener("keydown", (event) => {
-    const items = [...list.querySelectorAll("button")];
-    const at = items.indexOf(document.activeElement);
-    const next = items[{ ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key]];
-    if (next) event.preventDefault();
-    next?.focus();
-  });
-  return list;
-}
-
-// Show a dialog; the value of the button that closes it, or "".
-export function choice(dialog) {
-  dialog.returnValue = "";
-  dialog.showModal();
-  return new Promise((resolve) => (dialog.onclose = () => resolve(dialog.returnValue)));
-}
-
 export function notify(error, about = "") {
   if (error.name === "AbortError") return;
   $("#notice span").textContent = [about, errorWords(error)].filter(Boolean).join(": ");
@@ -45,7 +26,7 @@ export function notify(error, about = "") {
 
 // What went wrong: in the user's language by its code, then the server's own words.
 export function errorWords({ code, message }) {
-  const lead = known(`error_${code}`) ? t(`error_${code}`) : "";
+  const lead = t(`error_${code}`);
   return code === "network" ? lead : `${lead} ${message}`.trim();
 }
 

@@ -3,7 +3,6 @@
 import Graph from "graphology";
 import Sigma from "sigma";
 import { drawDiscNodeLabel } from "sigma/rendering";
-import { animateNodes } from "sigma/utils";
 
 import { h } from "./dom.js";
 
@@ -28,8 +27,7 @@ export class Drawing {
   #onnode;
   #chosen;
   #type = "";
-  #colors = {};
-  #stop = () => {}; // the animation
+  #line;
 
   // `onnode` gets the name of a node that is clicked.
   constructor(container, onnode) {
@@ -42,7 +40,6 @@ export class Drawing {
 
   clear() {
     this.#round++;
-    this.#stop();
     this.#graph.clear();
   }
 
@@ -83,9 +80,7 @@ export class Drawing {
   }
 
   #move(places) {
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    this.#stop();
-    this.#stop = animateNodes(this.#graph, places, { duration: still ? 1 : 400 });
+    this.#graph.updateEachNodeAttributes((name, attributes) => ({ ...attributes, ...places[name] }));
   }
 
   #shown() {
@@ -104,7 +99,7 @@ export class Drawing {
         labelGridCellSize: 90,
         stagePadding: 64,
         nodeReducer: (name, attributes) => this.#styled(name, attributes),
-        edgeReducer: (edge, attributes) => this.#styledEdge(edge, attributes),
+        edgeReducer: (_edge, attributes) => ({ ...attributes, color: this.#line }),
         defaultDrawNodeHover: drawDiscNodeLabel,
       });
     } catch (error) {
@@ -117,8 +112,8 @@ export class Drawing {
   }
 
   #restyle() {
-    this.#colors = { ink: themeColor("--ink"), line: themeColor("--edge"), accent: themeColor("--accent") };
-    this.#sigma?.setSetting("labelColor", { color: this.#colors.ink });
+    this.#line = themeColor("--edge");
+    this.#sigma?.setSetting("labelColor", { color: themeColor("--ink") });
     this.#sigma?.refresh();
   }
 
@@ -126,10 +121,5 @@ export class Drawing {
     const chosen = name === this.#chosen;
     const hidden = !chosen && this.#type !== "" && attributes.kind !== this.#type;
     return { ...attributes, color: colorOf(attributes.kind), hidden, forceLabel: chosen };
-  }
-
-  #styledEdge(edge, attributes) {
-    const near = this.#chosen && this.#graph.extremities(edge).includes(this.#chosen);
-    return { ...attributes, color: near ? this.#colors.accent : this.#colors.line };
   }
 }

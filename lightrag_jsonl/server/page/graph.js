@@ -2,7 +2,7 @@
 
 import { get, indexPath } from "./api.js";
 import { line, relationWords } from "./ask.js";
-import { $, guarded, h, notify, withArrows } from "./dom.js";
+import { $, guarded, h, notify } from "./dom.js";
 import { colorOf, Drawing } from "./drawing.js";
 import { openSources } from "./passage.js";
 import { format, t, translate } from "./strings.js";
@@ -16,10 +16,10 @@ let searched = 0;
 
 export function startGraph() {
   parts = {
-    search: h("input", { type: "search", hint: "search_entity", label: "search_entity", oninput: () => find(), onkeydown: keyed }),
+    search: h("input", { type: "search", hint: "search_entity", label: "search_entity", oninput: () => find() }),
     type: h("select", { label: "type", onchange: () => find() }),
     total: h("p", { class: "soft", role: "status" }),
-    found: withArrows(h("ul", { class: "list" })),
+    found: h("ul", { class: "list" }),
     canvas: h("div", { class: "canvas tall", role: "img", label: "graph_drawing" }),
     legend: h("div", { class: "chips grow" }),
     about: h("aside", { class: "side" }),
@@ -47,12 +47,6 @@ function reset() {
   drawing.clear();
   parts.legend.replaceChildren();
   parts.about.replaceChildren(h("p", { class: "soft", t: "choose_entity" }));
-}
-
-function keyed(event) {
-  const first = parts.found.querySelector("button");
-  if (event.key === "ArrowDown") first?.focus();
-  if (event.key === "Enter") first?.click();
 }
 
 const find = guarded(async () => {
@@ -84,7 +78,7 @@ const choose = guarded(async (name) => {
     h("p", entity.aliases.length ? { class: "soft", t: "aliases", n: entity.aliases.join(", ") } : { hidden: true }),
     h("p", { class: "description" }, entity.description),
     h("h3", { t: "relations_n", n: `${format(items.length)} / ${format(total)}` }),
-    withArrows(h("ul", { class: "list" }, items)),
+    h("ul", { class: "list" }, items),
   );
 });
 

@@ -17,26 +17,21 @@ function show() {
     name === view ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
   }
   $("#passage").close();
-  scrollTo(0, 0);
   VIEWS[view]();
 }
 
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme ?? (prefersDark.matches ? "dark" : "light");
+// The theme that the user chose, or else that of the system.
+function showTheme() {
+  document.documentElement.style.colorScheme = localStorage.getItem("theme") ?? "";
   dispatchEvent(new Event("themechange"));
 }
 
 function switchTheme() {
-  const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-  localStorage.setItem("theme", theme);
-  setTheme(theme);
-}
-
-function choose(event) {
-  sessionStorage.setItem("index", event.target.value);
-  location.reload();
+  const shown = localStorage.getItem("theme") ?? (prefersDark.matches ? "dark" : "light");
+  localStorage.setItem("theme", shown === "dark" ? "light" : "dark");
+  showTheme();
 }
 
 const start = guarded(async () => {
@@ -45,19 +40,22 @@ const start = guarded(async () => {
   select.replaceChildren(...names.map((name) => h("option", {}, name)));
   const last = sessionStorage.getItem("index");
   current.index = select.value = names.includes(last) ? last : names[0];
-  select.addEventListener("change", choose);
+  select.addEventListener("change", () => {
+    sessionStorage.setItem("index", select.value);
+    location.reload();
+  });
   addEventListener("hashchange", show);
   show();
   $("textarea").focus();
 });
 
-setTheme(localStorage.getItem("theme"));
+showTheme();
 startAsk();
 startGraph();
 startDocuments();
 translate(document.body);
 $("#language").addEventListener("click", switchLanguage);
 $("#theme").addEventListener("click", switchTheme);
-prefersDark.addEventListener("change", () => setTheme(localStorage.getItem("theme")));
+prefersDark.addEventListener("change", showTheme);
 $("#notice button").addEventListener("click", () => ($("#notice").hidden = true));
 start();

@@ -3,19 +3,22 @@
 import { get, indexPath } from "./api.js";
 import { $, guarded, h } from "./dom.js";
 
-const MOST = 8;
-
-// Show the passages behind an entity or a relation: {entity, target}.
+// Show up to eight passages behind an entity or a relation: {entity, target}.
 export const openSources = guarded(async (params) => {
   const { chunks, documents } = await get(indexPath("/sources"), params);
-  open(chunks.slice(0, MOST).map((chunk) => card(chunk, documents[chunk.document_id])));
+  open(chunks.slice(0, 8).map((chunk) => card(chunk, documents[chunk.document_id])));
 });
 
-// Show the passages that citations name.
+// Show the passages that citations name, each once.
 export const openCitations = guarded(async (citations) => {
-  const found = citations.map((one) => get(indexPath("/sources"), { chunk: one.chunk_id }));
-  open((await Promise.all(found)).map(({ chunks }, at) => card(chunks[0], citations[at].document, citations[at])));
+  const ids = [...new Set(citations.map((one) => one.chunk_id))];
+  const found = await Promise.all(ids.map((chunk) => get(indexPath("/sources"), { chunk })));
+  open(found.map(({ chunks: [chunk], documents }) =>
+    card(chunk, documents[chunk.document_id], citations.filter((one) => one.chunk_id === chunk.id))));
 });
+
+// Where a passage is, in words.
+export const place = (...names) => [...new Set(names.filter(Boolean))].join(" › ");
 
 function open(cards) {
   $("#passage div").replaceChildren(...cards);
@@ -24,14 +27,18 @@ function open(cards) {
 }
 
 // Offsets of the server count characters, and not UTF-16 units.
-function card(chunk, title, citation) {
+function card(chunk, title, citations = []) {
   const characters = [...chunk.text];
-  const start = Math.max(0, (citation?.start ?? 0) - chunk.start);
-  const end = citation?.supported ? Math.max(start, citation.end - chunk.start) : start;
-  const part = (from, to) => characters.slice(from, to).join("");
+  const text = h("p", { class: "passage" });
+  let shown = 0;
+  const show = (end, tag) => text.append(h(tag, {}, characters.slice(shown, (shown = Math.max(shown, end))).join("")));
+  for (const { start, end } of citations.filter((one) => one.supported).sort((a, b) => a.start - b.start)) {
+    show(start - chunk.start, "span");
+    show(end - chunk.start, "mark");
+  }
+  show(characters.length, "span");
   return h("article", { class: "card" },
-    h("h3", {}, citation && h("span", { class: "number" }, citation.number), [title, chunk.heading].filter(Boolean).join(" › ")),
+    h("h3", {}, citations.length > 0 && h("span", { class: "number" }, citations[0].number), " ", place(title, chunk.heading)),
     chunk.page > 1 && h("p", { class: "soft", t: "page_of", n: chunk.page }),
-    citation && !citation.supported && h("p", { class: "warn", t: "unsupported" }),
-    h("p", { class: "passage" }, part(0, start), start < end && h("mark", {}, part(start, end)), part(end)));
+    citations.some((one) => !one.supported) && h("p", { class: "warn", t: "unsupported" }), text);
 }

@@ -10,7 +10,6 @@ const WORDS = {
   other_language: ["中文", "EN"],
   theme: ["Dark or light", "深色或浅色"],
   close: ["Close", "关闭"],
-  cancel: ["Cancel", "取消"],
   go_on: ["Continue", "继续"],
   token: ["Token", "令牌"],
   token_title: ["This server needs a token", "此服务器需要令牌"],
@@ -38,8 +37,7 @@ const WORDS = {
   cut_off: ["The model stopped at its length limit.", "模型达到长度上限，回答不完整。"],
   sources: ["Sources", "来源"],
   evidence: ["Evidence", "依据"],
-  evidence_none: ["The relations behind an answer appear here.", "回答所依据的关系会显示在这里。"],
-  evidence_empty: ["This answer uses no relations.", "此回答未使用关系。"],
+  evidence_none: ["No relations.", "没有关系。"],
   trace: ["How this answer came about ↗", "此回答的由来 ↗"],
   passage: ["Passage", "原文"],
   page_of: ["page {}", "第 {} 页"],
@@ -73,12 +71,10 @@ const WORDS = {
   entities: ["Entities: {}", "实体：{}"],
   relations_n: ["Relations: {}", "关系：{}"],
   documents_n: ["Documents: {}", "文档：{}"],
-  characters: ["Characters: {}", "字数：{}"],
   no_matches: ["Nothing matches.", "没有匹配项。"],
   delete: ["Delete", "删除"],
   delete_one: ["Delete {}", "删除 {}"],
-  delete_title: ["Delete this document?", "删除此文档？"],
-  delete_why: ["“{}” and everything that only it states will be removed from the index.", "“{}”以及仅由它陈述的内容将从索引中移除。"],
+  delete_why: ["Delete “{}”, and everything that only it states?", "删除“{}”以及仅由它陈述的内容？"],
   retry: ["Retry what failed", "重试失败部分"],
   failures: ["Problems: {}", "问题：{}"],
   jobs: ["Jobs", "任务"],
@@ -92,8 +88,6 @@ const WORDS = {
   partial: ["Read in part: {}", "部分读取：{}"],
   failed: ["Failed: {}", "失败：{}"],
   refused: ["Refused or repaired records", "被拒绝或修复的记录"],
-  records: ["Records: {}", "记录：{}"],
-  ungrounded: ["Names not in their text: {}", "未见于原文的名称：{}"],
   previous: ["Previous", "上一页"],
   next: ["Next", "下一页"],
   // Errors, by the server's codes
@@ -107,14 +101,12 @@ const WORDS = {
   error_budget: ["A limit of model calls is reached.", "已达到模型调用上限。"],
 };
 
-const stored = localStorage.getItem("language");
-let language = stored ?? (navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en");
+let language = localStorage.getItem("language") ?? (navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en");
 
+// The words for a key, with a value in their gap; "" for an unknown key.
 export function t(key, value = "") {
-  return WORDS[key][language === "zh" ? 1 : 0].replace("{}", () => value);
+  return (WORDS[key]?.[language === "zh" ? 1 : 0] ?? "").replace("{}", () => value);
 }
-
-export const known = (key) => key in WORDS;
 
 export const format = (number) => number.toLocaleString(language === "zh" ? "zh-CN" : "en");
 
