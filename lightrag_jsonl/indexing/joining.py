@@ -4,70 +4,36 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError, SettingsError
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import (
-    Completion,
-    Extraction,
-    ExtractionReport,
-    Kind,
-    MergeReport,
-    Message,
-    ResponseType,
-)
+from lightrag_jsonl.core.types import MergeReport
 from lightrag_jsonl.indexing import merging
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.inserting import GROUP
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, ExtractedDocument, GraphKey, IndexChange
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
+from lightrag_jsonl.indexing.stored import stored_chunks, stored_vectors
+from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.rows import Aliases, StoredDocument
 from lightrag_jsonl.storage.store import Reader, Transaction, read, write
 
 ANSWERS = 500  # that are copied in one transaction
-OWN_SETTINGS = ("format", "mark_secret")  # that every index makes for itself
 
 
 class Source(NamedTuple):
-    """An index that is merged into another; only its documents with these ids, or all if None.
+    """An index that is merged into another; of its documents, those in `only`, or all if that is None.
 
-    If it `replaces`, its documents take the place of other versions there.
+    If it `replaces`, they take the place of other versions there.
     """
 
     location: str
     reader: Reader
     only: Collection[str] | None = None
     replaces: bool = False
-
-
-class CachedAnswers:
-    """Stands in for a model of which only answers that are in the cache may be used."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        response_type: ResponseType = "text",
-        max_tokens: int | None = None,
-    ) -> Completion:
-        raise LLMError("merging indexes asks no model")
-
-
-@dataclass(frozen=True, slots=True)
-class KeptExtraction(Extraction):
-    """An extraction as it was stored: of its numbers, only the report is known."""
-
-    kept: ExtractionReport = ExtractionReport()
-
-    @property
-    def report(self) -> ExtractionReport:
-        return self.kept
 
 
 @dataclass(slots=True)
@@ -80,10 +46,29 @@ class _Plan:
     pending: int = 0
 
 
+class _Group(NamedTuple):
+    """Documents that become visible together, and their vectors by digest."""
+
+    documents: list[ExtractedDocument]
+    vectors: dict[bytes, Vectors]
+
+    def plan(self, reader: Reader) -> IndexChange:
+        change = plan_documents(self.documents, (), reader)
+        change.known_vectors = self.vectors
+        return change
+
+
+class _CacheOnly(UsageMeter):
+    """Allows no model call, so that only summaries are used whose answers are cached."""
+
+    def check(self) -> None:
+        raise LLMError("merging indexes asks no model")
+
+
 async def join_indexes(
     writer: IndexWriter, sources: Sequence[Source], progress: ProgressCallback | None = None
 ) -> MergeReport:
-    """Merge the indexes of `sources` into that of `writer`, which asks no model for summaries.
+    """Merge the indexes of `sources` into that of `writer`; no model is asked.
 
     All conflicts are found before anything is written: `SettingsError` for an index that was built
     with other parts, `ConfigError` for a document with two versions, or names merged differently.
@@ -93,14 +78,13 @@ async def join_indexes(
     for source in sources:
         answers += await _copy_answers(writer, source)
     if plan.aliases != await read(writer.store, lambda reader: reader.aliases()):
-        rename = partial(merging.plan_renaming, lambda reader: plan.aliases)
-        await writer.commit(rename)
+        await writer.commit(partial(merging.plan_renaming, lambda reader: plan.aliases))
     deferred, rows, done, documents = set[GraphKey](), set[GraphKey](), 0, 0
     groups = _groups(plan.new)
     while group := await asyncio.to_thread(next, groups, None):
-        change = await writer.commit(partial(_plan_group, *group), deferred=deferred)
+        change = await writer.commit(group.plan, meter=_CacheOnly(), deferred=deferred)
         rows |= {(kind, row) for kind in GRAPH_KINDS for row in change.graph.rows(kind)}
-        done, documents = done + len(change.chunks), documents + len(group[0])
+        done, documents = done + len(change.chunks), documents + len(group.documents)
         if progress is not None:
             progress(Progress(done, done * len(plan.new) // documents, documents))
     return MergeReport(
@@ -199,61 +183,19 @@ async def _copy_answers(writer: IndexWriter, source: Source) -> int:
     return count
 
 
-def _groups(
-    new: Sequence[tuple[Source, StoredDocument]],
-) -> Iterator[tuple[list[ExtractedDocument], dict[bytes, Vectors]]]:
-    """Documents with all that was read in them, grouped as an insert does, and their vectors."""
-    group, vectors, chunks = list[ExtractedDocument](), dict[bytes, Vectors](), 0
+def _groups(new: Sequence[tuple[Source, StoredDocument]]) -> Iterator[_Group]:
+    """Documents with all that was extracted from them, grouped as an insert does, and their vectors."""
+    group, chunks = _Group([], {}), 0
     for source, stored in new:
-        document, own = _read_document(source.reader, stored)
-        group.append(document)
-        vectors |= own
-        chunks += len(document.chunks)
+        found = stored_chunks(source.reader, stored.id)
+        pages, extractions = source.reader.pages(stored.id), found.extractions
+        each = tuple(extractions[row] for row in found.chunks)
+        document = ExtractedDocument(stored, pages, tuple(found.chunks.values()), each)
+        group.documents.append(document)
+        group.vectors.update(stored_vectors(source.reader, found))
+        chunks += len(found.chunks)
         if chunks >= GROUP:
-            yield group, vectors
-            group, vectors, chunks = [], {}, 0
-    if group:
-        yield group, vectors
-
-
-def _read_document(
-    reader: Reader, stored: StoredDocument
-) -> tuple[ExtractedDocument, dict[bytes, Vectors]]:
-    """A document, its chunks and what was read in them, with the vectors of all these by digest."""
-    chunks = reader.chunks(documents=[stored.id])
-    extractions = {
-        one.row: KeptExtraction(
-            state=one.state, error=one.error, extractor=one.extractor, kept=one.report
-        )
-        for one in reader.chunk_reports([stored.id])
-    }
-    entities = reader.entity_mentions(chunks=chunks)
-    relations = reader.relation_mentions(chunks=chunks)
-    refused = reader.rejections([stored.id])
-    for row, chunk in chunks.items():
-        extractions[row] = replace(
-            extractions[row],
-            entities=tuple(one.mention for one in entities if one.chunk == row),
-            relations=tuple(one.mention for one in relations if one.chunk == row),
-            rejections=tuple(line for _, id, line in refused if id == chunk.id),
-        )
-    kinds: dict[Kind, set[int]] = {
-        "chunk": set(chunks),
-        "entity": {one.entity for one in entities if one.entity is not None},
-        "relation": {one.relation for one in relations if one.relation is not None},
-    }
-    vectors: dict[bytes, Vectors] = {}
-    for kind, rows in kinds.items():
-        digests = reader.vector_digests(kind, rows)
-        vectors |= {digests[row]: one for row, one in reader.vectors(kind, rows).items()}
-    found = tuple(extractions[row] for row in chunks)
-    pages = reader.pages(stored.id)
-    return ExtractedDocument(stored, pages, tuple(chunks.values()), found), vectors
-
-
-def _plan_group(
-    documents: Sequence[ExtractedDocument], vectors: Mapping[bytes, Vectors], reader: Reader
-) -> IndexChange:
-    change = plan_documents(documents, (), reader)
-    change.known_vectors = vectors
-    return change
+            yield group
+            group, chunks = _Group([], {}), 0
+    if group.documents:
+        yield group

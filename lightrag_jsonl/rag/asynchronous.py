@@ -30,7 +30,6 @@ from lightrag_jsonl.core.types import Answer, Document, Failure, Record, known_l
 from lightrag_jsonl.core.user_code import CheckedTokenizer
 from lightrag_jsonl.core.validation import names_replacements
 from lightrag_jsonl.indexing.extraction import LLMExtractor
-from lightrag_jsonl.indexing.joining import OWN_SETTINGS, CachedAnswers
 from lightrag_jsonl.indexing.loading import Given, gone_files, load_documents
 from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.indexing.pipeline import IndexPipeline
@@ -47,7 +46,7 @@ from lightrag_jsonl.retrieval.pipeline import QueryPipeline
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import document_statuses, index_status
-from lightrag_jsonl.storage.store import CompletionCache, Store, read, write
+from lightrag_jsonl.storage.store import OWN_SETTINGS, CompletionCache, Store, read, write
 from lightrag_jsonl.tracing.citations import cite
 from lightrag_jsonl.tracing.events import End, Event, Session
 from lightrag_jsonl.tracing.recorder import Listener, Recorder, replay
@@ -393,8 +392,7 @@ class AsyncLightRAG:
     async def _join(self, stores: Sequence[Store], **how: Any) -> types.MergeReport:
         known = await read(self._store, lambda reader: reader.settings())
         await self._remember(self._model_names() | known)
-        model = CachedAnswers(self._client.llm.name) if self._client.has_model else None
-        return await self._index_pipeline(self._model_client(model)).join(stores, **how)
+        return await self._indexing.join(stores, **how)
 
     async def status(self) -> types.Status:
         """How much the index holds, and what it was built with."""

@@ -24,6 +24,7 @@ from lightrag_jsonl.storage.rows import Names, RowIds
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 Result = TypeVar("Result")
+OWN_SETTINGS = {"format", "mark_secret"}  # that each index makes by itself
 
 
 class Reader(Protocol):

@@ -8,14 +8,13 @@ from contextlib import closing
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.indexing.joining import KeptExtraction
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
+from lightrag_jsonl.indexing.stored import stored_chunks
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import Counts, StoredChunk
-from lightrag_jsonl.storage.store import Reader, Store, Transaction
+from lightrag_jsonl.storage.store import OWN_SETTINGS, Reader, Store, Transaction
 
 BATCH = 1_000
-OWN = {"format", "mark_secret"}  # settings that a store makes by itself
 LOCK_SECONDS = 30.0
 
 
@@ -53,7 +52,10 @@ def copy_store(old: Store, new: Store, *, progress: ProgressCallback | None = No
 def _holds_anything(reader: Reader) -> bool:
     counts, answers = reader.counts(), reader.completion_stats()[0]
     return bool(
-        counts != Counts() or answers or reader.settings().keys() - OWN or reader.traces(limit=1)
+        counts != Counts()
+        or answers
+        or reader.settings().keys() - OWN_SETTINGS
+        or reader.traces(limit=1)
     )
 
 
@@ -62,28 +64,16 @@ def _copy_documents(
 ) -> None:
     documents, done, known = reader.documents(), 0, reader.counts().chunks
     for count, document in enumerate(documents, start=1):
-        chunks = reader.chunks(documents=[document.id])
-        reports = {one.row: one for one in reader.chunk_reports([document.id])}
-        refused = reader.rejections([document.id])
+        found = stored_chunks(reader, document.id)
         transaction.put_document(document, reader.pages(document.id))
         stored = []
-        for row, chunk in chunks.items():
-            one = reports[row]
-            lines = tuple(line for _, id, line in refused if id == chunk.id)
-            extraction = KeptExtraction(
-                state=one.state,
-                error=one.error,
-                rejections=lines,
-                kept=one.report,
-                extractor=one.extractor,
-            )
+        for row, chunk in found.chunks.items():
             created = chunk.created_at.timestamp() if chunk.created_at else 0.0
+            extraction = found.extractions[row]
             stored.append(StoredChunk(row, document.row, chunk, created, extraction))
         transaction.put_chunks(stored)
-        transaction.put_mentions(
-            reader.entity_mentions(chunks=chunks), reader.relation_mentions(chunks=chunks)
-        )
-        done += len(chunks)
+        transaction.put_mentions(found.entities, found.relations)
+        done += len(found.chunks)
         if progress is not None:
             progress(Progress(done, known, count))
 
