@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import regex
@@ -233,6 +233,7 @@ def _capitalized(text: str, spans: _Spans) -> Iterator[Phrase]:
 
 def _name(text: str, words: _Spans, opening: bool, capitals: Counter[str]) -> Phrase | None:
     titled = False
+    words = list(dropwhile(lambda span: _is_of_date(text[slice(*span)]), words)) or words
     while words:
         word = text[slice(*words[0])]
         low = word.replace("’", "'").casefold()
@@ -250,13 +251,19 @@ def _name(text: str, words: _Spans, opening: bool, capitals: Counter[str]) -> Ph
     return Phrase(start, end, name, type or _likely_type(name), sure=type is not None)
 
 
+def _is_of_date(word: str) -> bool:
+    return word.isdigit() or word.casefold() in tables.CALENDAR
+
+
 def _shown_type(text: str, name: str, start: int, end: int) -> str | None:
-    """The type that the text shows: by "X is a …", by the last word of the name, or before it."""
+    """The type that the text shows: by "X is a …", by a word of the name, or before it."""
+    if _is_of_date(name.split()[0]):
+        return "date"
     described = _IS_A.match(text, end)
     words = described[1].split() if described else []
     noun_phrase = list(takewhile(lambda word: word not in tables.STOP_WORDS, words))
-    head = name.casefold().partition(" of ")[0].split()[-1]
-    for word in (*reversed(noun_phrase), head):
+    own = name.casefold().partition(" of ")[0].split()
+    for word in (*reversed(noun_phrase), own[-1], own[0]):
         if word in tables.TYPES:
             return tables.TYPES[word]
     if text.endswith(("said ", "asked ", "cried "), 0, start):
@@ -267,8 +274,6 @@ def _shown_type(text: str, name: str, start: int, end: int) -> str | None:
 def _likely_type(name: str) -> str:
     """Two or three words that are no common nouns mostly name a person."""
     words = name.split()
-    if words[0].casefold() in tables.CALENDAR:
-        return "date"
     plain = all(word[1:].islower() for word in words)
     return "person" if plain and len(words) in (2, 3) else "concept"
 
@@ -382,6 +387,8 @@ def _tagged_names(words: Sequence[_Word]) -> Iterator[Phrase]:
     for word in words:
         type = _TYPES.get(word.tag[:2])
         if not type or len(word.text) < 2 or not has_cjk(word.text) or _is_common(word.text):
+            continue
+        if simplified(word.text) in tables.NOT_PLACES:
             continue
         if (
             word.tag != "nr"

@@ -52,22 +52,30 @@ SURNAMES = frozenset(
     "纪伊伏审沮逢辛娄朴典乐蒯蹋臧夷步虞骆留州太胥诸欧慕皇令独班尉"
 )
 
-_TYPE_WORDS: Mapping[str, str] = {  # last words of names, and nouns after "X is a …"
+_TYPE_WORDS: Mapping[str, str] = {  # last or first words of names, and nouns after "X is a …"
     "person": """actor actress singer writer author novelist poet politician player director producer
     composer musician painter artist journalist scientist philosopher king queen emperor president
     soldier officer engineer son daughter brother sister wife husband person man woman character""",
     "organization": """university college school institute company inc ltd co group band orchestra club
     team party association society union council committee agency department ministry bank army church
-    foundation organization government court network museum library hospital press records studios""",
+    foundation organization government court network museum library hospital press records studios
+    laboratory academy""",
     "place": """city town village river lake mountain island islands sea ocean street road square park
-    bridge airport castle county district province state states country region valley building palace""",
-    "event": "war battle revolution championship cup tournament festival election season day",
+    bridge airport castle county district province state states country region valley building palace
+    hall mount new north south""",
+    "event": """war battle revolution championship cup tournament festival election season day conference
+    congress""",
+    "concept": """prize prizes medal award project physics chemistry medicine literature mathematics
+    biology economics""",
     "work": """film movie novel book album song single series show play opera musical symphony poem
     magazine newspaper painting story carol""",
     "product": "aircraft car ship engine camera computer software game drug vehicle",
     "method": "algorithm method technique theorem theory process protocol",
     "creature": "species genus dog cat horse bird fish plant tree ghost spirit god",
 }
+NOT_PLACES = words(
+    "哥哥 英雄 匹夫 莫非 之士 东西 城市 都城 郡县 上马 下马 立马 上山 下山 入城 渡江 渡河 渡海 回国 开窟"
+)
 TYPES: Mapping[str, str] = {
     word: type for type, listed in _TYPE_WORDS.items() for word in listed.split()
 }
