@@ -32,10 +32,12 @@ SHARPNESS = 4
 LEAST_CHUNKS = 10  # so many are shown, whatever part of the visits the first of them hold
 LEAST = 0.1  # the relevance of the last chunk that is a start, where the first has 1
 
-# How lexical relevance counts, where dense relevance has 1; and the weight of all near chunks,
-# where all other starts have 1: with vectors, and where vectors only count words or are missing.
-LEXICAL_WEIGHT = {False: 0.5, True: 2.0}
+# The weight of all near chunks, where all other starts have 1: with vectors, and where vectors only
+# count words or are missing.
 NEAR_WEIGHT = {False: 0.2, True: 1.0}
+LEXICAL_WEIGHT = 0.75  # the most that lexical relevance counts, where dense relevance has 1
+ONLY_WORDS = 2.0  # likewise, where vectors only count words
+COMPARED = 10  # first chunks by vectors and by words, whose difference gives words their weight
 
 START, MENTION, RELATION, SYNONYM, ALIAS = range(-1, 4)  # how a node is reached
 _WORDS = ("mentioned with", "related to", "nearly the same as", "also called")
@@ -225,7 +227,15 @@ def _relevance(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> tuple[Ids, F
     words = dict(zip(seeds.lexical.ids.tolist(), seeds.lexical.scores.tolist(), strict=True))
     lexical = np.array([words.get(chunk, 0.0) for chunk in chunks.tolist()])
     most = lexical.max(initial=0.0) or 1.0
-    return chunks, _spread(dense) + LEXICAL_WEIGHT[task.query.lexical] * lexical / most
+    return chunks, _spread(dense) + _lexical_weight(task, seeds) * lexical / most
+
+
+def _lexical_weight(task: SearchTask, seeds: Seeds) -> float:
+    """Words count more, the less they find what vectors find anyway."""
+    if task.query.lexical:
+        return ONLY_WORDS
+    both = np.intersect1d(seeds.dense.ids[:COMPARED], seeds.lexical.ids[:COMPARED])
+    return LEXICAL_WEIGHT * (1 - len(both) / COMPARED)
 
 
 def walk(graph: WalkGraph, reset: Floats, *, tolerance: float = TOLERANCE) -> Floats:
