@@ -25,6 +25,10 @@ COPIED = (
     "prompts_zh",
     "README.md",
     "README.zh.md",
+    "SECURITY.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "LICENSE",
     "pyproject.toml",
 )
 LEFT_OUT = shutil.ignore_patterns("__pycache__", ".mypy_cache", ".pytest_cache")
