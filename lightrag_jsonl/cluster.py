@@ -25,8 +25,8 @@ from lightrag_jsonl.indexing.loading import Given, incoming
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag import AsyncLightRAG
-from lightrag_jsonl.rag.asynchronous import adopt_settings
 from lightrag_jsonl.rag.opening import index_arguments
+from lightrag_jsonl.rag.recorded import adopt_settings
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 
@@ -109,7 +109,7 @@ def make_shard(
         folder = Path(scratch)
         with closing(SQLiteStore(folder)) as store:
             adopt_settings(store, plan.settings)
-        arguments = index_arguments(replace(plan.setup, working_dir=folder), {})
+        arguments = index_arguments(replace(plan.setup, working_dir=folder))
 
         async def insert() -> InsertReport:
             async with AsyncLightRAG(**{**arguments, "options": plan.options}) as rag:

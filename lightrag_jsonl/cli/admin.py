@@ -12,13 +12,13 @@ from lightrag_jsonl import LightRAG, LightRAGError, __version__
 from lightrag_jsonl.cli import options
 from lightrag_jsonl.cli.group import Reply, command, index_command, main
 from lightrag_jsonl.cli.options import NUMBER, models, option
-from lightrag_jsonl.cli.output import table
+from lightrag_jsonl.cli.output import cost_words, table
 from lightrag_jsonl.core.tokens import tokenizer_for
 from lightrag_jsonl.indexing.duplicates import groups
 from lightrag_jsonl.providers.configured import NO_MODEL, Setup, chosen, endpoint, make_embedder
 from lightrag_jsonl.providers.connection import OPENAI_URL, checked_url
-from lightrag_jsonl.rag.asynchronous import recorded_settings
 from lightrag_jsonl.rag.opening import completed, open_index
+from lightrag_jsonl.rag.recorded import recorded_settings
 
 entity_names = click.argument("names", nargs=-1, required=True)
 
@@ -46,10 +46,7 @@ def duplicates(rag: LightRAG, limit: int, review: bool, yes: bool, merge: bool) 
     found = rag.entities.duplicates(limit=limit)
     notes = []
     if review and found:
-        price = rag.entities.estimate_review(found)
-        cost = (
-            f"{price.calls} calls, {price.input_tokens} tokens read, {price.output_tokens} written"
-        )
+        cost = cost_words(rag.entities.estimate_review(found))
         if not yes:
             click.confirm(f"review {len(found)} pairs: about {cost}?", abort=True, err=True)
         judged = rag.entities.review(found)

@@ -22,7 +22,7 @@ from lightrag_jsonl.cli.options import (
     option,
     reading_options,
 )
-from lightrag_jsonl.cli.output import emit, table
+from lightrag_jsonl.cli.output import cost_words, emit, table
 from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.text import decoded
 from lightrag_jsonl.indexing.loading import Given, load_documents
@@ -145,10 +145,7 @@ def _upgraded(rag: LightRAG, yes: bool) -> Reply:
     if rag.status().llm == NO_MODEL:
         raise ConfigError("an upgrade needs a model: name it with --llm")
     found = rag.run(estimate_upgrade)
-    cost = (
-        f"{found.chunks:,} chunks, about {found.usage.calls:,} calls, "
-        f"{found.usage.input_tokens:,} tokens read, {found.usage.output_tokens:,} written"
-    )
+    cost = f"{found.chunks:,} chunks, about {cost_words(found.usage)}"
     if found.chunks and yes:
         emit(f"upgrade: {cost}", err=True)
     elif found.chunks:
@@ -168,7 +165,7 @@ def resume(rag: LightRAG) -> Reply:
 def _reply(rag: LightRAG, report: InsertReport, nothing: str, go_on: str = "resume") -> Reply:
     notes, folder = [], rag.working_dir
     if report.extraction.rejections:
-        notes.append(f"refused lines: lightrag-jsonl rejections -w {folder}")
+        notes.append(f"rejected lines: lightrag-jsonl rejections -w {folder}")
     if report.stopped:
         notes.append(f"{report.stopped}; continue with: lightrag-jsonl {go_on} -w {folder}")
     elif pending := rag.status().documents.get("pending"):
@@ -219,7 +216,7 @@ def documents(rag: LightRAG, limit: int | None, offset: int) -> Reply:
 
 @index_command(click.argument("ids", nargs=-1))
 def rejections(rag: LightRAG, ids: tuple[str, ...]) -> Reply:
-    """List the refused lines of a model's answers.
+    """List the rejected lines of the model's answers.
 
     Of all documents, or of those with IDS. They show what the model gets wrong.
     """
@@ -230,4 +227,4 @@ def rejections(rag: LightRAG, ids: tuple[str, ...]) -> Reply:
         {"document_id": document, "chunk_id": chunk, **asdict(line)}
         for document, chunk, line in rag.rejections(*ids)
     ]
-    return Reply(found, table(found) or "no lines were refused")
+    return Reply(found, table(found) or "no lines were rejected")

@@ -28,7 +28,7 @@ trace_id = click.argument("id", required=False)
 def explain() -> None:
     """Show how answers came about, and their sources.
 
-    What was found, what was chosen and why, and where the texts say so. Every query leaves a
+    What was found, what was selected and why, and the sources in the texts. Every query leaves a
     trace; its id may be shortened as long as it stays unambiguous. Without an id, the commands
     are about the newest query. `query --explain` shows the same as it happens.
     """
@@ -115,7 +115,7 @@ def verify(rag: LightRAG, ids: tuple[str, ...]) -> Reply:
     """Verify the traces IDS, or all traces and texts; exit 1 if there is a problem.
 
     The steps are complete, every edge has a chunk, every chunk is an exact slice of its page,
-    every citation is of something that was shown, the answer is stored. No model is asked.
+    every citation is of something that was shown, the answer is stored. No model is called.
     """
     problems = rag.traces.verify(*ids)
     value = {"traces": len(ids or rag.traces.list(limit=None)), "problems": problems}
@@ -184,8 +184,8 @@ def _selection_lines(event: events.Selection, reader: Reader) -> Iterator[str]:
     if event.selected_chunks:
         yield f"Selected {len(event.selected_chunks)} chunk(s)"
         yield from (f"Source: {sources.where(id)}" for id in event.selected_chunks)
-    for refused in event.rejections:
-        yield f"Refused: line {refused.line}: {refused.reason} {refused.detail}".rstrip()
+    for one in event.rejections:
+        yield f"Rejected: line {one.line}: {one.reason} {one.detail}".rstrip()
     if event.method == "llm" and not event.selected and not event.fallback:
         yield "The model selected no edge: only directly matched passages were kept"
     if event.fallback:

@@ -148,7 +148,7 @@ def index_command(
         @functools.wraps(function)
         def run(setup: Setup, **given: Any) -> Reply:
             indexing = {name: given.pop(name) for name in options.INDEXING if name in given}
-            with open_index(setup, indexing or None) as rag:
+            with open_index(setup, indexing) as rag:
                 return function(rag, **given)
 
         setup = () if options.llm in declared else (options.working_dir,)

@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from lightrag_jsonl.core.types import Failure, Json
+from lightrag_jsonl.core.usage import Usage
 
 CELL_COLUMNS = 60  # of a table's cells but the first ones, which are mostly ids
 LISTED = 3  # items of a list that are shown in a field
@@ -124,6 +125,12 @@ def width(text: str) -> int:
     """The columns a text takes on a terminal: two for a Chinese character, none for an accent."""
     shown = [char for char in text if unicodedata.category(char) not in ("Cf", "Me", "Mn")]
     return len(shown) + sum(unicodedata.east_asian_width(char) in "WF" for char in shown)
+
+
+def cost_words(usage: Usage) -> str:
+    """An estimated cost in words."""
+    tokens = f"{usage.input_tokens:,} input tokens, {usage.output_tokens:,} output tokens"
+    return f"{usage.calls:,} calls, {tokens}"
 
 
 def failure_notes(failures: Sequence[Failure], folder: object) -> Iterator[str]:

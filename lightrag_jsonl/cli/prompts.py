@@ -76,12 +76,12 @@ def _manager(given: Setup) -> PromptManager:
 @command(
     text_file,
     option("--schema", "A JSON Schema the records must match.", FILE),
-    option("--strict", "Exit 1 if a line was refused.", is_flag=True),
+    option("--strict", "Exit 1 if a line was rejected.", is_flag=True),
 )
 def parse(file: BinaryIO, schema: Path | None, strict: bool) -> Reply:
     """Read a model's JSONL answer from FILE or stdin.
 
-    Records go to stdout, one per line; refused lines go to stderr.
+    Records go to stdout, one per line; rejected lines go to stderr.
     """
     try:
         kind = dict[str, Any]
@@ -93,8 +93,8 @@ def parse(file: BinaryIO, schema: Path | None, strict: bool) -> Reply:
         f"line {one.line}: {one.reason} {one.detail}: {one_line(one.text, 100)}"
         for one in result.rejections
     ]
-    refused = any(one.reason != "repaired" for one in result.rejections)
-    return Reply(result, json_lines(result.records), 1 if strict and refused else 0, notes)
+    rejected = any(one.reason != "repaired" for one in result.rejections)
+    return Reply(result, json_lines(result.records), 1 if strict and rejected else 0, notes)
 
 
 @command(

@@ -156,7 +156,7 @@ def _context_words(context: Context) -> str:
     option("--save", "Write the questions to a file.", TARGET),
     option(
         "-m --mode modes",
-        "A mode to try besides naive; may be repeated (default: all).",
+        "A mode to compare with naive; may be repeated (default: all).",
         click.Choice(["naive", *GRAPH_MODES]),
         multiple=True,
     ),

@@ -17,7 +17,9 @@ from lightrag_jsonl.cli.options import FILE, FOLDER, NUMBER, option
     option("--host", "The address to listen on (default 127.0.0.1).", default="127.0.0.1"),
     option("--port", "The port (default 9621).", click.IntRange(0, 65_535), default=9621),
     option("--token-file", "A file with the token that requests must send.", FILE),
-    option("--allow-host hosts", "A further name of this server; may be repeated.", multiple=True),
+    option(
+        "--allow-host hosts", "Another host name of this server; may be repeated.", multiple=True
+    ),
     option("--max-upload", "The largest upload in MB (default 100).", NUMBER, default=100),
     option("--max-questions", "Questions answered at once (default 16).", NUMBER, default=16),
 )
@@ -34,7 +36,7 @@ def serve(
 
     It speaks REST (see /openapi.json) and the chat protocols of OpenAI (/v1) and Ollama (/api).
     Beyond this machine (--host) it asks for a token: that in --token-file or, better hidden than
-    an option, in LIGHTRAG_JSONL_TOKEN. Indexing goes on in processes of its own.
+    an option, in LIGHTRAG_JSONL_TOKEN. Indexing runs in separate processes.
 
     \b
     Examples:

@@ -19,9 +19,9 @@ from lightrag_jsonl.cli.output import one_line
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.indexing.progress import progress_bars
 from lightrag_jsonl.providers.configured import Setup
-from lightrag_jsonl.rag.asynchronous import adopt_settings, recorded_settings
 from lightrag_jsonl.rag.export import SUFFIXES, GraphFormat
 from lightrag_jsonl.rag.opening import open_index
+from lightrag_jsonl.rag.recorded import adopt_settings, recorded_settings
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.tools.batch import export_batch, import_batch
 from lightrag_jsonl.tools.copying import copy_index
@@ -36,14 +36,14 @@ PRICE = click.FloatRange(0)
     click.argument("files", nargs=-1, required=True),
     *models,
     *reading_options,
-    option("--prices", "READ CACHED WRITTEN: of a million tokens each.", PRICE, nargs=3),
+    option("--prices", "Prices of a million tokens: INPUT CACHED OUTPUT.", PRICE, nargs=3),
 )
 def estimate(
     setup: Setup, files: tuple[str, ...], prices: tuple[float, ...] | None, **options: Any
 ) -> Reply:
     """Estimate the cost of indexing FILES with a model.
 
-    No model is asked, nothing is stored. Chunks, calls and input tokens come from the real
+    No model is called, nothing is stored. Chunks, calls and input tokens come from the real
     prompts; output tokens from a rule fitted to recorded answers. Answers that the index in
     --working-dir (if there is one) has cached cost nothing. Batches usually cost half.
     """
@@ -62,9 +62,9 @@ def estimate(
 
 @main.group()
 def batch() -> None:
-    """Have a model read texts by way of batch files.
+    """Extract with the batch API of a provider.
 
-    Many providers charge half for this, and it works with an offline machine. `batch export`
+    Many providers charge half for this, and the model's machine may be offline. `batch export`
     writes the requests in OpenAI's batch format, which other providers and `vllm run-batch`
     take as well; `batch import` reads the results. Gleaning and summaries are further rounds:
     export and import again until nothing is left.
@@ -82,7 +82,7 @@ def batch() -> None:
     option("-o --output", "The requests.", TARGET, required=True),
     *models,
     *reading_options,
-    option("--reasoning", "Write the requests as reasoning models take them.", is_flag=True),
+    option("--reasoning", "Use the parameters of reasoning models.", is_flag=True),
     name="export",
     group=batch,
 )
@@ -111,18 +111,18 @@ def import_results(setup: Setup, results: tuple[Path, ...], finish: bool) -> Rep
 
     The next export asks again for results that are missing or failed.
     """
-    with open_index(setup, {}) as rag:
+    with open_index(setup) as rag:
         report = rag.run(import_batch, results, finish=finish)
-    refused = [f"{request[:16]}: {one_line(why)}" for request, why in report.failed[:SHOWN]]
+    failed = [f"{request[:16]}: {one_line(why)}" for request, why in report.failed[:SHOWN]]
     status = INCOMPLETE if report.missing or report.unreadable else 0
-    return Reply(report, None, status, refused, report.inserted.failures)
+    return Reply(report, None, status, failed, report.inserted.failures)
 
 
 @command(click.argument("source"), click.argument("target"))
 def copy(source: str, target: str) -> Reply:
     """Copy the index in SOURCE to TARGET, which must be empty.
 
-    Both are folders or PostgreSQL URLs. No model is asked. A copy that is interrupted leaves the
+    Both are folders or PostgreSQL URLs. No model is called. A copy that is interrupted leaves the
     target empty, and can be started again.
     """
     with progress_bars(None) as progress:
@@ -134,12 +134,12 @@ def import_folder(setup: Setup, folder: Path) -> Reply:
     """Import an index of LightRAG or nano-graphrag.
 
     FOLDER is its working directory. Its documents, chunks, entities and relations are imported
-    with their descriptions and sources; no model is asked. New vectors are made by --embedder.
+    with their descriptions and sources; no model is called. New vectors are made by --embedder.
     What has no counterpart is listed.
     """
     read_folder(folder)  # fails before an index is created
     create = recorded_settings(setup.working_dir) is None
-    with open_index(setup, {}, create=create) as rag:
+    with open_index(setup, create=create) as rag:
         report = rag.run(import_index, folder)
     return Reply(report, notes=report.not_imported[:SHOWN], failures=report.failures)
 
@@ -175,7 +175,7 @@ def merge(setup: Setup, indexes: tuple[str, ...], summarize: bool) -> Reply:
     """Merge other INDEXES into that of --working-dir, or a new one.
 
     It becomes what it would be if their documents had been inserted there: with their edits by
-    hand, merges of names and vectors. No model is asked; its answers are taken over. Documents that
+    hand, merges of names and vectors. No model is called; cached answers are copied. Documents that
     are there already are skipped, so an interrupted merge goes on when it is started again.
 
     \b
@@ -188,7 +188,7 @@ def merge(setup: Setup, indexes: tuple[str, ...], summarize: bool) -> Reply:
     if recorded_settings(setup.working_dir) is None:
         with closing(open_store(setup.working_dir)) as store:
             adopt_settings(store, found[indexes[0]] or {})
-    with open_index(setup, {}) as rag:
+    with open_index(setup) as rag:
         with progress_bars(None) as progress:
             report = rag.merge_from(*indexes, progress=progress)
         if summarize:

@@ -213,33 +213,33 @@ QueryParam.__init__ = names_replacements(QueryParam.__init__)  # type: ignore[me
 
 
 class QueryFields(TypedDict, total=False):
-    """The fields of `QueryParam` that a question takes as arguments."""
+    """The fields of `QueryParam` that a question takes as arguments; None is as if not given."""
 
-    mode: Mode
-    top_k: int
-    chunk_top_k: int
-    max_entity_tokens: int
-    max_relation_tokens: int
-    max_total_tokens: int
-    chunk_share: float
+    mode: Mode | None
+    top_k: int | None
+    chunk_top_k: int | None
+    max_entity_tokens: int | None
+    max_relation_tokens: int | None
+    max_total_tokens: int | None
+    chunk_share: float | None
     response_type: str | None
-    hl_keywords: Sequence[str]
-    ll_keywords: Sequence[str]
-    conversation_history: Sequence[Turn]
-    user_prompt: str
-    enable_rerank: bool
-    rerank_weight: float
-    ranking: Ranking
-    fusion: Fusion
-    selection: Selection
-    lexical: bool
-    relevance_floor: float
-    coverage: float
-    least_likeness: float
-    where: Mapping[str, Any]
+    hl_keywords: Sequence[str] | None
+    ll_keywords: Sequence[str] | None
+    conversation_history: Sequence[Turn] | None
+    user_prompt: str | None
+    enable_rerank: bool | None
+    rerank_weight: float | None
+    ranking: Ranking | None
+    fusion: Fusion | None
+    selection: Selection | None
+    lexical: bool | None
+    relevance_floor: float | None
+    coverage: float | None
+    least_likeness: float | None
+    where: Mapping[str, Any] | None
     fail_response: str | None
     similarity_reuse: float | None
-    similarity_check: bool
+    similarity_check: bool | None
 
 
 def _message(turn: Turn) -> Message:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from lightrag_jsonl.core.address import Address
-from lightrag_jsonl.core.errors import ConfigError, EmbeddingError
+from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LightRAGError
 from lightrag_jsonl.core.protocols import LLM, Embedder, Vectors
 from lightrag_jsonl.core.types import Completion, Message, ResponseType
 from lightrag_jsonl.providers.connection import OPENAI_URL, gets_no_key
@@ -59,7 +59,7 @@ class Endpoint(NamedTuple):
     """Where a model is asked, with which key, and where both come from.
 
     Without a key, `OPENAI_API_KEY` counts, unless the server is in the user's own network. `refused`
-    says why no request may be sent.
+    is the reason why no request may be sent.
     """
 
     url: str | None
@@ -145,10 +145,10 @@ def make_llm(name: str, setup: Setup) -> LLM | None:
         return None
     if kind == "custom":
         why = "only a program can make it: give it with llm=…, or name another with --llm NAME"
-        return Missing(own, why, name)
+        return _missing_llm(own, why, name)
     at = endpoint(setup)
     if at.refused:
-        return Missing(name, at.refused, name)
+        return _missing_llm(name, at.refused, name)
     return OpenAILLM(name, base_url=at.url, api_key=at.api_key)
 
 
@@ -163,10 +163,10 @@ def make_embedder(name: str, setup: Setup, dim: int | None = None) -> Embedder:
     if kind == "openai" and own:
         at = endpoint(setup, "embedder_")
         if at.refused:
-            return Missing(own, at.refused, name, dim or 0)
+            return _missing_embedder(own, at.refused, name, dim)
         return OpenAIEmbedder(own, dim=dim, base_url=at.url, api_key=at.api_key)
     if kind == "custom":
-        return Missing(own, "the program that made the index has it", name, dim or 0)
+        return _missing_embedder(own, "the program that made the index has it", name, dim)
     if name != "hash":
         raise ConfigError(f"{name!r} is not an embedder: it must be {EMBEDDERS}")
     return HashEmbedder()
@@ -186,11 +186,13 @@ def name_of(part: object) -> str:
 
 
 class Missing:
-    """A model or embedder known by its name only: enough for all that does not ask it."""
+    """A model or embedder known by its name only; it raises `error` when it is asked."""
 
-    def __init__(self, name: str, why: str, recorded_as: str, dim: int = 0) -> None:
+    def __init__(
+        self, name: str, error: LightRAGError, recorded_as: str = "", dim: int = 0
+    ) -> None:
         self.name, self.recorded_as, self.dim = name, recorded_as, dim
-        self._why = why
+        self._error = error
 
     async def complete(
         self,
@@ -199,16 +201,22 @@ class Missing:
         response_type: ResponseType = "text",
         max_tokens: int | None = None,
     ) -> Completion:
-        raise ConfigError(
-            f"the model {self.name} is needed, but {self._why}; "
-            'without a model: --llm none (in Python llm="none")'
-        )
+        raise self._error
 
     async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
-        raise EmbeddingError(
-            f"the embedder {self.name} is needed: name it with --embedder, or give it with "
-            f"embedder=… ({self._why})"
-        )
+        raise self._error
+
+
+def _missing_llm(name: str, why: str, recorded_as: str) -> Missing:
+    advice = 'without a model: --llm none (in Python llm="none")'
+    error = ConfigError(f"the model {name} is needed, but {why}; {advice}")
+    return Missing(name, error, recorded_as)
+
+
+def _missing_embedder(name: str, why: str, recorded_as: str, dim: int | None) -> Missing:
+    advice = "name it with --embedder, or give it with embedder=…"
+    error = EmbeddingError(f"the embedder {name} is needed: {advice} ({why})")
+    return Missing(name, error, recorded_as, dim or 0)
 
 
 def _set(values: Mapping[str, object]) -> dict[str, str]:

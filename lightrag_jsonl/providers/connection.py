@@ -142,7 +142,7 @@ class Connection:
 
     @contextmanager
     def failures(self) -> Iterator[None]:
-        """Turn what a request raises into an `LLMError` that says what to do, without a key."""
+        """Turn what a request raises into an `LLMError` with advice and without a key."""
         import openai
 
         try:

@@ -76,7 +76,7 @@ class OpenAILLM:
             raise ConfigError(f"constrain must be 'auto', 'off' or 'grounded', not {constrain!r}")
         self.model = model
         self.name = name or model
-        self._constrain = constrain
+        self.constrain = constrain
         self._temperature = temperature
         self._extra_body = dict(extra_body or {})
         self._max_bytes = max_answer_bytes
@@ -107,8 +107,8 @@ class OpenAILLM:
     ) -> Completion:
         """Like `complete` for JSONL, with records forced to follow `schema`, and `names` if grounded."""
         body = self.request_body(messages, max_tokens=max_tokens)
-        if self._constrain != "off":
-            allowed = names if self._constrain == "grounded" else None
+        if self.constrain != "off":
+            allowed = names if self.constrain == "grounded" else None
             body["response_format"] = record_format(schema, allowed)
         answer = await self._complete(body)
         return replace(answer, text=unwrap_records(answer.text))
@@ -157,7 +157,7 @@ class OpenAILLM:
 
 
 class ChatStream:
-    """An answer as it is written; at its end, `usage` is its cost, and `finish` says how it ended."""
+    """An answer as it is written; at its end, `usage` is its cost, and `finish` is how it ended."""
 
     def __init__(self, llm: OpenAILLM, body: JsonObject) -> None:
         self.usage = ONE_CALL
@@ -359,7 +359,7 @@ class OpenAIEmbedder:
             raise EmbeddingError(str(error)) from error.__cause__
 
     def clip(self, text: str) -> str:
-        """The part of a passage that the model reads: at most `max_tokens`, whole characters."""
+        """The beginning of a passage, at most `max_tokens` long, which the model reads."""
         if self.max_tokens is None:
             return text
         limit = self.max_tokens - len(self._prefixes["passage"].encode())

@@ -72,7 +72,7 @@ class SentenceTransformerEmbedder(_LocalModel):
         path = folder if folder.is_dir() else self._source
         self.spec = f"st:{path}" if query_prompt is passage_prompt is None else ""
 
-    @cached_property
+    @property
     def dim(self) -> int:
         """The length of a vector; loads the model."""
         loaded = self._thread.submit(lambda: self._model)

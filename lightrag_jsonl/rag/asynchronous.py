@@ -2,76 +2,62 @@
 
 from __future__ import annotations
 
-import time
-import uuid
 from collections.abc import (
     AsyncGenerator,
     Awaitable,
     Callable,
     Iterable,
     Iterator,
-    Mapping,
     Sequence,
 )
 from contextlib import ExitStack, aclosing, closing
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from lightrag_jsonl.core import protocols, types
+from lightrag_jsonl.core import types
 from lightrag_jsonl.core.address import Address, as_address
-from lightrag_jsonl.core.errors import ConfigError, NotFoundError, SettingsError
-from lightrag_jsonl.core.options import IndexOptions, QueryFields, QueryParam, Turn
+from lightrag_jsonl.core.errors import ConfigError, NotFoundError
+from lightrag_jsonl.core.options import QueryFields, QueryParam, Turn
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.tokens import tokenizer_for
-from lightrag_jsonl.core.types import Answer, Document, Failure, Record, known_language
-from lightrag_jsonl.core.user_code import CheckedTokenizer
+from lightrag_jsonl.core.types import Answer, Document, Failure, Record
 from lightrag_jsonl.core.validation import names_replacements
-from lightrag_jsonl.indexing.extraction import LLMExtractor
 from lightrag_jsonl.indexing.loading import Given, gone_files, load_documents
-from lightrag_jsonl.indexing.ontology import Ontology
-from lightrag_jsonl.indexing.pipeline import IndexPipeline
 from lightrag_jsonl.indexing.progress import ProgressCallback, ShowProgress
-from lightrag_jsonl.llm.client import ModelClient, UsageMeter
-from lightrag_jsonl.llm.prompt_manager import PromptManager, RecordList
-from lightrag_jsonl.providers import as_embedder, as_llm, configured, offline
+from lightrag_jsonl.llm.client import UsageMeter
+from lightrag_jsonl.llm.prompt_manager import RecordList
+from lightrag_jsonl.providers import configured, offline
 from lightrag_jsonl.rag.export import network
-from lightrag_jsonl.rag.namespaces import Admin, Entities, Traces
+from lightrag_jsonl.rag.parts import IndexParts
+from lightrag_jsonl.rag.recorded import (
+    adopt_settings,
+)
 from lightrag_jsonl.rag.streams import AsyncAnswerStream, queued
 from lightrag_jsonl.readers import Readers
-from lightrag_jsonl.retrieval.answer_cache import AnswerCache
-from lightrag_jsonl.retrieval.pipeline import QueryPipeline
-from lightrag_jsonl.storage.opening import has_index, open_store
+from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import document_statuses, index_status
-from lightrag_jsonl.storage.store import OWN_SETTINGS, CompletionCache, Store, read, write
-from lightrag_jsonl.tracing.citations import cite
+from lightrag_jsonl.storage.store import Store, read
 from lightrag_jsonl.tracing.events import End, Event, Session
 from lightrag_jsonl.tracing.recorder import Listener, Recorder, replay
 
 if TYPE_CHECKING:
     import networkx as nx
 
-LATEST = 10_000_000_000  # in seconds: the year 2286; as milliseconds, April 1970
 
-
-def _random_id() -> str:
-    return str(uuid.uuid4())
-
-
-class AsyncLightRAG:
+class AsyncLightRAG(IndexParts):
     """A knowledge graph over texts, kept in one folder, and answers from it.
 
     `working_dir` is the folder, or the URL of a PostgreSQL database (see docs/postgres.md).
 
-    An index remembers the names of its model, embedder and language; they are used unless others
-    are given. A model is an object, a function, or a name, which is asked at the endpoint of the
-    user's settings (see `providers.configured`; they are read for that alone). Without a model
-    ("none", and the default of a new index), language rules find entities and keywords and put
-    answers together; the embedder "hash" hashes words. Neither needs a key or a network. If the
-    recorded model cannot be made here, what asks it raises `ConfigError`.
+    An index remembers the names of its model, embedder and language, and the prompts and options
+    of the command line; they are used unless others are given. A model is an object, a function,
+    or a name, which is asked at the endpoint of the user's settings (see `providers.configured`;
+    they are read for that alone). Without a model ("none", and the default of a new index),
+    language rules find entities and keywords and put answers together; the embedder "hash" hashes
+    words. Neither needs a key or a network. If the recorded model cannot be made here, what asks
+    it raises `ConfigError`.
 
     `language` is "en" (of a new index), "zh", or a language that `prompts` provides. Fix `clock`
     (seconds since 1970) and `new_id` (ids of traces) to get the same results, byte for byte, in
@@ -81,146 +67,8 @@ class AsyncLightRAG:
     index, and `SettingsError` if it was built with other settings.
     """
 
-    @names_replacements
-    def __init__(
-        self,
-        working_dir: str | Address,
-        *,
-        llm: protocols.LLM | Callable[..., object] | str | None = None,
-        embedder: protocols.Embedder | Callable[..., object] | str | None = None,
-        tokenizer: protocols.Tokenizer | None = None,
-        reranker: protocols.Reranker | None = None,
-        language: str | None = None,
-        options: IndexOptions | None = None,
-        prompts: PromptManager | Path | str | None = None,
-        extractor: protocols.Extractor | None = None,
-        keyword_extractor: protocols.KeywordExtractor | None = None,
-        answerer: protocols.Answerer | None = None,
-        clock: Callable[[], float] = time.time,
-        new_id: Callable[[], str] = _random_id,
-        create: bool = True,
-    ) -> None:
-        self.options = options or IndexOptions()
-        self.working_dir = as_address(working_dir)
-        known = recorded_settings(self.working_dir) or {}
-        self.language = language = language or known.get("language", "en")
-        setup = configured.Setup(self.working_dir)
-        self._llm, self._embedder = _llm(llm, known, setup), _embedder(embedder, known, setup)
-        self._clock, self._new_id = clock, new_id
-        if not isinstance(prompts, PromptManager):
-            prompts = PromptManager.load(language, prompts)
-        self._prompts = prompts
-        if self._llm is None:
-            rules = known_language(language)
-            extractor = extractor or offline.OfflineExtractor(rules)
-            keyword_extractor = keyword_extractor or offline.OfflineKeywords(rules)
-            answerer = answerer or offline.ExtractiveAnswerer(rules)
-        self._reranker, self._extractor = reranker, extractor
-        self._keyword_extractor, self._answerer = keyword_extractor, answerer
-        self._network: tuple[int, nx.Graph] | None = None
-        self._store: Store = open_store(self.working_dir, create=create)
-        try:
-            self._tokenizer = self._checked_tokenizer(tokenizer)
-            self._connect(self._embedder)
-        except BaseException:
-            self._store.close()
-            raise
-        self.entities = Entities(self)
-        self.traces = Traces(self)
-        self.admin = Admin(self)
-
     def __repr__(self) -> str:
         return f"AsyncLightRAG({str(self.working_dir)!r})"
-
-    def _connect(self, embedder: protocols.Embedder) -> None:
-        self._embedder = embedder
-        self._client = self._model_client(self._llm)
-        self._indexing = self._index_pipeline(self._client)
-        self._querying = QueryPipeline(
-            store=self._store,
-            client=self._client,
-            embedder=embedder,
-            tokenizer=self._tokenizer,
-            reranker=self._reranker,
-            keyword_extractor=self._keyword_extractor,
-            answerer=self._answerer,
-            language=self.language,
-            cite=cite(self._store),
-            secret_marks=self._new_id is _random_id,
-        )
-        others = (self._answerer, self._keyword_extractor, self._reranker, self._tokenizer)
-        self._answers = AnswerCache(self._store, self._client, embedder, others)
-
-    def _index_pipeline(self, client: ModelClient) -> IndexPipeline:
-        return IndexPipeline(
-            self._store,
-            client,
-            self._extractor or self._model_extractor(client),
-            self._embedder,
-            self._tokenizer,
-            self.options,
-            language=self.language,
-            settings=self._settings,
-            record_schema=self._prompts.prompt("extract-graph").schema,
-        )
-
-    def _model_client(
-        self, llm: protocols.LLM | None, *, store_answers: bool = True
-    ) -> ModelClient:
-        return ModelClient(
-            llm,
-            self._prompts,
-            CompletionCache(self._store),
-            max_concurrent_calls=self.options.max_concurrent_calls,
-            store_answers=store_answers,
-            limits=self.options.limits,
-        )
-
-    def _checked_tokenizer(self, given: protocols.Tokenizer | None) -> protocols.Tokenizer:
-        """The tokenizer; `SettingsError` if the folder was built with other settings."""
-        with self._store.reader() as reader:
-            recorded = reader.settings()
-        wanted = {"embedder": self._embedder.name, "language": self.language}
-        if given is not None:
-            wanted["tokenizer"] = given.name
-        for key, value in wanted.items():
-            if recorded.get(key, value) != value:
-                other = "move it to the new one with reembed"
-                if key != "embedder":
-                    other = "insert the documents into a new folder"
-                built = f"{self.working_dir} was built with {key} {recorded[key]!r}, not {value!r}"
-                advice = f"open it with that {key}, or {other}"
-                raise SettingsError(f"{built}: {advice}", path=self._store.location)
-        return CheckedTokenizer(given) if given else tokenizer_for(recorded.get("tokenizer"))
-
-    def _model_names(self) -> dict[str, str]:
-        """Which model and embedder later openings use, as the settings that record it."""
-        parts = {"llm": self._llm, "embedder": self._embedder}
-        return {configured.RECORDED[kind]: configured.name_of(one) for kind, one in parts.items()}
-
-    async def _remember(self, names: Mapping[str, str]) -> None:
-        await write(self._store, lambda writer: writer.put_settings(names))
-
-    def _settings(self) -> dict[str, str]:
-        """What the first commit records, and every later opening is compared with."""
-        return {
-            "embedder": self._embedder.name,
-            "dim": str(self._embedder.dim),
-            "tokenizer": self._tokenizer.name,
-            "language": self.language,
-        }
-
-    def _model_extractor(self, client: ModelClient) -> LLMExtractor:
-        ontology = None if self.options.ontology is None else Ontology.load(self.options.ontology)
-        if self.options.extraction == "extract-with-ontologies" and ontology is None:
-            raise ConfigError("extraction='extract-with-ontologies' needs IndexOptions(ontology=…)")
-        return LLMExtractor(
-            client,
-            self.options,
-            language=self.language,
-            ontology=ontology,
-            names_in=_names_in(self._llm, self.language),
-        )
 
     @names_replacements
     async def insert(
@@ -248,37 +96,33 @@ class AsyncLightRAG:
         """
         failures: list[Failure] = []
         await self._remember(self._model_names())
-        loaded: set[str] = set()
-        if not isinstance(documents, str | Path | Document):
-            documents = list(documents) if sync else documents
+        if sync and not isinstance(documents, str | Path | Document):
+            documents = list(documents)
         folders = _folders(documents) if sync else []
-        pending = self._pending(documents, failures, readers, loaded)
+        pending = self._pending(documents, failures, readers)
         report = await self._indexing.insert(pending, progress=progress)
-        if folders and not report.stopped:
-            known = {one.id for one in await self.documents()}
-            failed = [one.document_id for one in failures]
-            gone = {id for one in folders for id in gone_files(one, known, loaded, failed)}
-            if gone:
-                await self._indexing.delete(sorted(gone))
-            report = replace(report, deleted=tuple(sorted(gone)))
-        return replace(report, failures=(*failures, *report.failures))
+        report = replace(report, failures=(*failures, *report.failures))
+        if not folders or report.stopped:
+            return report
+        known = {one.id for one in await self.documents()}
+        found = {*report.documents, *report.unchanged}
+        failed = [one.document_id for one in report.failures]
+        gone = {id for one in folders for id in gone_files(one, known, found, failed)}
+        if gone:
+            await self._indexing.delete(sorted(gone))
+        return replace(report, deleted=tuple(sorted(gone)))
 
     def _pending(
         self,
         documents: Given | Iterable[Given],
         failures: list[Failure],
         readers: Readers | None = None,
-        loaded: set[str] | None = None,
     ) -> Iterator[PendingDocument]:
-        """The documents, read one at a time; those that cannot be read are added to `failures`, the
-        ids of the others to `loaded`.
-        """
+        """The documents, read one at a time; those that cannot be read are added to `failures`."""
         for one in load_documents(documents, readers):
             if isinstance(one, Failure):
                 failures.append(one)
             else:
-                if loaded is not None and one.id:
-                    loaded.add(one.id)
                 yield PendingDocument(one, self._seconds())
 
     async def insert_records(
@@ -440,7 +284,7 @@ class AsyncLightRAG:
         **fields: Unpack[QueryFields],
     ) -> Answer:
         """Answer a question from the index. `history` and any field of `QueryParam` given here, such
-        as `mode`, override those of `param`.
+        as `mode`, override those of `param`; None is as if not given.
 
         Every query leaves a trace, whose id is `Answer.trace_id` (None if `keep_traces` is 0, or the
         folder cannot be written to). An error that ends the query has
@@ -579,18 +423,6 @@ class AsyncLightRAG:
             raise
         return replace(answer, trace_id=recorder.stored_trace_id)
 
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._seconds(), UTC)
-
-    def _seconds(self) -> float:
-        """The time of the clock; `ConfigError` if it cannot be seconds since 1970."""
-        now = self._clock()
-        if isinstance(now, int | float) and 0 <= now <= LATEST:
-            return now
-        raise ConfigError(
-            f"clock returned {now!r}: it must return seconds since 1970, as time.time"
-        )
-
     def _param(
         self,
         question: str,
@@ -605,7 +437,8 @@ class AsyncLightRAG:
         param = param or QueryParam()
         if not isinstance(param, QueryParam):
             raise TypeError(f"param must be a QueryParam, not {type(param).__name__}")
-        param = replace(param, **fields)
+        given: dict[str, Any] = {name: one for name, one in fields.items() if one is not None}
+        param = replace(param, **given)
         if explain and param.selection == "score" and self._client.has_model:
             param = replace(param, selection="llm")
         return replace(param, conversation_history=tuple(history)) if history else param
@@ -624,63 +457,9 @@ def checked_texts(given: Iterable[str]) -> list[str]:
     return listed
 
 
-def adopt_settings(store: Store, settings: Mapping[str, str]) -> None:
-    """Record the settings of another index in a new one, which is then opened like that."""
-    with store.transaction() as transaction:
-        if not transaction.settings().keys() - OWN_SETTINGS:
-            kept = {name: one for name, one in settings.items() if name not in OWN_SETTINGS}
-            transaction.put_settings(kept)
-
-
-def recorded_settings(address: Address) -> dict[str, str] | None:
-    """The settings that an index was built with; None if there is no index yet."""
-    if not has_index(address):
-        return None
-    with closing(open_store(address, create=False)) as store, store.reader() as reader:
-        return reader.settings()
-
-
-def recorded_embedder(known: Mapping[str, str], setup: configured.Setup) -> protocols.Embedder:
-    """The embedder that an index was built with, if necessary by its name only."""
-    built_with, dim = known["embedder"], int(known["dim"])
-    name = known.get(configured.RECORDED["embedder"], "hash")
-    made = configured.make_embedder(name, setup, dim)
-    if made.name == built_with:
-        return made
-    return configured.make_embedder(f"custom:{built_with}", setup, dim)
-
-
-def _embedder(
-    given: object, known: Mapping[str, str], setup: configured.Setup
-) -> protocols.Embedder:
-    if given is None and "embedder" in known:
-        return recorded_embedder(known, setup)
-    if given is None or isinstance(given, str):
-        return configured.make_embedder(given or "hash", setup)
-    return as_embedder(given)
-
-
-def _llm(
-    given: protocols.LLM | Callable[..., object] | str | None,
-    known: Mapping[str, str],
-    setup: configured.Setup,
-) -> protocols.LLM | None:
-    if given is None:
-        given = known.get(configured.RECORDED["llm"], configured.NO_MODEL)
-    return configured.make_llm(given, setup) if isinstance(given, str) else as_llm(given)
-
-
 def _folders(documents: Given | Iterable[Given]) -> list[Path]:
     """The folders among what is given; `ConfigError` if there is none."""
     given = [documents] if isinstance(documents, str | Path | Document) else [*documents]
     if folders := [one for one in given if isinstance(one, Path) and one.is_dir()]:
         return folders
     raise ConfigError("nothing can be synchronized: no folder was given")
-
-
-def _names_in(llm: protocols.LLM | None, language: str) -> Callable[[str], Sequence[str]] | None:
-    """For a model that may only write names from the text: a function that finds names in a text."""
-    if getattr(llm, "constrain", "") != "grounded":
-        return None
-    rules = known_language(language)
-    return lambda text: [one.name for one in offline.extract_text(text, rules).entities]

@@ -1,4 +1,4 @@
-"""The four namespaces of an index: its entities, its traces, its graph and its administration."""
+"""The namespaces of an index: its entities, its traces and its administration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from anyio import to_thread
 
@@ -36,16 +36,24 @@ from lightrag_jsonl.tracing.page import render_page
 from lightrag_jsonl.tracing.rdf import Format, Version
 
 if TYPE_CHECKING:
-    from lightrag_jsonl.rag.asynchronous import AsyncLightRAG
+    from lightrag_jsonl.rag.parts import IndexParts
 
+Result = TypeVar("Result")
 MOST_WEIGHT = 1_000_000
 
 
-class Entities:
-    """The entities of the graph, by name, and which names are one entity."""
+class _Namespace:
+    """Some of the methods of an index."""
 
-    def __init__(self, rag: AsyncLightRAG) -> None:
-        self._rag = rag
+    def __init__(self, parts: IndexParts) -> None:
+        self._parts = parts
+
+    async def _read(self, function: Callable[[Reader], Result]) -> Result:
+        return await read(self._parts._store, function)
+
+
+class Entities(_Namespace):
+    """The entities of the graph, by name, and which names are one entity."""
 
     async def get(self, name: str) -> Entity:
         """One entity, by its name or a name merged into it; `NotFoundError` if there is none."""
@@ -66,7 +74,7 @@ class Entities:
             )
             return tuple(reader.entities(rows).values())
 
-        return await read(self._rag._store, load)
+        return await self._read(load)
 
     async def relations(
         self, *, search: str = "", limit: int | None = None, offset: int = 0
@@ -81,7 +89,7 @@ class Entities:
             rows = reader.listed("relation", search=key, limit=limit, offset=offset)
             return tuple(reader.relations(rows).values())
 
-        return await read(self._rag._store, load)
+        return await self._read(load)
 
     async def neighbours(self, name: str) -> Neighbourhood:
         """One entity and its relations, strongest first; `NotFoundError` if there is none."""
@@ -97,12 +105,12 @@ class Entities:
             by_weight = sorted(relations, key=lambda one: (-one.weight, one.source, one.target))
             return Neighbourhood(entity, tuple(by_weight))
 
-        return await read(self._rag._store, load)
+        return await self._read(load)
 
     async def merge(self, names: Iterable[str], *, into: str) -> None:
         """Make names one entity, in later inserts, too; `NotFoundError` lists unknown ones."""
         listed = [names] if isinstance(names, str) else list(names)
-        await self._rag._indexing.merge([sanitize(one) for one in listed], into)
+        await self._parts._indexing.merge([sanitize(one) for one in listed], into)
 
     async def unmerge(self, *names: str) -> None:
         """Make merged names entities of their own again; `NotFoundError` lists others.
@@ -110,14 +118,14 @@ class Entities:
         Names that were merged into one of them earlier stay merged with it. Given the target of a
         merge, which was not merged itself, this undoes that merge.
         """
-        await self._rag._indexing.unmerge([sanitize(one) for one in names])
+        await self._parts._indexing.unmerge([sanitize(one) for one in names])
 
     async def create(
         self, name: str, *, type: str, description: str, by: str, reason: str = ""
     ) -> str:
-        """Add an entity by hand; what texts say about it later joins it.
+        """Add an entity by hand; later mentions of it in texts are merged with it.
 
-        This and the following methods store an edit as a document that says who (`by`), when and
+        This and the following methods store an edit as a document that records who (`by`), when and
         why, and return its id: `delete` of that document undoes the edit. Inserting, deleting and
         `rebuild` keep edits. `ConfigError` if there is such an entity, or a value is refused.
         """
@@ -140,7 +148,7 @@ class Entities:
     async def delete(self, name: str, *, by: str, reason: str = "") -> str:
         """Take an entity and its relations out of the graph; texts that name it change nothing.
 
-        To create it again brings back what the texts say about it, too.
+        Creating it again also brings back what the texts state about it.
         """
         return await self._edit("delete", {"type": "entity", "name": name}, by, reason)
 
@@ -179,11 +187,13 @@ class Entities:
         return await self._edit("delete", _relation(source, target), by, reason)
 
     async def _edit(self, claim: Claim, record: Record, by: str, reason: str) -> str:
-        return await self._rag._indexing.edit(Edit(claim, record, by, reason), self._rag._seconds())
+        return await self._parts._indexing.edit(
+            Edit(claim, record, by, reason), self._parts._seconds()
+        )
 
     async def duplicates(self, *, limit: int = 100) -> tuple[Duplicate, ...]:
         """Pairs of entities that may be the same, most likely first, with the evidence."""
-        return await search(self._rag._store, partial(find_duplicates, limit=limit))
+        return await search(self._parts._store, partial(find_duplicates, limit=limit))
 
     async def merge_stated(self) -> tuple[Duplicate, ...]:
         """Merge the pairs that are `certain`: a text states it, of no other entity the same, and
@@ -201,38 +211,35 @@ class Entities:
 
     async def estimate_review(self, pairs: Iterable[Duplicate]) -> Usage:
         """The calls and tokens that `review` would cost, if no answer is in the cache."""
-        return estimate_review(tuple(pairs), self._rag._client, self._rag._tokenizer.count)
+        return estimate_review(tuple(pairs), self._parts._client, self._parts._tokenizer.count)
 
     async def review(self, pairs: Iterable[Duplicate]) -> Review:
         """Let the model judge pairs, in batches; `merge_pairs` merges the `same` ones it found."""
-        return await review(tuple(pairs), self._rag._client)
+        return await review(tuple(pairs), self._parts._client)
 
 
-class Traces:
+class Traces(_Namespace):
     """The recorded queries: how each answer came about."""
 
-    def __init__(self, rag: AsyncLightRAG) -> None:
-        self._rag = rag
-
-    async def get(self, trace_id: str) -> recorded.Trace:
+    async def get(self, trace_id: str | None) -> recorded.Trace:
         """How an answer came about, by its id or the URI of one of its events.
 
-        The id may be shortened as long as it stays unambiguous.
-        Raises `NotFoundError` if no trace, or more than one, has an id that begins like this.
+        The id may be shortened as long as it stays unambiguous. `NotFoundError` if no trace, or more
+        than one, has an id that begins like this, or if the answer has no trace (None).
         """
-        return await read(self._rag._store, lambda reader: recorded.load_trace(reader, trace_id))
+        return await self._read(partial(_load_trace, trace_id=trace_id))
 
     async def list(self, *, limit: int | None = 100) -> tuple[TraceSummary, ...]:
         """The newest queries, each with its status; None for all."""
-        return tuple(await read(self._rag._store, lambda reader: reader.traces(limit=limit)))
+        return tuple(await self._read(lambda reader: reader.traces(limit=limit)))
 
     async def verify(self, *trace_ids: str) -> tuple[recorded.Problem, ...]:
         """What is wrong with these traces; without ids, with all and the texts they rest on."""
-        return await read(self._rag._store, lambda reader: recorded.verify(reader, trace_ids))
+        return await self._read(lambda reader: recorded.verify(reader, trace_ids))
 
     async def export(
         self,
-        trace_id: str,
+        trace_id: str | None,
         *,
         format: Format = "nquads",
         rdf: Version = "1.2",
@@ -247,34 +254,34 @@ class Traces:
         """
 
         def write_rdf(reader: Reader) -> str:
-            trace = recorded.load_trace(reader, trace_id)
+            trace = _load_trace(reader, trace_id)
             sources = recorded.look_up_sources(reader, trace.chunk_ids) if with_source else None
             bases = {"entity_base": entity_base, "predicate_base": predicate_base}
             return export(trace, format=format, version=rdf, sources=sources, **bases)
 
-        return await read(self._rag._store, write_rdf)
+        return await self._read(write_rdf)
 
-    async def page(self, trace_id: str, *, language: str | None = None) -> str:
+    async def page(self, trace_id: str | None, *, language: str | None = None) -> str:
         """A trace as one self-contained web page, by default in the index's language."""
 
         def render(reader: Reader) -> str:
-            trace = recorded.load_trace(reader, trace_id)
+            trace = _load_trace(reader, trace_id)
             found = recorded.look_up_sources(reader, trace.chunk_ids)
-            return render_page(trace, found, language=language or self._rag.language)
+            return render_page(trace, found, language=language or self._parts.language)
 
-        return await read(self._rag._store, render)
+        return await self._read(render)
 
     async def sources(self, trace: recorded.Trace) -> recorded.Sources:
         """The stored texts behind a trace."""
         find = partial(recorded.look_up_sources, chunk_ids=trace.chunk_ids)
-        return await read(self._rag._store, find)
+        return await self._read(find)
 
     async def edge_provenance(
         self, source: str, predicate: str, target: str
     ) -> recorded.EdgeProvenance:
         """Where an edge was read, and who chose it; `NotFoundError` names what does not exist."""
         edge = source, predicate, target
-        return await read(self._rag._store, lambda reader: recorded.edge_provenance(reader, *edge))
+        return await self._read(lambda reader: recorded.edge_provenance(reader, *edge))
 
     async def document_provenance(self, document_id: str) -> recorded.DocumentProvenance:
         """A document's pages and chunks with the edges they state, and the queries that used it.
@@ -282,11 +289,11 @@ class Traces:
         It is named by its id, its name or its URI; `NotFoundError` if that is not one document.
         """
         id = sanitize(document_id)
-        return await read(self._rag._store, lambda reader: recorded.document_provenance(reader, id))
+        return await self._read(lambda reader: recorded.document_provenance(reader, id))
 
     async def delete(self, *, keep: int = 0) -> int:
         """Delete all but the `keep` newest traces; returns how many were deleted."""
-        return await write(self._rag._store, lambda writer: writer.delete_traces(keep=keep))
+        return await write(self._parts._store, lambda writer: writer.delete_traces(keep=keep))
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,15 +304,12 @@ class CacheStats:
     completion_bytes: int
 
 
-class Admin:
+class Admin(_Namespace):
     """Maintenance of an index."""
-
-    def __init__(self, rag: AsyncLightRAG) -> None:
-        self._rag = rag
 
     async def rebuild(self) -> list[str]:
         """Rebuild all data derived from mentions; returns a line for each step."""
-        return await self._rag._indexing.rebuild()
+        return await self._parts._indexing.rebuild()
 
     async def reembed(
         self,
@@ -318,14 +322,14 @@ class Admin:
         Questions use the old vectors until all new ones are stored; call it again to go on.
         """
         new = as_embedder(embedder)
-        count = await self._rag._indexing.reembed(new, progress=progress)
-        self._rag._connect(new)
-        await self._rag._remember(self._rag._model_names())
+        count = await self._parts._indexing.reembed(new, progress=progress)
+        self._parts._connect(new)
+        await self._parts._remember(self._parts._model_names())
         return count
 
     async def summarize(self) -> Usage:
         """Ask the model for every summary that is due; returns what that cost."""
-        return await self._rag._indexing.summarize()
+        return await self._parts._indexing.summarize()
 
     async def vacuum(self) -> int:
         """Give unused space back to the disk; returns how many bytes that was.
@@ -333,25 +337,25 @@ class Admin:
         What was deleted stays readable in the files until then. `LockedError` if another process
         still reads an earlier state.
         """
-        store = self._rag._store
+        store = self._parts._store
         before = store.size()
         await to_thread.run_sync(store.vacuum)
         return max(0, before - store.size())
 
     async def cache(self) -> CacheStats:
         """What the cache of the model's answers holds."""
-        return CacheStats(*await read(self._rag._store, lambda reader: reader.completion_stats()))
+        return CacheStats(*await self._read(lambda reader: reader.completion_stats()))
 
     async def clear_cache(self) -> int:
         """Delete cached answers and vectors that nothing uses; returns how many."""
         return await write(
-            self._rag._store,
+            self._parts._store,
             lambda writer: writer.delete_completions() + writer.delete_cached_vectors(),
         )
 
     async def settings(self) -> dict[str, str]:
         """What the index was built with."""
-        return await read(self._rag._store, lambda reader: reader.settings())
+        return await self._read(lambda reader: reader.settings())
 
     async def check(self, *, full: bool = False) -> list[str]:
         """What is wrong with the stored data, in words; `rebuild` repairs what is derived.
@@ -359,7 +363,7 @@ class Admin:
         Graph, full text and vectors are compared with what mentions and texts give: of each a
         random sample, or with `full` all.
         """
-        return await self._rag._indexing.check(full=full)
+        return await self._parts._indexing.check(full=full)
 
     async def export(self, path: Path | str, *, format: GraphFormat | None = None) -> GraphFormat:
         """Write the graph to a file, by default in the format of its suffix, which is returned.
@@ -374,12 +378,18 @@ class Admin:
 
     async def export_text(self, format: GraphFormat) -> str:
         """What `export` would write."""
-        write_graph = partial(export_graph, format=format, language=self._rag.language)
-        return await read(self._rag._store, write_graph)
+        write_graph = partial(export_graph, format=format, language=self._parts.language)
+        return await self._read(write_graph)
 
     async def records(self) -> list[Record]:
         """Every stored mention as an `extract-graph` record with its document and chunk index."""
-        return await read(self._rag._store, lambda reader: list(records(reader)))
+        return await self._read(lambda reader: list(records(reader)))
+
+
+def _load_trace(reader: Reader, trace_id: str | None) -> recorded.Trace:
+    if trace_id is None:
+        raise NotFoundError("this answer has no trace: keep_traces is 0, or the index is read-only")
+    return recorded.load_trace(reader, trace_id)
 
 
 def _relation(

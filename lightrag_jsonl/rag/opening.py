@@ -8,13 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lightrag_jsonl.core.errors import CorruptError, StorageError
+from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.options import IndexOptions
-from lightrag_jsonl.providers.configured import NO_MODEL, Setup, chosen, make_embedder, make_llm
-from lightrag_jsonl.rag.asynchronous import AsyncLightRAG, recorded_embedder, recorded_settings
+from lightrag_jsonl.providers.configured import NO_MODEL, RECORDED, Setup, chosen, make_llm
+from lightrag_jsonl.rag.asynchronous import AsyncLightRAG
 from lightrag_jsonl.rag.blocking import LightRAG
+from lightrag_jsonl.rag.recorded import (
+    OPTIONS,
+    choose_embedder,
+    recorded_options,
+    recorded_settings,
+)
 
-FOR_QUERIES = {"keep_traces"}
 NOT_REMEMBERED = {"max_calls", "max_concurrent_calls", "max_input_tokens", "max_output_tokens"}
 
 
@@ -23,23 +28,16 @@ def index_arguments(
 ) -> dict[str, Any]:
     """The arguments of `LightRAG`: the given or recorded parts and `options` of indexing.
 
-    Without `create` a missing index is a `StorageError`. Without `options`, only those recorded
-    ones are used that matter for questions.
+    Without `create` a missing index is a `StorageError`.
     """
     known = recorded_settings(given.working_dir)
     if known is None and not create:
         make = f"make one with: lightrag-jsonl insert -w {given.working_dir} FILES"
         raise StorageError(f"no index in {given.working_dir}; {make}", path=str(given.working_dir))
-    setup = completed(given, known)
-    picked = _plain(options or {})
+    setup, picked = completed(given, known), _plain(options or {})
     if known and not create:
-        last = _recorded_options(known)
-        wanted = last if options is not None else FOR_QUERIES & last.keys()
-        picked = {name: last[name] for name in wanted} | picked
-    if known and "embedder" in known and given.embedder is None:
-        embedder = recorded_embedder(known, setup)
-    else:
-        embedder = make_embedder(str(setup.embedder), setup)
+        picked = recorded_options(known) | picked
+    embedder = choose_embedder(setup.embedder, known or {}, setup)
     if known is None:
         _ = embedder.dim  # an embedder that is not available fails before a folder is created
     return {
@@ -65,8 +63,8 @@ def open_index(
             transaction.put_settings(
                 {
                     **rag._twin._model_names(),
-                    "cli.prompts": str(arguments["prompts"] or ""),
-                    "cli.options": json.dumps(kept, ensure_ascii=False, sort_keys=True),
+                    RECORDED["prompts"]: str(arguments["prompts"] or ""),
+                    OPTIONS: json.dumps(kept, ensure_ascii=False, sort_keys=True),
                 }
             )
     return rag
@@ -74,20 +72,13 @@ def open_index(
 
 def open_async(folder: Path) -> AsyncLightRAG:
     """Open an existing index with its recorded parts and options, for use in an event loop."""
-    return AsyncLightRAG(**index_arguments(Setup(folder), {}))
+    return AsyncLightRAG(**index_arguments(Setup(folder)))
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were given, with paths as absolute texts."""
     given = {name: value for name, value in options.items() if value not in (None, ())}
     return given | {n: str(v.resolve()) for n, v in given.items() if isinstance(v, Path)}
-
-
-def _recorded_options(known: Mapping[str, str]) -> dict[str, Any]:
-    try:
-        return dict(json.loads(known.get("cli.options", "{}")))
-    except (ValueError, TypeError) as error:
-        raise CorruptError(f"the recorded options of the index cannot be read: {error}") from error
 
 
 def completed(setup: Setup, known: Mapping[str, str] | None) -> Setup:

@@ -260,7 +260,7 @@ def _read(paths: Sequence[Path]) -> tuple[dict[str, Completion], dict[str, str],
 
 
 def _answer(record: Record) -> Completion:
-    """The completion of a result; `LLMError` says why there is none."""
+    """The completion of a result; `LLMError` gives the reason if there is none."""
     response = record.get("response")
     body = response.get("body") if isinstance(response, dict) else None
     status = response.get("status_code", 200) if isinstance(response, dict) else None

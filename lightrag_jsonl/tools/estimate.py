@@ -42,7 +42,7 @@ class Estimate:
     `cached_tokens` are the input tokens that began an earlier request, which providers cache.
     Answers in the index's own cache cost nothing. Output tokens follow a rule fitted to prose;
     `summaries` is a rule of thumb, since they depend on how often names recur. With `glean_check`,
-    every check is taken to say that something was missed.
+    every check is assumed to find that something was missed.
     """
 
     documents: int = 0

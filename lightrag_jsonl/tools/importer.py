@@ -69,7 +69,7 @@ class ImportReport:
 async def import_index(
     rag: AsyncLightRAG, folder: str | Path, *, progress: ShowProgress = None
 ) -> ImportReport:
-    """Copy documents, chunks, entities and relations into an index, and embed them anew.
+    """Copy documents, chunks, entities and relations into an index, with new vectors.
 
     Raises `ConfigError` if the folder holds no such index.
     """

@@ -9,7 +9,7 @@ import pytest
 
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.output import width
-from lightrag_jsonl.rag.asynchronous import recorded_settings as recorded
+from lightrag_jsonl.rag.recorded import recorded_settings as recorded
 from tests.cli.conftest import CHINESE, ENGLISH, run, run_json
 from tests.servers import Reply, Request, ScriptedServer, chat_reply, error_reply
 
@@ -67,7 +67,7 @@ def test_status_documents_and_delete(kb: Path) -> None:
     """
     assert run("retry", "-w", kb).stdout == "no failed chunks\n"
     assert run("resume", "-w", kb).stdout == "nothing is pending\n"
-    assert run("rejections", "-w", kb, "curie").stdout == "no lines were refused\n"
+    assert run("rejections", "-w", kb, "curie").stdout == "no lines were rejected\n"
     status, shown = run_json("status", "-w", kb), run("status", "-w", kb).stdout
     assert status["documents"] == {"done": 2} and status["extraction"]["ok"] == 2
     assert f"entities       {status['entities']}\n" in shown and "done 2" in shown
@@ -184,7 +184,9 @@ def test_a_failed_chunk_is_reported_and_retried(texts: Path, tmp_path: Path) -> 
 
 
 def test_resume_goes_on_with_the_options_of_the_insert(texts: Path, tmp_path: Path) -> None:
-    """After a limit was reached, with the model and chunk sizes of the insert, but without its limit."""
+    """After a limit was reached, with the model and chunk sizes of the insert, but without its limit; in
+    Python, too.
+    """
     kb = tmp_path / "kb"
     options = ("--chunk-tokens", "200", "--chunk-overlap", "0", "--max-calls", "1")
     with ScriptedServer(respond=lambda request: chat_reply(ANSWER)) as server:
@@ -199,4 +201,6 @@ def test_resume_goes_on_with_the_options_of_the_insert(texts: Path, tmp_path: Pa
     assert second.exit_code == 0, second.output
     remembered = json.loads((recorded(kb) or {})["cli.options"])
     assert remembered == {"chunk_overlap": 0, "chunk_tokens": 200}
+    with LightRAG(kb) as rag:
+        assert (rag._twin.options.chunk_tokens, rag._twin.options.chunk_overlap) == (200, 0)
     assert {one["state"] for one in run_json("documents", "-w", kb)} == {"done"}

@@ -8,10 +8,12 @@ import json
 import logging
 import tracemalloc
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
+from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.errors import ConfigError, LLMError
 from lightrag_jsonl.core.protocols import ConstrainedLLM, StreamingLLM
 from lightrag_jsonl.core.types import Completion, Json, Message
@@ -315,8 +317,10 @@ def test_records_come_in_one_object_and_are_handed_on_as_lines() -> None:
     assert server.bodies[0]["response_format"]["type"] == "json_schema"
 
 
-def test_names_count_only_when_grounded() -> None:
-    """`constrain="grounded"` holds entity names to the list; by default nothing is added."""
+def test_names_count_only_when_grounded(tmp_path: Path) -> None:
+    """`constrain="grounded"` holds entity names to the list, of an insert to those in the text; by
+    default nothing is added.
+    """
     with ScriptedServer(respond=lambda _: chat_reply("{}")) as server:
         for constrain in ("auto", "grounded", "off"):
             llm = model(server, constrain=constrain)
@@ -325,3 +329,8 @@ def test_names_count_only_when_grounded() -> None:
     free, grounded, off = (json.dumps(body, ensure_ascii=False) for body in server.bodies)
     assert "response_format" not in off and "阿朱" not in free + off
     assert '["阿朱", "O\\"Neil"]' in grounded
+
+    with ScriptedServer(respond=lambda _: chat_reply('{"records": []}')) as server:
+        with LightRAG(tmp_path, llm=model(server, constrain="grounded")) as rag:
+            rag.insert("Marie Curie discovered radium.")
+        assert '["Marie Curie", "radium"]' in json.dumps(server.bodies[0])

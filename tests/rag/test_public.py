@@ -117,7 +117,7 @@ def test_an_answer_never_outlives_its_context(tmp_path: Path) -> None:
 
 def test_arguments_of_lightrag_and_fields_of_a_question(tmp_path: Path) -> None:
     """A call as LightRAG's users write it raises a TypeError that names the replacement; any field of
-    `QueryParam` can be given to a question, and overrides `param`.
+    `QueryParam` can be given to a question, and overrides `param` unless it is None.
     """
     with pytest.raises(TypeError, match="use llm="):
         LightRAG(llm_model_func=model)
@@ -129,7 +129,8 @@ def test_arguments_of_lightrag_and_fields_of_a_question(tmp_path: Path) -> None:
             with pytest.raises(TypeError, match=r"use retrieve\(question\)"):
                 ask("Who?", only_need_context=True)
         where = {"id": "d2"}
-        found = rag.retrieve("Paris", QueryParam(chunk_top_k=0), chunk_top_k=9, where=where)
+        param = QueryParam(mode="naive", chunk_top_k=0)
+        found = rag.retrieve("Paris", param, mode=None, chunk_top_k=9, where=where)
         assert [chunk.document_id for chunk in found.chunks] == ["d2"]
         answer = rag.query("Who taught?", where={"id": "d1"}, fail_response="？")
         assert "Pierre" not in answer.text

@@ -88,7 +88,7 @@ class _Quote:
     heading: str = ""
 
     def defines(self, name: str) -> bool:
-        """Whether it says what a name is; under a heading with the name also by "This is a …"."""
+        """Whether it defines a name; under a heading with the name also by "This is a …"."""
         headed = name.casefold() in self.heading.casefold()
         return defines(self.text, name) or (headed and _THIS_IS.match(self.text) is not None)
 

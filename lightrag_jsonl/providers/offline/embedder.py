@@ -20,7 +20,7 @@ from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS
 _Features: TypeAlias = tuple[list[int], list[float]]  # slots, and the weights added to them
 
 VERSION = 2
-_FAINT = 0.1  # weight of function words, which hardly tell texts apart
+_FAINT = 0.1  # weight of function words, which hardly distinguish texts
 _PIECES = 0.5  # weight of all n-grams of a word together, relative to the word
 _LONE_CHARACTER = 0.25  # weight of one CJK character, relative to a bigram
 _PIECE_SIZES = (3, 4, 5)

@@ -129,10 +129,10 @@ def _relations(
 
 
 def _words_between(text: str, sentence: Sentence, pair: tuple[str, str]) -> tuple[str, ...]:
-    """The first content words between the two names, or else in the whole sentence.
+    """The first content words between the two names, or else in the sentence.
 
-    After another name, or several words, it is the preposition before the second: what is said of
-    an object is not said of a place. None where the sentence does not show what joins the two.
+    After another name, or several words, it is the preposition before the second: a verb with an
+    object does not relate it to a place. None where the sentence does not show what joins the two.
     """
     spans = {name_key(phrase.name): (phrase.start, phrase.end) for phrase in sentence.phrases[::-1]}
     opening = (sentence.start, sentence.start)  # where a pronoun stands for a name

@@ -105,7 +105,7 @@ def is_defined(text: str, start: int, end: int) -> bool:
 
 
 def defines(sentence: str, name: str) -> bool:
-    """Whether a sentence says what or who a name is."""
+    """Whether a sentence defines a name."""
     places = re.finditer(
         rf"(?<!\w){re.escape(name)}" if not has_cjk(name) else name, sentence, re.I
     )
@@ -304,7 +304,7 @@ class _Word(NamedTuple):
 def _chinese(
     text: str, spans: _Spans, *, question: bool
 ) -> tuple[list[Phrase], Iterator[tuple[int, str]]]:
-    words = list(_joined(_words(text)))
+    words = _joined(_words(text))
     names = _without_overlap([*_title(text, spans), *_written_names(text), *_tagged_names(words)])
     content = [word for word in words if _is_content(word, question=question)]
     phrases = _without_overlap([*names, *_repeated_nouns(content, len(text))])
@@ -322,34 +322,32 @@ def _segmenter() -> Jieba:
 def _words(text: str) -> Iterator[_Word]:
     """The words of a text; guessed ones and people's names without what was joined to them (煤是)."""
     segmenter, plain, at = _segmenter(), simplified(text), 0
-    for whole, tag in segmenter.tag(plain):
-        at = plain.index(whole, at)
-        known = segmenter.has_word(whole)
-        word = _JOINED.sub("", whole) if tag == "nr" or not known else whole
-        if word != whole:
+    for segment, tag in segmenter.tag(plain):
+        at = plain.index(segment, at)
+        known = segmenter.has_word(segment)
+        word = _JOINED.sub("", segment) if tag == "nr" or not known else segment
+        if word != segment:
             tag, known = segmenter.tag(word)[0][1], segmenter.has_word(word)
         start = plain.index(word, at)
         end = start + len(word)
         yield _Word(start, end, text[start:end], tag, known)
-        at += len(whole)
+        at += len(segment)
 
 
-def _joined(words: Iterable[_Word]) -> Iterator[_Word]:
+def _joined(words: Iterable[_Word]) -> list[_Word]:
     """The words, with places joined to what ends their name (潇湘馆), and parts of foreign names
     to each other (皮埃尔·居里).
     """
-    before: _Word | None = None
+    found: list[_Word] = []
     for word in words:
+        before = found[-1] if found else None
         dotted = before and before.tag == "nr" and "·" in (word.text, before.text[-1])
         placed = before and before.tag == "ns" and len(word.text) == 1 and word.text in _PLACES
         if before and before.end == word.start and (dotted or placed):
-            before = before._replace(end=word.end, text=before.text + word.text)
-            continue
-        if before:
-            yield before
-        before = word
-    if before:
-        yield before
+            found[-1] = before._replace(end=word.end, text=before.text + word.text)
+        else:
+            found.append(word)
+    return found
 
 
 def without_fillers(text: str) -> str:
@@ -358,7 +356,7 @@ def without_fillers(text: str) -> str:
 
 
 def _is_content(word: _Word, *, question: bool) -> bool:
-    """Whether a word (verb or noun) says what a relation or a question is about."""
+    """Whether a word (verb or noun) can be what a relation or a question is about."""
     if not word.known or not has_cjk(word.text) or _is_common(word.text):
         return False
     if len(word.text) == 1:

@@ -1,331 +1,38 @@
-"""Fakes and contract tests for your own model, embedder, tokenizer, reranker or extractor."""
+"""What the core requires of a store, as tests."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Generic, TypeAlias, TypeVar
+from unittest import TestCase
 
 import numpy as np
 
 from lightrag_jsonl.core import types as t
-from lightrag_jsonl.core.errors import LLMError, LockedError, StorageError
-from lightrag_jsonl.core.protocols import LLM, Embedder, Extractor, Reranker, Tokenizer
-from lightrag_jsonl.core.types import Completion, Json, Kind, Message, ResponseType, TraceSummary
+from lightrag_jsonl.core.errors import LockedError, StorageError
+from lightrag_jsonl.core.types import Completion, Json, TraceSummary
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import parse_where
-from lightrag_jsonl.storage.store import Store, Transaction
-
-__all__ = ["EmbedderContract", "ExtractorContract", "HashEmbedder", "LLMContract", "ReplayLLM"]
-__all__ += ["Request", "RerankerContract", "ScriptedLLM", "StoreContract", "TokenizerContract"]
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A call that a fake model received."""
-
-    messages: tuple[Message, ...]
-    response_type: ResponseType
-    max_tokens: int | None
-
-    @property
-    def text(self) -> str:
-        """All turns, one after another."""
-        return "\n\n".join(message.content for message in self.messages)
-
-    @property
-    def question(self) -> str:
-        """The last turn."""
-        return self.messages[-1].content
-
-
-Scripted: TypeAlias = str | Completion | Exception
-Script: TypeAlias = Iterable[Scripted] | Callable[[Request], Scripted]
-
-
-class ScriptedLLM:
-    """A model that gives prepared answers: one after another, or by a function of the request.
-
-    It keeps all requests in `.requests`. `seconds` is how long a call takes. Words count as tokens.
-    After the last answer, a call raises `LLMError`.
-    """
-
-    def __init__(self, script: Script, *, name: str = "scripted", seconds: float = 0.0) -> None:
-        self.name = name
-        self.requests: list[Request] = []
-        self.in_flight = self.most_in_flight = 0
-        self._seconds = seconds
-        self._answer = script if callable(script) else _in_turn(script)
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        response_type: ResponseType = "text",
-        max_tokens: int | None = None,
-    ) -> Completion:
-        """The next answer of the script."""
-        request = Request(tuple(messages), response_type, max_tokens)
-        self.requests.append(request)
-        self.in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self.in_flight)
-        try:
-            await asyncio.sleep(self._seconds)
-            answer = self._answer(request)
-        finally:
-            self.in_flight -= 1
-        if isinstance(answer, Exception):
-            raise answer
-        if isinstance(answer, Completion):
-            return answer
-        return Completion(answer, usage=Usage(_words(request.text), _words(answer)))
-
-    async def stream(
-        self, messages: Sequence[Message], *, max_tokens: int | None = None
-    ) -> AsyncIterator[str]:
-        """The next answer of the script, word by word."""
-        done = await self.complete(messages, max_tokens=max_tokens)
-        for number, word in enumerate(done.text.split(" ")):
-            yield word if number == 0 else " " + word
-
-
-def _in_turn(script: Iterable[Scripted]) -> Callable[[Request], Scripted]:
-    answers = iter(script)
-
-    def answer(request: Request) -> Scripted:
-        ended = LLMError(f"the script has no further answer; request: {request.question[:200]!r}")
-        return next(answers, ended)
-
-    return answer
-
-
-def _words(text: str) -> int:
-    return len(text.split())
-
-
-class ReplayLLM(ScriptedLLM):
-    """A model that repeats recorded answers: for each text, the answers of its turns.
-
-    A request is about the text that ends its first question, and its turn is the number of answers
-    already in the conversation. After the last recorded answer it says that nothing is missing.
-    `otherwise` answers about texts that were not recorded. Tokens are counted by `count`, or as
-    words.
-    """
-
-    nothing_more = '{"type":"done","entities":0,"relationships":0}'
-
-    def __init__(
-        self,
-        answers: Mapping[str, Sequence[str]],
-        *,
-        name: str = "replay",
-        otherwise: Callable[[Request], str] | None = None,
-        count: Callable[[str], int] = _words,
-    ) -> None:
-        super().__init__(self._replayed, name=name)
-        self.answers = answers
-        self._otherwise, self._count = otherwise, count
-
-    def _replayed(self, request: Request) -> Scripted:
-        text = self._recorded(request)
-        return Completion(text, usage=Usage(self._count(request.text), self._count(text)))
-
-    def _recorded(self, request: Request) -> str:
-        asked = next(m.content for m in request.messages if m.role == "user")
-        turn = sum(message.role == "assistant" for message in request.messages)
-        for text, answers in self.answers.items():
-            if asked.endswith(text):
-                return answers[turn] if turn < len(answers) else self.nothing_more
-        if self._otherwise is not None:
-            return self._otherwise(request)
-        raise LLMError(f"nothing was recorded for {asked[-80:]!r}")
-
-
-TEXTS = ("Marie Curie discovered radium.", "居里夫人发现了镭。", "１２ 🙂", " ", "")
-Made = TypeVar("Made")
-
-
-class Contract(Generic[Made]):
-    """What the core requires of a part. In your tests, inherit from a contract and override `make`;
-    pytest runs the rest.
-    """
-
-    def make(self) -> Made:
-        """The part under test."""
-        raise TypeError("override make() to return what is to be tested")
-
-
-class LLMContract(Contract[LLM]):
-    """What the core requires of a model."""
-
-    def test_it_has_a_stable_name(self) -> None:
-        """The name is part of cache keys: it is not empty, and always the same."""
-        assert self.make().name and self.make().name == self.make().name
-
-    def test_it_answers_with_text_and_usage(self) -> None:
-        """An answer is a Completion; tokens are never negative."""
-        done = asyncio.run(self.make().complete([Message("user", "Say yes.")], max_tokens=16))
-        assert isinstance(done.text, str) and done.finish in ("stop", "length")
-        assert min(done.usage.input_tokens, done.usage.output_tokens) >= 0
-
-
-class EmbedderContract(Contract[Embedder]):
-    """What the core requires of an embedder."""
-
-    def test_rows_are_unit_vectors_of_the_promised_shape(self) -> None:
-        """float32, one row of length 1 for each text, even for unusual texts."""
-        embedder = self.make()
-        rows = asyncio.run(embedder.embed(TEXTS, kind="passage"))
-        assert rows.shape == (len(TEXTS), embedder.dim) and rows.dtype == np.float32
-        assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-3)
-
-    def test_it_is_deterministic(self) -> None:
-        """A text always has the same vector, whatever texts are embedded with it."""
-        embedder = self.make()
-        alone = asyncio.run(embedder.embed(TEXTS[:1], kind="passage"))
-        together = asyncio.run(embedder.embed(TEXTS, kind="passage"))
-        assert np.allclose(alone[0], together[0], atol=1e-4)
-
-    def test_nothing_gives_no_rows(self) -> None:
-        """No texts give no rows, of the right width."""
-        embedder = self.make()
-        assert asyncio.run(embedder.embed([], kind="query")).shape == (0, embedder.dim)
-
-
-class TokenizerContract(Contract[Tokenizer]):
-    """What the core requires of a tokenizer."""
-
-    def test_truncation_keeps_a_prefix_within_the_limit(self) -> None:
-        """For any text and limit, the result is a prefix within the limit."""
-        tokenizer = self.make()
-        for text in (*TEXTS, "北京大学位于北京。" * 40, "word " * 200, "x" * 500):
-            for limit in (0, 1, 7, 100, 10_000):
-                cut = tokenizer.truncate(text, limit)
-                assert text.startswith(cut) and tokenizer.count(cut) <= limit
-
-    def test_empty_text_has_no_tokens(self) -> None:
-        """An empty text has no tokens."""
-        assert self.make().count("") == 0
-
-
-class RerankerContract(Contract[Reranker]):
-    """What the core requires of a reranker."""
-
-    def test_one_finite_score_a_text(self) -> None:
-        """As many scores as texts, all of them finite."""
-        scores = asyncio.run(self.make().score("Who discovered radium?", TEXTS[:2]))
-        assert len(scores) == 2 and np.isfinite(np.asarray(scores, np.float64)).all()
-
-
-class ExtractorContract(Contract[Extractor]):
-    """What the core requires of an extractor."""
-
-    def extract(self, text: str) -> t.Extraction:
-        """What the extractor finds in a text."""
-        return asyncio.run(self.make().extract(t.Chunk("c", "d", 0, 1, 0, len(text), text)))
-
-    def test_ends_of_relations_are_entities(self) -> None:
-        """A relation joins two entities of the same chunk, and never one with itself."""
-        for text in TEXTS:
-            found = self.extract(text)
-            names = {mention.name for mention in found.entities}
-            for relation in found.relations:
-                assert {relation.source, relation.target} <= names
-                assert relation.source != relation.target
-
-    def test_the_same_text_gives_the_same_claims(self) -> None:
-        """Extraction depends on the text alone."""
-        assert self.extract(TEXTS[0]) == self.extract(TEXTS[0])
-
-    def test_nothing_in_nothing_out(self) -> None:
-        """A blank text has no entities."""
-        assert self.extract(" ").entities == ()
-
-
-ROWS = np.eye(4, dtype=np.float32)
-ALL_ROWS: Mapping[Kind, Sequence[int]] = {"entity": (1, 2), "relation": (1,), "chunk": (3, 4)}
-REFUSED = t.Rejection(2, "oops", "not_json", "no object")
-READ = t.Extraction(rejections=(REFUSED,), gleaned=(3, 1), usage=Usage(7, 5, 1, 2))
-BORN = (("born", "1867"),)
-CURIE = t.EntityMention("Curie", "person", "a chemist", attributes=BORN, aliases=("居里",))
-RADIUM = t.EntityMention("radium", "element", "an element", grounded=False)
-FOUND = t.RelationMention("Curie", "radium", ("discovery",), "she found it", 2.0)
-
-
-def sample_entities() -> list[r.EntityRow]:
-    """The entities that every sample document mentions."""
-    votes = ({"Curie": 4}, {"person": 4}, {"born\0001867": 4}, {"居里": 4}, 4)
-    summary = ("her summary", 3, 2)
-    curie = r.EntityRow(1, "curie", *votes, "a chemist", *summary, 1.5, "Curie", "person")
-    radium = r.EntityRow(2, "radium", {"radium": 4}, {"element": 4}, name="radium", type="element")
-    return [curie, radium]
-
-
-def sample_relation() -> r.RelationRow:
-    """The relation that every sample document mentions."""
-    votes = ({"discovery": 4}, {"Curie": 4}, {"radium": 4})
-    return r.RelationRow(1, 1, 2, *votes, 4, 0, 8_000_000, 4, "she found it", created_at=1.5)
-
-
-def put_sample(transaction: Transaction, number: int, text: str = TEXTS[0]) -> None:
-    """Store document `number`: two chunks, which mention the same two entities."""
-    id, rows = f"d{number}", (2 * number - 1, 2 * number)
-    metadata = {"year": 2000 + number, "tags": ["a", number]}
-    named = (number, id, f"Title {number}", None, None)
-    document = r.StoredDocument(*named, metadata, "digest", "done", 99, 1.0)
-    transaction.put_document(document, [t.Page(id, 1, text), t.Page(id, 2, "第二页")])
-    for row, n in zip(rows, (0, 1), strict=True):
-        chunk = t.Chunk(f"{id}-{n}", id, n, 1, 0, len(text), text, 5, heading="Report › 第一章")
-        transaction.put_chunks([r.StoredChunk(row, number, chunk, 2.0, READ)])
-        entities = [
-            r.EntityMentionRow(2 * row - 2 + entity, entity, row, 1000 * row, mention)
-            for entity, mention in ((1, CURIE), (2, RADIUM))
-        ]
-        relation = r.RelationMentionRow(row, 1, row, 1000 * row, FOUND, True)
-        transaction.put_mentions(entities, [relation])
-    transaction.put_graph_rows("entity", sample_entities())
-    transaction.put_graph_rows("relation", [sample_relation()])
-    for kind, ids in {**ALL_ROWS, "chunk": rows}.items():
-        vectors = {row: (f"{kind} {row}".encode(), ROWS[(row - 1) % 4]) for row in ids}
-        transaction.put_vectors(kind, vectors)
-
-
-def stored_content(store: Store) -> list[object]:
-    """All that a store holds of documents, graph and vectors, to be compared."""
-    with store.snapshot() as snapshot:
-        graph = snapshot.graph
-        ids = graph.relations_of(graph.entities)[1]
-        columns = [graph.entities, graph.chunks, graph.all_ends, graph.weights(ids)]
-        columns += graph.all_mentions
-        found: list[object] = []
-        for kind in ALL_ROWS:
-            dim = snapshot.vector_matrix(kind, np.array([1])).shape[1]
-            columns += snapshot.search_vectors(kind, np.ones((1, dim), np.float32), 99)
-            found.append(snapshot.vector_digests(kind, range(9)))
-        found += [column.tolist() for column in columns]
-        found += [snapshot.documents(), snapshot.chunks(), snapshot.chunk_reports()]
-        found += [snapshot.rejections(), snapshot.aliases(), snapshot.next_ids()]
-        found.append(snapshot.alias_claims())
-        found += [snapshot.entity_mentions(), snapshot.relation_mentions()]
-        found += [snapshot.entity_rows(), snapshot.relation_rows()]
-        found.append(snapshot.search_terms(["radium", "curie", "镭*"], 99))
-    return found
-
-
-@contextlib.contextmanager
-def _refused(error: type[Exception]) -> Iterator[None]:
-    """Check that the block raises this error."""
-    try:
-        yield
-    except error:
-        return
-    raise AssertionError(f"{error.__name__} was not raised")
+from lightrag_jsonl.storage.store import Store
+from lightrag_jsonl.testing.samples import (
+    ALL_ROWS,
+    BORN,
+    CURIE,
+    FOUND,
+    RADIUM,
+    READ,
+    REFUSED,
+    ROWS,
+    TEXTS,
+    put_sample,
+    sample_entities,
+    sample_relation,
+    stored_content,
+)
+
+refused = TestCase().assertRaises  # this package does not need pytest
 
 
 class StoreContract:
@@ -544,12 +251,12 @@ class StoreContract:
         """Deleting a document, and a transaction that raises, leave exactly what was there."""
         store = self.filled(tmp_path, 1)
         before = stored_content(store)
-        with _refused(KeyError), store.transaction() as transaction:
+        with refused(KeyError), store.transaction() as transaction:
             put_sample(transaction, 2)
             transaction.delete_documents([1])
             assert [document.id for document in transaction.documents()] == ["d2"]
             raise KeyError
-        with _refused(StorageError), store.transaction() as transaction:
+        with refused(StorageError), store.transaction() as transaction:
             put_sample(transaction, 2)
             transaction.put_vectors("entity", {99: (b"of no entity", ROWS[0])})
         assert stored_content(store) == before
@@ -589,7 +296,7 @@ class StoreContract:
             transaction.put_settings({"language": "en", "embedder": "hash"})
             transaction.put_settings({"language": "zh"})
             assert transaction.settings().items() >= {("language", "zh"), ("embedder", "hash")}
-            with _refused(LockedError), again.writer_lock(0):
+            with refused(LockedError), again.writer_lock(0):
                 pass
         with again.writer_lock(0), other.reader() as reader:
             assert not reader.documents() and "language" not in reader.settings()
@@ -679,6 +386,6 @@ class StoreContract:
         store.close()
         store.close()
         for use in (store.reader, store.snapshot, store.transaction):
-            with _refused(StorageError), use():
+            with refused(StorageError), use():
                 pass
         assert stored_content(self.make(tmp_path)) == before
