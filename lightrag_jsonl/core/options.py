@@ -30,7 +30,10 @@ Cosine: TypeAlias = Annotated[float, Meta(ge=-1, le=1)]
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 
-LANGUAGE_NAMES = {"en": "English", "zh": "中文"}
+LANGUAGE_NAMES = {  # in prompts; other languages are named there as they are given
+    "en": "English", "zh": "中文", "ar": "Arabic", "de": "German", "es": "Spanish", "fr": "French",
+    "it": "Italian", "ja": "Japanese", "ko": "Korean", "pt": "Portuguese", "ru": "Russian",
+}  # fmt: skip
 ENTITY_TYPES = {
     "en": (
         "person", "organization", "place", "event", "work", "product", "concept", "method",

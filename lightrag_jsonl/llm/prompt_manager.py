@@ -12,7 +12,14 @@ from typing import TypeAlias, cast
 
 from lightrag_jsonl.core.errors import LLMError, NotFoundError, PromptError
 from lightrag_jsonl.core.protocols import LLM
-from lightrag_jsonl.core.types import ChunkState, Json, JsonlResult, Message, Record
+from lightrag_jsonl.core.types import (
+    ChunkState,
+    Json,
+    JsonlResult,
+    Message,
+    Record,
+    known_language,
+)
 from lightrag_jsonl.llm.json_values import read_json
 from lightrag_jsonl.llm.prompt import Prompt, decoded, make_prompt, read_prompt
 from lightrag_jsonl.llm.reader import parse_jsonl
@@ -197,18 +204,19 @@ def check_set(language: str | Path) -> list[str]:
 
 
 def prompt_folder(language: str | Path) -> Path:
-    """The folder of a language: a packaged one by its code ("en", "zh"), any other by its path."""
-    if re.fullmatch(r"[A-Za-z]{2,3}", str(language)):
-        for parent in _PARENTS:
-            if (folder := parent / f"prompts_{language}").is_dir():
-                return folder
-    if str(language) and Path(language).is_dir():
-        return Path(language)
-    raise PromptError(
-        f"no prompts for the language {str(language)!r}; there are: en, zh. To add one, copy the "
-        "folder prompts_en, translate its files, run `lightrag-jsonl prompts check FOLDER`, and "
-        "give the folder's path as the language"
-    )
+    """The folder of a language's prompts: a user's by its path; else Chinese ones for "zh" and the
+    like, and for every other language the English ones, which name the language to write in.
+    """
+    name = str(language)
+    if name not in ("en", "zh") and Path(name or "?").is_dir():
+        return Path(name)
+    if not re.fullmatch(r"[^\W\d_]+([ -]\w+)*", name):
+        raise PromptError(
+            f"no prompts in {name!r}: a language is a code or a name, such as en, zh, fr or French, "
+            "or the path of a folder with prompts (`lightrag-jsonl prompts check FOLDER`)"
+        )
+    packaged = (parent / f"prompts_{known_language(name)}" for parent in _PARENTS)
+    return next(filter(Path.is_dir, packaged))
 
 
 def _folder_prompts(folder: Path) -> dict[str, Prompt]:

@@ -59,7 +59,8 @@ class AsyncLightRAG(IndexParts):
     words. Neither needs a key or a network. If the recorded model cannot be made here, what asks
     it raises `ConfigError`.
 
-    `language` is "en" (of a new index), "zh", or a language that `prompts` provides. Fix `clock`
+    `language` is "en" (of a new index), "zh", any other by code or name ("fr", "French": the model
+    is asked in English to write in it), or the path of a folder with prompts. Fix `clock`
     (seconds since 1970) and `new_id` (ids of traces) to get the same results, byte for byte, in
     every run. One instance is used from one event loop.
 

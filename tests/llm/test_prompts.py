@@ -309,10 +309,14 @@ def test_a_bad_override_fails_at_load_naming_its_file(tmp_path, front, body, wor
     assert any(problem in str(caught.value) for problem in problems)
 
 
-def test_a_language_must_be_there_and_whole(tmp_path):
-    """The error lists the packaged languages and the steps, or the prompts that a folder lacks."""
-    for language in ("xx", "../up", "", tmp_path / "none"):
-        with pytest.raises(PromptError, match=r"en, zh.*copy the folder.*check FOLDER"):
+def test_a_language_is_a_code_a_name_or_a_folder_with_every_prompt(tmp_path):
+    """Other languages use the English prompts, regions of Chinese the Chinese ones; the error says
+    what a language can be, or which prompts a folder lacks.
+    """
+    for language, same in (("fr", "en"), ("pt-BR", "en"), ("Klingon", "en"), ("zh-Hant", "zh")):
+        assert PromptManager.load(language).text == PromptManager.load(same).text
+    for language in ("../up", "", tmp_path / "none"):
+        with pytest.raises(PromptError, match=r"fr or French.*check FOLDER"):
             PromptManager.load(language)
     write_prompt(tmp_path / "mine", "extract-topics", "response-type: jsonl")
     with pytest.raises(PromptError, match=r"lacks .*keywords.*overrides"):
