@@ -15,7 +15,8 @@ from lightrag_jsonl.retrieval.numbering import marked_numbers
 from lightrag_jsonl.tracing.trace import Sources, Trace
 
 _MOST_EDGES = 48  # more cannot be read in one drawing
-_WIDTH, _ROW, _MARGIN = 920, 24, 96  # of the drawing; each node's label has a row of its own
+_WIDTH, _ROW, _MARGIN = 920, 24, 72  # of the drawing, a node's row at least, and around all
+_SPACIOUS = 440  # the height of the rows together, if few nodes leave room
 
 
 def render_page(trace: Trace, sources: Sources, *, language: str = "en") -> str:
@@ -58,15 +59,21 @@ def source_hashes() -> tuple[str, str]:
 
 
 def layout(edges: Sequence[Edge]) -> tuple[tuple[int, int], dict[str, tuple[float, int]]]:
-    """The size of the drawing, and positions by name, each in a row of its own for its label."""
+    """The size of the drawing, and positions by name: each in a row and in a column of its own, so
+    that labels stand apart.
+    """
     import networkx as nx
 
     graph = nx.Graph([(edge.source, edge.target) for edge in edges])
     points = nx.spring_layout(graph, seed=1)
-    rows = {name: row for row, name in enumerate(sorted(graph, key=lambda name: points[name][1]))}
-    columns = {name: _MARGIN + (x + 1) * (_WIDTH / 2 - _MARGIN) for name, (x, _) in points.items()}
-    found = {name: (round(float(x), 1), _MARGIN + _ROW * rows[name]) for name, x in columns.items()}
-    return (_WIDTH, 2 * _MARGIN + _ROW * len(graph)), found
+    row = max(_ROW, min(_SPACIOUS // max(len(graph), 1), 3 * _ROW))
+    step = (_WIDTH - 2 * _MARGIN) / max(len(graph) - 1, 1)
+    columns, rows = (sorted(graph, key=lambda name: points[name][axis]) for axis in (0, 1))
+    found = {
+        name: (round(_MARGIN + step * columns.index(name), 1), _MARGIN + row * rows.index(name))
+        for name in graph
+    }
+    return (_WIDTH, 2 * _MARGIN + row * len(graph)), found
 
 
 def _answer_parts(answer: str) -> Iterator[str | int]:
