@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Iterable,
-    Iterator,
-    Sequence,
-)
-from contextlib import ExitStack, aclosing, closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,20 +19,17 @@ from lightrag_jsonl.core.validation import names_replacements
 from lightrag_jsonl.indexing.loading import Given, gone_files, load_documents
 from lightrag_jsonl.indexing.progress import ProgressCallback, ShowProgress
 from lightrag_jsonl.llm.client import UsageMeter
-from lightrag_jsonl.llm.prompt_manager import RecordList
 from lightrag_jsonl.providers import configured, offline
 from lightrag_jsonl.rag.export import network
 from lightrag_jsonl.rag.parts import IndexParts
-from lightrag_jsonl.rag.recorded import (
-    adopt_settings,
-)
-from lightrag_jsonl.rag.streams import AsyncAnswerStream, queued
+from lightrag_jsonl.rag.recorded import adopt_settings
+from lightrag_jsonl.rag.streams import AsyncAnswerStream
 from lightrag_jsonl.readers import Readers
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import document_statuses, index_status
 from lightrag_jsonl.storage.store import Store, read
-from lightrag_jsonl.tracing.events import End, Event, Session
+from lightrag_jsonl.tracing.events import Session
 from lightrag_jsonl.tracing.recorder import Listener, Recorder, replay
 
 if TYPE_CHECKING:
@@ -292,7 +282,7 @@ class AsyncLightRAG(IndexParts):
         reasons, unless there is no model or `selection` is "all". `listener` receives each event
         once it is stored.
         """
-        param = self._param(question, param, history, fields, explain)
+        param = self._param(param, history, fields, explain)
         return await self._answer(question, param, UsageMeter(), listener)
 
     async def retrieve(
@@ -304,7 +294,7 @@ class AsyncLightRAG(IndexParts):
         **fields: Unpack[QueryFields],
     ) -> types.Context:
         """What is sent to the model: ranked entities, relations and chunks, and their text."""
-        param = self._param(question, param, history, fields)
+        param = self._param(param, history, fields)
         return await self._querying.retrieve(question, param)
 
     def stream(
@@ -321,53 +311,13 @@ class AsyncLightRAG(IndexParts):
 
         Arguments as in `query`. `.usage` is what was paid so far.
         """
-        param = self._param(question, param, history, fields, explain)
+        param = self._param(param, history, fields, explain)
         meter = UsageMeter()
 
         async def run(put: Callable[[str | Answer], None]) -> None:
             put(await self._answer(question, param, meter, listener, put))
 
-        return AsyncAnswerStream(queued(run), meter)
-
-    async def events(
-        self,
-        question: str,
-        param: QueryParam | None = None,
-        *,
-        history: Sequence[Turn] = (),
-        explain: bool = True,
-        **fields: Unpack[QueryFields],
-    ) -> AsyncGenerator[Event]:
-        """The events of a query as they happen, each stored before it is yielded.
-
-        The last event is always an `End`, with the error if the query failed. `aclose()` ends the
-        query early.
-        """
-        param = self._param(question, param, history, fields, explain)
-
-        def run(put: Callable[[Event], None]) -> Awaitable[Answer]:
-            return self._answer(question, param, UsageMeter(), put, lambda piece: None)
-
-        ended = False
-        try:
-            async with aclosing(queued(run)) as items:
-                async for event in items:
-                    ended = isinstance(event, End)
-                    yield event
-        except Exception:
-            if not ended:  # the end could not be stored
-                raise
-
-    async def extract(self, /, prompt: str, text: str, **variables: object) -> RecordList:
-        """The records that one of the extraction prompts yields for a text; nothing is stored.
-
-        `variables` are what the prompt needs besides `text` (`schema`, `classes`, …). Lines that
-        are not valid records are logged as warnings, and kept in `RecordList.rejections`.
-        """
-        if self._prompts.prompt(prompt).response_type != "jsonl":
-            raise ConfigError(f"prompt {prompt!r} does not answer with records")
-        records = await self._client.jsonl(prompt, {**variables, "text": sanitize(text)})
-        return RecordList(records.result)
+        return AsyncAnswerStream(run, meter)
 
     @property
     def graph(self) -> nx.Graph:
@@ -425,20 +375,14 @@ class AsyncLightRAG(IndexParts):
 
     def _param(
         self,
-        question: str,
         param: QueryParam | None,
         history: Sequence[Turn],
         fields: QueryFields,
         explain: bool = False,
     ) -> QueryParam:
-        """The settings of a question, all in one; `TypeError` if something is of a wrong kind."""
-        if not isinstance(question, str):
-            raise TypeError(f"a question must be a text, not {type(question).__name__}")
-        param = param or QueryParam()
-        if not isinstance(param, QueryParam):
-            raise TypeError(f"param must be a QueryParam, not {type(param).__name__}")
+        """The settings of a question, all in one."""
         given: dict[str, Any] = {name: one for name, one in fields.items() if one is not None}
-        param = replace(param, **given)
+        param = replace(param or QueryParam(), **given)
         if explain and param.selection == "score" and self._client.has_model:
             param = replace(param, selection="llm")
         return replace(param, conversation_history=tuple(history)) if history else param

@@ -28,7 +28,7 @@ from lightrag_jsonl.indexing.edits import Edit
 from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.indexing.reviewing import Review, estimate_review, review
 from lightrag_jsonl.providers import as_embedder
-from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format, records
+from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format
 from lightrag_jsonl.storage.store import Reader, read, search, write
 from lightrag_jsonl.tracing import trace as recorded
 from lightrag_jsonl.tracing.export import export
@@ -380,10 +380,6 @@ class Admin(_Namespace):
         """What `export` would write."""
         write_graph = partial(export_graph, format=format, language=self._parts.language)
         return await self._read(write_graph)
-
-    async def records(self) -> list[Record]:
-        """Every stored mention as an `extract-graph` record with its document and chunk index."""
-        return await self._read(lambda reader: list(records(reader)))
 
 
 def _load_trace(reader: Reader, trace_id: str | None) -> recorded.Trace:
