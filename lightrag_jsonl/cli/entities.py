@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -134,9 +135,7 @@ def duplicates(rag: LightRAG, limit: int, review: bool, yes: bool, merge: bool) 
         found, notes = judged.same, [f"reviewed: {judged.usage.calls} calls (estimated: {cost})"]
     if merge:
         found = rag.entities.merge_pairs(found) if review else rag.entities.merge_stated()
-        undo = " ".join(f'"{name}"' for group in groups(found) for name in group[1:])
-        if undo:
-            notes += [f"to undo: lightrag-jsonl entities unmerge -w {rag.working_dir} {undo}"]
+        notes += _undo(rag, [name for group in groups(found) for name in group[1:]])
     rows = [{**asdict(one), "evidence": [sign.detail for sign in one.evidence]} for one in found]
     words = table(rows, "name", "into", "score", "types", "evidence")
     return Reply(found, words or "no possible duplicates", notes=notes)
@@ -148,9 +147,8 @@ def duplicates(rag: LightRAG, limit: int, review: bool, yes: bool, merge: bool) 
 def merge(rag: LightRAG, names: tuple[str, ...], into: str) -> Reply:
     """Merge the entities NAMES. Extracted data is kept, so this can be undone."""
     rag.entities.merge(names, into=into)
-    undo = " ".join(f'"{name}"' for name in names if name != into)
-    note = f"to undo: lightrag-jsonl entities unmerge -w {rag.working_dir} {undo}"
-    return Reply({"merged": names, "into": into}, notes=[note])
+    undo = _undo(rag, [name for name in names if name != into])
+    return Reply({"merged": names, "into": into}, notes=undo)
 
 
 @index_command(names, *models, group=entities)
@@ -158,3 +156,10 @@ def unmerge(rag: LightRAG, names: tuple[str, ...]) -> Reply:
     """Make merged NAMES, or all that were merged into NAMES, entities of their own again."""
     rag.entities.unmerge(*names)
     return Reply({"unmerged": names})
+
+
+def _undo(rag: LightRAG, merged: Sequence[str]) -> list[str]:
+    names = " ".join(f'"{name}"' for name in merged)
+    return (
+        [f"to undo: lightrag-jsonl entities unmerge -w {rag.working_dir} {names}"] if names else []
+    )

@@ -34,9 +34,9 @@ def serve(
 ) -> Reply:
     """Serve indexes by HTTP, each under its folder's name.
 
-    It speaks REST (see /openapi.json) and the chat protocols of OpenAI (/v1) and Ollama (/api).
-    Beyond this machine (--host) it asks for a token: that in --token-file or, better hidden than
-    an option, in LIGHTRAG_JSONL_TOKEN. Indexing runs in separate processes.
+    It offers REST (see /openapi.json) and the chat protocols of OpenAI (/v1) and Ollama (/api).
+    Any --host but this machine requires a token: from --token-file, or from the environment
+    variable LIGHTRAG_JSONL_TOKEN. Indexing runs in separate processes.
 
     \b
     Examples:

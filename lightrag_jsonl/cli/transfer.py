@@ -99,20 +99,19 @@ def export_requests(
     return Reply(report, failures=report.failures)
 
 
-@command(
+@index_command(
     click.argument("results", nargs=-1, required=True, type=FILE),
     *models,
     option("--finish", "Mark chunks without an answer as failed, for `retry`.", is_flag=True),
     name="import",
     group=batch,
 )
-def import_results(setup: Setup, results: tuple[Path, ...], finish: bool) -> Reply:
+def import_results(rag: LightRAG, results: tuple[Path, ...], finish: bool) -> Reply:
     """Read the RESULTS of a batch (and its error files), in any order, as often as you like.
 
-    The next export asks again for results that are missing or failed.
+    The next export repeats the requests whose results are missing or failed.
     """
-    with open_index(setup) as rag:
-        report = rag.run(import_batch, results, finish=finish)
+    report = rag.run(import_batch, results, finish=finish)
     failed = [f"{request[:16]}: {one_line(why)}" for request, why in report.failed[:SHOWN]]
     status = INCOMPLETE if report.missing or report.unreadable else 0
     return Reply(report, None, status, failed, report.inserted.failures)
@@ -169,14 +168,14 @@ def export(rag: LightRAG, file: str, format_: GraphFormat | None) -> Reply:
 @command(
     click.argument("indexes", nargs=-1, required=True),
     *models,
-    option("--summarize", "Then ask the model for the summaries that are due.", is_flag=True),
+    option("--summarize", "Then let the model write the summaries that are due.", is_flag=True),
 )
 def merge(setup: Setup, indexes: tuple[str, ...], summarize: bool) -> Reply:
     """Merge other INDEXES into that of --working-dir, or a new one.
 
-    It becomes what it would be if their documents had been inserted there: with their edits by
-    hand, merges of names and vectors. No model is called; cached answers are copied. Documents that
-    are there already are skipped, so an interrupted merge goes on when it is started again.
+    The result is the same as inserting their documents there, with their edits by hand and merges
+    of names. No model is called; cached answers are copied. Documents that are there already are
+    skipped, so an interrupted merge continues when it is started again.
 
     \b
     Example:
@@ -194,7 +193,7 @@ def merge(setup: Setup, indexes: tuple[str, ...], summarize: bool) -> Reply:
         if summarize:
             return Reply({"merged": report, "summaries": rag.admin.summarize()})
     notes = [
-        (report.summaries_due, "summaries are due; --summarize asks the model for them"),
+        (report.summaries_due, "summaries are due; --summarize writes them"),
         (report.pending, "pending documents were not merged; `resume` them and merge again"),
     ]
     return Reply(report, notes=[f"{count:,} {words}" for count, words in notes if count])

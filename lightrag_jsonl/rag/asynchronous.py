@@ -46,8 +46,8 @@ class AsyncLightRAG(IndexParts):
     or a name, which is asked at the endpoint of the user's settings (see `providers.configured`;
     they are read for that alone). Without a model ("none", and the default of a new index),
     language rules find entities and keywords and put answers together; the embedder "hash" hashes
-    words. Neither needs a key or a network. If the recorded model cannot be made here, what asks
-    it raises `ConfigError`.
+    words. Neither needs a key or a network. If the recorded model is not available here, methods
+    that need it raise `ConfigError`.
 
     `language` is "en" (of a new index), "zh", or a language that `prompts` provides. Fix `clock`
     (seconds since 1970) and `new_id` (ids of traces) to get the same results, byte for byte, in
@@ -125,7 +125,7 @@ class AsyncLightRAG(IndexParts):
 
         A record may name its chunk by index (`"chunk"`, default 0). `chunks` are the pieces of the
         document in order; without them the document is cut as usual. `ConfigError` names a piece
-        that does not occur. A record that does not fit is refused, and kept in `rejections`.
+        that does not occur. An invalid record is listed in `rejections`.
         """
         if chunks is not None and (isinstance(chunks, str) or not chunks):
             raise ConfigError("chunks must be the pieces of the document, at least one, or None")
@@ -137,17 +137,17 @@ class AsyncLightRAG(IndexParts):
         return await self._indexing.insert([pending], progress=False, summarize=False)
 
     async def resume(self, *, progress: ShowProgress = None) -> types.InsertReport:
-        """Go on with documents that an interrupted insert left waiting."""
+        """Continue with the documents that an interrupted insert left pending."""
         return await self._indexing.resume(progress=progress)
 
     async def retry(
         self, *, upgrade: bool = False, progress: ShowProgress = None
     ) -> types.InsertReport:
-        """Ask again for every chunk that failed, and for the missing part of chunks read in part.
+        """Extract every chunk that failed again, and the missing part of partial chunks.
 
-        With `upgrade`, also read again the chunks that were read without a model, with another
-        model, or with another revision of the prompt. A chunk keeps what it had if that fails. When
-        it was interrupted, call it again to go on. `ConfigError` without a model or `extractor`.
+        With `upgrade`, also the chunks that were extracted without a model, with another model, or
+        with another revision of the prompt. A chunk that fails keeps its earlier result. After an
+        interruption, call it again to continue. `ConfigError` without a model or `extractor`.
         """
         if upgrade and isinstance(self._extractor, offline.OfflineExtractor):
             raise ConfigError("an upgrade needs a model: none was given")
@@ -172,10 +172,10 @@ class AsyncLightRAG(IndexParts):
         """Take over the documents of other indexes (folders or addresses), as if they had been inserted here.
 
         Edits by hand, merges of names, vectors and the model's cached answers come with them;
-        recorded queries and waiting documents do not. No model is asked: summaries that nobody has paid
-        for stay due (`admin.summarize` writes them). A text is embedded only if it differs from
-        those in the other indexes. Documents that are here already are skipped, so an interrupted
-        merge is called again.
+        recorded queries and pending documents do not. No model is called: new summaries stay due
+        (`admin.summarize` writes them). A text is embedded only if it differs from those in the
+        other indexes. Documents that are here already are skipped, so an interrupted merge is
+        continued by calling it again.
 
         Nothing is changed if an index was built with another embedder, language or tokenizer
         (`SettingsError`), or if there are two versions of a document or contradictory merges of
@@ -244,7 +244,7 @@ class AsyncLightRAG(IndexParts):
     async def documents(
         self, *, limit: int | None = None, offset: int = 0
     ) -> tuple[types.DocumentStatus, ...]:
-        """The documents, with how their extraction went; waiting ones last.
+        """The documents, with the results of their extraction; pending ones last.
 
         The first `offset` are left out, and at most `limit` returned.
         """
@@ -259,7 +259,7 @@ class AsyncLightRAG(IndexParts):
         return found
 
     async def rejections(self, *ids: str) -> list[tuple[str, str, types.Rejection]]:
-        """Refused lines as (document id, chunk id, rejection); without ids, those of all documents."""
+        """Rejected lines as (document id, chunk id, rejection); without ids, those of all documents."""
         wanted = checked_texts(ids) or None
         return await read(self._store, lambda reader: reader.rejections(wanted))
 
@@ -278,7 +278,7 @@ class AsyncLightRAG(IndexParts):
 
         Every query leaves a trace, whose id is `Answer.trace_id` (None if `keep_traces` is 0, or the
         folder cannot be written to). An error that ends the query has
-        in `usage` what was paid. With `explain=True` the model chooses the relations and gives its
+        in `usage` what was used. With `explain=True` the model selects the relations and gives its
         reasons, unless there is no model or `selection` is "all". `listener` receives each event
         once it is stored.
         """
@@ -309,7 +309,7 @@ class AsyncLightRAG(IndexParts):
     ) -> AsyncAnswerStream:
         """The answer in pieces; after the last one, `.answer` holds it complete.
 
-        Arguments as in `query`. `.usage` is what was paid so far.
+        Arguments as in `query`. `.usage` counts the calls and tokens used so far.
         """
         param = self._param(param, history, fields, explain)
         meter = UsageMeter()

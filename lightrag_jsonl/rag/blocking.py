@@ -195,7 +195,7 @@ class AnswerStream:
 
     @property
     def usage(self) -> Usage:
-        """What was paid so far."""
+        """The calls and tokens used so far."""
         return self._stream.usage
 
 

@@ -127,7 +127,7 @@ class Entities(_Namespace):
 
         This and the following methods store an edit as a document that records who (`by`), when and
         why, and return its id: `delete` of that document undoes the edit. Inserting, deleting and
-        `rebuild` keep edits. `ConfigError` if there is such an entity, or a value is refused.
+        `rebuild` keep edits. `ConfigError` if there is such an entity, or a value is invalid.
         """
         about: Record = {"entity_type": type, "description": description}
         return await self._edit("create", {"type": "entity", "name": name, **about}, by, reason)
@@ -146,7 +146,7 @@ class Entities(_Namespace):
         return await self._edit("edit", {"type": "entity", "name": name, **about}, by, reason)
 
     async def delete(self, name: str, *, by: str, reason: str = "") -> str:
-        """Take an entity and its relations out of the graph; texts that name it change nothing.
+        """Remove an entity and its relations from the graph, also for texts inserted later.
 
         Creating it again also brings back what the texts state about it.
         """
@@ -183,7 +183,7 @@ class Entities(_Namespace):
         return await self._edit("edit", _relation(source, target, *about), by, reason)
 
     async def delete_relation(self, source: str, target: str, *, by: str, reason: str = "") -> str:
-        """Take the relation of two entities out of the graph, in later inserts, too."""
+        """Remove the relation of two entities from the graph, also for texts inserted later."""
         return await self._edit("delete", _relation(source, target), by, reason)
 
     async def _edit(self, claim: Claim, record: Record, by: str, reason: str) -> str:
@@ -279,7 +279,7 @@ class Traces(_Namespace):
     async def edge_provenance(
         self, source: str, predicate: str, target: str
     ) -> recorded.EdgeProvenance:
-        """Where an edge was read, and who chose it; `NotFoundError` names what does not exist."""
+        """The sources of an edge, and the queries that selected it; `NotFoundError` if there is none."""
         edge = source, predicate, target
         return await self._read(lambda reader: recorded.edge_provenance(reader, *edge))
 
@@ -328,7 +328,7 @@ class Admin(_Namespace):
         return count
 
     async def summarize(self) -> Usage:
-        """Ask the model for every summary that is due; returns what that cost."""
+        """Write every summary that is due, with the model; returns the calls and tokens used."""
         return await self._parts._indexing.summarize()
 
     async def vacuum(self) -> int:

@@ -1,4 +1,4 @@
-"""What a question gives bit by bit: the pieces of its answer."""
+"""An answer in pieces, as the model writes it."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class AsyncAnswerStream:
 
     @property
     def usage(self) -> Usage:
-        """What was paid so far; a call that was cut off counts as a call without tokens."""
+        """The calls and tokens used so far; an interrupted call counts as a call without tokens."""
         return self._meter.spent
 
 
 async def _queued(run: Callable[[Put], Awaitable[None]]) -> AsyncGenerator[str | Answer]:
-    """What `run` puts out, as it comes; leaving the iterator early cancels `run`."""
+    """What `run` puts into the queue; leaving the iterator early cancels `run`."""
     items: asyncio.Queue[str | Answer | None] = asyncio.Queue()
     task = asyncio.ensure_future(run(items.put_nowait))
     task.add_done_callback(lambda done: items.put_nowait(None))

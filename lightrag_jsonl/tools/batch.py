@@ -1,7 +1,7 @@
 """Extraction by batch files: the requests to a model, written to a file, and its answers, read back.
 
-Each round runs the real extraction with a stand-in for the model, which collects the requests that
-have no answer in the cache: about chunks, to resume and glean, and finally for summaries.
+Each round runs the real extraction with an object in place of the model, which collects the
+requests that have no answer in the cache: about chunks, to resume and glean, and at last summaries.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ KEY = re.compile("[0-9a-f]{64}")  # the form of a request's id
 class BatchExport:
     """What was written: `requests` in `files`; `pending` documents are not visible yet.
 
-    `round` is what the requests are for, or "done" if nothing is left to ask.
+    `round` is what the requests are for, or "done" if no request is left.
     """
 
     round: Round
@@ -78,10 +78,10 @@ class BatchImport:
 
 @dataclass
 class _Collector:
-    """Stands in for a model: notes each request and refuses it, which stops all or one chunk."""
+    """Used in place of a model: records each request and raises, which ends all work or one chunk."""
 
     name: str
-    refusal: type[BudgetError | LLMError]
+    error: type[BudgetError | LLMError]
     requests: dict[str, Request] = field(default_factory=dict)
 
     async def complete(
@@ -93,7 +93,7 @@ class _Collector:
     ) -> Completion:
         key = request_key(self.name, messages, response_type, max_tokens)
         self.requests[key.hex()] = tuple(messages), max_tokens
-        raise self.refusal("not answered yet")
+        raise self.error("not answered yet")
 
 
 @dataclass(slots=True)
