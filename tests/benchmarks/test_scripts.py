@@ -147,30 +147,6 @@ def test_recorded_triples_become_records(data: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "passages", "questions"),
-    [
-        ("musique-a", 782, 40),
-        ("hotpotqa-train", 994, 100),
-        ("zh-cmrc2018", 848, 3219),
-        ("bench-2wiki-corpus", 6119, 0),
-    ],
-)
-def test_sets_are_whole(shared_data: Path, name: str, passages: int, questions: int) -> None:
-    """Every passage and question is there, and each supporting id names a passage."""
-    dataset = load(shared_data / name)
-    ids = {passage.id for passage in dataset.passages}
-    assert (len(ids), len(dataset.questions)) == (passages, questions)
-    for question in dataset.questions:
-        assert question.supporting and ids.issuperset(question.supporting)
-
-
-def test_unknown_sets_are_named() -> None:
-    """A folder that is none of the sets is refused with the list of those that are."""
-    with pytest.raises(SystemExit, match="musique-a"):
-        load("nothing-like-it")
-
-
 def test_layers_are_counted_from_the_imports(tmp_path: Path) -> None:
     """Imports inside functions count, those for type checkers do not; a circle is one layer."""
     package = tmp_path / "p"

@@ -80,11 +80,7 @@ WRONG = [
     (("insert", ""), 2, "the name of a file is empty"),
     (("insert", "a.txt", "-w", "b.txt"), 1, "b.txt: it is a file"),
     (("insert", "a.txt", "--language", "xx"), 1, "there are: en, zh"),
-    (
-        ("insert", "a.txt", "--base-url", "http://me:pw@host/v1", "--llm", "m"),
-        1,
-        "holds a password",
-    ),
+    (("insert", "a.txt", "--base-url", "http://me:pw@host", "--llm", "m"), 1, "holds a password"),
     (("insert", "a.txt", "--chunk-tokens", "9", "--chunk-overlap", "9"), 1, "chunk_overlap (9)"),
     (("insert", "a.txt", "b.txt", "--id", "x"), 2, "names one document, but 2 were given"),
     (("insert", "a.txt", "--embedder", "st:"), 1, "st:NAME_OR_FOLDER"),

@@ -13,6 +13,7 @@ pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-js
 
 from lightrag_jsonl import LLMError
 from lightrag_jsonl.core.options import MODES
+from lightrag_jsonl.testing import ScriptedLLM
 from tests.server.running import PacedLLM, Running, serving_model
 
 TITLE_TASK = """### Task:
@@ -84,9 +85,7 @@ def test_openai_client_is_told_what_is_wrong(server: Running) -> None:
 
 def test_history_and_system_turns_reach_the_model_without_source_lists(kb: Path) -> None:
     """Earlier turns are the history; the sources that the server listed are not part of it."""
-    llm = PacedLLM(["Warsaw [1]."])
-    for _ in range(4):
-        llm.turns.release()
+    llm = ScriptedLLM(lambda request: "Warsaw [1].")
     earlier = "In Warsaw [1].\n\n---\n- [1] Curie, page 1, characters 0–9\n"
     turns: Any = [
         {"role": "system", "content": "Answer in rhyme."},
@@ -94,20 +93,12 @@ def test_history_and_system_turns_reach_the_model_without_source_lists(kb: Path)
         {"role": "assistant", "content": earlier},
         {"role": "user", "content": "Marie Curie?"},
     ]
-    seen: list[str] = []
-
-    async def note(messages: Any, **more: Any) -> Any:
-        seen.extend(turn.content for turn in messages)
-        for piece in ["Warsaw [1]."]:
-            yield piece
-
-    llm.stream = note  # type: ignore[method-assign, assignment]
     with serving_model(kb, llm) as server, client(server) as api:
         found = api.chat.completions.create(model="kb:naive", messages=turns, stream=True)
         text = "".join(one.choices[0].delta.content or "" for one in found)
 
+    prompt = "\n".join(turn.content for turn in llm.requests[-1].messages)
     assert text.startswith("Warsaw [1].")
-    prompt = "\n".join(seen)
     assert "In Warsaw [1]." in prompt and "Where was she born?" in prompt
     assert "Answer in rhyme." in prompt and "---" not in prompt and "characters 0–9" not in prompt
 

@@ -115,14 +115,9 @@ def test_senseless_questions_are_400(server: Running, body: object) -> None:
 def test_documents_come_and_go_by_jobs(server: Running) -> None:
     """An upload and a text are indexed, seen by the next question, listed, and deleted again."""
     text = "阿尔伯特·爱因斯坦生于乌尔姆。他和贝索在伯尔尼工作。😀".encode("gb18030")
-    response = server.client.post(
-        "/indexes/kb/upload",
-        params={"name": "爱因斯坦.txt", "id": "einstein", "date": "1905"},
-        content=text,
-        headers={"Content-Type": "application/octet-stream"},
-    )
-    assert response.status_code == 202 and response.json()["state"] == "waiting"
-    done = server.job(response.json())
+    job = server.upload("爱因斯坦.txt", text, id="einstein", date="1905")
+    assert job["state"] == "waiting"
+    done = server.job(job)
     assert done["state"] == "done" and done["report"]["documents"] == ["einstein"]
     value = {"text": "Lise Meitner worked in Berlin with Otto Hahn.", "id": "meitner", "year": 1938}
     done = server.job(server.post("/indexes/kb/documents", {"documents": [value]}, 202))
@@ -150,12 +145,9 @@ def test_documents_come_and_go_by_jobs(server: Running) -> None:
 
 def test_unreadable_uploads_fail_with_the_reason(server: Running) -> None:
     """A file that is no text fails as a job, in words, and the next job is done."""
-    octets = {"Content-Type": "application/octet-stream"}
-    jobs = [
-        server.client.post(f"/indexes/kb/upload?name={name}", content=content, headers=octets)
-        for name, content in (("a.bin", b"\0\1\2"), ("b.txt", b" \n"), ("c.txt", b"Ada met Bob."))
-    ]
-    first, second, third = (server.job(job.json()) for job in jobs)
+    contents = {"a.bin": b"\0\1\2", "b.txt": b" \n", "c.txt": b"Ada met Bob."}
+    jobs = [server.upload(name, content) for name, content in contents.items()]
+    first, second, third = map(server.job, jobs)
     assert first["state"] == second["state"] == "failed" and third["state"] == "done"
     assert "a.bin" in first["error"] and "b.txt is empty" in second["error"]
 
@@ -200,10 +192,7 @@ def test_a_pdf_is_uploaded_with_its_pages(server: Running) -> None:
             canvas.drawString(50, 800, line)
             canvas.showPage()
 
-    octets = {"Content-Type": "application/octet-stream"}
-    path = "/indexes/kb/upload?name=papers.pdf&id=papers"
-    sent = server.client.post(path, content=files.pdf(draw), headers=octets)
-    assert server.job(sent.json())["state"] == "done"
+    assert server.job(server.upload("papers.pdf", files.pdf(draw), id="papers"))["state"] == "done"
     answer = server.post("/indexes/kb/query", {"question": "Whom did Ada Lovelace meet?"})
     assert ("papers", 2) in {(one["document_id"], one["page"]) for one in answer["citations"]}
 
