@@ -155,10 +155,8 @@ def test_error_of_the_model_ends_a_stream_in_words(kb: Path) -> None:
     llm = PacedLLM()
 
     async def fail(messages: Any, **more: Any) -> Any:
-        for piece in ("one ", None):
-            if piece is None:
-                raise LLMError("the model is gone", permanent=True)
-            yield piece
+        yield "one "
+        raise LLMError("the model is gone", permanent=True)
 
     llm.stream = fail  # type: ignore[method-assign, assignment]
     turns: Any = [{"role": "user", "content": "Marie Curie?"}]
