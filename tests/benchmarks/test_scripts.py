@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.datasets import load
-from benchmarks.size import longest_chain, room_imports
 from benchmarks.tables import peer_table, put
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -135,34 +133,6 @@ def test_every_script_is_tested() -> None:
         if "__main__" in path.read_text(encoding="utf-8")
     }
     assert scripts | {"peers"} == set(SCRIPTS)
-
-
-def test_recorded_triples_become_records(data: Path) -> None:
-    """Malformed triples are passed over; each end of a relation is an entity record as well."""
-    records = load(data / "musique-a").passages[0].records()
-    assert [record.get("name") or record["keywords"] for record in records] == [
-        "Marie Curie",
-        "Paris",
-        ["met in"],
-    ]
-
-
-def test_layers_are_counted_from_the_imports(tmp_path: Path) -> None:
-    """Imports inside functions count, those for type checkers do not; a circle is one layer."""
-    package = tmp_path / "p"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "a.py").write_text("from p import b\nimport os\n", encoding="utf-8")
-    (package / "b.py").write_text("def f():\n    from p.c import g\n", encoding="utf-8")
-    (package / "c.py").write_text("from p import d\n", encoding="utf-8")
-    (package / "d.py").write_text(
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import p.e\nimport p.c\n",
-        encoding="utf-8",
-    )
-    (package / "e.py").write_text("import p.a\n", encoding="utf-8")
-    imports = room_imports(package)
-    assert imports == {"a": {"b"}, "b": {"c"}, "c": {"d"}, "d": {"c"}, "e": {"a"}}
-    assert longest_chain(imports) == ["e", "a", "b", "c and d"]
 
 
 def test_the_peers_table_hides_nothing(tmp_path: Path) -> None:
