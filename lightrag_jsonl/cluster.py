@@ -71,8 +71,7 @@ async def insert_on_ray(
         raise ConfigError(
             f"on a cluster there are no limits of cost: leave out {', '.join(LIMITS)}"
         )
-    settings = await rag.admin.settings()
-    await rag._remember(rag._model_names() | settings)
+    await rag._record_models(keep=True)
     settings = await rag.admin.settings() | await asyncio.to_thread(rag._settings)
     plan = ShardPlan(settings, rag.options, setup or Setup())
     run = _Run(rag, plan, progress)

@@ -85,7 +85,7 @@ class AsyncLightRAG(IndexParts):
         keeps writing for longer than `IndexOptions.lock_timeout`.
         """
         failures: list[Failure] = []
-        await self._remember(self._model_names())
+        await self._record_models()
         if sync and not isinstance(documents, str | Path | Document):
             documents = list(documents)
         folders = _folders(documents) if sync else []
@@ -131,8 +131,7 @@ class AsyncLightRAG(IndexParts):
             raise ConfigError("chunks must be the pieces of the document, at least one, or None")
         document = Document(document) if isinstance(document, str) else document
         pieces = None if chunks is None else tuple(chunks)
-        known = await read(self._store, lambda reader: reader.settings())
-        await self._remember(self._model_names() | known)
+        await self._record_models(keep=True)
         pending = PendingDocument(document, self._seconds(), tuple(records), pieces)
         return await self._indexing.insert([pending], progress=False, summarize=False)
 
@@ -152,7 +151,7 @@ class AsyncLightRAG(IndexParts):
         if upgrade and isinstance(self._extractor, offline.OfflineExtractor):
             raise ConfigError("an upgrade needs a model: none was given")
         if upgrade:
-            await self._remember(self._model_names())
+            await self._record_models()
         return await self._indexing.retry(upgrade=upgrade, progress=progress)
 
     async def delete(self, *ids: str, purge: bool = False) -> types.DeleteReport:
@@ -224,8 +223,7 @@ class AsyncLightRAG(IndexParts):
         return report
 
     async def _join(self, stores: Sequence[Store], **how: Any) -> types.MergeReport:
-        known = await read(self._store, lambda reader: reader.settings())
-        await self._remember(self._model_names() | known)
+        await self._record_models(keep=True)
         return await self._indexing.join(stores, **how)
 
     async def status(self) -> types.Status:

@@ -324,7 +324,7 @@ class Admin(_Namespace):
         new = as_embedder(embedder)
         count = await self._parts._indexing.reembed(new, progress=progress)
         self._parts._connect(new)
-        await self._parts._remember(self._parts._model_names())
+        await self._parts._record_models()
         return count
 
     async def summarize(self) -> Usage:

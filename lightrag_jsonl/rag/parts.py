@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -34,7 +34,7 @@ from lightrag_jsonl.rag.recorded import (
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
 from lightrag_jsonl.storage.opening import open_store
-from lightrag_jsonl.storage.store import CompletionCache, Store, write
+from lightrag_jsonl.storage.store import CompletionCache, Store, Transaction, write
 from lightrag_jsonl.tracing.citations import cite
 
 if TYPE_CHECKING:
@@ -171,8 +171,15 @@ class IndexParts:
         parts = {"llm": self._llm, "embedder": self._embedder}
         return {configured.RECORDED[kind]: configured.name_of(one) for kind, one in parts.items()}
 
-    async def _remember(self, names: Mapping[str, str]) -> None:
-        await write(self._store, lambda writer: writer.put_settings(names))
+    async def _record_models(self, *, keep: bool = False) -> None:
+        """Record the names of model and embedder; with `keep`, only those not recorded yet."""
+        names = self._model_names()
+
+        def put(writer: Transaction) -> None:
+            known = writer.settings() if keep else {}
+            writer.put_settings({name: one for name, one in names.items() if name not in known})
+
+        await write(self._store, put)
 
     def _settings(self) -> dict[str, str]:
         """What the first commit records, and every later opening is compared with."""
