@@ -34,7 +34,7 @@ from lightrag_jsonl.rag.recorded import (
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
 from lightrag_jsonl.storage.opening import open_store
-from lightrag_jsonl.storage.store import CompletionCache, Store, Transaction, write
+from lightrag_jsonl.storage.store import CompletionCache, Store, read, write
 from lightrag_jsonl.tracing.citations import cite
 
 if TYPE_CHECKING:
@@ -173,13 +173,9 @@ class IndexParts:
 
     async def _record_models(self, *, keep: bool = False) -> None:
         """Record the names of model and embedder; with `keep`, only those not recorded yet."""
-        names = self._model_names()
-
-        def put(writer: Transaction) -> None:
-            known = writer.settings() if keep else {}
-            writer.put_settings({name: one for name, one in names.items() if name not in known})
-
-        await write(self._store, put)
+        known = await read(self._store, lambda reader: reader.settings()) if keep else {}
+        names = {name: one for name, one in self._model_names().items() if name not in known}
+        await write(self._store, lambda writer: writer.put_settings(names))
 
     def _settings(self) -> dict[str, str]:
         """What the first commit records, and every later opening is compared with."""
