@@ -49,13 +49,11 @@ def test_every_route_asks_for_the_token(kb: Path) -> None:
                 status = bare.request(route.method, filled(route.path), headers=headers).status_code
                 public = route.path == "/health"
                 assert status == (200 if public else 401), (route.path, headers)
-        for path in ("/nothing", "/mcp", "/indexes/kb/", "/mcp/kb"):
+        for path in ("/nothing", "/mcp", "/indexes/kb/", "/mcp/kb", f"/indexes?token={TOKEN}"):
             assert bare.get(path).status_code == 401
         for headers in ({"X-API-Key": TOKEN}, {"Authorization": f"bearer {TOKEN}"}):
             sent = bare.get("/indexes", headers=headers)
             assert sent.json() == ["kb"]
-        query = bare.get(f"/indexes?token={TOKEN}")
-        assert query.status_code == 401
 
 
 def test_only_allowed_host_names_are_answered(kb: Path) -> None:
@@ -161,24 +159,16 @@ def test_names_of_uploads_are_no_paths(server: Running, kb: Path) -> None:
     assert [one["title"] for one in found] == ["/etc/passwd"]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/../pyproject.toml",
-        "/%2e%2e/app.py",
-        "/..%2fapp.py",
-        "/static/../../app.py",
-        "//etc/passwd",
-    ],
-)
-def test_static_files_end_at_their_folder(kb: Path, tmp_path: Path, path: str) -> None:
+def test_static_files_end_at_their_folder(kb: Path, tmp_path: Path) -> None:
     """No path leads out of the folder of the page."""
     (tmp_path / "static").mkdir()
     (tmp_path / "static" / "index.html").write_text("page", encoding="utf-8")
     (tmp_path / "app.py").write_text("secret", encoding="utf-8")
+    paths = ("/../app.py", "/%2e%2e/app.py", "/..%2fapp.py", "/static/../../app.py", "//etc/passwd")
     with serving(kb, static=tmp_path / "static") as server:
-        response = server.client.get(path)
-        assert response.status_code in (404, 405) and "secret" not in response.text
+        for path in paths:
+            response = server.client.get(path)
+            assert response.status_code in (404, 405) and "secret" not in response.text, path
 
 
 def test_requests_choose_no_endpoint_and_no_key(kb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
