@@ -228,3 +228,11 @@ def test_names_of_indexes_are_distinct_and_one_server_has_each(kb: Path, tmp_pat
         Indexes().open([kb, twin])
     with serving(kb), pytest.raises(LockedError, match="another server"):
         Indexes().open([kb])
+
+
+def test_token_is_in_no_message(kb: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither a log nor an answer repeats what was sent as a token."""
+    caplog.set_level("DEBUG")
+    with serving(kb, access=Access("127.0.0.1", TOKEN)) as server:
+        shown = [server.client.get(path).text for path in ("/indexes", "/metrics", "/nothing")]
+    assert TOKEN not in caplog.text + "".join(shown)
