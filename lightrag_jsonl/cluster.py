@@ -184,7 +184,7 @@ class _Run:
         with tempfile.TemporaryDirectory(prefix="lightrag-jsonl-merge-") as scratch:
             (Path(scratch) / FILE_NAME).write_bytes(database)
             with closing(SQLiteStore(Path(scratch), create=False)) as store:
-                merged = await self._rag._join([store], replaces=True)
+                merged = await self._rag._indexing.join([store], replaces=True)
         known = self.report
         self.report = replace(
             known,

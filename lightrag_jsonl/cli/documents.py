@@ -27,7 +27,7 @@ from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.text import decoded
 from lightrag_jsonl.indexing.loading import Given, load_documents
 from lightrag_jsonl.indexing.progress import progress_bars
-from lightrag_jsonl.providers.configured import NO_MODEL, Setup
+from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag.opening import open_index
 from lightrag_jsonl.tools.estimate import estimate_upgrade
 
@@ -142,8 +142,6 @@ def retry(rag: LightRAG, upgrade: bool, yes: bool) -> Reply:
 
 def _upgraded(rag: LightRAG, yes: bool) -> Reply:
     """Estimate an upgrade, ask for confirmation, and make it."""
-    if rag.status().llm == NO_MODEL:
-        raise ConfigError("an upgrade needs a model: name it with --llm")
     found = rag.run(estimate_upgrade)
     cost = f"{found.chunks:,} chunks, about {cost_words(found.usage)}"
     if found.chunks and yes:

@@ -188,8 +188,7 @@ def merge(setup: Setup, indexes: tuple[str, ...], summarize: bool) -> Reply:
         with closing(open_store(setup.working_dir)) as store:
             adopt_settings(store, found[indexes[0]] or {})
     with open_index(setup) as rag:
-        with progress_bars(None) as progress:
-            report = rag.merge_from(*indexes, progress=progress)
+        report = rag.merge_from(*indexes)
         if summarize:
             return Reply({"merged": report, "summaries": rag.admin.summarize()})
     notes = [
@@ -209,5 +208,4 @@ def split(rag: LightRAG, ids: tuple[str, ...], into: str, remove: bool) -> Reply
 
     They stay in this index, too, unless --remove is given. `documents` lists the ids.
     """
-    with progress_bars(None) as progress:
-        return Reply(rag.split(ids, into, remove=remove, progress=progress))
+    return Reply(rag.split(ids, into, remove=remove))

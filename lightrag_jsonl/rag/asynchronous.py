@@ -17,7 +17,7 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Answer, Document, Failure, Record
 from lightrag_jsonl.core.validation import names_replacements
 from lightrag_jsonl.indexing.loading import Given, gone_files, load_documents
-from lightrag_jsonl.indexing.progress import ProgressCallback, ShowProgress
+from lightrag_jsonl.indexing.progress import ShowProgress, progress_bars
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.providers import configured, offline
 from lightrag_jsonl.rag.export import network
@@ -166,7 +166,7 @@ class AsyncLightRAG(IndexParts):
 
     @names_replacements
     async def merge_from(
-        self, *indexes: str | Address, progress: ProgressCallback | None = None
+        self, *indexes: str | Address, progress: ShowProgress = None
     ) -> types.MergeReport:
         """Take over the documents of other indexes (folders or addresses), as if they had been inserted here.
 
@@ -184,7 +184,7 @@ class AsyncLightRAG(IndexParts):
             stores = [open_store(as_address(one), create=False) for one in indexes]
             for store in stores:
                 opened.callback(store.close)
-            return await self._join(stores, progress=progress)
+            return await self._join(stores, None, progress)
 
     @names_replacements
     async def split(
@@ -193,7 +193,7 @@ class AsyncLightRAG(IndexParts):
         into: str | Address,
         *,
         remove: bool = False,
-        progress: ProgressCallback | None = None,
+        progress: ShowProgress = None,
     ) -> types.MergeReport:
         """Make an index of its own, at the address `into`, of the documents with these ids.
 
@@ -217,14 +217,17 @@ class AsyncLightRAG(IndexParts):
             prompts=self._prompts,
             extractor=self._extractor,
         ) as part:
-            report = await part._join([self._store], only=ids, progress=progress)
+            report = await part._join([self._store], ids, progress)
         if remove:
             await self.delete(*ids)
         return report
 
-    async def _join(self, stores: Sequence[Store], **how: Any) -> types.MergeReport:
+    async def _join(
+        self, stores: Sequence[Store], only: Sequence[str] | None, progress: ShowProgress
+    ) -> types.MergeReport:
         await self._record_models(keep=True)
-        return await self._indexing.join(stores, **how)
+        with progress_bars(progress) as show:
+            return await self._indexing.join(stores, only, progress=show)
 
     async def status(self) -> types.Status:
         """How much the index holds, and what it was built with."""

@@ -125,7 +125,7 @@ class SimulatedLLM:
 
 
 async def estimate(rag: AsyncLightRAG, documents: Given | Iterable[Given]) -> Estimate:
-    """What `insert` would cost with a model; no model is asked, nothing is stored."""
+    """What `insert` would cost with a model; no model is called, nothing is stored."""
     failures: list[Failure] = []
     size, overlap = rag.options.chunk_tokens, rag.options.chunk_overlap
 
@@ -138,18 +138,20 @@ async def estimate(rag: AsyncLightRAG, documents: Given | Iterable[Given]) -> Es
             chunks = chunk_pages(pages, tokenizer=rag._tokenizer, size=size, overlap=overlap)
             yield [replace(chunk, title=document.title or "") for chunk in chunks]
 
-    found = await _estimate(rag, cut())
+    model = rag._client.llm.name if rag._client.has_model else "none"
+    found = await _estimate(rag, cut(), model)
     return replace(found, failures=tuple(failures))
 
 
 async def estimate_upgrade(rag: AsyncLightRAG) -> Estimate:
-    """What `retry(upgrade=True)` would cost; no model is asked, nothing is stored."""
-    return await _estimate(rag, rag._indexing.upgradable())
+    """What `retry(upgrade=True)` would cost; nothing is stored. `ConfigError` without a model."""
+    return await _estimate(rag, rag._indexing.upgradable(), rag._client.llm.name)
 
 
-async def _estimate(rag: AsyncLightRAG, documents: Iterable[Sequence[Chunk]]) -> Estimate:
-    name = rag._client.llm.name if rag._client.has_model else "none"
-    llm = SimulatedLLM(name, rag.options.extraction, rag._tokenizer.count)
+async def _estimate(
+    rag: AsyncLightRAG, documents: Iterable[Sequence[Chunk]], model: str
+) -> Estimate:
+    llm = SimulatedLLM(model, rag.options.extraction, rag._tokenizer.count)
     extractor = rag._model_extractor(rag._model_client(llm, store_answers=False))
     sizes: list[list[int]] = []
     for chunks in documents:

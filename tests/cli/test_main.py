@@ -85,7 +85,7 @@ WRONG = [
     (("insert", "a.txt", "b.txt", "--id", "x"), 2, "names one document, but 2 were given"),
     (("insert", "a.txt", "--embedder", "st:"), 1, "st:NAME_OR_FOLDER"),
     (("insert", "none.txt"), 1, "no such file: none.txt"),
-    (("batch", "export", "a.txt", "-o", "requests.jsonl"), 1, "batch files need a model"),
+    (("batch", "export", "a.txt", "-o", "requests.jsonl"), 1, "this needs a model"),
     (("extract", "extract-topics", "a.txt"), 2, "name it with --llm"),
     (("extract", "extract-rows", "a.txt", "--set", "schema=@none", *MODEL), 1, "no such file"),
     (("extract", "extract-rows", "a.txt", "--set", "schema", *MODEL), 2, "expected NAME=VALUE"),
