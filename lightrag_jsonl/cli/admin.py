@@ -34,7 +34,7 @@ def vacuum(rag: LightRAG) -> Reply:
 def reembed(setup: Setup) -> Reply:
     """Move the index to another --embedder.
 
-    No model reads the texts again. The old vectors are used until all new ones are stored.
+    No model is called. The old vectors are used until all new ones are stored.
     """
     if setup.embedder is None:
         raise click.UsageError("name the new embedder with --embedder")

@@ -130,9 +130,9 @@ def insert(
 
 @index_command(*upgrade_options, *models, *limit_options)
 def retry(rag: LightRAG, upgrade: bool, yes: bool) -> Reply:
-    """Extract the chunks that failed again, and no others.
+    """Repeat the extraction of failed chunks, and complete that of partial chunks.
 
-    Of partial chunks, only the missing part is requested. Model and options are those of the last
+    The model is called for what is missing only. Model and options are those of the last
     insert, unless others are given.
     """
     if upgrade:

@@ -153,7 +153,7 @@ def merge(rag: LightRAG, names: tuple[str, ...], into: str) -> Reply:
 
 @index_command(names, *models, group=entities)
 def unmerge(rag: LightRAG, names: tuple[str, ...]) -> Reply:
-    """Make merged NAMES, or all that were merged into NAMES, entities of their own again."""
+    """Undo the merge of NAMES, or of all names that were merged into NAMES."""
     rag.entities.unmerge(*names)
     return Reply({"unmerged": names})
 

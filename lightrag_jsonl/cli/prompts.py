@@ -112,7 +112,7 @@ def parse(file: BinaryIO, schema: Path | None, strict: bool) -> Reply:
     ),
 )
 def extract(setup: Setup, id: str, file: BinaryIO, variables: tuple[str, ...]) -> Reply:
-    """Ask a model for records about a text, with one prompt.
+    """Extract records from a text with a model and one prompt.
 
     ID is the prompt (`prompts list` lists them), FILE the text (default stdin). The records are
     printed as JSONL; nothing is stored.

@@ -79,10 +79,11 @@ class AsyncLightRAG(IndexParts):
 
         A document whose id and content are known is skipped; one with a known id and a new content
         replaces the old one. A bar for each stage is shown in a terminal and in a notebook;
-        `progress=False` shows none, and a function is called with a `Progress` instead. A file or document that cannot
-        be read or indexed becomes a failure in the report; if it is the only one given, it raises
-        `ConfigError`. Like every method that writes, this raises `LockedError` if another process
-        keeps writing for longer than `IndexOptions.lock_timeout`.
+        `progress=False` shows none, and a function is called with a `Progress` instead.
+
+        A file or document that cannot be read or indexed becomes a failure in the report; if it is
+        the only one given, it raises `ConfigError`. Like every method that writes, this raises
+        `LockedError` if another process keeps writing for longer than `IndexOptions.lock_timeout`.
         """
         failures: list[Failure] = []
         await self._record_models()
@@ -121,7 +122,7 @@ class AsyncLightRAG(IndexParts):
         records: Iterable[Record],
         chunks: Sequence[str] | None = None,
     ) -> types.InsertReport:
-        """Index a document from ready-made records of `extract-graph`; no model is asked.
+        """Index a document from ready-made records of `extract-graph`; no model is called.
 
         A record may name its chunk by index (`"chunk"`, default 0). `chunks` are the pieces of the
         document in order; without them the document is cut as usual. `ConfigError` names a piece
@@ -142,10 +143,10 @@ class AsyncLightRAG(IndexParts):
     async def retry(
         self, *, upgrade: bool = False, progress: ShowProgress = None
     ) -> types.InsertReport:
-        """Extract every chunk that failed again, and the missing part of partial chunks.
+        """Repeat the extraction of failed chunks, and complete that of partial chunks.
 
-        With `upgrade`, also the chunks that were extracted without a model, with another model, or
-        with another revision of the prompt. A chunk that fails keeps its earlier result. After an
+        With `upgrade`, also repeat it for chunks that were extracted without a model, with another
+        model, or with another revision of the prompt. A chunk that fails keeps its earlier result. After an
         interruption, call it again to continue. `ConfigError` without a model or `extractor`.
         """
         if upgrade and isinstance(self._extractor, offline.OfflineExtractor):
@@ -168,7 +169,7 @@ class AsyncLightRAG(IndexParts):
     async def merge_from(
         self, *indexes: str | Address, progress: ShowProgress = None
     ) -> types.MergeReport:
-        """Take over the documents of other indexes (folders or addresses), as if they had been inserted here.
+        """Add the documents of other indexes (folders or addresses), as if they were inserted here.
 
         Edits by hand, merges of names, vectors and the model's cached answers come with them;
         recorded queries and pending documents do not. No model is called: new summaries stay due
@@ -195,10 +196,10 @@ class AsyncLightRAG(IndexParts):
         remove: bool = False,
         progress: ShowProgress = None,
     ) -> types.MergeReport:
-        """Make an index of its own, at the address `into`, of the documents with these ids.
+        """Make a new index of the documents with these ids, at the address `into`.
 
-        They stay here, too, unless `remove`. Cached answers go along if they are about one of the
-        documents alone, and so do all merges of names. `NotFoundError` names unknown documents.
+        They stay here, too, unless `remove`. Cached answers that are about one of the documents
+        alone are copied, and so are all merges of names. `NotFoundError` names unknown documents.
         """
         ids = checked_texts(documents)
         known = {one.id for one in await self.documents()}
@@ -274,14 +275,16 @@ class AsyncLightRAG(IndexParts):
         listener: Listener | None = None,
         **fields: Unpack[QueryFields],
     ) -> Answer:
-        """Answer a question from the index. `history` and any field of `QueryParam` given here, such
-        as `mode`, override those of `param`; None is as if not given.
+        """Answer a question from the index.
 
-        Every query leaves a trace, whose id is `Answer.trace_id` (None if `keep_traces` is 0, or the
-        folder cannot be written to). An error that ends the query has
-        in `usage` what was used. With `explain=True` the model selects the relations and gives its
-        reasons, unless there is no model or `selection` is "all". `listener` receives each event
-        once it is stored.
+        `history` and any field of `QueryParam` given here, such as `mode`, override those of
+        `param`; None counts as not given. Every query leaves a trace, whose id is
+        `Answer.trace_id` (None if `keep_traces` is 0, or the folder is read-only). If the query
+        fails, the error has the calls and tokens in `usage`.
+
+        With `explain=True` the model selects the relations and gives its reasons, unless there is
+        no model or `selection` is "all". `listener` receives each event once it is stored; the
+        last one is an `End`, also after an error.
         """
         param = self._param(param, history, fields, explain)
         return await self._answer(question, param, UsageMeter(), listener)

@@ -90,8 +90,8 @@ def network(entities: Iterable[Entity], relations: Iterable[Relation]) -> nx.Gra
 
 
 def records(reader: Reader) -> Iterator[Record]:
-    """Every stored mention as an `extract-graph` record with its document and chunk index, but for
-    what people edited or deleted.
+    """Every stored mention as an `extract-graph` record with its document and chunk index, except
+    edits and deletions by hand.
     """
     for row, chunk in reader.chunks().items():
         position: Mapping[str, str | int] = {"document": chunk.document_id, "chunk": chunk.index}

@@ -113,10 +113,10 @@ class Entities(_Namespace):
         await self._parts._indexing.merge([sanitize(one) for one in listed], into)
 
     async def unmerge(self, *names: str) -> None:
-        """Make merged names entities of their own again; `NotFoundError` lists others.
+        """Undo the merge of these names; `NotFoundError` lists names that are not merged.
 
         Names that were merged into one of them earlier stay merged with it. Given the target of a
-        merge, which was not merged itself, this undoes that merge.
+        merge, all names that were merged into it are separated again.
         """
         await self._parts._indexing.unmerge([sanitize(one) for one in names])
 
@@ -196,8 +196,8 @@ class Entities(_Namespace):
         return await search(self._parts._store, partial(find_duplicates, limit=limit))
 
     async def merge_stated(self) -> tuple[Duplicate, ...]:
-        """Merge the pairs that are `certain`: a text states it, of no other entity the same, and
-        nothing speaks against it. Returns them; `unmerge` undoes it.
+        """Merge the pairs that are `certain`: stated by a text, unambiguous, and without evidence
+        against them. Returns these pairs; `unmerge` undoes it.
         """
         pairs = await self.duplicates(limit=1 << 40)
         return await self.merge_pairs([pair for pair in pairs if pair.certain])
@@ -234,7 +234,7 @@ class Traces(_Namespace):
         return tuple(await self._read(lambda reader: reader.traces(limit=limit)))
 
     async def verify(self, *trace_ids: str) -> tuple[recorded.Problem, ...]:
-        """What is wrong with these traces; without ids, with all and the texts they rest on."""
+        """The problems of these traces; without ids, of all traces and the texts they cite."""
         return await self._read(lambda reader: recorded.verify(reader, trace_ids))
 
     async def export(
@@ -317,9 +317,10 @@ class Admin(_Namespace):
         *,
         progress: ShowProgress = None,
     ) -> int:
-        """Move the index to another embedder, without asking a model; returns the number of texts.
+        """Move the index to another embedder, without model calls; returns the number of texts.
 
-        Questions use the old vectors until all new ones are stored; call it again to go on.
+        Questions use the old vectors until all new ones are stored. After an interruption, call it
+        again to continue.
         """
         new = as_embedder(embedder)
         count = await self._parts._indexing.reembed(new, progress=progress)
@@ -358,7 +359,7 @@ class Admin(_Namespace):
         return await self._read(lambda reader: reader.settings())
 
     async def check(self, *, full: bool = False) -> list[str]:
-        """What is wrong with the stored data, in words; `rebuild` repairs what is derived.
+        """The problems of the stored data, in words; `rebuild` repairs derived data.
 
         Graph, full text and vectors are compared with what mentions and texts give: of each a
         random sample, or with `full` all.

@@ -21,11 +21,11 @@ LOCK_SECONDS = 30.0
 def copy_index(
     source: str | Address, target: str | Address, *, progress: ProgressCallback | None = None
 ) -> Counts:
-    """Copy an index, row by row, to a folder or database that holds none; what it held.
+    """Copy an index, row by row, to an empty folder or database; returns the numbers of rows.
 
-    All is copied but answers for similar questions, which hold for one state of one index only. It
-    becomes visible at once: a copy that is killed leaves the target empty. `StorageError` if there
-    is no index in `source`, or if `target` holds anything.
+    Only the answers for similar questions are left out, since they are valid for one state of one
+    index. The copy is one transaction: if it is killed, the target stays empty. `StorageError` if
+    there is no index in `source`, or if `target` is not empty.
     """
     with (
         closing(open_store(as_address(source), create=False)) as old,

@@ -108,7 +108,7 @@ def write_questions(path: str | Path, questions: Iterable[EvalQuestion]) -> None
 async def generate_questions(
     rag: AsyncLightRAG, count: int, *, seed: int = 0
 ) -> tuple[EvalQuestion, ...]:
-    """Up to `count` two-hop questions whose supporting chunks are known; no model is asked.
+    """Up to `count` two-hop questions whose supporting chunks are known; no model is called.
 
     Each leads from an entity, over one that is not named, to the answer; no chunk alone mentions
     both ends. The same index and seed give the same questions.
