@@ -130,7 +130,7 @@ def insert(
 
 @index_command(*upgrade_options, *models, *limit_options)
 def retry(rag: LightRAG, upgrade: bool, yes: bool) -> Reply:
-    """Repeat the extraction of failed chunks, and complete that of partial chunks.
+    """Extract failed chunks once more, and complete partial ones.
 
     The model is called for what is missing only. Model and options are those of the last
     insert, unless others are given.
