@@ -29,18 +29,10 @@ from lightrag_jsonl.tools.estimate import estimate as estimate_documents
 from lightrag_jsonl.tools.importer import import_index, read_folder
 
 SHOWN = 20
-PRICE = click.FloatRange(0)
 
 
-@command(
-    click.argument("files", nargs=-1, required=True),
-    *models,
-    *reading_options,
-    option("--prices", "Prices of a million tokens: INPUT CACHED OUTPUT.", PRICE, nargs=3),
-)
-def estimate(
-    setup: Setup, files: tuple[str, ...], prices: tuple[float, ...] | None, **options: Any
-) -> Reply:
+@command(click.argument("files", nargs=-1, required=True), *models, *reading_options)
+def estimate(setup: Setup, files: tuple[str, ...], **options: Any) -> Reply:
     """Estimate the cost of indexing FILES with a model.
 
     No model is called, nothing is stored. Chunks, calls and input tokens come from the real
@@ -54,10 +46,7 @@ def estimate(
             setup = replace(setup, working_dir=Path(scratch), embedder="hash")
         with open_index(setup, options, create=is_new) as rag:
             found = rag.run(estimate_documents, sources)
-    value = {**asdict(found), "total": found.usage}
-    if prices is not None:
-        value["cost"] = found.cost(input=prices[0], cached=prices[1], output=prices[2])
-    return Reply(value, failures=found.failures)
+    return Reply({**asdict(found), "total": found.usage}, failures=found.failures)
 
 
 @main.group()

@@ -261,13 +261,13 @@ class Traces(_Namespace):
 
         return await self._read(write_rdf)
 
-    async def page(self, trace_id: str | None, *, language: str | None = None) -> str:
-        """A trace as one self-contained web page, by default in the index's language."""
+    async def page(self, trace_id: str | None) -> str:
+        """A trace as one self-contained web page, in the index's language."""
 
         def render(reader: Reader) -> str:
             trace = _load_trace(reader, trace_id)
             found = recorded.look_up_sources(reader, trace.chunk_ids)
-            return render_page(trace, found, language=language or self._parts.language)
+            return render_page(trace, found, language=self._parts.language)
 
         return await self._read(render)
 

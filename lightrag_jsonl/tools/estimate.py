@@ -26,7 +26,6 @@ RATES = (0.52, 0.62)
 MESSAGE_TOKENS = 4  # what the chat format adds to a message
 SUMMARY_EVERY = 7_500  # tokens of text for each summary; below, the tokens it reads and writes
 SUMMARY_TOKENS = (550, 250)
-PRICE_UNIT = 1_000_000  # prices are for so many tokens
 FILLER = "What the text says about it, in a sentence or two that have the usual length."
 RECORDS: dict[ExtractionPrompt, Record] = {
     "extract-graph": {"type": "entity", "entity_type": "concept", "description": FILLER},
@@ -56,13 +55,6 @@ class Estimate:
     def usage(self) -> Usage:
         """Extraction and summaries together."""
         return self.extraction + self.summaries
-
-    def cost(self, *, input: float, output: float, cached: float | None = None) -> float:
-        """The price, given prices for a million tokens; `cached` if cached input has its own."""
-        total = self.usage
-        fresh = total.input_tokens - total.cached_tokens
-        known = total.cached_tokens * (input if cached is None else cached)
-        return (fresh * input + known + total.output_tokens * output) / PRICE_UNIT
 
 
 class SimulatedLLM:

@@ -45,10 +45,7 @@ def test_an_estimate_makes_no_folder(tmp_path: Path) -> None:
     """`estimate` needs no index and no model, and leaves no trace of itself."""
     text, folder = tmp_path / "text.txt", tmp_path / "kb"
     text.write_text("Marie Curie discovered radium in Paris. " * 40, encoding="utf-8")
-    prices = ("--prices", "1", "0.5", "2")
-    found = run_json("estimate", text, "-w", folder, *prices)
-
-    assert found["total"]["calls"] == 2 and found["cost"] > 0
+    assert run_json("estimate", text, "-w", folder)["total"]["calls"] == 2
     assert "total" in run("estimate", text, "-w", folder).stdout
     assert not folder.exists()
 
