@@ -26,7 +26,7 @@ from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.rag.opening import index_arguments
-from lightrag_jsonl.rag.recorded import adopt_settings
+from lightrag_jsonl.rag.parts import adopt_settings
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 

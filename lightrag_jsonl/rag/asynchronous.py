@@ -21,8 +21,7 @@ from lightrag_jsonl.indexing.progress import ShowProgress, progress_bars
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.providers import configured, offline
 from lightrag_jsonl.rag.export import network
-from lightrag_jsonl.rag.parts import IndexParts
-from lightrag_jsonl.rag.recorded import adopt_settings
+from lightrag_jsonl.rag.parts import IndexParts, adopt_settings
 from lightrag_jsonl.rag.streams import AsyncAnswerStream
 from lightrag_jsonl.readers import Readers
 from lightrag_jsonl.storage.opening import open_store
