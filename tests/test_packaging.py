@@ -32,8 +32,8 @@ UNFREE = re.compile(r"(?<!L)\bA?GPL|Affero|proprietary|non-?commercial", re.IGNO
 @pytest.fixture(scope="module")
 def project() -> dict[str, Any]:
     """The project table of pyproject.toml."""
-    whole = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
-    return dict(whole["project"])
+    table = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    return dict(table["project"])
 
 
 @pytest.fixture(scope="module")

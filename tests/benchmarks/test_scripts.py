@@ -119,7 +119,7 @@ def test_every_script_is_tested() -> None:
 
 
 def test_the_peers_table_hides_nothing(tmp_path: Path) -> None:
-    """A failure comes with its reason, and what a library cannot do is said; outside the marks
+    """A failure comes with its reason, and what a library cannot do is named; outside the marks
     nothing changes.
     """
     titles = {"quick": "Quick 1.0", "broken": "Broken 2.0", "ours": "ours"}
@@ -138,7 +138,7 @@ def test_the_peers_table_hides_nothing(tmp_path: Path) -> None:
     readme.write_text("# 标题\n<!-- peers:begin -->\nold\n<!-- peers:end -->\nafter\n", "utf-8")
     for _ in range(2):
         put(readme, "peers", text)
-    whole = f"# 标题\n<!-- peers:begin -->\n{text}\n<!-- peers:end -->\nafter\n"
-    assert readme.read_text(encoding="utf-8") == whole
+    expected = f"# 标题\n<!-- peers:begin -->\n{text}\n<!-- peers:end -->\nafter\n"
+    assert readme.read_text(encoding="utf-8") == expected
     with pytest.raises(SystemExit, match="no <!-- other:begin -->"):
         put(readme, "other", text)

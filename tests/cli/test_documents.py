@@ -33,7 +33,7 @@ def test_a_report_for_people(texts: Path, tmp_path: Path) -> None:
 
 
 def test_folders_patterns_stdin_and_odd_names(texts: Path, tmp_path: Path) -> None:
-    """Folders are read whole, quoted patterns are expanded, ** goes into folders, - is stdin; a file
+    """Folders are read with all files, quoted patterns are expanded, ** goes into folders, - is stdin; a file
     that exists is that file, whatever characters its name has.
     """
     kb, odd = tmp_path / "kb", texts / "deep" / "[a].txt"

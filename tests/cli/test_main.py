@@ -170,7 +170,7 @@ def test_a_closed_output_is_no_error(environment: dict[str, str]) -> None:
 def test_ctrl_c_keeps_what_was_read(
     environment: dict[str, str], texts: Path, tmp_path: Path
 ) -> None:
-    """Status 130, one line that tells how to go on; `resume` asks only for what was in flight."""
+    """Status 130, one line with the command to continue; `resume` repeats only calls that were in flight."""
     asked, stuck = threading.Event(), True
 
     def respond(request: Request) -> Reply:

@@ -102,7 +102,9 @@ def test_where_narrows_the_documents(kb: Path, conditions: list[str], found: set
         ("--max-tokens 5", 0, "note: the results exceed 5 tokens\n"),
     ],
 )
-def test_it_is_said_why_nothing_was_found(kb: Path, words: str, status: int, reason: str) -> None:
+def test_the_reason_why_nothing_was_found_is_printed(
+    kb: Path, words: str, status: int, reason: str
+) -> None:
     """A misspelt key, a filter that leaves nothing, a budget that holds nothing."""
     for command in ("query", "retrieve"):
         result = run(command, "-w", kb, *words.split(), "Where was Marie Curie born?")

@@ -1,6 +1,6 @@
 """The built wheel, installed and tested away from its sources: python -m tests.packaging.installed wheel
 
-`wheel`: the core alone works; then the whole test suite and the typed examples run against it.
+`wheel`: the core alone works; then the test suite and the typed examples run against it.
 `lowest`: the same suite with the oldest version of every core dependency that is allowed.
 Needs `uv`. Arguments after `--` go to pytest.
 """

@@ -180,7 +180,7 @@ async def test_who_leaves_before_the_answer_is_kept_does_not_pay_again(tmp_path:
 
 
 async def test_equal_questions_at_once_are_paid_for_once(tmp_path: Path) -> None:
-    """Who comes later has the answer whole, whichever way it is asked for."""
+    """A later question gets the complete answer, by either method."""
     llm = Writer()
     async with index(tmp_path, llm) as rag:
         await rag.insert_records(TEXT, [])

@@ -70,7 +70,7 @@ def _chunk(name: str, text: str = "", tokens: int = 10) -> Chunk:
 
 
 def test_scores() -> None:
-    """Recall counts ids of documents and chunks; the answer must be in whole chunks that fit the
+    """Recall counts ids of documents and chunks; the answer must be in complete chunks that fit the
     budget, in any case and width; yes and no are not looked for.
     """
     question = EvalQuestion("q", ("a", "chunk-b"), "Route 66")
