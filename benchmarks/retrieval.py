@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -31,7 +30,6 @@ from lightrag_jsonl.tools.evaluation import (
     Row,
     cells,
     evaluate,
-    graph_health,
     interval,
     score,
 )
@@ -76,7 +74,6 @@ def _measured(dataset: Dataset, root: Path, given: argparse.Namespace) -> dict[s
         if not given.no_ablation:
             for mode in given.modes:
                 rows.append(_row(f"{mode} (dense only)", _dense_only(rag, mode), questions))
-        health = rag.run(graph_health)
     if not given.no_reference and dataset.language == "en":
         rows += [_row(*system, questions) for system in _references(dataset, name)]
     print(f"{dataset.name}, {len(questions)} questions, {name}", file=sys.stderr)
@@ -85,7 +82,6 @@ def _measured(dataset: Dataset, root: Path, given: argparse.Namespace) -> dict[s
         "questions": len(questions),
         "embedder": name,
         "rows": {row.name: _figures(row) for row in rows},
-        "graph": asdict(health),
     }
 
 

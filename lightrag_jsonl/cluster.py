@@ -26,7 +26,7 @@ from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.rag.opening import index_arguments
-from lightrag_jsonl.rag.recorded import adopt_settings
+from lightrag_jsonl.rag.parts import adopt_settings
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, SQLiteStore
 
@@ -71,8 +71,7 @@ async def insert_on_ray(
         raise ConfigError(
             f"on a cluster there are no limits of cost: leave out {', '.join(LIMITS)}"
         )
-    settings = await rag.admin.settings()
-    await rag._remember(rag._model_names() | settings)
+    await rag._record_models(keep=True)
     settings = await rag.admin.settings() | await asyncio.to_thread(rag._settings)
     plan = ShardPlan(settings, rag.options, setup or Setup())
     run = _Run(rag, plan, progress)
@@ -185,7 +184,7 @@ class _Run:
         with tempfile.TemporaryDirectory(prefix="lightrag-jsonl-merge-") as scratch:
             (Path(scratch) / FILE_NAME).write_bytes(database)
             with closing(SQLiteStore(Path(scratch), create=False)) as store:
-                merged = await self._rag._join([store], replaces=True)
+                merged = await self._rag._indexing.join([store], replaces=True)
         known = self.report
         self.report = replace(
             known,

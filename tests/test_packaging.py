@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from tests.conftest import CHECKOUT
-from tests.processes import run_python
 
 PACKAGE = CHECKOUT / "lightrag_jsonl"
 PROMPTS = ("prompts_en", "prompts_zh")
@@ -33,8 +32,8 @@ UNFREE = re.compile(r"(?<!L)\bA?GPL|Affero|proprietary|non-?commercial", re.IGNO
 @pytest.fixture(scope="module")
 def project() -> dict[str, Any]:
     """The project table of pyproject.toml."""
-    whole = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
-    return dict(whole["project"])
+    table = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    return dict(table["project"])
 
 
 @pytest.fixture(scope="module")
@@ -140,25 +139,6 @@ def test_all_dependencies_are_free_to_use(project: dict[str, Any]) -> None:
         if not PERMISSIVE.search(licence) or UNFREE.search(licence):
             closed[name] = licence
     assert closed == {}
-
-
-def test_without_the_extra_it_says_which_one(tmp_path: Path) -> None:
-    """Core alone: quads are written, and what needs more names the package."""
-    code = """if True:
-        import sys
-        sys.modules["pyoxigraph"] = None
-        from lightrag_jsonl import LightRAG, LightRAGError
-        with LightRAG("kb", language="zh") as rag:
-            rag.insert("居里夫人在巴黎发现了镭。")
-            trace = rag.query("居里夫人发现了什么？").trace_id
-            assert rag.traces.export(trace)
-            try:
-                rag.traces.export(trace, format="turtle")
-            except LightRAGError as error:
-                print(error)
-    """
-    done = run_python(code, cwd=tmp_path)
-    assert "pip install 'pyoxigraph" in done.stdout, done.stderr
 
 
 def _imported(path: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The public fakes do what they are told, and the contract classes find what breaks a promise."""
+"""The public fakes follow their scripts, and the contract classes find what breaks a promise."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_broken_promise_is_found(contract: type[Any], made: type[Any], test: s
 
 
 def test_a_contract_without_make_says_so() -> None:
-    """Who forgets to override it is told."""
+    """Without an override the error names the method."""
     with pytest.raises(TypeError, match=r"override make\(\)"):
         testing.LLMContract().test_it_has_a_stable_name()
 

@@ -31,7 +31,7 @@ def main() -> None:
             folder = Path(scratch)
             with LightRAG(folder / "kb", language=language) as rag:
                 rag.insert(sample_documents(language))
-                question = sample_questions(language)[number].question
+                question = sample_questions(language)[number]
                 answer = rag.query(question, mode="local", explain=True)
                 assert answer.trace_id is not None
                 (folder / "trace.html").write_text(rag.traces.page(answer.trace_id), "utf-8")

@@ -1,12 +1,12 @@
 """The command line: a thin layer over `LightRAG`."""
 
+# ruff: noqa: F401  # importing a module adds its commands
 from lightrag_jsonl.cli import (
     admin,
     demo,
     documents,
-    editing,
+    entities,
     explain,
-    mcp,
     prompts,
     questions,
     serve,
@@ -14,7 +14,4 @@ from lightrag_jsonl.cli import (
 )
 from lightrag_jsonl.cli.group import main
 
-__all__ = [
-    "admin", "demo", "documents", "editing", "explain", "main", "mcp", "prompts", "questions",
-    "serve", "transfer",
-]  # fmt: skip
+__all__ = ["main"]

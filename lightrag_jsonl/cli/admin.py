@@ -1,82 +1,21 @@
-"""`entities`, `cache`, `vacuum`, `reembed`, `rebuild` and `doctor`: maintain an index."""
+"""`cache`, `vacuum`, `reembed`, `rebuild` and `doctor`: maintain an index."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Literal
 
 import click
 
 from lightrag_jsonl import LightRAG, LightRAGError, __version__
 from lightrag_jsonl.cli import options
-from lightrag_jsonl.cli.group import Reply, command, index_command, main
-from lightrag_jsonl.cli.options import NUMBER, models, option
-from lightrag_jsonl.cli.output import cost_words, table
+from lightrag_jsonl.cli.group import Reply, command, index_command
+from lightrag_jsonl.cli.options import models, option
 from lightrag_jsonl.core.tokens import tokenizer_for
-from lightrag_jsonl.indexing.duplicates import groups
 from lightrag_jsonl.providers.configured import NO_MODEL, Setup, chosen, endpoint, make_embedder
 from lightrag_jsonl.providers.connection import OPENAI_URL, checked_url
 from lightrag_jsonl.rag.opening import completed, open_index
-from lightrag_jsonl.rag.recorded import recorded_settings
-
-entity_names = click.argument("names", nargs=-1, required=True)
-
-
-@main.group()
-def entities() -> None:
-    """List, create, edit, delete and merge entities."""
-
-
-@index_command(
-    option("-n --limit", "How many.", NUMBER, default=50),
-    option("--review", "Let the model judge the pairs; prints an estimate first.", is_flag=True),
-    option("--yes", "Start the review without confirmation.", is_flag=True),
-    option(
-        "--merge",
-        "Merge the pairs that a text states unambiguously; with --review, those that the model judges "
-        "the same. `entities unmerge` undoes it.",
-        is_flag=True,
-    ),
-    *models,
-    group=entities,
-)
-def duplicates(rag: LightRAG, limit: int, review: bool, yes: bool, merge: bool) -> Reply:
-    """List pairs of entities that may be the same, most likely first."""
-    found = rag.entities.duplicates(limit=limit)
-    notes = []
-    if review and found:
-        cost = cost_words(rag.entities.estimate_review(found))
-        if not yes:
-            click.confirm(f"review {len(found)} pairs: about {cost}?", abort=True, err=True)
-        judged = rag.entities.review(found)
-        found, notes = judged.same, [f"reviewed: {judged.usage.calls} calls (estimated: {cost})"]
-    if merge:
-        found = rag.entities.merge_pairs(found) if review else rag.entities.merge_stated()
-        undo = " ".join(f'"{name}"' for group in groups(found) for name in group[1:])
-        if undo:
-            notes += [f"to undo: lightrag-jsonl entities unmerge -w {rag.working_dir} {undo}"]
-    rows = [{**asdict(one), "evidence": [sign.detail for sign in one.evidence]} for one in found]
-    words = table(rows, "name", "into", "score", "types", "evidence")
-    return Reply(found, words or "no possible duplicates", notes=notes)
-
-
-@index_command(
-    entity_names, option("--into", "The merged entity.", required=True), *models, group=entities
-)
-def merge(rag: LightRAG, names: tuple[str, ...], into: str) -> Reply:
-    """Merge the entities NAMES. Extracted data is kept, so this can be undone."""
-    rag.entities.merge(names, into=into)
-    undo = " ".join(f'"{name}"' for name in names if name != into)
-    note = f"to undo: lightrag-jsonl entities unmerge -w {rag.working_dir} {undo}"
-    return Reply({"merged": names, "into": into}, notes=[note])
-
-
-@index_command(entity_names, *models, group=entities)
-def unmerge(rag: LightRAG, names: tuple[str, ...]) -> Reply:
-    """Make merged NAMES, or all that were merged into NAMES, entities of their own again."""
-    rag.entities.unmerge(*names)
-    return Reply({"unmerged": names})
+from lightrag_jsonl.rag.parts import recorded_settings
 
 
 @index_command(option("--clear", "Delete them.", is_flag=True))
@@ -95,7 +34,7 @@ def vacuum(rag: LightRAG) -> Reply:
 def reembed(setup: Setup) -> Reply:
     """Move the index to another --embedder.
 
-    No model reads the texts again. The old vectors are used until all new ones are stored.
+    No model is called. The old vectors are used until all new ones are stored.
     """
     if setup.embedder is None:
         raise click.UsageError("name the new embedder with --embedder")

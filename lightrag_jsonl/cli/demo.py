@@ -48,7 +48,7 @@ def demo(folder: Path | None) -> Reply:
     for language, numbers in QUESTIONS.items():
         with LightRAG(folder / language, language=language) as rag:
             rag.insert(sample_documents(language))
-            questions = [sample_questions(language)[number].question for number in numbers]
+            questions = [sample_questions(language)[number] for number in numbers]
             answers = {question: rag.query(question, mode="local") for question in questions}
             lines += _lines(rag, TITLES[language], answers)
             value.append({"language": language, "status": rag.status(), "answers": answers})

@@ -27,7 +27,7 @@ from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.text import decoded
 from lightrag_jsonl.indexing.loading import Given, load_documents
 from lightrag_jsonl.indexing.progress import progress_bars
-from lightrag_jsonl.providers.configured import NO_MODEL, Setup
+from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag.opening import open_index
 from lightrag_jsonl.tools.estimate import estimate_upgrade
 
@@ -70,7 +70,7 @@ upgrade_options = (
     click.argument("files", nargs=-1, required=True),
     *upgrade_options,
     option("--sync", "Remove documents whose files are gone from the given folders.", is_flag=True),
-    option("--ray", "Read on the Ray cluster at this address (HOST:6379, auto, local)."),
+    option("--ray", "Index on the Ray cluster at this address (HOST:6379, auto, local)."),
     *models,
     *reading_options,
     *limit_options,
@@ -86,16 +86,16 @@ def insert(
     ray: str | None,
     **options: Any,
 ) -> Reply:
-    """Read texts into the index, which is created if there is none.
+    """Index texts; the index is created if there is none.
 
     FILES are files (.txt, .md, .csv, .jsonl; with the extra `files` .pdf, .docx, .pptx, .xlsx,
     .html and .epub; also as .gz), folders, quoted patterns, or - for stdin. A line of a .jsonl
     file is a text, or an object with "text" and optionally "id", "title", "date", "source" and
-    other metadata to filter by. A text that is in the index already is not read again; a document
-    with a known id and a different text replaces the old one. The id of a file is its path.
+    other metadata to filter by. A text that is in the index already is skipped; a document with a
+    known id and a different text replaces the old one. The id of a file is its path.
 
-    With --ray, each node of a cluster reads some documents (docs/scale.md): with the models of its
-    own settings, or those at --base-url, where localhost is the node itself.
+    With --ray, each node of a cluster indexes some of the documents (docs/scale.md), with the models
+    of its own settings, or those at --base-url, where localhost is the node itself.
 
     \b
     Examples:
@@ -130,10 +130,10 @@ def insert(
 
 @index_command(*upgrade_options, *models, *limit_options)
 def retry(rag: LightRAG, upgrade: bool, yes: bool) -> Reply:
-    """Read again the chunks that failed, and no others.
+    """Extract failed chunks once more, and complete partial ones.
 
-    Of chunks read in part only what is missing is asked for. Model and options are those of the
-    last insert, unless others are given.
+    The model is called for what is missing only. Model and options are those of the last
+    insert, unless others are given.
     """
     if upgrade:
         return _upgraded(rag, yes)
@@ -141,9 +141,7 @@ def retry(rag: LightRAG, upgrade: bool, yes: bool) -> Reply:
 
 
 def _upgraded(rag: LightRAG, yes: bool) -> Reply:
-    """Estimate an upgrade, ask whether it should be made, and make it."""
-    if rag.status().llm == NO_MODEL:
-        raise ConfigError("an upgrade needs a model: name it with --llm")
+    """Estimate an upgrade, ask for confirmation, and make it."""
     found = rag.run(estimate_upgrade)
     cost = f"{found.chunks:,} chunks, about {cost_words(found.usage)}"
     if found.chunks and yes:
@@ -207,7 +205,7 @@ def status(rag: LightRAG) -> Reply:
 def documents(rag: LightRAG, limit: int | None, offset: int) -> Reply:
     """List the documents, with their ids and states.
 
-    The states are: done; partial (some chunks failed, or were read in part) and failed (all
+    The states are: done; partial (some chunks failed or are incomplete) and failed (all
     chunks failed), both for `retry`; pending (an insert was interrupted), for `resume`.
     """
     found = rag.documents(limit=limit, offset=offset)

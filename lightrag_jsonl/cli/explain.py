@@ -115,7 +115,7 @@ def verify(rag: LightRAG, ids: tuple[str, ...]) -> Reply:
     """Verify the traces IDS, or all traces and texts; exit 1 if there is a problem.
 
     The steps are complete, every edge has a chunk, every chunk is an exact slice of its page,
-    every citation is of something that was shown, the answer is stored. No model is called.
+    every citation refers to an item sent to the model, the answer is stored. No model is called.
     """
     problems = rag.traces.verify(*ids)
     value = {"traces": len(ids or rag.traces.list(limit=None)), "problems": problems}

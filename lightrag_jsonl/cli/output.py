@@ -20,7 +20,7 @@ SHOWN_REASONS = 20
 
 
 def emit(words: str | bytes, *, err: bool = False) -> None:
-    """Print words without control characters, which could steer a terminal; bytes as they are."""
+    """Print words without control characters, which could control a terminal; bytes unchanged."""
     if isinstance(words, bytes):
         click.echo(words, nl=False, err=err)
     elif words:

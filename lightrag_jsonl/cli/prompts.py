@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import tempfile
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import click
 import msgspec
 
-from lightrag_jsonl import ConfigError, LightRAG, PromptManager, parse_jsonl
+from lightrag_jsonl import ConfigError, PromptManager, RecordList, parse_jsonl
 from lightrag_jsonl.cli import options
 from lightrag_jsonl.cli.group import Reply, command, main
 from lightrag_jsonl.cli.options import FILE, option
 from lightrag_jsonl.cli.output import json_lines, one_line
-from lightrag_jsonl.core.text import decoded
+from lightrag_jsonl.core.text import decoded, sanitize
 from lightrag_jsonl.indexing.loading import read_text
 from lightrag_jsonl.llm.prompt_manager import check_set
 from lightrag_jsonl.providers.configured import Setup, make_llm
@@ -112,7 +112,7 @@ def parse(file: BinaryIO, schema: Path | None, strict: bool) -> Reply:
     ),
 )
 def extract(setup: Setup, id: str, file: BinaryIO, variables: tuple[str, ...]) -> Reply:
-    """Ask a model for records about a text, with one prompt.
+    """Extract records from a text with a model and one prompt.
 
     ID is the prompt (`prompts list` lists them), FILE the text (default stdin). The records are
     printed as JSONL; nothing is stored.
@@ -125,13 +125,13 @@ def extract(setup: Setup, id: str, file: BinaryIO, variables: tuple[str, ...]) -
     model = make_llm(str(setup.llm), setup)
     if model is None:
         raise click.UsageError("extract needs a model: name it with --llm")
+    manager = _manager(setup)
+    if manager.prompt(id).response_type != "jsonl":
+        raise click.UsageError(f"the prompt {id} does not answer with records")
     values = dict(map(_variable, variables))
-    text = decoded(file.read(), "the text")
-    with (
-        tempfile.TemporaryDirectory(prefix="lightrag-jsonl-") as folder,
-        LightRAG(folder, llm=model, prompts=_manager(setup)) as rag,
-    ):
-        records = rag.extract(id, text, **values)
+    text = sanitize(decoded(file.read(), "the text"))
+    found = asyncio.run(manager.invoke(id, {**values, "text": text}, model))
+    records = cast(RecordList, found)
     return Reply(records, json_lines(records), notes=[] if records else ["no records"])
 
 

@@ -188,7 +188,6 @@ def evaluate(
     if save is not None:
         evaluation.write_questions(save, asked)
     rows = rag.run(evaluation.evaluate, asked, modes=modes or GRAPH_MODES)
-    health = rag.run(evaluation.graph_health)
     figures = [dict(zip(evaluation.HEADER, row, strict=True)) for row in evaluation.cells(rows)]
-    words = f"{table(figures)}\n\nquestions  {len(asked)}\n{in_words(health)}"
-    return Reply({"questions": len(asked), "rows": rows, "graph": health}, words)
+    words = f"{table(figures)}\n\nquestions  {len(asked)}"
+    return Reply({"questions": len(asked), "rows": rows}, words)

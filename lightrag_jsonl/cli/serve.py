@@ -1,4 +1,4 @@
-"""`serve`: answer questions over HTTP."""
+"""`serve` and `mcp`: answer the questions of other programs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from lightrag_jsonl import ConfigError
-from lightrag_jsonl.cli.group import Reply, command
-from lightrag_jsonl.cli.options import FILE, FOLDER, NUMBER, option
+from lightrag_jsonl import ConfigError, LightRAG
+from lightrag_jsonl.cli.group import Reply, command, index_command
+from lightrag_jsonl.cli.options import FILE, FOLDER, NUMBER, models, option
 
 
 @command(
@@ -34,9 +34,9 @@ def serve(
 ) -> Reply:
     """Serve indexes by HTTP, each under its folder's name.
 
-    It speaks REST (see /openapi.json) and the chat protocols of OpenAI (/v1) and Ollama (/api).
-    Beyond this machine (--host) it asks for a token: that in --token-file or, better hidden than
-    an option, in LIGHTRAG_JSONL_TOKEN. Indexing runs in separate processes.
+    It offers REST (see /openapi.json) and the chat protocols of OpenAI (/v1) and Ollama (/api).
+    Any --host but this machine requires a token: from --token-file, or from the environment
+    variable LIGHTRAG_JSONL_TOKEN. Indexing runs in separate processes.
 
     \b
     Examples:
@@ -70,3 +70,26 @@ def serve(
         timeout_graceful_shutdown=5,
     )
     return Reply(None, "")
+
+
+@index_command(
+    *models,
+    option("--allow-write", "Offer tools that insert and delete documents, too.", is_flag=True),
+)
+def mcp(rag: LightRAG, allow_write: bool) -> Reply:
+    """Offer the index as tools to agents (MCP).
+
+    An agent's program starts this command and speaks the Model Context Protocol with it on stdin
+    and stdout. The tools are search, ask, entity, source and documents.
+
+    \b
+    Example, for the configuration file of such a program:
+      {"mcpServers": {"kb": {"command": "lightrag-jsonl", "args": ["mcp", "-w", "/data/kb"]}}}
+    """
+    try:
+        from lightrag_jsonl.mcp import serve_stdio
+    except ModuleNotFoundError as error:
+        needs = f"this needs the package {error.name}: pip install 'lightrag-jsonl[mcp]'"
+        raise ConfigError(needs) from error
+    rag.run(serve_stdio, allow_write=allow_write)
+    return Reply(None, b"")

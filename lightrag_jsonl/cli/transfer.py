@@ -21,7 +21,7 @@ from lightrag_jsonl.indexing.progress import progress_bars
 from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag.export import SUFFIXES, GraphFormat
 from lightrag_jsonl.rag.opening import open_index
-from lightrag_jsonl.rag.recorded import adopt_settings, recorded_settings
+from lightrag_jsonl.rag.parts import adopt_settings, recorded_settings
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.tools.batch import export_batch, import_batch
 from lightrag_jsonl.tools.copying import copy_index
@@ -29,18 +29,10 @@ from lightrag_jsonl.tools.estimate import estimate as estimate_documents
 from lightrag_jsonl.tools.importer import import_index, read_folder
 
 SHOWN = 20
-PRICE = click.FloatRange(0)
 
 
-@command(
-    click.argument("files", nargs=-1, required=True),
-    *models,
-    *reading_options,
-    option("--prices", "Prices of a million tokens: INPUT CACHED OUTPUT.", PRICE, nargs=3),
-)
-def estimate(
-    setup: Setup, files: tuple[str, ...], prices: tuple[float, ...] | None, **options: Any
-) -> Reply:
+@command(click.argument("files", nargs=-1, required=True), *models, *reading_options)
+def estimate(setup: Setup, files: tuple[str, ...], **options: Any) -> Reply:
     """Estimate the cost of indexing FILES with a model.
 
     No model is called, nothing is stored. Chunks, calls and input tokens come from the real
@@ -54,10 +46,7 @@ def estimate(
             setup = replace(setup, working_dir=Path(scratch), embedder="hash")
         with open_index(setup, options, create=is_new) as rag:
             found = rag.run(estimate_documents, sources)
-    value = {**asdict(found), "total": found.usage}
-    if prices is not None:
-        value["cost"] = found.cost(input=prices[0], cached=prices[1], output=prices[2])
-    return Reply(value, failures=found.failures)
+    return Reply({**asdict(found), "total": found.usage}, failures=found.failures)
 
 
 @main.group()
@@ -99,20 +88,19 @@ def export_requests(
     return Reply(report, failures=report.failures)
 
 
-@command(
+@index_command(
     click.argument("results", nargs=-1, required=True, type=FILE),
     *models,
     option("--finish", "Mark chunks without an answer as failed, for `retry`.", is_flag=True),
     name="import",
     group=batch,
 )
-def import_results(setup: Setup, results: tuple[Path, ...], finish: bool) -> Reply:
+def import_results(rag: LightRAG, results: tuple[Path, ...], finish: bool) -> Reply:
     """Read the RESULTS of a batch (and its error files), in any order, as often as you like.
 
-    The next export asks again for results that are missing or failed.
+    The next export repeats the requests whose results are missing or failed.
     """
-    with open_index(setup) as rag:
-        report = rag.run(import_batch, results, finish=finish)
+    report = rag.run(import_batch, results, finish=finish)
     failed = [f"{request[:16]}: {one_line(why)}" for request, why in report.failed[:SHOWN]]
     status = INCOMPLETE if report.missing or report.unreadable else 0
     return Reply(report, None, status, failed, report.inserted.failures)
@@ -169,14 +157,14 @@ def export(rag: LightRAG, file: str, format_: GraphFormat | None) -> Reply:
 @command(
     click.argument("indexes", nargs=-1, required=True),
     *models,
-    option("--summarize", "Then ask the model for the summaries that are due.", is_flag=True),
+    option("--summarize", "Then let the model write the summaries that are due.", is_flag=True),
 )
 def merge(setup: Setup, indexes: tuple[str, ...], summarize: bool) -> Reply:
     """Merge other INDEXES into that of --working-dir, or a new one.
 
-    It becomes what it would be if their documents had been inserted there: with their edits by
-    hand, merges of names and vectors. No model is called; cached answers are copied. Documents that
-    are there already are skipped, so an interrupted merge goes on when it is started again.
+    The result is the same as inserting their documents there, with their edits by hand and merges
+    of names. No model is called; cached answers are copied. Documents that are there already are
+    skipped, so an interrupted merge continues when it is started again.
 
     \b
     Example:
@@ -189,12 +177,11 @@ def merge(setup: Setup, indexes: tuple[str, ...], summarize: bool) -> Reply:
         with closing(open_store(setup.working_dir)) as store:
             adopt_settings(store, found[indexes[0]] or {})
     with open_index(setup) as rag:
-        with progress_bars(None) as progress:
-            report = rag.merge_from(*indexes, progress=progress)
+        report = rag.merge_from(*indexes)
         if summarize:
             return Reply({"merged": report, "summaries": rag.admin.summarize()})
     notes = [
-        (report.summaries_due, "summaries are due; --summarize asks the model for them"),
+        (report.summaries_due, "summaries are due; --summarize writes them"),
         (report.pending, "pending documents were not merged; `resume` them and merge again"),
     ]
     return Reply(report, notes=[f"{count:,} {words}" for count, words in notes if count])
@@ -210,5 +197,4 @@ def split(rag: LightRAG, ids: tuple[str, ...], into: str, remove: bool) -> Reply
 
     They stay in this index, too, unless --remove is given. `documents` lists the ids.
     """
-    with progress_bars(None) as progress:
-        return Reply(rag.split(ids, into, remove=remove, progress=progress))
+    return Reply(rag.split(ids, into, remove=remove))

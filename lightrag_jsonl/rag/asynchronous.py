@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Iterable,
-    Iterator,
-    Sequence,
-)
-from contextlib import ExitStack, aclosing, closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,22 +17,18 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Answer, Document, Failure, Record
 from lightrag_jsonl.core.validation import names_replacements
 from lightrag_jsonl.indexing.loading import Given, gone_files, load_documents
-from lightrag_jsonl.indexing.progress import ProgressCallback, ShowProgress
+from lightrag_jsonl.indexing.progress import ShowProgress, progress_bars
 from lightrag_jsonl.llm.client import UsageMeter
-from lightrag_jsonl.llm.prompt_manager import RecordList
 from lightrag_jsonl.providers import configured, offline
 from lightrag_jsonl.rag.export import network
-from lightrag_jsonl.rag.parts import IndexParts
-from lightrag_jsonl.rag.recorded import (
-    adopt_settings,
-)
-from lightrag_jsonl.rag.streams import AsyncAnswerStream, queued
+from lightrag_jsonl.rag.parts import IndexParts, adopt_settings
+from lightrag_jsonl.rag.streams import AsyncAnswerStream
 from lightrag_jsonl.readers import Readers
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.status import document_statuses, index_status
 from lightrag_jsonl.storage.store import Store, read
-from lightrag_jsonl.tracing.events import End, Event, Session
+from lightrag_jsonl.tracing.events import Session
 from lightrag_jsonl.tracing.recorder import Listener, Recorder, replay
 
 if TYPE_CHECKING:
@@ -56,8 +45,8 @@ class AsyncLightRAG(IndexParts):
     or a name, which is asked at the endpoint of the user's settings (see `providers.configured`;
     they are read for that alone). Without a model ("none", and the default of a new index),
     language rules find entities and keywords and put answers together; the embedder "hash" hashes
-    words. Neither needs a key or a network. If the recorded model cannot be made here, what asks
-    it raises `ConfigError`.
+    words. Neither needs a key or a network. If the recorded model is not available here, methods
+    that need it raise `ConfigError`.
 
     `language` is "en" (of a new index), "zh", any other by code or name ("fr", "French": the model
     is asked in English to write in it), or the path of a folder with prompts. Fix `clock`
@@ -90,13 +79,14 @@ class AsyncLightRAG(IndexParts):
 
         A document whose id and content are known is skipped; one with a known id and a new content
         replaces the old one. A bar for each stage is shown in a terminal and in a notebook;
-        `progress=False` shows none, and a function is called with a `Progress` instead. A file or document that cannot
-        be read or indexed becomes a failure in the report; if it is the only one given, it raises
-        `ConfigError`. Like every method that writes, this raises `LockedError` if another process
-        keeps writing for longer than `IndexOptions.lock_timeout`.
+        `progress=False` shows none, and a function is called with a `Progress` instead.
+
+        A file or document that cannot be read or indexed becomes a failure in the report; if it is
+        the only one given, it raises `ConfigError`. Like every method that writes, this raises
+        `LockedError` if another process keeps writing for longer than `IndexOptions.lock_timeout`.
         """
         failures: list[Failure] = []
-        await self._remember(self._model_names())
+        await self._record_models()
         if sync and not isinstance(documents, str | Path | Document):
             documents = list(documents)
         folders = _folders(documents) if sync else []
@@ -132,38 +122,37 @@ class AsyncLightRAG(IndexParts):
         records: Iterable[Record],
         chunks: Sequence[str] | None = None,
     ) -> types.InsertReport:
-        """Index a document from ready-made records of `extract-graph`; no model is asked.
+        """Index a document from ready-made records of `extract-graph`; no model is called.
 
         A record may name its chunk by index (`"chunk"`, default 0). `chunks` are the pieces of the
         document in order; without them the document is cut as usual. `ConfigError` names a piece
-        that does not occur. A record that does not fit is refused, and kept in `rejections`.
+        that does not occur. An invalid record is listed in `rejections`.
         """
         if chunks is not None and (isinstance(chunks, str) or not chunks):
             raise ConfigError("chunks must be the pieces of the document, at least one, or None")
         document = Document(document) if isinstance(document, str) else document
         pieces = None if chunks is None else tuple(chunks)
-        known = await read(self._store, lambda reader: reader.settings())
-        await self._remember(self._model_names() | known)
+        await self._record_models(keep=True)
         pending = PendingDocument(document, self._seconds(), tuple(records), pieces)
         return await self._indexing.insert([pending], progress=False, summarize=False)
 
     async def resume(self, *, progress: ShowProgress = None) -> types.InsertReport:
-        """Go on with documents that an interrupted insert left waiting."""
+        """Continue with the documents that an interrupted insert left pending."""
         return await self._indexing.resume(progress=progress)
 
     async def retry(
         self, *, upgrade: bool = False, progress: ShowProgress = None
     ) -> types.InsertReport:
-        """Ask again for every chunk that failed, and for the missing part of chunks read in part.
+        """Repeat the extraction of failed chunks, and complete that of partial chunks.
 
-        With `upgrade`, also read again the chunks that were read without a model, with another
-        model, or with another revision of the prompt. A chunk keeps what it had if that fails. When
-        it was interrupted, call it again to go on. `ConfigError` without a model or `extractor`.
+        With `upgrade`, also repeat it for chunks that were extracted without a model, with another
+        model, or with another revision of the prompt. A chunk that fails keeps its earlier result. After an
+        interruption, call it again to continue. `ConfigError` without a model or `extractor`.
         """
         if upgrade and isinstance(self._extractor, offline.OfflineExtractor):
             raise ConfigError("an upgrade needs a model: none was given")
         if upgrade:
-            await self._remember(self._model_names())
+            await self._record_models()
         return await self._indexing.retry(upgrade=upgrade, progress=progress)
 
     async def delete(self, *ids: str, purge: bool = False) -> types.DeleteReport:
@@ -178,15 +167,15 @@ class AsyncLightRAG(IndexParts):
 
     @names_replacements
     async def merge_from(
-        self, *indexes: str | Address, progress: ProgressCallback | None = None
+        self, *indexes: str | Address, progress: ShowProgress = None
     ) -> types.MergeReport:
-        """Take over the documents of other indexes (folders or addresses), as if they had been inserted here.
+        """Add the documents of other indexes (folders or addresses), as if they were inserted here.
 
         Edits by hand, merges of names, vectors and the model's cached answers come with them;
-        recorded queries and waiting documents do not. No model is asked: summaries that nobody has paid
-        for stay due (`admin.summarize` writes them). A text is embedded only if it differs from
-        those in the other indexes. Documents that are here already are skipped, so an interrupted
-        merge is called again.
+        recorded queries and pending documents do not. No model is called: new summaries stay due
+        (`admin.summarize` writes them). A text is embedded only if it differs from those in the
+        other indexes. Documents that are here already are skipped, so an interrupted merge is
+        continued by calling it again.
 
         Nothing is changed if an index was built with another embedder, language or tokenizer
         (`SettingsError`), or if there are two versions of a document or contradictory merges of
@@ -196,7 +185,7 @@ class AsyncLightRAG(IndexParts):
             stores = [open_store(as_address(one), create=False) for one in indexes]
             for store in stores:
                 opened.callback(store.close)
-            return await self._join(stores, progress=progress)
+            return await self._join(stores, None, progress)
 
     @names_replacements
     async def split(
@@ -205,12 +194,12 @@ class AsyncLightRAG(IndexParts):
         into: str | Address,
         *,
         remove: bool = False,
-        progress: ProgressCallback | None = None,
+        progress: ShowProgress = None,
     ) -> types.MergeReport:
-        """Make an index of its own, at the address `into`, of the documents with these ids.
+        """Make a new index of the documents with these ids, at the address `into`.
 
-        They stay here, too, unless `remove`. Cached answers go along if they are about one of the
-        documents alone, and so do all merges of names. `NotFoundError` names unknown documents.
+        They stay here, too, unless `remove`. Cached answers that are about one of the documents
+        alone are copied, and so are all merges of names. `NotFoundError` names unknown documents.
         """
         ids = checked_texts(documents)
         known = {one.id for one in await self.documents()}
@@ -229,15 +218,17 @@ class AsyncLightRAG(IndexParts):
             prompts=self._prompts,
             extractor=self._extractor,
         ) as part:
-            report = await part._join([self._store], only=ids, progress=progress)
+            report = await part._join([self._store], ids, progress)
         if remove:
             await self.delete(*ids)
         return report
 
-    async def _join(self, stores: Sequence[Store], **how: Any) -> types.MergeReport:
-        known = await read(self._store, lambda reader: reader.settings())
-        await self._remember(self._model_names() | known)
-        return await self._indexing.join(stores, **how)
+    async def _join(
+        self, stores: Sequence[Store], only: Sequence[str] | None, progress: ShowProgress
+    ) -> types.MergeReport:
+        await self._record_models(keep=True)
+        with progress_bars(progress) as show:
+            return await self._indexing.join(stores, only, progress=show)
 
     async def status(self) -> types.Status:
         """How much the index holds, and what it was built with."""
@@ -255,7 +246,7 @@ class AsyncLightRAG(IndexParts):
     async def documents(
         self, *, limit: int | None = None, offset: int = 0
     ) -> tuple[types.DocumentStatus, ...]:
-        """The documents, with how their extraction went; waiting ones last.
+        """The documents, with the results of their extraction; pending ones last.
 
         The first `offset` are left out, and at most `limit` returned.
         """
@@ -270,7 +261,7 @@ class AsyncLightRAG(IndexParts):
         return found
 
     async def rejections(self, *ids: str) -> list[tuple[str, str, types.Rejection]]:
-        """Refused lines as (document id, chunk id, rejection); without ids, those of all documents."""
+        """Rejected lines as (document id, chunk id, rejection); without ids, those of all documents."""
         wanted = checked_texts(ids) or None
         return await read(self._store, lambda reader: reader.rejections(wanted))
 
@@ -284,16 +275,18 @@ class AsyncLightRAG(IndexParts):
         listener: Listener | None = None,
         **fields: Unpack[QueryFields],
     ) -> Answer:
-        """Answer a question from the index. `history` and any field of `QueryParam` given here, such
-        as `mode`, override those of `param`; None is as if not given.
+        """Answer a question from the index.
 
-        Every query leaves a trace, whose id is `Answer.trace_id` (None if `keep_traces` is 0, or the
-        folder cannot be written to). An error that ends the query has
-        in `usage` what was paid. With `explain=True` the model chooses the relations and gives its
-        reasons, unless there is no model or `selection` is "all". `listener` receives each event
-        once it is stored.
+        `history` and any field of `QueryParam` given here, such as `mode`, override those of
+        `param`; None counts as not given. Every query leaves a trace, whose id is
+        `Answer.trace_id` (None if `keep_traces` is 0, or the folder is read-only). If the query
+        fails, the error has the calls and tokens in `usage`.
+
+        With `explain=True` the model selects the relations and gives its reasons, unless there is
+        no model or `selection` is "all". `listener` receives each event once it is stored; the
+        last one is an `End`, also after an error.
         """
-        param = self._param(question, param, history, fields, explain)
+        param = self._param(param, history, fields, explain)
         return await self._answer(question, param, UsageMeter(), listener)
 
     async def retrieve(
@@ -305,7 +298,7 @@ class AsyncLightRAG(IndexParts):
         **fields: Unpack[QueryFields],
     ) -> types.Context:
         """What is sent to the model: ranked entities, relations and chunks, and their text."""
-        param = self._param(question, param, history, fields)
+        param = self._param(param, history, fields)
         return await self._querying.retrieve(question, param)
 
     def stream(
@@ -320,55 +313,15 @@ class AsyncLightRAG(IndexParts):
     ) -> AsyncAnswerStream:
         """The answer in pieces; after the last one, `.answer` holds it complete.
 
-        Arguments as in `query`. `.usage` is what was paid so far.
+        Arguments as in `query`. `.usage` counts the calls and tokens used so far.
         """
-        param = self._param(question, param, history, fields, explain)
+        param = self._param(param, history, fields, explain)
         meter = UsageMeter()
 
         async def run(put: Callable[[str | Answer], None]) -> None:
             put(await self._answer(question, param, meter, listener, put))
 
-        return AsyncAnswerStream(queued(run), meter)
-
-    async def events(
-        self,
-        question: str,
-        param: QueryParam | None = None,
-        *,
-        history: Sequence[Turn] = (),
-        explain: bool = True,
-        **fields: Unpack[QueryFields],
-    ) -> AsyncGenerator[Event]:
-        """The events of a query as they happen, each stored before it is yielded.
-
-        The last event is always an `End`, with the error if the query failed. `aclose()` ends the
-        query early.
-        """
-        param = self._param(question, param, history, fields, explain)
-
-        def run(put: Callable[[Event], None]) -> Awaitable[Answer]:
-            return self._answer(question, param, UsageMeter(), put, lambda piece: None)
-
-        ended = False
-        try:
-            async with aclosing(queued(run)) as items:
-                async for event in items:
-                    ended = isinstance(event, End)
-                    yield event
-        except Exception:
-            if not ended:  # the end could not be stored
-                raise
-
-    async def extract(self, /, prompt: str, text: str, **variables: object) -> RecordList:
-        """The records that one of the extraction prompts yields for a text; nothing is stored.
-
-        `variables` are what the prompt needs besides `text` (`schema`, `classes`, …). Lines that
-        are not valid records are logged as warnings, and kept in `RecordList.rejections`.
-        """
-        if self._prompts.prompt(prompt).response_type != "jsonl":
-            raise ConfigError(f"prompt {prompt!r} does not answer with records")
-        records = await self._client.jsonl(prompt, {**variables, "text": sanitize(text)})
-        return RecordList(records.result)
+        return AsyncAnswerStream(run, meter)
 
     @property
     def graph(self) -> nx.Graph:
@@ -426,20 +379,14 @@ class AsyncLightRAG(IndexParts):
 
     def _param(
         self,
-        question: str,
         param: QueryParam | None,
         history: Sequence[Turn],
         fields: QueryFields,
         explain: bool = False,
     ) -> QueryParam:
-        """The settings of a question, all in one; `TypeError` if something is of a wrong kind."""
-        if not isinstance(question, str):
-            raise TypeError(f"a question must be a text, not {type(question).__name__}")
-        param = param or QueryParam()
-        if not isinstance(param, QueryParam):
-            raise TypeError(f"param must be a QueryParam, not {type(param).__name__}")
+        """The settings of a question, all in one."""
         given: dict[str, Any] = {name: one for name, one in fields.items() if one is not None}
-        param = replace(param, **given)
+        param = replace(param or QueryParam(), **given)
         if explain and param.selection == "score" and self._client.has_model:
             param = replace(param, selection="llm")
         return replace(param, conversation_history=tuple(history)) if history else param

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import CancelledError
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 P = ParamSpec("P")
-Item = TypeVar("Item")
 Twin = TypeVar("Twin")
-Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 
@@ -34,7 +32,7 @@ class _Loop:
 
     def __init__(self, location: str) -> None:
         self._location = location
-        self._open: set[object] = set()  # async iterators, which only ours may close
+        self._open: set[object] = set()  # streams, which only this loop may close
         context = start_blocking_portal()
         self._portal: BlockingPortal | None = context.__enter__()
         self._end = weakref.finalize(self, _end, self._portal, context)
@@ -55,19 +53,19 @@ class _Loop:
                 self._portal.call(asyncio.sleep, 0)  # the task gets the time to end
             raise
 
-    def iterate(self, items: AsyncGenerator[Item] | AsyncAnswerStream) -> Generator[Item]:
-        """The items of an async iterator, which is closed if this one is left early."""
-        self._open.add(items)
+    def iterate(self, pieces: AsyncAnswerStream) -> Generator[str]:
+        """The pieces of an answer; the stream is closed if this one is left early."""
+        self._open.add(pieces)
         try:
             while True:
                 try:
-                    yield self.run(items.__anext__)  # type: ignore[misc]
+                    yield self.run(pieces.__anext__)
                 except StopAsyncIteration:
                     return
         finally:
-            self._open.discard(items)
+            self._open.discard(pieces)
             if self._portal is not None:
-                self.run(items.aclose)
+                self.run(pieces.aclose)
 
     def close(self, last: Callable[[], Awaitable[None]]) -> None:
         """Run a last function, and end the loop and its thread; closing twice is no error."""
@@ -104,14 +102,15 @@ def blocking(
     return cast("Callable[Concatenate[Any, P], Result]", update_wrapper(call, method))
 
 
-def _iterating(
-    method: Callable[Concatenate[AsyncLightRAG, P], Given], adapt: Callable[[_Loop, Given], Result]
-) -> Callable[Concatenate[Any, P], Result]:
+def _streaming(
+    method: Callable[Concatenate[AsyncLightRAG, P], AsyncAnswerStream],
+) -> Callable[Concatenate[Any, P], AnswerStream]:
+    """The method, with a stream that is read without await."""
 
-    def call(self: _Blocking, *args: P.args, **more: P.kwargs) -> Result:
-        return adapt(self._loop, method(self._twin, *args, **more))
+    def call(self: _Blocking, *args: P.args, **more: P.kwargs) -> AnswerStream:
+        return AnswerStream(self._loop, method(self._twin, *args, **more))
 
-    return cast("Callable[Concatenate[Any, P], Result]", update_wrapper(call, method))
+    return cast("Callable[Concatenate[Any, P], AnswerStream]", update_wrapper(call, method))
 
 
 def _takes(
@@ -168,7 +167,6 @@ class Admin(_Blocking):
     clear_cache = blocking(namespaces.Admin.clear_cache)
     settings = blocking(namespaces.Admin.settings)
     check = blocking(namespaces.Admin.check)
-    records = blocking(namespaces.Admin.records)
     export = blocking(namespaces.Admin.export)
     export_text = blocking(namespaces.Admin.export_text)
 
@@ -197,7 +195,7 @@ class AnswerStream:
 
     @property
     def usage(self) -> Usage:
-        """What was paid so far."""
+        """The calls and tokens used so far."""
         return self._stream.usage
 
 
@@ -236,9 +234,7 @@ class LightRAG(_Blocking):
     rejections = blocking(AsyncLightRAG.rejections)
     query = blocking(AsyncLightRAG.query)
     retrieve = blocking(AsyncLightRAG.retrieve)
-    extract = blocking(AsyncLightRAG.extract)
-    stream = _iterating(AsyncLightRAG.stream, AnswerStream)
-    events = _iterating(AsyncLightRAG.events, _Loop.iterate)
+    stream = _streaming(AsyncLightRAG.stream)
 
     def run(
         self,

@@ -42,7 +42,6 @@ COLUMNS = ("kind", "name", "entity_type", "attributes", "aliases", *EDGE_FIELDS)
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MOST_NODES = 499  # of a page; networkx lays out more only with scipy
 MOST_LABELS = 80
-WIDTH, HEIGHT, MARGIN = 1400, 1000, 40
 COLORS = ("#2f7ed8", "#d1495b", "#3a9d6e", "#c98a1b", "#8e6bbf", "#2a9aa8", "#b5654a", "#8a8f98")
 WORDS = {
     "en": ("Knowledge graph", "{} of {} entities, {} of {} relations"),
@@ -63,14 +62,12 @@ def export_graph(reader: Reader, format: GraphFormat, *, language: str = "en") -
     """The graph of an index as text; "jsonl" holds the records behind it."""
     if format == "jsonl":
         return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records(reader))
-    if format not in WRITERS and format not in ("graphml", "html"):
+    if format not in {*SUFFIXES.values()}:
         raise ConfigError(f"{format!r} is not a format; supported: {', '.join(SUFFIXES.values())}")
     entities = [*reader.entities(reader.listed("entity")).values()]
     relations = [*reader.relations(reader.listed("relation")).values()]
     if format == "html":
         return _page(entities, relations, known_language(language))
-    if format == "graphml":
-        return _graphml(network(entities, relations))
     return WRITERS[format](entities, relations)
 
 
@@ -93,8 +90,8 @@ def network(entities: Iterable[Entity], relations: Iterable[Relation]) -> nx.Gra
 
 
 def records(reader: Reader) -> Iterator[Record]:
-    """Every stored mention as an `extract-graph` record with its document and chunk index, but for
-    what people edited or deleted.
+    """Every stored mention as an `extract-graph` record with its document and chunk index, except
+    edits and deletions by hand.
     """
     for row, chunk in reader.chunks().items():
         position: Mapping[str, str | int] = {"document": chunk.document_id, "chunk": chunk.index}
@@ -125,10 +122,10 @@ def _xml(value: object) -> Any:
     return NOT_XML.sub("\ufffd", "" if value is None else str(value))
 
 
-def _graphml(graph: nx.Graph) -> str:
+def _graphml(entities: Iterable[Entity], relations: Iterable[Relation]) -> str:
     import networkx as nx
 
-    lines = nx.generate_graphml(graph, named_key_ids=True)
+    lines = nx.generate_graphml(network(entities, relations), named_key_ids=True)
     return "\n".join(('<?xml version="1.0" encoding="utf-8"?>', *lines, ""))
 
 
@@ -206,7 +203,7 @@ def _quoted(value: object) -> str:
 
 
 WRITERS: Mapping[str, Callable[[list[Entity], list[Relation]], str]] = {
-    "json": _json, "csv": _csv, "nquads": _nquads, "cypher": _cypher,
+    "graphml": _graphml, "json": _json, "csv": _csv, "nquads": _nquads, "cypher": _cypher,
 }  # fmt: skip
 
 
@@ -219,46 +216,38 @@ def _page(entities: list[Entity], relations: list[Relation], language: str) -> s
     from jinja2 import Environment
 
     graph = network(entities, relations)
-    degrees = sorted(graph.degree, key=lambda pair: (-pair[1], pair[0]))
-    drawn = graph.subgraph([name for name, _ in degrees[:MOST_NODES]])
-    places = {name: _place(point) for name, point in nx.spring_layout(drawn, seed=1).items()}
+    degrees = sorted(graph.degree, key=lambda pair: (-pair[1], pair[0]))[:MOST_NODES]
+    drawn = graph.subgraph([name for name, _ in degrees])
+    places = {  # the template shows -740 to 740 across and -540 to 540 down
+        name: (round(700 * float(x), 1), round(500 * float(y), 1))
+        for name, (x, y) in nx.spring_layout(drawn, seed=1).items()
+    }
     frequent = Counter(type for _, type in drawn.nodes(data="entity_type")).most_common()
     colors = dict(zip([type for type, _ in frequent], COLORS, strict=False))
     nodes = [
-        {
-            "name": name,
-            "at": places[name],
-            "radius": round(4 + math.sqrt(degree), 1),
-            "color": colors.get(graph.nodes[name]["entity_type"], COLORS[-1]),
-            "title": "{}\n{entity_type}\n{description}".format(name, **graph.nodes[name]),
-        }
-        for name, degree in degrees[:MOST_NODES]
+        {"name": name, "at": places[name], "radius": round(4 + math.sqrt(degree), 1)}
+        | graph.nodes[name]
+        for name, degree in degrees
     ]
     edges = [
-        {
-            "a": places[low],
-            "b": places[high],
-            "width": round(min(4.0, 0.6 + math.log1p(data["weight"]) / 2), 2),
-            "title": "{source} — {keywords} — {target}\n{description}".format(**data),
-        }
+        {"from": places[low], "to": places[high], "width": 0.6 + math.log1p(data["weight"]) / 2}
+        | data
         for low, high, data in drawn.edges(data=True)
     ]
     title, shown = WORDS[language]
-    sizes = len(nodes), len(entities), len(edges), len(relations)
     template = resources.files(__package__).joinpath("graph.html.jinja").read_text("utf-8")
-    environment = Environment(autoescape=True, trim_blocks=True)
-    page = environment.from_string(template).render(
-        language=language,
-        words={"title": title, "shown": shown.format(*sizes)},
-        colors=list(colors.items()),
-        nodes=nodes,
-        edges=edges,
-        labels=MOST_LABELS,
+    page = (
+        Environment(autoescape=True, trim_blocks=True)
+        .from_string(template)
+        .render(
+            language=language,
+            title=title,
+            shown=shown.format(len(nodes), len(entities), len(edges), len(relations)),
+            colors=colors,
+            other_color=COLORS[-1],
+            nodes=nodes,
+            edges=edges,
+            labels=MOST_LABELS,
+        )
     )
     return sanitize(page)
-
-
-def _place(point: Iterable[float]) -> tuple[float, float]:
-    """A point of the drawing, given one between -1 and 1."""
-    x, y = ((float(one) + 1) / 2 for one in point)
-    return round(MARGIN + x * (WIDTH - 2 * MARGIN), 1), round(MARGIN + y * (HEIGHT - 2 * MARGIN), 1)

@@ -28,7 +28,7 @@ from lightrag_jsonl.indexing.edits import Edit
 from lightrag_jsonl.indexing.progress import ShowProgress
 from lightrag_jsonl.indexing.reviewing import Review, estimate_review, review
 from lightrag_jsonl.providers import as_embedder
-from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format, records
+from lightrag_jsonl.rag.export import GraphFormat, export_graph, graph_format
 from lightrag_jsonl.storage.store import Reader, read, search, write
 from lightrag_jsonl.tracing import trace as recorded
 from lightrag_jsonl.tracing.export import export
@@ -113,10 +113,10 @@ class Entities(_Namespace):
         await self._parts._indexing.merge([sanitize(one) for one in listed], into)
 
     async def unmerge(self, *names: str) -> None:
-        """Make merged names entities of their own again; `NotFoundError` lists others.
+        """Undo the merge of these names; `NotFoundError` lists names that are not merged.
 
         Names that were merged into one of them earlier stay merged with it. Given the target of a
-        merge, which was not merged itself, this undoes that merge.
+        merge, all names that were merged into it are separated again.
         """
         await self._parts._indexing.unmerge([sanitize(one) for one in names])
 
@@ -127,7 +127,7 @@ class Entities(_Namespace):
 
         This and the following methods store an edit as a document that records who (`by`), when and
         why, and return its id: `delete` of that document undoes the edit. Inserting, deleting and
-        `rebuild` keep edits. `ConfigError` if there is such an entity, or a value is refused.
+        `rebuild` keep edits. `ConfigError` if there is such an entity, or a value is invalid.
         """
         about: Record = {"entity_type": type, "description": description}
         return await self._edit("create", {"type": "entity", "name": name, **about}, by, reason)
@@ -146,7 +146,7 @@ class Entities(_Namespace):
         return await self._edit("edit", {"type": "entity", "name": name, **about}, by, reason)
 
     async def delete(self, name: str, *, by: str, reason: str = "") -> str:
-        """Take an entity and its relations out of the graph; texts that name it change nothing.
+        """Remove an entity and its relations from the graph, also for texts inserted later.
 
         Creating it again also brings back what the texts state about it.
         """
@@ -183,7 +183,7 @@ class Entities(_Namespace):
         return await self._edit("edit", _relation(source, target, *about), by, reason)
 
     async def delete_relation(self, source: str, target: str, *, by: str, reason: str = "") -> str:
-        """Take the relation of two entities out of the graph, in later inserts, too."""
+        """Remove the relation of two entities from the graph, also for texts inserted later."""
         return await self._edit("delete", _relation(source, target), by, reason)
 
     async def _edit(self, claim: Claim, record: Record, by: str, reason: str) -> str:
@@ -196,8 +196,8 @@ class Entities(_Namespace):
         return await search(self._parts._store, partial(find_duplicates, limit=limit))
 
     async def merge_stated(self) -> tuple[Duplicate, ...]:
-        """Merge the pairs that are `certain`: a text states it, of no other entity the same, and
-        nothing speaks against it. Returns them; `unmerge` undoes it.
+        """Merge the pairs that are `certain`: stated by a text, unambiguous, and without evidence
+        against them. Returns these pairs; `unmerge` undoes it.
         """
         pairs = await self.duplicates(limit=1 << 40)
         return await self.merge_pairs([pair for pair in pairs if pair.certain])
@@ -234,7 +234,7 @@ class Traces(_Namespace):
         return tuple(await self._read(lambda reader: reader.traces(limit=limit)))
 
     async def verify(self, *trace_ids: str) -> tuple[recorded.Problem, ...]:
-        """What is wrong with these traces; without ids, with all and the texts they rest on."""
+        """The problems of these traces; without ids, of all traces and the texts they cite."""
         return await self._read(lambda reader: recorded.verify(reader, trace_ids))
 
     async def export(
@@ -261,13 +261,13 @@ class Traces(_Namespace):
 
         return await self._read(write_rdf)
 
-    async def page(self, trace_id: str | None, *, language: str | None = None) -> str:
-        """A trace as one self-contained web page, by default in the index's language."""
+    async def page(self, trace_id: str | None) -> str:
+        """A trace as one self-contained web page, in the index's language."""
 
         def render(reader: Reader) -> str:
             trace = _load_trace(reader, trace_id)
             found = recorded.look_up_sources(reader, trace.chunk_ids)
-            return render_page(trace, found, language=language or self._parts.language)
+            return render_page(trace, found, language=self._parts.language)
 
         return await self._read(render)
 
@@ -279,7 +279,7 @@ class Traces(_Namespace):
     async def edge_provenance(
         self, source: str, predicate: str, target: str
     ) -> recorded.EdgeProvenance:
-        """Where an edge was read, and who chose it; `NotFoundError` names what does not exist."""
+        """The sources of an edge, and the queries that selected it; `NotFoundError` if there is none."""
         edge = source, predicate, target
         return await self._read(lambda reader: recorded.edge_provenance(reader, *edge))
 
@@ -317,18 +317,19 @@ class Admin(_Namespace):
         *,
         progress: ShowProgress = None,
     ) -> int:
-        """Move the index to another embedder, without asking a model; returns the number of texts.
+        """Move the index to another embedder, without model calls; returns the number of texts.
 
-        Questions use the old vectors until all new ones are stored; call it again to go on.
+        Questions use the old vectors until all new ones are stored. After an interruption, call it
+        again to continue.
         """
         new = as_embedder(embedder)
         count = await self._parts._indexing.reembed(new, progress=progress)
         self._parts._connect(new)
-        await self._parts._remember(self._parts._model_names())
+        await self._parts._record_models()
         return count
 
     async def summarize(self) -> Usage:
-        """Ask the model for every summary that is due; returns what that cost."""
+        """Write every summary that is due, with the model; returns the calls and tokens used."""
         return await self._parts._indexing.summarize()
 
     async def vacuum(self) -> int:
@@ -358,7 +359,7 @@ class Admin(_Namespace):
         return await self._read(lambda reader: reader.settings())
 
     async def check(self, *, full: bool = False) -> list[str]:
-        """What is wrong with the stored data, in words; `rebuild` repairs what is derived.
+        """The problems of the stored data, in words; `rebuild` repairs derived data.
 
         Graph, full text and vectors are compared with what mentions and texts give: of each a
         random sample, or with `full` all.
@@ -380,10 +381,6 @@ class Admin(_Namespace):
         """What `export` would write."""
         write_graph = partial(export_graph, format=format, language=self._parts.language)
         return await self._read(write_graph)
-
-    async def records(self) -> list[Record]:
-        """Every stored mention as an `extract-graph` record with its document and chunk index."""
-        return await self._read(lambda reader: list(records(reader)))
 
 
 def _load_trace(reader: Reader, trace_id: str | None) -> recorded.Trace:

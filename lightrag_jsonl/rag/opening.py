@@ -13,7 +13,7 @@ from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.providers.configured import NO_MODEL, RECORDED, Setup, chosen, make_llm
 from lightrag_jsonl.rag.asynchronous import AsyncLightRAG
 from lightrag_jsonl.rag.blocking import LightRAG
-from lightrag_jsonl.rag.recorded import (
+from lightrag_jsonl.rag.parts import (
     OPTIONS,
     choose_embedder,
     recorded_options,

@@ -1,18 +1,20 @@
-"""The parts of an index, connected: its store, models, prompts and pipelines."""
+"""The parts of an index: chosen from arguments and what the index records, and connected."""
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lightrag_jsonl.core import protocols
 from lightrag_jsonl.core.address import Address, as_address
-from lightrag_jsonl.core.errors import ConfigError, SettingsError
+from lightrag_jsonl.core.errors import ConfigError, CorruptError, SettingsError
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.tokens import tokenizer_for
 from lightrag_jsonl.core.types import known_language
@@ -23,24 +25,27 @@ from lightrag_jsonl.indexing.ontology import Ontology
 from lightrag_jsonl.indexing.pipeline import IndexPipeline
 from lightrag_jsonl.llm.client import ModelClient
 from lightrag_jsonl.llm.prompt_manager import PromptManager
-from lightrag_jsonl.providers import configured, offline
-from lightrag_jsonl.rag.namespaces import Admin, Entities, Traces
-from lightrag_jsonl.rag.recorded import (
-    choose_embedder,
-    choose_llm,
-    recorded_options,
-    recorded_settings,
+from lightrag_jsonl.providers import as_embedder, as_llm, offline
+from lightrag_jsonl.providers.configured import (
+    NO_MODEL,
+    RECORDED,
+    Setup,
+    make_embedder,
+    make_llm,
+    name_of,
 )
+from lightrag_jsonl.rag.namespaces import Admin, Entities, Traces
 from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
-from lightrag_jsonl.storage.opening import open_store
-from lightrag_jsonl.storage.store import CompletionCache, Store, write
+from lightrag_jsonl.storage.opening import has_index, open_store
+from lightrag_jsonl.storage.store import OWN_SETTINGS, CompletionCache, Store, read, write
 from lightrag_jsonl.tracing.citations import cite
 
 if TYPE_CHECKING:
     import networkx as nx
 
 LATEST = 10_000_000_000  # in seconds: the year 2286; as milliseconds, April 1970
+OPTIONS = "cli.options"  # the setting that holds the options of the last insert, as JSON
 
 
 def _random_id() -> str:
@@ -73,12 +78,12 @@ class IndexParts:
         known = recorded_settings(self.working_dir) or {}
         self.options = options or IndexOptions.from_mapping(recorded_options(known))
         self.language = language = language or known.get("language", "en")
-        setup = configured.Setup(self.working_dir)
+        setup = Setup(self.working_dir)
         self._llm = choose_llm(llm, known, setup)
         self._embedder = choose_embedder(embedder, known, setup)
         self._clock, self._new_id = clock, new_id
         if not isinstance(prompts, PromptManager):
-            folder = prompts or known.get(configured.RECORDED["prompts"]) or None
+            folder = prompts or known.get(RECORDED["prompts"]) or None
             prompts = PromptManager.load(language, folder)
         self._prompts = prompts
         if self._llm is None:
@@ -169,9 +174,12 @@ class IndexParts:
     def _model_names(self) -> dict[str, str]:
         """Which model and embedder later openings use, as the settings that record it."""
         parts = {"llm": self._llm, "embedder": self._embedder}
-        return {configured.RECORDED[kind]: configured.name_of(one) for kind, one in parts.items()}
+        return {RECORDED[kind]: name_of(one) for kind, one in parts.items()}
 
-    async def _remember(self, names: Mapping[str, str]) -> None:
+    async def _record_models(self, *, keep: bool = False) -> None:
+        """Record the names of model and embedder; with `keep`, only those not recorded yet."""
+        known = await read(self._store, lambda reader: reader.settings()) if keep else {}
+        names = {name: one for name, one in self._model_names().items() if name not in known}
         await write(self._store, lambda writer: writer.put_settings(names))
 
     def _settings(self) -> dict[str, str]:
@@ -206,6 +214,56 @@ class IndexParts:
         raise ConfigError(
             f"clock returned {now!r}: it must return seconds since 1970, as time.time"
         )
+
+
+def recorded_settings(address: Address) -> dict[str, str] | None:
+    """The settings that an index was built with; None if there is no index yet."""
+    if not has_index(address):
+        return None
+    with closing(open_store(address, create=False)) as store, store.reader() as reader:
+        return reader.settings()
+
+
+def adopt_settings(store: Store, settings: Mapping[str, str]) -> None:
+    """Record the settings of another index in a new one, which is then opened like that."""
+    with store.transaction() as transaction:
+        if not transaction.settings().keys() - OWN_SETTINGS:
+            kept = {name: one for name, one in settings.items() if name not in OWN_SETTINGS}
+            transaction.put_settings(kept)
+
+
+def recorded_options(known: Mapping[str, str]) -> dict[str, Any]:
+    """The options of indexing that the command line recorded."""
+    try:
+        return dict(json.loads(known.get(OPTIONS, "{}")))
+    except (ValueError, TypeError) as error:
+        raise CorruptError(f"the recorded options of the index cannot be read: {error}") from error
+
+
+def choose_llm(
+    given: protocols.LLM | Callable[..., object] | str | None,
+    known: Mapping[str, str],
+    setup: Setup,
+) -> protocols.LLM | None:
+    """The given model, or else the recorded one; None for none."""
+    given = known.get(RECORDED["llm"], NO_MODEL) if given is None else given
+    return make_llm(given, setup) if isinstance(given, str) else as_llm(given)
+
+
+def choose_embedder(
+    given: protocols.Embedder | Callable[..., object] | str | None,
+    known: Mapping[str, str],
+    setup: Setup,
+) -> protocols.Embedder:
+    """The given embedder, or else the recorded one, if necessary by its name only."""
+    if given is not None and not isinstance(given, str):
+        return as_embedder(given)
+    name = known.get(RECORDED["embedder"], "hash")
+    if given not in (None, name) or "embedder" not in known:
+        return make_embedder(given or name, setup)
+    built_with, dim = known["embedder"], int(known["dim"])
+    made = make_embedder(name, setup, dim)
+    return made if made.name == built_with else make_embedder(f"custom:{built_with}", setup, dim)
 
 
 def _names_in(llm: protocols.LLM | None, language: str) -> Callable[[str], Sequence[str]] | None:

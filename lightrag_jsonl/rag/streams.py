@@ -1,23 +1,23 @@
-"""What a question gives bit by bit: the pieces of its answer, or its events."""
+"""An answer in pieces, as the model writes it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Self, TypeVar
+from typing import Self, TypeAlias
 
 from lightrag_jsonl.core.types import Answer
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.llm.client import UsageMeter
 
-Item = TypeVar("Item")
+Put: TypeAlias = Callable[[str | Answer], None]
 
 
 class AsyncAnswerStream:
     """The pieces of an answer, for `async for`; after the last one, `.answer` holds it complete."""
 
-    def __init__(self, pieces: AsyncGenerator[str | Answer], meter: UsageMeter) -> None:
-        self._pieces = pieces
+    def __init__(self, run: Callable[[Put], Awaitable[None]], meter: UsageMeter) -> None:
+        self._pieces = _queued(run)
         self._meter = meter
         self._answer: Answer | None = None
 
@@ -45,15 +45,13 @@ class AsyncAnswerStream:
 
     @property
     def usage(self) -> Usage:
-        """What was paid so far; a call that was cut off counts as a call without tokens."""
+        """The calls and tokens used so far; an interrupted call counts as a call without tokens."""
         return self._meter.spent
 
 
-async def queued(
-    run: Callable[[Callable[[Item], None]], Awaitable[object]],
-) -> AsyncGenerator[Item]:
-    """What `run` puts out, as it comes; leaving the iterator early cancels `run`."""
-    items: asyncio.Queue[Item | None] = asyncio.Queue()
+async def _queued(run: Callable[[Put], Awaitable[None]]) -> AsyncGenerator[str | Answer]:
+    """What `run` puts into the queue; leaving the iterator early cancels `run`."""
+    items: asyncio.Queue[str | Answer | None] = asyncio.Queue()
     task = asyncio.ensure_future(run(items.put_nowait))
     task.add_done_callback(lambda done: items.put_nowait(None))
     try:

@@ -1,7 +1,7 @@
 """Extraction by batch files: the requests to a model, written to a file, and its answers, read back.
 
-Each round runs the real extraction with a stand-in for the model, which collects the requests that
-have no answer in the cache: about chunks, to resume and glean, and finally for summaries.
+Each round runs the real extraction with an object in place of the model, which collects the
+requests that have no answer in the cache: about chunks, to resume and glean, and at last summaries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from anyio import to_thread
 
 from lightrag_jsonl.core import types
-from lightrag_jsonl.core.errors import BudgetError, ConfigError, LLMError
+from lightrag_jsonl.core.errors import BudgetError, LLMError
 from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.types import Completion, Failure, InsertReport, Message, Record
 from lightrag_jsonl.core.usage import Usage
@@ -42,7 +42,7 @@ KEY = re.compile("[0-9a-f]{64}")  # the form of a request's id
 class BatchExport:
     """What was written: `requests` in `files`; `pending` documents are not visible yet.
 
-    `round` is what the requests are for, or "done" if nothing is left to ask.
+    `round` is what the requests are for, or "done" if no request is left.
     """
 
     round: Round
@@ -78,10 +78,10 @@ class BatchImport:
 
 @dataclass
 class _Collector:
-    """Stands in for a model: notes each request and refuses it, which stops all or one chunk."""
+    """Used in place of a model: records each request and raises, which ends all work or one chunk."""
 
     name: str
-    refusal: type[BudgetError | LLMError]
+    error: type[BudgetError | LLMError]
     requests: dict[str, Request] = field(default_factory=dict)
 
     async def complete(
@@ -93,7 +93,7 @@ class _Collector:
     ) -> Completion:
         key = request_key(self.name, messages, response_type, max_tokens)
         self.requests[key.hex()] = tuple(messages), max_tokens
-        raise self.refusal("not answered yet")
+        raise self.error("not answered yet")
 
 
 @dataclass(slots=True)
@@ -121,7 +121,7 @@ async def export_batch(
     Without requests, a file left from an earlier round is removed, so that it is not sent again.
     `reasoning` writes the requests as reasoning models take them. `ConfigError` without a model.
     """
-    model, failures = _model(rag), list[Failure]()
+    model, failures = rag._client.llm, list[Failure]()
     unchanged, unreadable = await rag._indexing.defer(list(rag._pending(documents, failures)))
     work = await _open_work(rag)
     if work.complete:
@@ -168,15 +168,9 @@ async def import_batch(
     )
 
 
-def _model(rag: AsyncLightRAG) -> LLM:
-    if not rag._client.has_model:
-        raise ConfigError("batch files need a model (llm=…, or --llm) that reads the texts")
-    return rag._client.llm
-
-
 async def _open_work(rag: AsyncLightRAG) -> _OpenWork:
     """Go through every pending chunk as an insert would, and collect the unanswered requests."""
-    collector = _Collector(_model(rag).name, BudgetError)
+    collector = _Collector(rag._client.llm.name, BudgetError)
     extractor = rag._model_extractor(rag._model_client(collector))
     work = _OpenWork(requests=collector.requests)
     for document, chunks in rag._indexing.pending_work():
@@ -194,7 +188,7 @@ async def _open_work(rag: AsyncLightRAG) -> _OpenWork:
     if work.requests:
         work.round = "extraction"
     elif not work.pending:
-        collector = _Collector(_model(rag).name, LLMError)
+        collector = _Collector(rag._client.llm.name, LLMError)
         await rag._index_pipeline(rag._model_client(collector)).summarize()
         work.requests = collector.requests
         work.round = "summaries" if work.requests else "done"
@@ -203,7 +197,7 @@ async def _open_work(rag: AsyncLightRAG) -> _OpenWork:
 
 async def _insert_complete(rag: AsyncLightRAG, work: _OpenWork, *, finish: bool) -> InsertReport:
     """Insert the documents whose answers are all there (with `finish` all), and retry failed chunks."""
-    indexing = rag._index_pipeline(rag._model_client(_Collector(_model(rag).name, LLMError)))
+    indexing = rag._index_pipeline(rag._model_client(_Collector(rag._client.llm.name, LLMError)))
     renewed = await indexing.retry()
     insert = indexing.resume() if finish else indexing.insert(work.complete, tolerant=True)
     inserted = await insert

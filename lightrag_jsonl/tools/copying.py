@@ -12,7 +12,7 @@ from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.indexing.stored import stored_chunks
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import Counts, StoredChunk
-from lightrag_jsonl.storage.store import OWN_SETTINGS, Reader, Store, Transaction
+from lightrag_jsonl.storage.store import OWN_SETTINGS, Reader, Transaction
 
 BATCH = 1_000
 LOCK_SECONDS = 30.0
@@ -21,22 +21,19 @@ LOCK_SECONDS = 30.0
 def copy_index(
     source: str | Address, target: str | Address, *, progress: ProgressCallback | None = None
 ) -> Counts:
-    """Copy an index, row by row, to a folder or database that holds none; what it held.
+    """Copy an index, row by row, to an empty folder or database; returns the numbers of rows.
 
-    All is copied but answers for similar questions, which hold for one state of one index only. It
-    becomes visible at once: a copy that is killed leaves the target empty. `StorageError` if there
-    is no index in `source`, or if `target` holds anything.
+    Only the answers for similar questions are left out, since they are valid for one state of one
+    index. The copy is one transaction: if it is killed, the target stays empty. `StorageError` if
+    there is no index in `source`, or if `target` is not empty.
     """
     with (
         closing(open_store(as_address(source), create=False)) as old,
         closing(open_store(as_address(target))) as new,
+        new.writer_lock(LOCK_SECONDS),
+        new.transaction() as transaction,
+        old.reader() as reader,
     ):
-        return copy_store(old, new, progress=progress)
-
-
-def copy_store(old: Store, new: Store, *, progress: ProgressCallback | None = None) -> Counts:
-    """Copy all that one store holds to another, which is empty."""
-    with new.writer_lock(LOCK_SECONDS), new.transaction() as transaction, old.reader() as reader:
         if _holds_anything(transaction):
             raise StorageError(
                 f"{new.location} holds an index already: copy to a new folder or database, or "
@@ -82,22 +79,22 @@ def _copy_graph(reader: Reader, transaction: Transaction) -> None:
     ends = reader.next_ids()
     for ids in _batches(ends.entities):
         transaction.put_graph_rows("entity", list(reader.entity_rows(ids=ids).values()))
+        _copy_vectors("entity", ids, reader, transaction)
     for ids in _batches(ends.relations):
         transaction.put_graph_rows("relation", list(reader.relation_rows(ids=ids).values()))
+        _copy_vectors("relation", ids, reader, transaction)
+    for ids in _batches(ends.chunks):
+        _copy_vectors("chunk", ids, reader, transaction)
     transaction.put_aliases(reader.aliases())
-    kinds: dict[Kind, int] = {
-        "entity": ends.entities,
-        "relation": ends.relations,
-        "chunk": ends.chunks,
-    }
-    for kind, end in kinds.items():
-        for ids in _batches(end):
-            digests, vectors = reader.vector_digests(kind, ids), reader.vectors(kind, ids)
-            transaction.put_vectors(kind, {row: (digests[row], vectors[row]) for row in vectors})
+
+
+def _copy_vectors(kind: Kind, ids: Sequence[int], reader: Reader, transaction: Transaction) -> None:
+    digests, vectors = reader.vector_digests(kind, ids), reader.vectors(kind, ids)
+    transaction.put_vectors(kind, {row: (digests[row], vectors[row]) for row in vectors})
 
 
 def _copy_the_rest(reader: Reader, transaction: Transaction) -> None:
-    """Settings, waiting documents, what was paid for, and the recorded queries."""
+    """Settings, pending documents, cached answers and vectors, and the recorded queries."""
     transaction.put_settings({n: v for n, v in reader.settings().items() if n != "format"})
     for pending in reader.pending():
         transaction.put_pending(pending)

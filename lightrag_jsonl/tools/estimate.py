@@ -26,7 +26,6 @@ RATES = (0.52, 0.62)
 MESSAGE_TOKENS = 4  # what the chat format adds to a message
 SUMMARY_EVERY = 7_500  # tokens of text for each summary; below, the tokens it reads and writes
 SUMMARY_TOKENS = (550, 250)
-PRICE_UNIT = 1_000_000  # prices are for so many tokens
 FILLER = "What the text says about it, in a sentence or two that have the usual length."
 RECORDS: dict[ExtractionPrompt, Record] = {
     "extract-graph": {"type": "entity", "entity_type": "concept", "description": FILLER},
@@ -56,13 +55,6 @@ class Estimate:
     def usage(self) -> Usage:
         """Extraction and summaries together."""
         return self.extraction + self.summaries
-
-    def cost(self, *, input: float, output: float, cached: float | None = None) -> float:
-        """The price, given prices for a million tokens; `cached` if cached input has its own."""
-        total = self.usage
-        fresh = total.input_tokens - total.cached_tokens
-        known = total.cached_tokens * (input if cached is None else cached)
-        return (fresh * input + known + total.output_tokens * output) / PRICE_UNIT
 
 
 class SimulatedLLM:
@@ -125,7 +117,7 @@ class SimulatedLLM:
 
 
 async def estimate(rag: AsyncLightRAG, documents: Given | Iterable[Given]) -> Estimate:
-    """What `insert` would cost with a model; no model is asked, nothing is stored."""
+    """What `insert` would cost with a model; no model is called, nothing is stored."""
     failures: list[Failure] = []
     size, overlap = rag.options.chunk_tokens, rag.options.chunk_overlap
 
@@ -138,18 +130,20 @@ async def estimate(rag: AsyncLightRAG, documents: Given | Iterable[Given]) -> Es
             chunks = chunk_pages(pages, tokenizer=rag._tokenizer, size=size, overlap=overlap)
             yield [replace(chunk, title=document.title or "") for chunk in chunks]
 
-    found = await _estimate(rag, cut())
+    model = rag._client.llm.name if rag._client.has_model else "none"
+    found = await _estimate(rag, cut(), model)
     return replace(found, failures=tuple(failures))
 
 
 async def estimate_upgrade(rag: AsyncLightRAG) -> Estimate:
-    """What `retry(upgrade=True)` would cost; no model is asked, nothing is stored."""
-    return await _estimate(rag, rag._indexing.upgradable())
+    """What `retry(upgrade=True)` would cost; nothing is stored. `ConfigError` without a model."""
+    return await _estimate(rag, rag._indexing.upgradable(), rag._client.llm.name)
 
 
-async def _estimate(rag: AsyncLightRAG, documents: Iterable[Sequence[Chunk]]) -> Estimate:
-    name = rag._client.llm.name if rag._client.has_model else "none"
-    llm = SimulatedLLM(name, rag.options.extraction, rag._tokenizer.count)
+async def _estimate(
+    rag: AsyncLightRAG, documents: Iterable[Sequence[Chunk]], model: str
+) -> Estimate:
+    llm = SimulatedLLM(model, rag.options.extraction, rag._tokenizer.count)
     extractor = rag._model_extractor(rag._model_client(llm, store_answers=False))
     sizes: list[list[int]] = []
     for chunks in documents:

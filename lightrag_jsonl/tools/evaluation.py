@@ -72,18 +72,6 @@ class Row:
     gains: Mapping[str, Interval] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class GraphHealth:
-    """Counts of an index's graph; `degrees` maps quantiles to relations of an entity."""
-
-    chunks: int
-    entities: int
-    relations: int
-    entities_without_relations: int
-    chunks_without_entities: int
-    degrees: Mapping[str, int]
-
-
 def read_questions(path: str | Path) -> tuple[EvalQuestion, ...]:
     """The questions of a JSONL file: `question`, `supporting`, and optionally `answer` and `names`.
 
@@ -108,7 +96,7 @@ def write_questions(path: str | Path, questions: Iterable[EvalQuestion]) -> None
 async def generate_questions(
     rag: AsyncLightRAG, count: int, *, seed: int = 0
 ) -> tuple[EvalQuestion, ...]:
-    """Up to `count` two-hop questions whose supporting chunks are known; no model is asked.
+    """Up to `count` two-hop questions whose supporting chunks are known; no model is called.
 
     Each leads from an entity, over one that is not named, to the answer; no chunk alone mentions
     both ends. The same index and seed give the same questions.
@@ -262,22 +250,3 @@ def cells(rows: Iterable[Row]) -> list[tuple[str, ...]]:
             gain = f"{100 * one.value:+.1f} [{100 * one.low:+.0f}, {100 * one.high:+.0f}]"
         found.append((row.name, *shown, gain, f"{row.p50_ms:.1f}"))
     return found
-
-
-async def graph_health(rag: AsyncLightRAG) -> GraphHealth:
-    """Statistics of an index's graph."""
-
-    def count(snapshot: Snapshot) -> GraphHealth:
-        graph = snapshot.graph
-        degrees = graph.degrees(graph.entities)
-        shares = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0} if len(degrees) else {}
-        return GraphHealth(
-            chunks=len(graph.chunks),
-            entities=len(graph.entities),
-            relations=len(graph.all_ends),
-            entities_without_relations=int((degrees == 0).sum()),
-            chunks_without_entities=len(graph.chunks) - len(np.unique(graph.all_mentions[1])),
-            degrees={name: int(np.quantile(degrees, at)) for name, at in shares.items()},
-        )
-
-    return await search(rag._store, count)

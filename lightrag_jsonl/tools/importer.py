@@ -1,4 +1,4 @@
-"""Imports a working directory of LightRAG or nano-graphrag without asking a model."""
+"""Imports a working directory of LightRAG or nano-graphrag without model calls."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ForeignIndex:
 
 @dataclass(frozen=True, slots=True)
 class ImportCounts:
-    """How much there was, or is now."""
+    """The sizes of an index, as it was read or as it is stored."""
 
     documents: int = 0
     chunks: int = 0
@@ -143,7 +143,7 @@ class _Target:
 
 
 class _Conversion:
-    """The documents of a foreign index; descriptions and weights are dealt among their chunks."""
+    """The documents of a foreign index; descriptions and weights are distributed over their chunks."""
 
     def __init__(self, index: ForeignIndex) -> None:
         self.not_imported: list[str] = []
@@ -223,7 +223,7 @@ class _Conversion:
         self._add(record, data, f"{source} — {target}")
 
     def _add(self, record: Record, data: Mapping[str, object], label: str) -> None:
-        """Add a record to each chunk it was read in, with the descriptions dealt among them."""
+        """Add a record to each of its chunks, with the descriptions distributed over them."""
         descriptions = _parts(data.get("description")) or ("",)
         chunks = [id for id in _parts(data.get("source_id")) if id in self._positions]
         count = max(len(descriptions), len(chunks))

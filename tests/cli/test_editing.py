@@ -38,7 +38,7 @@ def test_an_upgrade_names_its_price_first(texts: Path, tmp_path: Path) -> None:
     """Refused, nothing is asked; without a model it is an error; afterwards the model is remembered."""
     kb = tmp_path / "kb"
     assert run("insert", "-w", kb, texts / "a.txt").exit_code == 0
-    assert "name it with --llm" in run("retry", "-w", kb, "--upgrade").stderr
+    assert "this needs a model" in run("retry", "-w", kb, "--upgrade").stderr
     with ScriptedServer(respond=lambda request: chat_reply(ANSWER)) as server:
         model = ("--llm", "m", "--base-url", server.base_url)
         asked = run("retry", "-w", kb, "--upgrade", *model, stdin="n\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -56,12 +55,11 @@ def asked(kb: Path, model: tuple[str, ...], example: Example) -> Path:
     return kb
 
 
-@pytest.mark.parametrize("how", [(), ("--json",)])
 def test_events_are_printed_as_they_happen(
-    kb: Path, model: tuple[str, ...], example: Example, how: tuple[str, ...]
+    kb: Path, model: tuple[str, ...], example: Example
 ) -> None:
     """The answer on stdout; on stderr session, retrieval, selection with reason and source, answer."""
-    result = run("query", "-w", kb, *model, "-m", "hybrid", "--explain", *how, example.question)
+    result = run("query", "-w", kb, *model, "-m", "hybrid", "--explain", example.question)
 
     assert result.exit_code == 0, result.output
     lines = [line.strip() for line in result.stderr.split("\n") if line]
@@ -74,60 +72,47 @@ def test_events_are_printed_as_they_happen(
         "Source: Chunk 1 → Page 1 → d1.txt",
     ]
     assert "[session] urn:trustgraph:session:" in lines[0]
-    if how:
-        assert json.loads(result.stdout)["text"] == example.answer
-    else:
-        assert result.stdout.startswith(example.answer) and "\n[1][2] d1.txt" in result.stdout
+    assert result.stdout.startswith(example.answer) and "\n[1][2] d1.txt" in result.stdout
 
 
 def test_list_and_show(asked: Path, example: Example) -> None:
-    """The list names the query; its trace shows what the live lines showed, and what was refused. The
-    id may be short, or left out for the newest query; a deleted source is said to be deleted.
+    """The list names the query; its trace shows what the live lines showed, and what was rejected. The
+    id may be short, a URI that was printed, or left out for the newest query.
     """
     (summary,) = run_json("explain", "list", "-w", asked)
     shown = run("explain", "show", "-w", asked, summary["id"][:8]).stdout
-    lines = [f"[session] urn:trustgraph:session:{summary['id']}", f"Reason: {example.reason}"]
-    lines += [f"Edge: ({', '.join(example.edge)})", "Source: Chunk 1 → Page 1 → d1.txt"]
-    for text in (*lines, "unknown_id", "duplicate_id", "truncated", example.answer):
+    for text in ("unknown_id", "duplicate_id", "truncated", example.answer, example.reason):
         assert text in shown
-    assert run("explain", "show", "-w", asked).stdout == shown
     uris = re.findall(r"urn:trustgraph:\S+", shown)
-    assert len(uris) == 5
-    for uri in (*uris, f"urn:trustgraph:prov:edge:{summary['id']}:0"):
-        assert run("explain", "show", "-w", asked, uri).stdout == shown
+    for names in ([], uris[:1], [f"urn:trustgraph:prov:edge:{summary['id']}:0"]):
+        assert run("explain", "show", "-w", asked, *names).stdout == shown
     assert run("explain", "show", "-w", asked, "nosuch").exit_code == 1
-    found = run_json("explain", "show", "-w", asked)
-    assert found["trace"]["selected"][0]["reasoning"] == example.reason
-    assert found["sources"][0]["where"] == "Chunk 1 → Page 1 → d1.txt"
+    page = asked / "page.html"
+    assert str(page) in run("explain", "show", "-w", asked, "--html", page).stdout
+    assert example.answer.partition("[")[0].strip() in page.read_text("utf-8")
     assert run("delete", "-w", asked, "d1").exit_code == 0
     assert run_json("explain", "show", "-w", asked)["sources"][0]["chunk"] is None
     assert "source deleted" in run("explain", "show", "-w", asked).stdout
-    page = asked / "page.html"
-    assert str(page) in run("explain", "show", "-w", asked, "--html", page).stdout
-    assert f'lang="{"en" if example.language == "en" else "zh-CN"}"' in page.read_text("utf-8")
     assert run_json("explain", "gc", "-w", asked, "--keep", "0") == {"deleted": 1}
 
 
 def test_edge_and_documents(asked: Path, example: Example) -> None:
-    """From an edge up to its documents and queries, and from a document down to its edges."""
+    """From an edge up to its documents and queries, and from a document down to its edges. What is
+    printed names it, too; a name of several documents is an error.
+    """
     edge = run("explain", "edge", "-w", asked, *example.edge).stdout
     assert example.edge_id in edge and "Source: Chunk 1 → Page 1 → d1.txt" in edge
     assert "used by:" in edge and example.question in edge
-    assert run_json("explain", "edge", "-w", asked, *example.edge)["edge"]["id"] == example.edge_id
     wrong = run("explain", "edge", "-w", asked, example.person, "ate", example.found[1])
     assert wrong.exit_code == 1 and example.found[0] in wrong.stderr
 
     tree = run("explain", "documents", "-w", asked, "d1").stdout
     assert "urn:document:d1" in tree and tree.count("urn:chunk:") == 2 and "used by:" in tree
     assert f"Edge: ({', '.join(example.edge)})  {example.edge_id}" in tree
-    found = run_json("explain", "documents", "-w", asked, "d1")
-    assert [one["chunk"]["page"] for one in found["chunks"]] == [1, 2]
-    assert run("explain", "documents", "-w", asked, "d9").exit_code == 1
-    for name in tree.split("\n")[0].split("  "):  # the name and the URI that are printed
+    for name in tree.split("\n")[0].split("  "):
         assert run("explain", "documents", "-w", asked, name).stdout == tree
     with LightRAG(asked) as rag:
-        title = rag.documents()[0].title
-        rag.insert_records(Document("Other.", id="d2", title=title), [])
+        rag.insert_records(Document("Other.", id="d2", title=rag.documents()[0].title), [])
     twice = run("explain", "documents", "-w", asked, tree.split("  ")[0])
     assert twice.exit_code == 1 and "several are called so: d1, d2" in twice.stderr
 
@@ -137,16 +122,9 @@ def test_export(asked: Path, format: str) -> None:
     """Each format to stdout, to the byte, and inside JSON."""
     pytest.importorskip("pyoxigraph")
     command = ("explain", "export", "-w", asked, "--format", format)
-
     text = run(*command).stdout_bytes
     assert run_json(*command)["text"].encode() == text
     assert len(run(*command, "--with-source").stdout_bytes) > len(text)
-    if format == "nquads":
-        assert text.count(b"\n") == 18
-        assert b"<<( " in text and "<< " in run(*command, "--rdf", "star").stdout
-    if format == "jsonld":
-        wrong = run(*command, "--rdf", "1.2")
-        assert wrong.exit_code == 1 and "1.1" in wrong.stderr
 
 
 def test_verify_finds_what_is_wrong(asked: Path) -> None:

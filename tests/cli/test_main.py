@@ -80,16 +80,12 @@ WRONG = [
     (("insert", ""), 2, "the name of a file is empty"),
     (("insert", "a.txt", "-w", "b.txt"), 1, "b.txt: it is a file"),
     (("insert", "a.txt", "--language", "xx"), 1, "there are: en, zh"),
-    (
-        ("insert", "a.txt", "--base-url", "http://me:pw@host/v1", "--llm", "m"),
-        1,
-        "holds a password",
-    ),
+    (("insert", "a.txt", "--base-url", "http://me:pw@host", "--llm", "m"), 1, "holds a password"),
     (("insert", "a.txt", "--chunk-tokens", "9", "--chunk-overlap", "9"), 1, "chunk_overlap (9)"),
     (("insert", "a.txt", "b.txt", "--id", "x"), 2, "names one document, but 2 were given"),
     (("insert", "a.txt", "--embedder", "st:"), 1, "st:NAME_OR_FOLDER"),
     (("insert", "none.txt"), 1, "no such file: none.txt"),
-    (("batch", "export", "a.txt", "-o", "requests.jsonl"), 1, "batch files need a model"),
+    (("batch", "export", "a.txt", "-o", "requests.jsonl"), 1, "this needs a model"),
     (("extract", "extract-topics", "a.txt"), 2, "name it with --llm"),
     (("extract", "extract-rows", "a.txt", "--set", "schema=@none", *MODEL), 1, "no such file"),
     (("extract", "extract-rows", "a.txt", "--set", "schema", *MODEL), 2, "expected NAME=VALUE"),
@@ -174,7 +170,7 @@ def test_a_closed_output_is_no_error(environment: dict[str, str]) -> None:
 def test_ctrl_c_keeps_what_was_read(
     environment: dict[str, str], texts: Path, tmp_path: Path
 ) -> None:
-    """Status 130, one line that tells how to go on; `resume` asks only for what was in flight."""
+    """Status 130, one line with the command to continue; `resume` repeats only calls that were in flight."""
     asked, stuck = threading.Event(), True
 
     def respond(request: Request) -> Reply:

@@ -50,32 +50,26 @@ def test_parse_with_a_schema(tmp_path: Path) -> None:
 
 
 def test_extract_asks_and_prints_records(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The prompt's records are printed one a line, the text was sent; other lines are warned of."""
-    (tmp_path / "text.txt").write_text("猫是一种动物。", encoding="utf-8")
-    with ScriptedServer([chat_reply('{"topic":"猫","definition":"动物"}\nOK')]) as server:
-        words = ("extract-topics", tmp_path / "text.txt", "--language", "zh")
-        result = run("extract", *words, "--llm", "m", "--base-url", server.base_url)
-        sent = json.dumps(server.bodies, ensure_ascii=False)
-
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout) == {"topic": "猫", "definition": "动物"}
-    assert "猫是一种动物。" in sent and "OK" in caplog.text
-
-
-def test_extract_with_a_variable_from_a_file(tmp_path: Path) -> None:
-    """--set gives a prompt its further variables, JSON from a file among them."""
+    """Records are printed one a line, other lines logged. --set gives a prompt its further variables,
+    JSON from a file among them.
+    """
     fields = [{"name": "city", "type": "string"}]
     table = {"name": "cities", "description": "Cities", "fields": fields}
     (tmp_path / "table.json").write_text(json.dumps(table), encoding="utf-8")
-    with ScriptedServer([chat_reply('{"city":"Warsaw"}'), chat_reply("none")]) as server:
-        words = ("extract-rows", "--set", f"schema=@{tmp_path / 'table.json'}")
+    replies = [chat_reply('{"topic":"猫","definition":"动物"}\nOK'), chat_reply('{"city":"Rome"}')]
+    with ScriptedServer([*replies, chat_reply("none")]) as server:
         url = ("--llm", "m", "--base-url", server.base_url)
-        result = run("extract", *words, *url, stdin="She was born in Warsaw.")
-        nothing = run("extract", *words, *url, stdin="She was born.")
+        topics = run("extract", "extract-topics", "-l", "zh", *url, stdin="猫是一种动物。")
+        rows = ("extract", "extract-rows", "--set", f"schema=@{tmp_path / 'table.json'}", *url)
+        cities, nothing = (run(*rows, stdin=text) for text in ("Born in Rome.", "She was born."))
+        sent = json.dumps(server.bodies, ensure_ascii=False)
 
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout) == {"city": "Warsaw"}
+    assert topics.exit_code == 0, topics.output
+    assert json.loads(topics.stdout) == {"topic": "猫", "definition": "动物"}
+    assert "猫是一种动物。" in sent and "OK" in caplog.text
+    assert json.loads(cities.stdout) == {"city": "Rome"}
     assert nothing.stdout == "" and "no records" in nothing.stderr
+    assert run("extract", "answer", *url, stdin="x").exit_code == 2  # it answers with a text
 
 
 def test_prompts_of_ones_own(tmp_path: Path) -> None:

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
-
 from lightrag_jsonl import Document, LightRAG
 from tests.cli.conftest import CHINESE, ENGLISH, run, run_json
 from tests.tools.foreign import small as small_index
@@ -20,18 +18,7 @@ def names_and_pairs(graph: Any) -> tuple[set[str], set[frozenset[str]]]:
 
 def test_an_export_has_the_format_of_its_name(kb: Path, tmp_path: Path) -> None:
     """Unless another is given; an unknown ending is refused. --json is the graph as one object."""
-    assert run("export", "-w", kb, tmp_path / "graph.graphml").exit_code == 0
-    read = nx.read_graphml(tmp_path / "graph.graphml")
-    with LightRAG(kb) as rag:
-        assert names_and_pairs(read) == names_and_pairs(rag.graph)
-    assert read.nodes["张骞"]["description"]
-    assert all(data["weight"] > 0 for _, _, data in read.edges(data=True))
-    for name, begins in (
-        ("g.json", "{"),
-        ("g.JSONL", '{"'),
-        ("g.xml", "<?xml"),
-        ("g.csv", "kind,"),
-    ):
+    for name, begins in (("g.json", "{"), ("g.JSONL", '{"'), ("g.xml", "<?xml")):
         assert run_json("export", "-w", kb, tmp_path / name)["file"] == str(tmp_path / name)
         assert (tmp_path / name).read_text(encoding="utf-8").startswith(begins)
     refused = run("export", "-w", kb, tmp_path / "graph.gexf")
@@ -58,10 +45,7 @@ def test_an_estimate_makes_no_folder(tmp_path: Path) -> None:
     """`estimate` needs no index and no model, and leaves no trace of itself."""
     text, folder = tmp_path / "text.txt", tmp_path / "kb"
     text.write_text("Marie Curie discovered radium in Paris. " * 40, encoding="utf-8")
-    prices = ("--prices", "1", "0.5", "2")
-    found = run_json("estimate", text, "-w", folder, *prices)
-
-    assert found["total"]["calls"] == 2 and found["cost"] > 0
+    assert run_json("estimate", text, "-w", folder)["total"]["calls"] == 2
     assert "total" in run("estimate", text, "-w", folder).stdout
     assert not folder.exists()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,7 @@ async def test_what_cannot_be_stored_is_replaced_at_the_door(tmp_path: Path) -> 
         await rag.insert_records(Document(bad, id="y"), records)
         (page,) = await rag.pages("x")
         assert page.text == "Ann\ufffd met \ufffdBob." and len(page.text) == len(bad)
-        json.dumps(await rag.admin.records(), ensure_ascii=False).encode("utf-8")
+        (await rag.admin.export_text("jsonl")).encode("utf-8")
         for status in await rag.documents():
             str(status).encode("utf-8")
         await rag.delete("x")

@@ -15,7 +15,7 @@ from lightrag_jsonl.core.types import Answer, Completion, Message, Mode
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.testing import Request, ScriptedLLM
-from lightrag_jsonl.tracing.events import End
+from lightrag_jsonl.tracing.events import End, Event
 from tests.kit import entity, index
 
 TEXT = Document("Marie Curie discovered radium in Paris.", id="d1")
@@ -138,7 +138,9 @@ async def test_a_question_that_fails_says_what_it_cost(
         (trace,) = await rag.traces.list()
         assert (await rag.traces.get(trace.id)).usage == paid
         await rag.admin.clear_cache()
-        events = [event async for event in rag.events("Who?", explain=False)]
+        events: list[Event] = []
+        with pytest.raises(LLMError):
+            _ = [piece async for piece in rag.stream("Who?", listener=events.append)]
         assert isinstance(end := events[-1], End)
         assert end.usage == Usage(50, 5, calls=2)  # what the word cost, nobody reported
 

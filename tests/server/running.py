@@ -47,6 +47,17 @@ class Running:
         assert response.status_code == status, response.text
         return response.json()
 
+    def upload(self, name: str, content: Any, status: int = 202, **params: str) -> Any:
+        """The JSON of an upload to the index `kb`, which must have this status."""
+        response = self.client.post(
+            "/indexes/kb/upload",
+            params={"name": name, **params},
+            content=content,
+            headers={"Content-Type": "application/octet-stream"},
+        )
+        assert response.status_code == status, response.text
+        return response.json()
+
     def job(self, job: dict[str, Any], index: str = "kb") -> Any:
         """A job once it has ended."""
         return wait_for(

@@ -13,6 +13,7 @@ pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-js
 
 from lightrag_jsonl import LLMError
 from lightrag_jsonl.core.options import MODES
+from lightrag_jsonl.testing import ScriptedLLM
 from tests.server.running import PacedLLM, Running, serving_model
 
 TITLE_TASK = """### Task:
@@ -46,7 +47,7 @@ def test_openai_client_gets_answer_and_sources(
         {"role": "user", "content": [{"type": "text", "text": question}]},
     ]
     with client(server) as api:
-        whole = api.chat.completions.create(model=model, messages=turns, temperature=0)
+        complete = api.chat.completions.create(model=model, messages=turns, temperature=0)
         chunks = [
             *api.chat.completions.create(
                 model=model, messages=turns, stream=True, stream_options={"include_usage": True}
@@ -54,19 +55,19 @@ def test_openai_client_gets_answer_and_sources(
         ]
         names = {one.id for one in api.models.list()}
 
-    text = whole.choices[0].message.content or ""
+    text = complete.choices[0].message.content or ""
     answer, _, listed = text.partition("\n\n---\n")
     assert expected in answer and listed.startswith("- [")
-    sources = whole.model_extra["sources"]  # type: ignore[index]
+    sources = complete.model_extra["sources"]  # type: ignore[index]
     assert expected in "".join(one["text"] for one in sources)
-    assert whole.usage is not None and whole.choices[0].finish_reason == "stop"
+    assert complete.usage is not None and complete.choices[0].finish_reason == "stop"
     assert "".join(one.choices[0].delta.content or "" for one in chunks if one.choices) == text
     assert chunks[-2].model_extra["sources"] == sources  # type: ignore[index]
-    assert chunks[-1].usage == whole.usage and not chunks[-1].choices
+    assert chunks[-1].usage == complete.usage and not chunks[-1].choices
     assert names == {"kb", *(f"kb:{mode}" for mode in MODES)}
 
 
-def test_openai_client_is_told_what_is_wrong(server: Running) -> None:
+def test_openai_client_gets_errors(server: Running) -> None:
     """An unknown model is a 404, and a conversation without a question a 400, also in a stream."""
     with client(server) as api:
         for stream in (False, True):
@@ -84,9 +85,7 @@ def test_openai_client_is_told_what_is_wrong(server: Running) -> None:
 
 def test_history_and_system_turns_reach_the_model_without_source_lists(kb: Path) -> None:
     """Earlier turns are the history; the sources that the server listed are not part of it."""
-    llm = PacedLLM(["Warsaw [1]."])
-    for _ in range(4):
-        llm.turns.release()
+    llm = ScriptedLLM(lambda request: "Warsaw [1].")
     earlier = "In Warsaw [1].\n\n---\n- [1] Curie, page 1, characters 0–9\n"
     turns: Any = [
         {"role": "system", "content": "Answer in rhyme."},
@@ -94,20 +93,12 @@ def test_history_and_system_turns_reach_the_model_without_source_lists(kb: Path)
         {"role": "assistant", "content": earlier},
         {"role": "user", "content": "Marie Curie?"},
     ]
-    seen: list[str] = []
-
-    async def note(messages: Any, **more: Any) -> Any:
-        seen.extend(turn.content for turn in messages)
-        for piece in ["Warsaw [1]."]:
-            yield piece
-
-    llm.stream = note  # type: ignore[method-assign, assignment]
     with serving_model(kb, llm) as server, client(server) as api:
         found = api.chat.completions.create(model="kb:naive", messages=turns, stream=True)
         text = "".join(one.choices[0].delta.content or "" for one in found)
 
+    prompt = "\n".join(turn.content for turn in llm.requests[-1].messages)
     assert text.startswith("Warsaw [1].")
-    prompt = "\n".join(seen)
     assert "In Warsaw [1]." in prompt and "Where was she born?" in prompt
     assert "Answer in rhyme." in prompt and "---" not in prompt and "characters 0–9" not in prompt
 
@@ -118,11 +109,13 @@ def test_ollama_chat_and_generate(server: Running) -> None:
     response = server.client.post("/api/chat", json=ask)
     assert response.headers["content-type"].startswith("application/x-ndjson")
     lines = [json.loads(line) for line in response.text.split("\n") if line]
-    whole = server.post("/api/chat", {**ask, "stream": False})
+    complete = server.post("/api/chat", {**ask, "stream": False})
 
     assert [one["done"] for one in lines] == [False] * (len(lines) - 1) + [True]
-    assert "".join(one["message"]["content"] for one in lines) == whole["message"]["content"]
-    assert "Warsaw" in whole["message"]["content"] and whole["sources"] == lines[-1]["sources"]
+    assert "".join(one["message"]["content"] for one in lines) == complete["message"]["content"]
+    assert (
+        "Warsaw" in complete["message"]["content"] and complete["sources"] == lines[-1]["sources"]
+    )
     generated = server.post(
         "/api/generate", {"model": "kb:naive", "prompt": "张骞出使哪里？", "stream": False}
     )
@@ -144,13 +137,13 @@ def test_side_tasks_do_not_ask_the_index(server: Running) -> None:
     answer = server.post("/api/chat", ask)["message"]["content"]
     assert json.loads(answer) == {"title": "谁派张骞联络大月氏？"}
     tags = {**ask, "messages": [{"role": "user", "content": '### Task:\n{ "tags": ["a"] }'}]}
-    whole = server.post("/v1/chat/completions", tags)
-    assert json.loads(whole["choices"][0]["message"]["content"]) == {"tags": []}
+    complete = server.post("/v1/chat/completions", tags)
+    assert json.loads(complete["choices"][0]["message"]["content"]) == {"tags": []}
     assert server.get("/indexes/kb/traces") == []
 
 
 def test_side_tasks_go_to_the_model_as_they_are(kb: Path) -> None:
-    """With a model the task is its whole prompt, without a context from the index."""
+    """With a model the task is the only prompt, without a context from the index."""
     llm = PacedLLM(['{"title": "Envoy"}'])
     with serving_model(kb, llm) as server:
         ask = {"model": "kb", "messages": [{"role": "user", "content": TITLE_TASK}]}
@@ -164,10 +157,8 @@ def test_error_of_the_model_ends_a_stream_in_words(kb: Path) -> None:
     llm = PacedLLM()
 
     async def fail(messages: Any, **more: Any) -> Any:
-        for piece in ("one ", None):
-            if piece is None:
-                raise LLMError("the model is gone", permanent=True)
-            yield piece
+        yield "one "
+        raise LLMError("the model is gone", permanent=True)
 
     llm.stream = fail  # type: ignore[method-assign, assignment]
     turns: Any = [{"role": "user", "content": "Marie Curie?"}]

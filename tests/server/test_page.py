@@ -166,7 +166,7 @@ def test_answers_are_streamed_and_the_conversation_is_sent(kb: Path, page: Page)
 
 
 def test_errors_are_shown_in_words(kb: Path, page: Page) -> None:
-    """A filter that makes no sense and a server that is gone are told to the user."""
+    """A filter that makes no sense and a server that is gone are shown to the user."""
     with serving(kb) as server:
         page.open(server)
         page.wait("#index option")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from tests.servers import ScriptedServer, chat_reply
 TOKEN = "a-long-enough-token"
 EVIL = "http://evil.example"
 POSTS = [route.path for route in ROUTES if route.method == "POST"]
-OCTETS = {"Content-Type": "application/octet-stream"}
 
 
 def filled(path: str) -> str:
@@ -51,51 +49,51 @@ def test_every_route_asks_for_the_token(kb: Path) -> None:
                 status = bare.request(route.method, filled(route.path), headers=headers).status_code
                 public = route.path == "/health"
                 assert status == (200 if public else 401), (route.path, headers)
-        for path in ("/nothing", "/mcp", "/indexes/kb/", "/mcp/kb"):
+        for path in ("/nothing", "/mcp", "/indexes/kb/", "/mcp/kb", f"/indexes?token={TOKEN}"):
             assert bare.get(path).status_code == 401
         for headers in ({"X-API-Key": TOKEN}, {"Authorization": f"bearer {TOKEN}"}):
             sent = bare.get("/indexes", headers=headers)
             assert sent.json() == ["kb"]
-        query = bare.get(f"/indexes?token={TOKEN}")
-        assert query.status_code == 401
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil", "", "[", "a@b"]
-)
-def test_foreign_host_names_are_refused(server: Running, host: str) -> None:
-    """A name that an attacker lets point to 127.0.0.1 (DNS rebinding) gets no answer."""
-    response = server.client.get("/indexes", headers={"Host": host})
-    assert response.status_code in (400, 421) and "kb" not in response.text
-
-
-def test_allowed_host_names_are_answered(kb: Path) -> None:
-    """A name given with --allow-host is one of the server's own."""
+def test_only_allowed_host_names_are_answered(kb: Path) -> None:
+    """A name that an attacker lets point to 127.0.0.1 (DNS rebinding) gets no answer; one given with
+    --allow-host is one of the server's own.
+    """
     with serving(kb, access=Access(hosts=("kb.example.org",))) as server:
+        for host in ("evil.example", "evil.example:80", "127.0.0.1.evil", "", "[", "a@b"):
+            response = server.client.get("/indexes", headers={"Host": host})
+            assert response.status_code in (400, 421) and "kb" not in response.text
         for host in ("kb.example.org", "KB.example.org:8080", "localhost:1", "[::1]:9"):
             assert server.client.get("/indexes", headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("path", [*POSTS, "/indexes"])
-def test_pages_of_other_origins_are_refused(server: Running, path: str) -> None:
+def test_pages_of_other_origins_are_refused(server: Running) -> None:
     """A browser says where a request comes from; one of another origin changes and reads nothing."""
-    method = "POST" if path in POSTS else "GET"
-    for origin in (EVIL, "null", f"{server.url}0", server.url.replace("127.0.0.1", "localhost")):
-        headers = {"Origin": origin, "Content-Type": "application/json"}
-        response = server.client.request(method, filled(path), headers=headers, content=b"{}")
-        assert response.status_code == 403, origin
+    for path in (*POSTS, "/indexes"):
+        method = "POST" if path in POSTS else "GET"
+        for origin in (
+            EVIL,
+            "null",
+            f"{server.url}0",
+            server.url.replace("127.0.0.1", "localhost"),
+        ):
+            headers = {"Origin": origin, "Content-Type": "application/json"}
+            response = server.client.request(method, filled(path), headers=headers, content=b"{}")
+            assert response.status_code == 403, (path, origin)
     assert server.get("/indexes/kb/jobs")["total"] == 0
     own = server.client.get("/indexes", headers={"Origin": server.url})
     assert own.status_code == 200
 
 
-@pytest.mark.parametrize("path", POSTS)
-def test_bodies_that_forms_can_send_are_refused(server: Running, path: str) -> None:
+def test_bodies_that_forms_can_send_are_refused(server: Running) -> None:
     """Only types that make a browser ask first are read, also without an Origin (CSRF)."""
-    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
-        headers = {"Content-Type": kind}
+    for path in POSTS:
         url = f"{filled(path)}?name=a.txt" if path.endswith("upload") else filled(path)
-        assert server.client.post(url, content=b"{}", headers=headers).status_code == 415
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+            headers = {"Content-Type": kind}
+            response = server.client.post(url, content=b"{}", headers=headers)
+            assert response.status_code == 415, (path, kind)
     assert server.get("/indexes/kb/jobs")["total"] == 0
 
 
@@ -114,11 +112,8 @@ def test_large_bodies_and_questions_are_413(kb: Path) -> None:
     """A body ends where the limit is, whether its length was announced or not; nothing stays."""
     limits = Limits(upload=1_000, body=2_000, question=100)
     with serving(kb, limits=limits) as server:
-        url = "/indexes/kb/upload?name=a.txt"
-        pieces = iter([b"x" * 600] * 3)
-        for content in (b"x" * 1_001, pieces):
-            response = server.client.post(url, content=content, headers=OCTETS)
-            assert response.status_code == 413, response.text
+        for content in (b"x" * 1_001, iter([b"x" * 600] * 3)):
+            server.upload("a.txt", content, 413)
         assert server.post("/indexes/kb/query", {"question": "x" * 3_000}, 413)
         assert server.post("/indexes/kb/query", {"question": "问" * 101}, 413)
         turns = [{"role": "user", "content": "问" * 101}]
@@ -144,24 +139,15 @@ def test_too_many_questions_and_jobs_are_429(kb: Path) -> None:
         assert response.status_code == 429 and int(response.headers["retry-after"]) > 0
 
 
-@pytest.mark.parametrize(
-    "name", ["../x.txt", "/etc/x.txt", "a\\b.txt", "a\nb", "a\0b", "", "x" * 256]
-)
-def test_names_of_uploads_are_no_paths(server: Running, name: str) -> None:
-    """A name with a folder or a control character is refused."""
-    response = server.client.post(
-        "/indexes/kb/upload", params={"name": name}, content=b"Ada met Bob.", headers=OCTETS
-    )
-    assert response.status_code == 400 and server.get("/indexes/kb/jobs")["total"] == 0
-
-
-def test_names_of_uploads_name_no_file(server: Running, kb: Path) -> None:
-    """Whatever a name and an id are, files are written only in `jobs`, under names of the server."""
+def test_names_of_uploads_are_no_paths(server: Running, kb: Path) -> None:
+    """A name with a folder or a control character is refused. Whatever a name and an id are, files
+    are written only in `jobs`, under names of the server.
+    """
+    for name in ("../x.txt", "/etc/x.txt", "a\\b.txt", "a\nb", "a\0b", "", "x" * 256):
+        server.upload(name, b"Ada met Bob.", 400)
+    assert server.get("/indexes/kb/jobs")["total"] == 0
     before = {path for path in kb.parent.rglob("*") if path.parent.name != "jobs"}
-    params = {"name": "..", "id": "../../evil", "title": "/etc/passwd"}
-    job = server.client.post(
-        "/indexes/kb/upload", params=params, content=b"Ada met Bob in Rome.", headers=OCTETS
-    ).json()
+    job = server.upload("..", b"Ada met Bob in Rome.", id="../../evil", title="/etc/passwd")
     assert server.job(job)["state"] == "done"
     written = {path.name for path in (kb / "jobs").iterdir()} - {"lock"}
     assert written == {f"{job['id']}.json"} and len(job["id"]) == 32
@@ -173,24 +159,16 @@ def test_names_of_uploads_name_no_file(server: Running, kb: Path) -> None:
     assert [one["title"] for one in found] == ["/etc/passwd"]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/../pyproject.toml",
-        "/%2e%2e/app.py",
-        "/..%2fapp.py",
-        "/static/../../app.py",
-        "//etc/passwd",
-    ],
-)
-def test_static_files_end_at_their_folder(kb: Path, tmp_path: Path, path: str) -> None:
+def test_static_files_end_at_their_folder(kb: Path, tmp_path: Path) -> None:
     """No path leads out of the folder of the page."""
     (tmp_path / "static").mkdir()
     (tmp_path / "static" / "index.html").write_text("page", encoding="utf-8")
     (tmp_path / "app.py").write_text("secret", encoding="utf-8")
+    paths = ("/../app.py", "/%2e%2e/app.py", "/..%2fapp.py", "/static/../../app.py", "//etc/passwd")
     with serving(kb, static=tmp_path / "static") as server:
-        response = server.client.get(path)
-        assert response.status_code in (404, 405) and "secret" not in response.text
+        for path in paths:
+            response = server.client.get(path)
+            assert response.status_code in (404, 405) and "secret" not in response.text, path
 
 
 def test_requests_choose_no_endpoint_and_no_key(kb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,23 +201,13 @@ def test_errors_show_no_traceback_and_no_folder(kb: Path, monkeypatch: pytest.Mo
         assert str(kb) not in error.text and error.status_code in (200, 500)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"{",
-        b"\xff\xfe",
-        b"[" * 100_000,
-        b'{"question": "\\ud800"}',
-        b'{"question": NaN}',
-        b'"x"',
-        b"",
-    ],
-)
-def test_broken_json_is_400(server: Running, content: bytes) -> None:
+def test_broken_json_is_400(server: Running) -> None:
     """No body of bytes makes the server fail."""
     headers = {"Content-Type": "application/json; charset=utf-8"}
-    response = server.client.post("/indexes/kb/query", content=content, headers=headers)
-    assert response.status_code == 400, response.text
+    values = b'{"question": "\\ud800"}', b'{"question": NaN}', b'"x"'
+    for content in (b"{", b"\xff\xfe", b"[" * 100_000, *values, b""):
+        response = server.client.post("/indexes/kb/query", content=content, headers=headers)
+        assert response.status_code == 400, content[:20]
 
 
 def test_every_response_forbids_what_it_does_not_need(server: Running) -> None:
@@ -267,4 +235,4 @@ def test_token_is_in_no_message(kb: Path, caplog: pytest.LogCaptureFixture) -> N
     caplog.set_level("DEBUG")
     with serving(kb, access=Access("127.0.0.1", TOKEN)) as server:
         shown = [server.client.get(path).text for path in ("/indexes", "/metrics", "/nothing")]
-    assert TOKEN not in caplog.text + json.dumps(shown)
+    assert TOKEN not in caplog.text + "".join(shown)

@@ -106,16 +106,9 @@ def test_job_whose_process_dies_is_tried_again_and_then_given_up(
     )
     monkeypatch.syspath_prepend(str(fatal.parent))
     with serving(kb) as server:
-        octets = {"Content-Type": "application/octet-stream"}
-        both = [
-            server.client.post(
-                f"/indexes/kb/upload?name={name}",
-                content=f"Ada met Bob, said {name}.".encode(),
-                headers=octets,
-            )
-            for name in ("fatal.txt", "good.txt")
-        ]
-        first, second = (server.job(one.json()) for one in both)
+        names = ("fatal.txt", "good.txt")
+        both = [server.upload(name, f"Ada met Bob, said {name}.".encode()) for name in names]
+        first, second = map(server.job, both)
     assert (first["state"], first["attempts"]) == ("failed", 3) and "exited" in first["error"]
     assert second["state"] == "done"
 
@@ -129,14 +122,10 @@ def test_broken_off_uploads_leave_nothing(kb: Path) -> None:
     queue.close()
 
 
-def test_retry_reads_again_what_failed(server: Running) -> None:
-    """A retry is a job like the others; with nothing to do it says so in its report."""
+def test_questions_see_what_a_child_process_committed(server: Running) -> None:
+    """The graph in the server's memory follows the index: no restart is needed. A retry is a job, too."""
     done = server.job(server.post("/indexes/kb/retry", {}, 202))
     assert done["state"] == "done" and done["report"]["documents"] == []
-
-
-def test_questions_see_what_a_child_process_committed(server: Running) -> None:
-    """The graph in the server's memory follows the index: no restart is needed."""
     ask = {"question": "Where did Ada Moor meet Bob Vale?", "mode": "local"}
     before = {one["name"] for one in server.post("/indexes/kb/retrieve", ask)["entities"]}
     body = {"documents": [{"text": TEXT[:2_000], "title": "towns"}]}

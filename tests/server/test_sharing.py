@@ -81,7 +81,7 @@ def test_client_that_leaves_a_stream_cancels_the_call(
 def test_client_that_leaves_before_the_first_word_cancels_the_call(
     paced: Running, llm: PacedLLM
 ) -> None:
-    """Also where nothing was sent yet: a request for the whole answer is watched, too."""
+    """Also where nothing was sent yet: a request without a stream is watched, too."""
     with pytest.raises(httpx2.ReadTimeout):
         paced.client.post("/indexes/kb/query", json=ASK, timeout=1)
     wait_for(lambda: llm.cancelled)

@@ -9,7 +9,7 @@ import pytest
 from lightrag_jsonl import Document, IndexOptions, LightRAG, Usage
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.testing import ReplayLLM, Request, ScriptedLLM
-from lightrag_jsonl.tools.estimate import Estimate, estimate
+from lightrag_jsonl.tools.estimate import estimate
 from tests.replays import carol
 
 RUNS = ("gpt-4o", "gpt-4o-mini", "gpt-4o-mini (LightRAG prompt)")
@@ -78,10 +78,3 @@ def test_a_check_before_each_round_costs_a_call(tmp_path: Path) -> None:
     assert (plain.calls, checked.calls) == (2, 3)
     assert checked.input_tokens > 1.4 * plain.input_tokens
     assert checked.output_tokens == plain.output_tokens + 1
-
-
-def test_money_follows_the_prices() -> None:
-    """Prices are for a million tokens; cached input may have its own."""
-    found = Estimate(extraction=Usage(1_000_000, 500_000, 400_000, 10))
-    assert found.cost(input=2.0, output=8.0) == pytest.approx(2.0 + 4.0)
-    assert found.cost(input=2.0, output=8.0, cached=1.0) == pytest.approx(1.2 + 0.4 + 4.0)

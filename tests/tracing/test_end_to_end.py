@@ -45,9 +45,9 @@ def exported(folder: Path, example: Example, *, with_source: bool = False) -> st
 @pytest.mark.parametrize("mode", ["hybrid", "mix", "walk"])
 def test_events_come_in_order(tmp_path: Path, example: Example, mode: Mode) -> None:
     """Example 1: one edge chosen, three lines refused, and nothing else reaches the synthesis."""
-    model = example.model()
+    model, events = example.model(), list[Event]()
     with filled(tmp_path, example, model) as rag:
-        events = list(rag.events(example.question, mode=mode))
+        list(rag.stream(example.question, mode=mode, explain=True, listener=events.append))
 
     assert list(dict.fromkeys(event.stage for event in events)) == ORDER
     selection = next(event for event in events if isinstance(event, Selection))

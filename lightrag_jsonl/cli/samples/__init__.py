@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from importlib.resources import files
 
 from lightrag_jsonl.core.types import Document, Language
 
 FOLDER = files("lightrag_jsonl.cli").joinpath("samples")
-
-
-@dataclass(frozen=True, slots=True)
-class SampleQuestion:
-    """A question, the names of the files that are needed to answer it, and the answer."""
-
-    question: str
-    files: tuple[str, ...]
-    answer: str
 
 
 def sample_documents(language: Language) -> tuple[Document, ...]:
@@ -29,12 +19,8 @@ def sample_documents(language: Language) -> tuple[Document, ...]:
     )
 
 
-def sample_questions(language: Language) -> tuple[SampleQuestion, ...]:
+def sample_questions(language: Language) -> tuple[str, ...]:
     """The questions of one language."""
     lines = FOLDER.joinpath("questions.jsonl").read_text("utf-8").split("\n")
     rows = [json.loads(line) for line in lines if line]
-    return tuple(
-        SampleQuestion(row["question"], tuple(row["files"]), row["answer"])
-        for row in rows
-        if row["language"] == language
-    )
+    return tuple(row["question"] for row in rows if row["language"] == language)

@@ -1,19 +1,22 @@
-"""`entities` and `relations`: list them, and create, edit and delete them by hand."""
+"""`entities` and `relations`: list them, edit them by hand, and merge names of one entity."""
 
 from __future__ import annotations
 
 import getpass
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import click
 
 from lightrag_jsonl import LightRAG
-from lightrag_jsonl.cli.admin import entities
 from lightrag_jsonl.cli.group import Reply, index_command, main
 from lightrag_jsonl.cli.options import COUNT, NUMBER, models, option
-from lightrag_jsonl.cli.output import table
+from lightrag_jsonl.cli.output import cost_words, table
+from lightrag_jsonl.indexing.duplicates import groups
 
 name = click.argument("name")
+names = click.argument("names", nargs=-1, required=True)
 ends = (click.argument("source"), click.argument("target"))
 description = option("--description", "What it is, in a sentence or two.")
 kind = option("--type", "Its type, such as person.")
@@ -32,6 +35,11 @@ pages = (
     option("--offset", "Skip the first.", COUNT, default=0),
     option("--search", "Only names that contain this.", default=""),
 )
+
+
+@main.group()
+def entities() -> None:
+    """List, create, edit, delete and merge entities."""
 
 
 @main.group()
@@ -100,3 +108,58 @@ def delete_relation(rag: LightRAG, source: str, target: str, **given: Any) -> Re
 def _made(rag: LightRAG, id: str) -> Reply:
     undo = f"to undo: lightrag-jsonl delete -w {rag.working_dir} {id}"
     return Reply({"edit": id}, notes=[undo])
+
+
+@index_command(
+    option("-n --limit", "How many.", NUMBER, default=50),
+    option("--review", "Let the model judge the pairs; prints an estimate first.", is_flag=True),
+    option("--yes", "Start the review without confirmation.", is_flag=True),
+    option(
+        "--merge",
+        "Merge the pairs that a text states unambiguously; with --review, those that the model judges "
+        "the same. `entities unmerge` undoes it.",
+        is_flag=True,
+    ),
+    *models,
+    group=entities,
+)
+def duplicates(rag: LightRAG, limit: int, review: bool, yes: bool, merge: bool) -> Reply:
+    """List pairs of entities that may be the same, most likely first."""
+    found = rag.entities.duplicates(limit=limit)
+    notes = []
+    if review and found:
+        cost = cost_words(rag.entities.estimate_review(found))
+        if not yes:
+            click.confirm(f"review {len(found)} pairs: about {cost}?", abort=True, err=True)
+        judged = rag.entities.review(found)
+        found, notes = judged.same, [f"reviewed: {judged.usage.calls} calls (estimated: {cost})"]
+    if merge:
+        found = rag.entities.merge_pairs(found) if review else rag.entities.merge_stated()
+        notes += _undo(rag, [name for group in groups(found) for name in group[1:]])
+    rows = [{**asdict(one), "evidence": [sign.detail for sign in one.evidence]} for one in found]
+    words = table(rows, "name", "into", "score", "types", "evidence")
+    return Reply(found, words or "no possible duplicates", notes=notes)
+
+
+@index_command(
+    names, option("--into", "The merged entity.", required=True), *models, group=entities
+)
+def merge(rag: LightRAG, names: tuple[str, ...], into: str) -> Reply:
+    """Merge the entities NAMES. Extracted data is kept, so this can be undone."""
+    rag.entities.merge(names, into=into)
+    undo = _undo(rag, [name for name in names if name != into])
+    return Reply({"merged": names, "into": into}, notes=undo)
+
+
+@index_command(names, *models, group=entities)
+def unmerge(rag: LightRAG, names: tuple[str, ...]) -> Reply:
+    """Undo the merge of NAMES, or of all names that were merged into NAMES."""
+    rag.entities.unmerge(*names)
+    return Reply({"unmerged": names})
+
+
+def _undo(rag: LightRAG, merged: Sequence[str]) -> list[str]:
+    names = " ".join(f'"{name}"' for name in merged)
+    return (
+        [f"to undo: lightrag-jsonl entities unmerge -w {rag.working_dir} {names}"] if names else []
+    )
