@@ -131,15 +131,6 @@ async def test_an_answer_that_arrived_is_stored_though_nobody_waits() -> None:
     assert [completion.text for completion in cache.answers.values()] == ["yes"]
 
 
-async def test_a_follow_up_of_a_paid_answer_is_not_looked_for() -> None:
-    """With `skip_cache` it is paid for; it is stored all the same."""
-    client, llm = make_client(lambda request: "x")
-    more = [Message("assistant", "x"), Message("user", "more")]
-    for skip_cache, calls in ((True, 1), (False, 1), (True, 2)):
-        await client.text("extract-graph", TEXT, messages=more, skip_cache=skip_cache)
-        assert len(llm.requests) == calls
-
-
 async def test_an_answer_to_a_question_is_given_even_if_it_cannot_be_stored(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -170,7 +161,7 @@ async def test_what_utf8_cannot_hold_reaches_no_model_and_no_cache() -> None:
 async def test_equal_requests_at_once_share_one_answer() -> None:
     """The others wait for it, and have it for nothing."""
     client, llm = make_client(["yes"], seconds=0.01)
-    asked = [client.text("extract-graph", TEXT, skip_cache=n > 4) for n in range(9)]
+    asked = [client.text("extract-graph", TEXT) for _ in range(9)]
     replies = await asyncio.gather(*asked)
     assert len(llm.requests) == 1 and {reply.text for reply in replies} == {"yes"}
     assert sum(reply.usage.calls for reply in replies) == 1
@@ -246,7 +237,7 @@ async def test_completions_are_kept_as_plain_values(usage: Usage, counted: Usage
 
 @pytest.mark.parametrize(
     "given",
-    [Completion(None), Completion(b"yes"), Completion("yes", usage=Usage("many")), object()],  # type: ignore[arg-type]
+    [Completion(None), Completion(b"yes"), object()],  # type: ignore[arg-type]
 )
 async def test_a_completion_that_cannot_be_used_is_an_error(given: Completion) -> None:
     """The content of a refusal is None: the error names the model, and the call is counted."""
