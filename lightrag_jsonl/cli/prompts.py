@@ -15,11 +15,12 @@ from lightrag_jsonl.cli import options
 from lightrag_jsonl.cli.group import Reply, command, main
 from lightrag_jsonl.cli.options import FILE, option
 from lightrag_jsonl.cli.output import json_lines, one_line
-from lightrag_jsonl.core.text import decoded, sanitize
+from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.indexing.loading import read_text
 from lightrag_jsonl.llm.prompt_manager import check_set
 from lightrag_jsonl.providers.configured import Setup, make_llm
 from lightrag_jsonl.rag.opening import completed
+from lightrag_jsonl.readers.encoding import decoded
 
 text_file = click.argument("file", type=click.File("rb"), default="-")
 
@@ -49,8 +50,7 @@ def show(setup: Setup, id: str) -> Reply:
     """Print the file of the prompt ID, which may be an alias."""
     prompt = _manager(setup).prompt(id)
     text = Path(prompt.origin).read_text(encoding="utf-8-sig")
-    schema = prompt.schema.source if prompt.schema else None
-    return Reply({"file": prompt.origin, "text": text, "schema": schema}, text.encode())
+    return Reply({"file": prompt.origin, "text": text, "schema": prompt.schema}, text.encode())
 
 
 @command(

@@ -99,7 +99,7 @@ class LLMExtractor:
 
 @dataclass(slots=True)
 class _Conversation:
-    """The conversation about one chunk so far; `paid` says that the last answer was not cached."""
+    """The conversation about one chunk so far."""
 
     client: ModelClient
     options: IndexOptions
@@ -112,7 +112,6 @@ class _Conversation:
     document: str
     most_records: int
     last_answer: str = ""
-    paid: bool = False
     records: int = 0
     rejections: list[Rejection] = field(default_factory=list)
     truncated: int = 0
@@ -192,7 +191,6 @@ class _Conversation:
             max_tokens=self.options.max_extract_tokens,
             meter=self.meter,
             priority=self.priority,
-            skip_cache=self.paid,
             document=self.document,
         )
         if self._is_useless(answer):
@@ -237,7 +235,6 @@ class _Conversation:
         self.truncated += int(_is_cut_off(answer))
         self.rejections += result.rejections
         self.last_answer = answer.reply.text
-        self.paid = not answer.reply.cached
         return self.collector.add(records)
 
     async def _nothing_is_missing(self) -> bool:
@@ -249,7 +246,6 @@ class _Conversation:
             messages=[*self.messages, Message("assistant", self.last_answer), *question],
             meter=self.meter,
             priority=self.priority,
-            skip_cache=self.paid,
             document=self.document,
         )
         return NO.match(reply.text_without_thinking) is not None

@@ -134,13 +134,11 @@ Put: TypeAlias = Callable[[str], Awaitable[None]]
 class HowToAsk(TypedDict, total=False):
     """Fields of a request that its callers choose; the default `priority` is that of a question.
 
-    `skip_cache` is for a conversation that holds an answer which was only just paid for. `document`
-    is the id of the only document that is quoted.
+    `document` is the id of the only document that is quoted.
     """
 
     max_tokens: int | None
     priority: int
-    skip_cache: bool
     document: str | None
 
 
@@ -159,7 +157,6 @@ class _Request:
     schema: Mapping[str, Json] | None = None
     names: Sequence[str] | None = None
     priority: int = QUESTION
-    skip_cache: bool = False
     for_reader: bool = False
     document: str | None = None
     put: Put | None = None
@@ -191,8 +188,6 @@ class ModelClient:
         self.prompts = prompts
         self.scheduler = CallScheduler(max_concurrent_calls)
         self._llm = llm
-        self._constrained = llm if isinstance(llm, ConstrainedLLM) else None  # slow checks
-        self._streaming = llm if isinstance(llm, StreamingLLM) else None
         self._cache = cache
         self._stores = store_answers
         self._limits = limits or Limits()
@@ -297,9 +292,8 @@ class ModelClient:
         request, paid = replace(request, messages=messages), UsageMeter(meter)
         key = request_key(self.llm.name, messages, request.response_type, request.max_tokens)
         lock = self._in_flight.setdefault(key, asyncio.Lock())
-        look = lock.locked() or not request.skip_cache
         async with lock:
-            cached = await self._cache.get(key) if look else None
+            cached = await self._cache.get(key)
             if cached is not None and (cached.text.strip() or not request.for_reader):
                 return Reply(messages, cached, key, True)
             async with self.scheduler.slot(request.priority):
@@ -324,23 +318,24 @@ class ModelClient:
 
     async def _call(self, request: _Request, paid: UsageMeter) -> Completion:
         """The model's answer; transient errors are retried twice, unless some of it was shown."""
-        for pause in (FIRST_PAUSE, 2 * FIRST_PAUSE, None):
-            paid.check()
+        for pause in (FIRST_PAUSE, 2 * FIRST_PAUSE):
             try:
                 return await self._attempt(request, paid)
             except LLMError as error:
-                if not error.transient or request.shown or pause is None:
+                if not error.transient or request.shown:
                     raise
                 wait = min(error.retry_after or pause, LONGEST_PAUSE)
             await asyncio.sleep(wait)
-        raise AssertionError("unreachable")
+        return await self._attempt(request, paid)
 
     async def _attempt(self, request: _Request, paid: UsageMeter) -> Completion:
         """One attempt; its cost is counted even if it fails, as a call if nobody knows its tokens."""
+        paid.check()
         started, name = time.monotonic(), self.llm.name
         try:
-            completion = checked_completion(await self._complete(request), name)
-            completion = self._cut(completion)
+            completion = checked_completion(
+                await self._complete(request), name, most=self._limits.answer_characters
+            )
         except asyncio.CancelledError:
             paid.add(ONE_CALL)
             raise
@@ -368,25 +363,15 @@ class ModelClient:
             raise LLMError(message, transient=transient, cost=ONE_CALL if lost else FREE) from error
 
     async def _ask(self, request: _Request) -> Completion:
-        messages, limit = request.messages, request.max_tokens
-        if request.schema is not None and self._constrained is not None:
-            return await self._constrained.complete_records(
+        llm, messages, limit = self.llm, request.messages, request.max_tokens
+        if request.schema is not None and isinstance(llm, ConstrainedLLM):
+            return await llm.complete_records(
                 messages, schema=request.schema, names=request.names, max_tokens=limit
             )
-        if request.put is not None and self._streaming is not None:
+        if request.put is not None and isinstance(llm, StreamingLLM):
             most = self._limits.answer_characters
-            return await _read_stream(self._streaming.stream(messages), request, most)
-        return await self.llm.complete(
-            messages, response_type=request.response_type, max_tokens=limit
-        )
-
-    def _cut(self, completion: Completion) -> Completion:
-        """The completion, cut off where it exceeds the limit."""
-        most, length = self._limits.answer_characters, len(completion.text)
-        if length <= most:
-            return completion
-        log.warning("%s: an answer is cut off at %d characters", self.llm.name, most)
-        return replace(completion, text=completion.text[:most], finish="length")
+            return await _read_stream(llm.stream(messages), request, most)
+        return await llm.complete(messages, response_type=request.response_type, max_tokens=limit)
 
 
 def request_key(

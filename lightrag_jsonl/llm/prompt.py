@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,43 +20,64 @@ from lightrag_jsonl.core.types import Json, Message, ResponseType
 from lightrag_jsonl.llm.schemas import Schema
 
 
-class Prompt:
+class Prompt(
+    msgspec.Struct,
+    forbid_unknown_fields=True,
+    dict=True,
+    rename={
+        "template": "prompt",
+        "response_type": "response-type",
+        "schema_input": "schema-input",
+        "declared_inputs": "inputs",
+    },
+):
     """One question to a model: its text, the form of the answer, and defaults for its variables.
 
     Templates are Jinja's, rendered in a sandbox. Lists and mappings are written as JSON, a
     conversation as lines "role: content"; `{{ values | joined(", ") }}` joins a list,
     `{{ history | turns("Q: ", "A: ") }}` writes the roles of a conversation in these words. `schema`
     describes the whole value (`json`) or each record (`jsonl`); instead, `schema_input` may name a
-    variable with the description of a table (see `row_schema`). `examples` are lines of model
+    variable with the description of a table (see `row_schema`). `declared_inputs` are the variables
+    that callers must give, if not simply those that the templates use. `examples` are lines of model
     output, shown as `{{ examples }}`. `origin` names the prompt in errors.
     """
 
-    def __init__(
-        self,
-        template: str,
-        response_type: ResponseType = "text",
-        terms: Mapping[str, Json] | None = None,
-        schema: Mapping[str, Json] | None = None,
-        *,
-        system: str = "",
-        inputs: Sequence[str] | None = None,
-        schema_input: str = "",
-        examples: str = "",
-        revision: str | float = 1,
-        aliases: Sequence[str] = (),
-        origin: str = "prompt",
-    ) -> None:
-        self.template, self.system, self.response_type = template, system, response_type
-        self.examples = tuple(line for line in examples.split("\n") if line.strip())
-        shown = {"examples": "\n".join(self.examples)} if self.examples else {}
-        self.terms: dict[str, Json] = {**shown, **(terms or {})}
-        self.schema_input, self.revision = schema_input, str(revision)
-        self.aliases, self.origin = tuple(aliases), origin
-        self._inputs = inputs
+    template: str
+    response_type: ResponseType = "text"
+    terms: dict[str, Any] | None = None
+    schema: dict[str, Any] | None = None
+    system: str = ""
+    declared_inputs: Sequence[str] | None = None
+    schema_input: str = ""
+    examples: str = ""
+    revision: str | int | float = 1
+    aliases: Sequence[str] = ()
+    origin: str = "prompt"
+
+    @cached_property
+    def checker(self) -> Schema | None:
+        """The compiled schema."""
         try:
-            self.schema = None if schema is None else Schema(schema)
+            return None if self.schema is None else Schema(self.schema)
         except PromptError as error:
-            raise PromptError(f"{origin}: schema: {error}") from error
+            raise PromptError(f"{self.origin}: schema: {error}") from error
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The variables that callers must give: as declared, or else those that the templates use."""
+        declared = self.declared_inputs
+        return tuple(sorted(self.variables) if declared is None else declared)
+
+    @property
+    def example_lines(self) -> list[str]:
+        """The lines of model output that it shows."""
+        return [line for line in self.examples.split("\n") if line.strip()]
+
+    @cached_property
+    def defaults(self) -> dict[str, Json]:
+        """What its variables are where no caller gives them: its terms, and its examples."""
+        lines = self.example_lines
+        return {**({"examples": "\n".join(lines)} if lines else {}), **(self.terms or {})}
 
     @property
     def variables(self) -> frozenset[str]:
@@ -67,16 +88,11 @@ class Prompt:
             used |= jinja2.meta.find_undeclared_variables(_environment().parse(source))
         return frozenset(used - ({"examples"} if self.examples else set()))
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The variables that callers must give: as declared, or else those that the templates use."""
-        return tuple(sorted(self.variables) if self._inputs is None else self._inputs)
-
     def render(
         self, variables: Mapping[str, object], terms: Mapping[str, Json] | None = None
     ) -> tuple[Message, ...]:
         """The messages to send; a variable overrides the prompt's term, which overrides `terms`."""
-        values = {**(terms or {}), **self.terms, **variables}
+        values = {**(terms or {}), **self.defaults, **variables}
         system = _render(self.system, values, self.origin).strip() if self.system else ""
         user = Message("user", _render(self.template, values, self.origin))
         return (Message("system", system), user) if system else (user,)
@@ -89,15 +105,15 @@ class Prompt:
 
     def _problems(self) -> Iterator[str]:
         """What is wrong with declared and used variables, and with example lines."""
-        used = self.variables | ({self.schema_input} - {""})
-        inputs = used if self._inputs is None else set(self._inputs)
+        used, checker = self.variables | ({self.schema_input} - {""}), self.checker
+        inputs = used if self.declared_inputs is None else set(self.declared_inputs)
         yield from [f"inputs: {name!r} is declared but not used" for name in sorted(inputs - used)]
-        missing = sorted(used - inputs - set(self.terms))
+        missing = sorted(used - inputs - set(self.defaults))
         yield from [f"inputs: {name!r} is used but not declared" for name in missing]
-        for number, line in enumerate(self.examples, start=1):
+        for number, line in enumerate(self.example_lines, start=1):
             try:
                 value = json.loads(line)
-                fault = self.schema.error(value) if self.schema else None
+                fault = checker.error(value) if checker else None
             except ValueError as error:
                 fault = f"invalid JSON: {error}"
             if fault:
@@ -107,7 +123,7 @@ class Prompt:
         if self.response_type != base.response_type:
             return [f"response-type: must be {base.response_type!r}, as in {base.origin}"]
         given = base.variables | set(base.inputs)
-        unknown = sorted(self.variables - given - set(self.terms))
+        unknown = sorted(self.variables - given - set(self.defaults))
         names = ", ".join(sorted(given)) or "no variables"
         problem = f"inputs: nothing provides {', '.join(unknown)}; this prompt is given {names}"
         return [problem] if unknown else []
@@ -116,36 +132,17 @@ class Prompt:
 # ── settings, as configurations and files hold them ─────────────────────────────
 
 
-class _Settings(
-    msgspec.Struct,
-    forbid_unknown_fields=True,
-    rename={"template": "prompt", "response_type": "response-type", "schema_input": "schema-input"},
-):
-    """The arguments of `Prompt`."""
-
-    template: str
-    response_type: ResponseType = "text"
-    terms: dict[str, Any] | None = None
-    schema: dict[str, Any] | None = None
-    system: str = ""
-    inputs: list[str] | None = None
-    schema_input: str = ""
-    examples: str = ""
-    revision: str | int | float = 1
-    aliases: list[str] = []
-
-
 def make_prompt(settings: Mapping[str, object], origin: str) -> Prompt:
     """A prompt from its settings; `PromptError` names `origin` and the key that is wrong."""
     settings = {str(key).replace("_", "-"): value for key, value in settings.items()}
     schema, other = (decoded(settings.pop(key, None)) for key in ("schema", "object-schema"))
     if schema and other and schema != other:
         raise PromptError(f"{origin}: schema and object-schema differ; keep one of them")
+    settings |= {"schema": schema or other or None, "origin": origin}
     try:
-        given = msgspec.convert({**settings, "schema": schema or other or None}, _Settings)
+        return msgspec.convert(settings, Prompt)
     except msgspec.ValidationError as error:
         raise PromptError(f"{origin}: {error}") from error
-    return Prompt(**msgspec.structs.asdict(given), origin=origin)
 
 
 def decoded(value: object) -> object:

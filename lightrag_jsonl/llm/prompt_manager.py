@@ -113,7 +113,7 @@ class PromptManager:
     @property
     def text(self) -> str:
         """The text of all prompts: equal for two sets with the same content."""
-        texts = {id: [one.system, one.template, one.terms] for id, one in self._prompts.items()}
+        texts = {id: [one.system, one.template, one.defaults] for id, one in self._prompts.items()}
         return json.dumps([self._terms, texts], sort_keys=True, default=str)
 
     def prompt(self, id: str) -> Prompt:
@@ -127,14 +127,14 @@ class PromptManager:
 
     def terms(self, id: str) -> dict[str, Json]:
         """Defaults for a prompt's variables: its own, and those of all prompts."""
-        return {**self._terms, **self.prompt(id).terms}
+        return {**self._terms, **self.prompt(id).defaults}
 
     def schema(self, id: str, variables: Mapping[str, object]) -> Schema | None:
         """The schema of the answer, if any: the prompt's, or made from its `schema-input`."""
         prompt = self.prompt(id)
         name = prompt.schema_input
         if not name:
-            return prompt.schema
+            return prompt.checker
         try:
             return Schema(row_schema({**self.terms(id), **variables}[name]))
         except KeyError:
@@ -172,7 +172,7 @@ class PromptManager:
 
     def parse_jsonl(self, text: str, *, prompt: str | None = None) -> list[Record]:
         """The whole records in a model's text that fit the schema of `prompt`; never raises."""
-        schema = None if prompt is None else self.prompt(prompt).schema
+        schema = None if prompt is None else self.prompt(prompt).checker
         return list(parse_jsonl(text, schema=schema).records)
 
     def _add(self, prompts: Mapping[str, Prompt], *, bases: PromptManager | None = None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import heapq
 import itertools
 from collections.abc import AsyncIterator
 from typing import Final
@@ -39,7 +38,7 @@ class CallScheduler:
             self.in_use += 1
         else:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            heapq.heappush(self._waiting, (priority, next(self._order), turn))
+            self._waiting.append((priority, next(self._order), turn))
             try:
                 await turn
             except asyncio.CancelledError:
@@ -53,17 +52,12 @@ class CallScheduler:
 
     def _pass_on(self) -> None:
         """Let the next call that still waits begin."""
-        while self._waiting:
-            self._passed += 1
-            is_others = self._passed % OTHERS_TURN == 0
-            others = [one for one in self._waiting if one[0] != QUESTION] if is_others else []
-            if others:
-                chosen = min(others)
-                self._waiting.remove(chosen)
-                heapq.heapify(self._waiting)
-            else:
-                chosen = heapq.heappop(self._waiting)
-            if not chosen[2].done():
-                chosen[2].set_result(None)
-                return
-        self.in_use -= 1
+        waiting = [one for one in self._waiting if not one[2].done()]
+        if not waiting:
+            self.in_use -= 1
+            return
+        self._passed += 1
+        others = [one for one in waiting if one[0] != QUESTION]
+        chosen = min(others if others and self._passed % OTHERS_TURN == 0 else waiting)
+        chosen[2].set_result(None)
+        self._waiting = [one for one in waiting if one is not chosen]

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from lightrag_jsonl.core.errors import FREE, ConfigError, LLMError
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.core.user_code import ONE_CALL
 
 if TYPE_CHECKING:
     import openai
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 10.0
 LONGEST_DETAIL = 300  # characters of a server's own message that are shown
-ONE_CALL = Usage(calls=1)
 
 
 @dataclass(frozen=True, slots=True)

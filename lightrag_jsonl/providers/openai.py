@@ -20,8 +20,8 @@ from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.tokens import default_tokenizer
 from lightrag_jsonl.core.types import Completion, Json, Message, ResponseType
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.core.user_code import normalize_vectors
-from lightrag_jsonl.providers.connection import ONE_CALL, Connection, message_of
+from lightrag_jsonl.core.user_code import ONE_CALL, normalize_vectors
+from lightrag_jsonl.providers.connection import Connection, message_of
 
 JsonObject: TypeAlias = dict[str, Json]
 Finish: TypeAlias = Literal["stop", "length"]

@@ -139,7 +139,7 @@ class IndexParts:
             self.options,
             language=self.language,
             settings=self._settings,
-            record_schema=self._prompts.prompt("extract-graph").schema,
+            record_schema=self._prompts.schema("extract-graph", {}),
         )
 
     def _model_client(

@@ -14,7 +14,7 @@ from tests.kit import entity, prompts, relation
 def extraction(*records: Record, text: str = "Ann met Bob.") -> Extraction:
     """What ready-made records of one chunk amount to."""
     chunk = Chunk("c", "d", 0, 1, 0, len(text), text)
-    return provided_extractions([chunk], records, prompts().prompt("extract-graph").schema)[0]
+    return provided_extractions([chunk], records, prompts().schema("extract-graph", {}))[0]
 
 
 def names_found(text: str, name: str) -> list[bool]:

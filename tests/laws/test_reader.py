@@ -12,26 +12,9 @@ from lightrag_jsonl.core.types import Json, Record
 from lightrag_jsonl.llm.reader import JsonlReader, parse_jsonl
 
 WORDS = st.sampled_from(
-    [
-        "",
-        "a",
-        "北京",
-        "１２",
-        "🌍",
-        '"',
-        "\\",
-        "\n",
-        "{",
-        "}",
-        "[",
-        '{"x":1}',
-        ", ",
-        ": ",
-        "\u2028",
-        "\u200d",
-        "```",
-    ]
-)
+    ["", "a", "北京", "１２", "🌍", '"', "\\", "\n", "{", "}", "[", '{"x":1}', ", ", ": ", "\u2028",
+     "\u200d", "```"]
+)  # fmt: skip
 STRINGS = st.lists(WORDS, max_size=4).map("".join)
 SCALARS = st.one_of(st.sampled_from([None, True, False, 0, -12, 1.5, -3e-7]), STRINGS)
 VALUES: st.SearchStrategy[Json] = st.recursive(
@@ -58,42 +41,10 @@ FRAMES = st.sampled_from(
 INDENTS = st.sampled_from([None, 0, 1, 2])
 
 SCRAPS = st.sampled_from(
-    [
-        '{"a":1}',
-        '{"a":"x',
-        '{"a":[',
-        '"',
-        "{",
-        "}",
-        "[",
-        "]",
-        ",",
-        "\n",
-        "\n",
-        "\r",
-        " ",
-        "x",
-        "1",
-        '{"b":"the "big" cat"}',
-        "{'c': None,}",
-        "<think>",
-        "</think>",
-        "```json",
-        "- ",
-        '\\"',
-        "\\",
-        ":",
-        "\u2028",
-        "\u200b",
-        "\ufeff",
-        "\ud800",
-        "\\ud800",
-        "tru",
-        '"k":',
-        "中文",
-        "NaN",
-    ]
-)
+    ['{"a":1}', '{"a":"x', '{"a":[', '"', "{", "}", "[", "]", ",", "\n", "\n", "\r", " ", "x", "1",
+     '{"b":"the "big" cat"}', "{'c': None,}", "<think>", "</think>", "```json", "- ", '\\"', "\\",
+     ":", "\u2028", "\u200b", "\ufeff", "\ud800", "\\ud800", "tru", '"k":', "中文", "NaN"]
+)  # fmt: skip
 TEXTS = st.lists(SCRAPS, max_size=25).map("".join)
 
 

@@ -103,10 +103,10 @@ def test_the_languages_are_in_step():
 
 def _shape(prompt: Prompt) -> list[object]:
     """All of a prompt but its words."""
-    schema = _bare(prompt.schema and prompt.schema.source)
-    keys = [list(json.loads(line)) for line in prompt.examples]
+    schema = _bare(prompt.schema)
+    keys = [list(json.loads(line)) for line in prompt.example_lines]
     form = [prompt.response_type, prompt.schema_input, prompt.revision]
-    return [*form, prompt.inputs, prompt.aliases, set(prompt.terms), schema, keys]
+    return [*form, prompt.inputs, prompt.aliases, set(prompt.defaults), schema, keys]
 
 
 def test_chinese_prose_is_chinese_and_keys_are_ascii():
@@ -122,7 +122,7 @@ def test_chinese_prose_is_chinese_and_keys_are_ascii():
         )
         assert set(re.findall(r"[A-Za-z_]{2,}", prose)) <= words | kinds, id
         assert len(re.findall(r"[\u4e00-\u9fff]", prose)) >= 10, id
-        for line in zh.prompt(id).examples:
+        for line in zh.prompt(id).example_lines:
             assert "".join(json.loads(line)).isascii()
 
 
