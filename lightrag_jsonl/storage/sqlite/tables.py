@@ -21,7 +21,7 @@ Values = Collection[int] | Collection[str] | Collection[bytes]
 
 TABLES: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
 AMONG = "IN (SELECT value FROM json_each(?))"  # the parameter is the `json_text` of a list
-UNCHANGING = {"id", "key", "name", "low", "high"}  # to set them writes to indexes, even if equal
+UNCHANGING = {"id", "key", "low", "high"}  # to set them writes to indexes, even if equal
 ANSWERS_KEPT = 1_000  # for similar questions; of more, the oldest are deleted
 SINGLE = "<f4"  # float32, little endian
 JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
