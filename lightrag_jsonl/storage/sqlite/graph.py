@@ -35,9 +35,10 @@ ENTITY_MENTION = (
 RELATION_MENTION = (
     "id, relation, chunk, position, source, target, keywords, description, strength, forward, claim"
 )
-FIRST_CHUNKS = """SELECT wanted.value, (SELECT json_group_array(chunk) FROM (
-    SELECT chunk FROM {0}_mentions WHERE {0} = wanted.value ORDER BY position LIMIT ?))
-    FROM json_each(?) wanted"""  # answered from an index alone
+FIRST_CHUNKS = """SELECT c.name FROM (SELECT chunk, position FROM {0}_mentions WHERE {0} = ?
+    ORDER BY position LIMIT ?) m JOIN chunks c ON c.id = m.chunk ORDER BY m.position"""
+DESCRIPTIONS = f"""SELECT position, description FROM {{0}}_mentions WHERE {{0}} = ? AND id > ?
+    AND NOT chunk {AMONG} AND description <> '' ORDER BY position LIMIT ?"""
 CLAIMS_AROUND = """WITH RECURSIVE own (key) AS (SELECT key FROM entities WHERE id {0} UNION
     SELECT a.key FROM own JOIN aliases a ON a.target = own.key)
     SELECT entity, key FROM stated_aliases WHERE entity {0} OR key IN (SELECT key FROM own)
@@ -106,15 +107,9 @@ class GraphTables(Tables):
         without: Collection[int] = (),
         limit: int | None = None,
     ) -> dict[int, list[tuple[int, str]]]:
-        query = (
-            "SELECT wanted.key, (SELECT json_group_array(json_array(position, description)) FROM ("
-            f"SELECT position, description FROM {kind}_mentions WHERE {kind} = wanted.key "
-            f"AND id > wanted.value AND NOT chunk {AMONG} AND description <> '' "
-            "ORDER BY position LIMIT ?)) FROM json_each(?) wanted"
-        )
-        most = -1 if limit is None else limit
-        rows = self._rows(query, json_text(sorted(without)), most, json_text(dict(after)))
-        return {int(row): list(map(tuple, parse(texts))) for row, texts in rows}
+        query, most = DESCRIPTIONS.format(kind), -1 if limit is None else limit
+        gone = json_text(sorted(without))
+        return {id: self._rows(query, id, past, gone, most) for id, past in after.items()}
 
     def put_mentions(
         self, entities: Sequence[r.EntityMentionRow], relations: Sequence[r.RelationMentionRow]
@@ -226,11 +221,9 @@ class GraphTables(Tables):
         self, kind: Kind, rows: Collection[int], limit: int
     ) -> dict[int, tuple[str, ...]]:
         """The public ids of the first chunks that mention each row."""
-        found = self._rows(FIRST_CHUNKS.format(kind), limit, json_text(list(rows)))
-        chunks = {row: dict.fromkeys(parse(listed)) for row, listed in found}
-        wanted = set[int]().union(*chunks.values())
-        names: dict[int, str] = dict(self._select("id, name", "chunks", "id", wanted))
-        return {row: tuple(names[one] for one in listed) for row, listed in chunks.items()}
+        query = FIRST_CHUNKS.format(kind)
+        names = {row: [name for (name,) in self._rows(query, row, limit)] for row in rows}
+        return {row: tuple(dict.fromkeys(listed)) for row, listed in names.items()}
 
     def entity_ids(self, keys: Collection[str]) -> dict[str, int]:
         ends, unread = {key: key for key in keys}, set(keys)
