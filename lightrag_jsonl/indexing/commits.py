@@ -86,7 +86,6 @@ class IndexWriter:
     def _write(self, change: IndexChange, writer: Transaction) -> None:
         graph = change.graph
         writer.delete_documents(change.old_documents)
-        writer.delete_mentions(list(map(attrgetter("row"), change.read_again)))
         for kind in GRAPH_KINDS:
             writer.put_graph_rows(kind, list(graph.rows(kind).values()))
         for document, pages in change.documents:

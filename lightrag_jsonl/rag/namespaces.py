@@ -99,7 +99,7 @@ class Entities(_Namespace):
             row = reader.entity_ids([key]).get(key)
             if row is None:
                 raise NotFoundError(f"no such entity: {name}")
-            around = reader.relations_of([row])
+            around = reader.relation_rows(ends=[row])
             entity = replace(reader.entities([row])[row], degree=len(around))
             relations = reader.relations(around).values()
             by_weight = sorted(relations, key=lambda one: (-one.weight, one.source, one.target))

@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
+from operator import methodcaller
 from typing import Protocol, TypeVar
 
 from lightrag_jsonl.core import types as t
@@ -24,6 +26,7 @@ from lightrag_jsonl.storage.rows import Names, RowIds
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 Result = TypeVar("Result")
+View = TypeVar("View")
 OWN_SETTINGS = {"format", "mark_secret"}  # that each index makes by itself
 
 
@@ -103,9 +106,15 @@ class Reader(Protocol):
         """Entities by row id: those with these row ids or name keys, or all."""
 
     def relation_rows(
-        self, *, ids: RowIds = None, pairs: Collection[tuple[int, int]] | None = None
+        self,
+        *,
+        ids: RowIds = None,
+        pairs: Collection[tuple[int, int]] | None = None,
+        ends: RowIds = None,
     ) -> dict[int, r.RelationRow]:
-        """Relations by row id: those with these row ids or (low, high) pairs, or all."""
+        """Relations by row id: those with these row ids or (low, high) pairs, those that have an end
+        among these entities, or all.
+        """
 
     def listed(
         self,
@@ -119,9 +128,6 @@ class Reader(Protocol):
         """Row ids of a page of the entities by name, or of the relations, the heaviest first: those
         of which a name key holds `search`, and which are entities of this `type`, if one is given.
         """
-
-    def relations_of(self, entities: Collection[int]) -> list[int]:
-        """Row ids of the relations that have an end among these entities."""
 
     def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, t.Entity]:
         """Entities for readers, each with the public ids of its first chunks; degree not set."""
@@ -149,11 +155,10 @@ class Reader(Protocol):
     def vectors(self, kind: Kind, rows: Collection[int]) -> dict[int, Vectors]:
         """Stored vectors by row id: float32 of shape (dim,), rounded to float16."""
 
-    def cached_vectors(self, digests: Collection[bytes]) -> dict[bytes, Vectors]:
-        """Vectors that were paid for and not used yet, by the digest of their text."""
-
-    def cached_digests(self) -> list[bytes]:
-        """The digests of all vectors that were paid for and not used yet, oldest first."""
+    def cached_vectors(self, digests: Collection[bytes] | None = None) -> dict[bytes, Vectors]:
+        """Vectors that were paid for and not used yet, by the digest of their text: those of these
+        digests, or all, the oldest first.
+        """
 
     def completion(self, key: bytes) -> Completion | None:
         """The cached answer of the request with this key."""
@@ -231,7 +236,7 @@ class Transaction(Reader, Protocol):
     def put_chunks(self, chunks: Sequence[r.StoredChunk]) -> None:
         """Store new chunks, or how known ones were read again, with their rejections and terms.
 
-        The states of their documents follow from those of all their chunks.
+        Known ones lose the mentions they had. The states of documents follow from their chunks.
         """
 
     def rebuild_terms(self) -> None:
@@ -241,9 +246,6 @@ class Transaction(Reader, Protocol):
         self, entities: Sequence[r.EntityMentionRow], relations: Sequence[r.RelationMentionRow]
     ) -> None:
         """Store mentions, replacing those with the same row ids."""
-
-    def delete_mentions(self, chunks: Collection[int]) -> None:
-        """Delete the mentions of chunks."""
 
     def put_graph_rows(self, kind: Kind, rows: Sequence[r.EntityRow | r.RelationRow]) -> None:
         """Store entities or relations, replacing those with the same row ids."""
@@ -288,11 +290,8 @@ class Transaction(Reader, Protocol):
         of earlier generations are deleted.
         """
 
-    def put_trace(self, trace: t.TraceSummary) -> None:
-        """Store a query, or its new status."""
-
-    def add_trace_events(self, trace_id: str, events: Sequence[str]) -> None:
-        """Append events to a query; ignored if the query was deleted meanwhile."""
+    def put_trace(self, trace: t.TraceSummary, events: Sequence[str]) -> None:
+        """Store a query, or its new status, and append events (JSON) to it."""
 
     def delete_traces(self, *, keep: int) -> int:
         """Delete all but the newest `keep` queries; returns how many."""
@@ -352,22 +351,12 @@ class Store(Protocol):
 
 async def read(store: Store, job: Callable[[Reader], Result]) -> Result:
     """The result of a job that reads, run in a thread."""
-
-    def run() -> Result:
-        with store.reader() as reader:
-            return job(reader)
-
-    return await asyncio.to_thread(run)
+    return await asyncio.to_thread(_run, store.reader, job)
 
 
 async def search(store: Store, job: Callable[[Snapshot], Result]) -> Result:
     """The result of a job on the index in memory, run in a thread."""
-
-    def run() -> Result:
-        with store.snapshot() as snapshot:
-            return job(snapshot)
-
-    return await asyncio.to_thread(run)
+    return await asyncio.to_thread(_run, store.snapshot, job)
 
 
 async def write(
@@ -377,12 +366,14 @@ async def write(
 
     A cancelled caller still waits for the end of the transaction.
     """
+    return await in_thread(_run, partial(store.transaction, durable=durable), job)
 
-    def run() -> Result:
-        with store.transaction(durable=durable) as transaction:
-            return job(transaction)
 
-    return await in_thread(run)
+def _run(
+    opened: Callable[[], AbstractContextManager[View]], job: Callable[[View], Result]
+) -> Result:
+    with opened() as view:
+        return job(view)
 
 
 class CompletionCache:
@@ -390,9 +381,6 @@ class CompletionCache:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._lock = asyncio.Lock()
-        self._waiting: dict[bytes, tuple[Completion, str | None]] = {}
-        self._next: asyncio.Task[None] | None = None  # stores what is waiting
 
     async def get(self, key: bytes) -> Completion | None:
         """The cached answer of the request with this key."""
@@ -400,24 +388,11 @@ class CompletionCache:
             return reader.completion(key)
 
     async def put(self, key: bytes, completion: Completion, document: str | None = None) -> None:
-        """Cache an answer; those that come while others are being stored share a transaction."""
-        if self._store.read_only:
-            return
-        self._waiting[key] = completion, document
-        if self._next is None:
-            self._next = asyncio.create_task(self._put_waiting())
-        await asyncio.shield(self._next)
-
-    async def _put_waiting(self) -> None:
-        async with self._lock:
-            answers, self._waiting, self._next = self._waiting, {}, None
-
-            def put(transaction: Transaction) -> None:
-                for key, answer in sorted(answers.items()):
-                    transaction.put_completion(key, *answer)
-
+        """Cache an answer; `document` is as in `Transaction.put_completion`."""
+        if not self._store.read_only:
+            put = methodcaller("put_completion", key, completion, document)
             await write(self._store, put, durable=False)
 
     async def delete(self, keys: Collection[bytes]) -> None:
         """Forget answers."""
-        await write(self._store, lambda transaction: transaction.delete_completions(keys))
+        await write(self._store, methodcaller("delete_completions", keys))

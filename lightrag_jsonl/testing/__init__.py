@@ -15,8 +15,13 @@ from lightrag_jsonl.core.protocols import LLM, Embedder, Extractor, Reranker, To
 from lightrag_jsonl.core.types import Completion, Message, ResponseType
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.providers.offline import HashEmbedder
-from lightrag_jsonl.testing.samples import TEXTS, put_sample, sample_entities, stored_content
-from lightrag_jsonl.testing.stores import StoreContract
+from lightrag_jsonl.testing.stores import (
+    TEXTS,
+    StoreContract,
+    put_sample,
+    sample_entities,
+    stored_content,
+)
 
 __all__ = ["EmbedderContract", "ExtractorContract", "HashEmbedder", "LLMContract", "ReplayLLM"]
 __all__ += ["Request", "RerankerContract", "ScriptedLLM", "StoreContract", "TokenizerContract"]

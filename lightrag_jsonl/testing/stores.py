@@ -1,8 +1,9 @@
-"""What the core requires of a store, as tests."""
+"""What the core requires of a store, as tests; sample documents for these, and all a store holds."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from unittest import TestCase
@@ -11,28 +12,80 @@ import numpy as np
 
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.errors import LockedError, StorageError
-from lightrag_jsonl.core.types import Completion, Json, TraceSummary
+from lightrag_jsonl.core.types import Completion, Json, Kind, TraceSummary
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import parse_where
-from lightrag_jsonl.storage.store import Store
-from lightrag_jsonl.testing.samples import (
-    ALL_ROWS,
-    BORN,
-    CURIE,
-    FOUND,
-    RADIUM,
-    READ,
-    REFUSED,
-    ROWS,
-    TEXTS,
-    put_sample,
-    sample_entities,
-    sample_relation,
-    stored_content,
-)
+from lightrag_jsonl.storage.store import Store, Transaction
 
 refused = TestCase().assertRaises  # this package does not need pytest
+
+TEXTS = ("Marie Curie discovered radium.", "居里夫人发现了镭。", "１２ 🙂", " ", "")
+ROWS = np.eye(4, dtype=np.float32)
+ALL_ROWS: Mapping[Kind, Sequence[int]] = {"entity": (1, 2), "relation": (1,), "chunk": (3, 4)}
+REFUSED = t.Rejection(2, "oops", "not_json", "no object")
+READ = t.Extraction(rejections=(REFUSED,), gleaned=(3, 1), usage=Usage(7, 5, 1, 2))
+BORN = (("born", "1867"),)
+CURIE = t.EntityMention("Curie", "person", "a chemist", attributes=BORN, aliases=("居里",))
+RADIUM = t.EntityMention("radium", "element", "an element", grounded=False)
+FOUND = t.RelationMention("Curie", "radium", ("discovery",), "she found it", 2.0)
+
+
+def sample_entities() -> list[r.EntityRow]:
+    """The entities that every sample document mentions."""
+    votes = ({"Curie": 4}, {"person": 4}, {"born\0001867": 4}, {"居里": 4}, 4)
+    summary = ("her summary", 3, 2)
+    curie = r.EntityRow(1, "curie", *votes, "a chemist", *summary, 1.5, "Curie", "person")
+    radium = r.EntityRow(2, "radium", {"radium": 4}, {"element": 4}, name="radium", type="element")
+    return [curie, radium]
+
+
+def sample_relation() -> r.RelationRow:
+    """The relation that every sample document mentions."""
+    votes = ({"discovery": 4}, {"Curie": 4}, {"radium": 4})
+    return r.RelationRow(1, 1, 2, *votes, 4, 0, 8_000_000, 4, "she found it", created_at=1.5)
+
+
+def put_sample(transaction: Transaction, number: int, text: str = TEXTS[0]) -> None:
+    """Store document `number`: two chunks, which mention the same two entities."""
+    id, rows = f"d{number}", (2 * number - 1, 2 * number)
+    metadata = {"year": 2000 + number, "tags": ["a", number]}
+    named = (number, id, f"Title {number}", None, None)
+    document = r.StoredDocument(*named, metadata, "digest", "done", 99, 1.0)
+    transaction.put_document(document, [t.Page(id, 1, text), t.Page(id, 2, "第二页")])
+    for row, n in zip(rows, (0, 1), strict=True):
+        chunk = t.Chunk(f"{id}-{n}", id, n, 1, 0, len(text), text, 5, heading="Report › 第一章")
+        transaction.put_chunks([r.StoredChunk(row, number, chunk, 2.0, READ)])
+        at = (row, 1000 * row)  # the chunk and the position
+        curie = r.EntityMentionRow(2 * row - 1, 1, *at, CURIE)
+        radium = r.EntityMentionRow(2 * row, 2, *at, RADIUM)
+        found = r.RelationMentionRow(row, 1, *at, FOUND, True)
+        transaction.put_mentions([curie, radium], [found])
+    transaction.put_graph_rows("entity", sample_entities())
+    transaction.put_graph_rows("relation", [sample_relation()])
+    for kind, ids in {**ALL_ROWS, "chunk": rows}.items():
+        vectors = {row: (f"{kind} {row}".encode(), ROWS[(row - 1) % 4]) for row in ids}
+        transaction.put_vectors(kind, vectors)
+
+
+def stored_content(store: Store) -> list[object]:
+    """All that a store holds of documents, graph and vectors, to be compared."""
+    with store.snapshot() as one:
+        graph, found = one.graph, list[object]()
+        ids = graph.relations_of(graph.entities)[1]
+        columns = [graph.entities, graph.chunks, graph.all_ends, graph.weights(ids)]
+        columns += graph.all_mentions
+        for kind in ALL_ROWS:
+            dim = one.vector_matrix(kind, np.array([1])).shape[1]
+            columns += one.search_vectors(kind, np.ones((1, dim), np.float32), 99)
+            found.append(one.vector_digests(kind, range(9)))
+        found += [column.tolist() for column in columns]
+        found += [one.documents(), one.chunks(), one.chunk_reports(), one.rejections()]
+        found += [one.aliases(), one.alias_claims(), one.next_ids()]
+        found += [one.entity_mentions(), one.relation_mentions()]
+        found += [one.entity_rows(), one.relation_rows()]
+        found.append(one.search_terms(["radium", "curie", "镭*"], 99))
+    return found
 
 
 class StoreContract:
@@ -74,23 +127,21 @@ class StoreContract:
             assert reader.rejections(["d1"])[0] == ("d1", "d1-0", REFUSED)
             assert reader.counts() == r.Counts({"done": 2}, 4, 2, 1)
 
-    def test_a_chunk_that_is_read_again_changes_its_documents_state(self, tmp_path: Path) -> None:
-        """Storing a known chunk again replaces how it was read, and its refused lines."""
+    def test_a_chunk_that_is_read_again_replaces_what_was_read(self, tmp_path: Path) -> None:
+        """Its refused lines and mentions go, its terms stay, and its document gets another state."""
         store, states = self.filled(tmp_path, 1), []
-        failed, partial = (
-            t.Extraction(state="failed"),
-            t.Extraction(state="partial", error="no credit"),
-        )
+        failed = t.Extraction(state="failed")
+        partial = t.Extraction(state="partial", error="no credit")
         for extraction in (failed, partial, t.Extraction(rejections=(REFUSED, REFUSED))):
             with store.transaction() as transaction:
-                chunks = transaction.chunks().items()
-                transaction.put_chunks(
-                    [r.StoredChunk(row, 1, chunk, 2.0, extraction) for row, chunk in chunks]
-                )
+                for row, chunk in transaction.chunks().items():
+                    transaction.put_chunks([r.StoredChunk(row, 1, chunk, 2.0, extraction)])
                 states += [document.state for document in transaction.documents()]
         assert states == ["failed", "partial", "done"]
         with store.snapshot() as snapshot:
-            assert len(snapshot.rejections()) == 4 and snapshot.term_counts(["curie"])["curie"] == 2
+            assert len(snapshot.rejections()) == 4 and not snapshot.entity_mentions()
+            assert not snapshot.relation_mentions() and not len(snapshot.graph.all_mentions[0])
+            assert snapshot.term_counts(["curie"]) == {"curie": 2}
 
     def test_waiting_documents_are_kept_in_order(self, tmp_path: Path) -> None:
         """A document waits, with all it was given, until it is deleted or replaced."""
@@ -160,23 +211,22 @@ class StoreContract:
             assert reader.listed("entity", search="uri") == [1]
             assert reader.listed("entity", search="u", type="element") == [2]
             assert reader.listed("relation") == reader.listed("relation", search="rad") == [1]
-            assert (
-                reader.listed("relation", search="?") == reader.listed("relation", offset=1) == []
-            )
-            assert reader.relations_of([1]) == reader.relations_of([2, 9]) == [1]
-            assert reader.relations_of([9]) == []
+            assert not reader.listed("relation", search="?")
+            assert not reader.listed("relation", offset=1)
+            assert reader.relation_rows(ends=[2, 9]).keys() == {1}
+            assert not reader.relation_rows(ends=[9])
 
     def test_edits_by_hand_are_found(self, tmp_path: Path) -> None:
         """Their chunks by time, what they changed with its row, and mentions that count no longer."""
         store, edited = self.filled(tmp_path, 1), {"weight": 5_000_000, "keywords": ["镭"]}
         by_hand = replace(READ, extractor=t.PERSON)
         with store.transaction() as transaction:
-            for row, chunk in transaction.chunks([1, 2]).items():
-                stored = r.StoredChunk(row, 1, chunk, 2.0, by_hand if row == 2 else READ)
-                transaction.put_chunks([stored])
+            mentions = transaction.entity_mentions(chunks=[2])
+            chunk = r.StoredChunk(2, 1, transaction.chunks([2])[2], 2.0, by_hand)
+            transaction.put_chunks([chunk])
             claims = [
                 replace(one, entity=None, mention=replace(one.mention, claim="delete"))
-                for one in transaction.entity_mentions(chunks=[2])
+                for one in mentions
             ]
             transaction.put_mentions(claims, [])
             transaction.put_graph_rows("relation", [replace(sample_relation(), edited=edited)])
@@ -216,7 +266,8 @@ class StoreContract:
         store = self.filled(tmp_path, 1)
         with store.transaction() as transaction:
             transaction.put_vectors("entity", {1: (b"new", ROWS[2])})
-            transaction.delete_mentions([1, 2])
+            unread = [replace(one, relation=None) for one in transaction.relation_mentions()]
+            transaction.put_mentions([], unread)
             transaction.delete_graph_rows("relation", [1])
         with store.snapshot() as snapshot:
             assert snapshot.vector_digests("entity", [1, 2, 9]) == {1: b"new", 2: b"entity 2"}
@@ -317,7 +368,7 @@ class StoreContract:
             assert transaction.delete_completions() == 2 and transaction.generation == 0
             transaction.put_cached_vectors({b"one": ROWS[0], b"two": ROWS[1], b"three": ROWS[2]})
             found = transaction.cached_vectors([b"one", b"none"])
-            assert transaction.cached_digests() == [b"one", b"two", b"three"]
+            assert list(transaction.cached_vectors()) == [b"one", b"two", b"three"]
             assert list(found) == [b"one"] and np.allclose(found[b"one"], ROWS[0], atol=1e-3)
             assert transaction.delete_cached_vectors([b"one", b"none"]) == 1
             assert transaction.delete_cached_vectors() == 2
@@ -334,9 +385,8 @@ class StoreContract:
             transaction.put_reusable_answer("s", "Who?", ROWS[1], "{}", transaction.generation)
             for number, event in enumerate(shown):
                 trace = TraceSummary(f"t{number}", "complete", "mix", "Who?", 1.0)
-                transaction.put_trace(trace)
                 text = json.dumps(event, ensure_ascii=False, separators=(",", ":"))
-                transaction.add_trace_events(trace.id, [text])
+                transaction.put_trace(trace, [text])
             transaction.delete_documents([2])
             assert transaction.purge(['"Curie" 镭', "radium"]) == (2, 2)
             kept = [key for key in (b"1", b"2", b"w", b"0") if transaction.completion(key)]
@@ -362,11 +412,10 @@ class StoreContract:
         traces = [TraceSummary(f"t{n}", "incomplete", "mix", "Who?", float(n)) for n in range(3)]
         with self.make(tmp_path).transaction(durable=False) as transaction:
             for trace in traces:
-                transaction.put_trace(trace)
-                transaction.add_trace_events(trace.id, events)
+                transaction.put_trace(trace, events[:1])
+                transaction.put_trace(trace, events[1:])
             done = replace(traces[0], status="complete")
-            transaction.put_trace(done)
-            transaction.add_trace_events("unknown", events)
+            transaction.put_trace(done, [])
             assert transaction.traces() == [traces[2], traces[1], done]
             assert transaction.traces(prefix="t1") == [traces[1]]
             assert transaction.traces(limit=1) == traces[2:]
@@ -374,9 +423,8 @@ class StoreContract:
             answers = [(f"t{n}", events[1]) for n in (2, 1, 0)]
             assert transaction.trace_events(stage="answer") == answers
             assert transaction.delete_traces(keep=1) == 2
-            assert transaction.traces() == traces[2:] and not transaction.trace_events(
-                trace_id="t0"
-            )
+            assert transaction.traces() == traces[2:]
+            assert not transaction.trace_events(trace_id="t0")
 
     def test_what_is_closed_stays_closed(self, tmp_path: Path) -> None:
         """Closing twice does nothing; using a closed store raises; what was stored is still there."""

@@ -101,13 +101,10 @@ def _copy_the_rest(reader: Reader, transaction: Transaction) -> None:
     for key, document in reader.completion_keys().items():
         if (completion := reader.completion(key)) is not None:
             transaction.put_completion(key, completion, document)
-    digests = reader.cached_digests()
-    for at in range(0, len(digests), BATCH):
-        transaction.put_cached_vectors(reader.cached_vectors(digests[at : at + BATCH]))
+    transaction.put_cached_vectors(reader.cached_vectors())
     for trace in reversed(reader.traces()):
-        transaction.put_trace(trace)
         events = [event for _, event in reader.trace_events(trace_id=trace.id)]
-        transaction.add_trace_events(trace.id, events)
+        transaction.put_trace(trace, events)
 
 
 def _batches(end: int) -> Iterator[Sequence[int]]:

@@ -126,8 +126,7 @@ class Recorder(QueryObserver):
         status = last.status if isinstance(last, events.End) else "incomplete"
         started_at = self.session.started_at.timestamp()
         summary = TraceSummary(id, status, self.session.mode, self.session.question, started_at)
-        transaction.put_trace(summary)
-        transaction.add_trace_events(id, [*map(events.event_to_json, self._unstored)])
+        transaction.put_trace(summary, [*map(events.event_to_json, self._unstored)])
         if first is self.session:
             transaction.delete_traces(keep=self.keep)
 

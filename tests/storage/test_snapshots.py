@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.errors import StorageError
-from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.core.types import Extraction, Kind
+from lightrag_jsonl.storage.rows import StoredChunk
 from lightrag_jsonl.storage.sqlite import views
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.sqlite.views import SQLiteSnapshot
@@ -36,9 +37,17 @@ def delete_document(transaction: Transaction) -> None:
     transaction.delete_documents([one.row for one in transaction.documents()[:1]])
 
 
-def delete_mentions(transaction: Transaction) -> None:
-    """Delete the mentions of the first chunk."""
-    transaction.delete_mentions([one.chunk for one in transaction.entity_mentions()[:1]])
+def read_again(transaction: Transaction) -> None:
+    """Read the first chunk again, and find nothing."""
+    put_again(transaction, list(transaction.chunks())[:1])
+
+
+def put_again(transaction: Transaction, rows: list[int]) -> None:
+    """Store chunks as if they were read again; their mentions go."""
+    documents = {one.id: one.row for one in transaction.documents()}
+    for row, chunk in transaction.chunks(rows).items():
+        stored = StoredChunk(row, documents[chunk.document_id], chunk, 2.0, Extraction())
+        transaction.put_chunks([stored])
 
 
 def move_mentions(transaction: Transaction) -> None:
@@ -58,7 +67,7 @@ def change_relation(transaction: Transaction) -> None:
 
 def delete_graph(transaction: Transaction) -> None:
     """Delete all mentions, and what was merged from them."""
-    transaction.delete_mentions([one.chunk for one in transaction.entity_mentions()])
+    put_again(transaction, list(transaction.chunks()))
     transaction.delete_graph_rows("relation", transaction.relation_rows())
     transaction.delete_graph_rows("entity", transaction.entity_rows())
 
@@ -87,7 +96,7 @@ def held(transaction: Transaction) -> dict[Kind, list[int]]:
     return {kind: sorted(transaction.vector_digests(kind, range(1, 99))) for kind in ALL_KINDS}
 
 
-CHANGES: tuple[Change, ...] = (add_document, add_document, delete_document, delete_mentions)
+CHANGES: tuple[Change, ...] = (add_document, add_document, delete_document, read_again)
 CHANGES += (move_mentions, change_relation, delete_graph, change_vectors, embed_anew)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import threading
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any, cast
@@ -22,9 +21,9 @@ from lightrag_jsonl.storage.postgres.connection import (
     connect,
     our_errors,
 )
-from lightrag_jsonl.storage.postgres.search import GraphMemory, PostgresSnapshot
-from lightrag_jsonl.storage.postgres.tables import PostgresView
+from lightrag_jsonl.storage.postgres.views import GraphMemory, PostgresSnapshot, PostgresView
 from lightrag_jsonl.storage.sqlite.database import FORMAT, SAMPLE, schema_text
+from lightrag_jsonl.storage.sqlite.views import ViewStore
 
 CONNECTIONS = 16
 WAIT_SECONDS = 30.0
@@ -47,8 +46,6 @@ HELD = """SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USIN
 UNEQUAL = """SELECT count(*) FROM chunks c FULL JOIN (SELECT chunk, sum(occurrences) terms,
     min(length) shortest, max(length) longest FROM postings GROUP BY chunk) p ON p.chunk = c.id
     WHERE c.id IS NULL OR p.terms <> p.shortest OR p.terms <> p.longest"""
-TOTALS = """SELECT (SELECT chunks FROM totals) <> (SELECT count(*) FROM chunks)
-    OR (SELECT terms FROM totals) <> (SELECT coalesce(sum(occurrences), 0) FROM postings)"""
 
 HASHED = "EXCLUDE USING hash (key WITH =)"  # a text may be too long for a unique index
 TRANSLATIONS = (  # of SQLite's schema: a pattern, and what replaces it
@@ -71,7 +68,7 @@ TRANSLATIONS = (  # of SQLite's schema: a pattern, and what replaces it
 )
 
 
-class PostgresStore:
+class PostgresStore(ViewStore):
     """The index in a schema of a database; safe to use from any thread.
 
     Schema and tables are created if necessary; with `create` False, `StorageError` says that there
@@ -80,13 +77,14 @@ class PostgresStore:
     program, or of another format.
     """
 
+    SNAPSHOT = PostgresSnapshot
+    ONLY_READ = "can only be read: it needs the right to insert"
+
     def __init__(self, address: DatabaseURL, *, create: bool = True) -> None:
+        super().__init__(str(address), GraphMemory())
         self._address = address
-        self._write_lock = threading.RLock()  # so that a transaction inside another is an error
         self._writer: psycopg.Connection[Any] | None = None
         self._holder: int | None = None  # the server process that holds the writer lock
-        self._memory = GraphMemory()
-        self._closed = False
         with our_errors(address), contextlib.closing(connect(address)) as connection:
             self.read_only = self._open(connection, create=create)
         self._pool = ConnectionPool(
@@ -107,29 +105,22 @@ class PostgresStore:
         with our_errors(address), contextlib.closing(connect(address)) as connection:
             return _is_ours(connection, address)
 
-    @property
-    def location(self) -> str:
-        """The address without its password, for messages."""
-        return str(self._address)
-
     @contextlib.contextmanager
     def reader(self) -> Iterator[PostgresView]:
-        """A consistent view for reading."""
-        with self._reading() as connection:
-            yield PostgresView(connection)
-
-    @contextlib.contextmanager
-    def snapshot(self) -> Iterator[PostgresSnapshot]:
-        """A consistent view for searching, by several threads; not to be opened inside another."""
-        while True:
-            with self._reading() as connection:
-                snapshot = PostgresSnapshot(connection, self._memory)
-                if self._memory.begin_search(snapshot):
-                    try:
-                        yield snapshot
-                    finally:
-                        self._memory.end_search()
-                    return
+        """A consistent view for reading: of one state, that of its first query."""
+        self._check_open()
+        with our_errors(self._address):
+            try:
+                raw = self._pool.getconn()
+            except PoolTimeout as error:
+                raise StorageError(f"{self._address} {UNREACHABLE.format(error)}") from error
+            try:
+                raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                yield _view(raw)
+            finally:
+                with contextlib.suppress(psycopg.Error):
+                    raw.rollback()
+                self._pool.putconn(raw)
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[PostgresView]:
@@ -141,7 +132,7 @@ class PostgresStore:
             if self._writer.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 raise StorageError(f"{self._address}: this transaction is inside another one")
             with self._writer.transaction():
-                view = PostgresView(self._adapted(self._writer))
+                view = _view(self._writer)
                 self._check_lock(view)
                 if not durable:
                     view.connection.execute("SET LOCAL synchronous_commit = off")
@@ -154,7 +145,7 @@ class PostgresStore:
         self._check_writable()
         keys = (WRITER, self._address.index)
         with our_errors(self._address), contextlib.closing(self._connect()) as raw:
-            connection = self._adapted(raw)
+            connection = Connection(raw)
             raw.execute(f"SET lock_timeout = {int(min(max(1_000 * timeout, 1), LONGEST_WAIT))}")
             try:
                 connection.execute("SELECT pg_advisory_lock(?, hashtext(?))", keys)
@@ -171,11 +162,6 @@ class PostgresStore:
             finally:
                 self._holder = None
 
-    def is_empty(self) -> bool:
-        """Whether there is no chunk; quick."""
-        with self.reader() as reader:
-            return not reader.connection.execute("SELECT 1 FROM chunks LIMIT 1").fetchall()
-
     def size(self) -> int:
         """The bytes that the tables and their indexes take on the server's disk."""
         with self.reader() as reader:
@@ -191,8 +177,6 @@ class PostgresStore:
             with self.reader() as reader:
                 (wrong,) = reader.connection.execute(UNEQUAL).fetchall()[0]
                 found = [f"{wrong} chunks have a wrong full text"] if wrong else []
-                (differ,) = reader.connection.execute(TOTALS).fetchall()[0]
-                found += ["the totals of the full text are wrong"] if differ else []
                 return found or reader.wrong_terms(None if full else SAMPLE)
         except CorruptError as error:
             return [str(error)]
@@ -213,31 +197,10 @@ class PostgresStore:
                 self._writer = None
         self._pool.close()
 
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[Any]:
-        """A connection in a transaction that sees one state, the one of its first query."""
-        self._check_open()
-        with our_errors(self._address):
-            try:
-                raw = self._pool.getconn()
-            except PoolTimeout as error:
-                raise StorageError(f"{self._address} {UNREACHABLE.format(error)}") from error
-            try:
-                raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                yield self._adapted(raw)
-            finally:
-                with contextlib.suppress(psycopg.Error):
-                    raw.rollback()
-                self._pool.putconn(raw)
-
     def _connect(self) -> psycopg.Connection[Any]:
         connection = connect(self._address)
         configure(connection, self._address)
         return connection
-
-    def _adapted(self, raw: psycopg.Connection[Any]) -> Any:
-        """The connection as the tables, which also work on SQLite, use it."""
-        return cast(Any, Connection(raw))
 
     def _check_lock(self, view: PostgresView) -> None:
         """Refuse to write under a lock that was lost with its connection."""
@@ -247,15 +210,6 @@ class PostgresStore:
             raise StorageError(
                 f"{self._address}: the connection that held the lock was lost; run this again"
             )
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StorageError(f"{self._address} was closed")
-
-    def _check_writable(self) -> None:
-        self._check_open()
-        if self.read_only:
-            raise StorageError(f"{self._address} can only be read: it needs the right to insert")
 
     def _open(self, connection: psycopg.Connection[Any], *, create: bool) -> bool:
         """Check the schema, or create it; whether it can only be read."""
@@ -271,6 +225,11 @@ class PostgresStore:
                     _create(connection, address)
         configure(connection, address)
         return bool(connection.execute(READ_ONLY).fetchall()[0][0])
+
+
+def _view(raw: psycopg.Connection[Any]) -> PostgresView:
+    """The tables, which also work on SQLite, by this connection."""
+    return PostgresView(cast(Any, Connection(raw)))
 
 
 def _is_ours(connection: psycopg.Connection[Any], address: DatabaseURL) -> bool:

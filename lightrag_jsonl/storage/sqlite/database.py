@@ -8,7 +8,6 @@ import os
 import re
 import socket
 import sqlite3
-import threading
 from collections import Counter, deque
 from collections.abc import Iterator
 from functools import cache
@@ -18,7 +17,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
-from lightrag_jsonl.storage.sqlite.views import Memory, SQLiteSnapshot, SQLiteView
+from lightrag_jsonl.storage.sqlite.views import Memory, SQLiteView, ViewStore
 
 FORMAT = 8
 FILE_NAME = "index.sqlite"
@@ -61,7 +60,7 @@ ERRORS: tuple[tuple[str, type[StorageError], str], ...] = (  # by a pattern of S
 log = logging.getLogger(__name__)
 
 
-class SQLiteStore:
+class SQLiteStore(ViewStore):
     """The index in a folder; safe to use from any thread.
 
     `folder` is created if necessary; with `create` False, `StorageError` says that there is no
@@ -69,8 +68,11 @@ class SQLiteStore:
     `VersionError` is raised for a file of another program, or of another format.
     """
 
+    ONLY_READ = "cannot be written to, and its index only be read; copy the folder to change it"
+
     def __init__(self, folder: Path, *, create: bool = True) -> None:
         self._folder = _resolved(folder, create=create)
+        super().__init__(str(self._folder), Memory())
         self._path = self._folder / FILE_NAME
         writable = os.access(self._folder, os.W_OK) and os.access(self._path, os.W_OK)
         self.read_only = self._path.exists() and not writable
@@ -78,15 +80,7 @@ class SQLiteStore:
             log.warning(READ_ONLY, self._folder)
         self._free: deque[sqlite3.Connection] = deque()  # for reading; thread-safe at both ends
         self._writer: sqlite3.Connection | None = None
-        self._write_lock = threading.RLock()  # so that a transaction inside another is an error
-        self._memory = Memory()
-        self._closed = False
         self._open()
-
-    @property
-    def location(self) -> str:
-        """The folder, for messages."""
-        return str(self._folder)
 
     @contextlib.contextmanager
     def reader(self) -> Iterator[SQLiteView]:
@@ -105,19 +99,6 @@ class SQLiteStore:
                 self._free.append(connection)
                 if self._closed or self.read_only:  # an open immutable file would never change
                     self._close_free()
-
-    @contextlib.contextmanager
-    def snapshot(self) -> Iterator[SQLiteSnapshot]:
-        """A consistent view for searching, by several threads; not to be opened inside another."""
-        while True:
-            with self.reader() as reader:
-                snapshot = SQLiteSnapshot(reader.connection, self._memory)
-                if self._memory.begin_search(snapshot):
-                    try:
-                        yield snapshot
-                    finally:
-                        self._memory.end_search()
-                    return
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[SQLiteView]:
@@ -157,11 +138,6 @@ class SQLiteStore:
             yield
         finally:
             lock.release()
-
-    def is_empty(self) -> bool:
-        """Whether there is no chunk; quick."""
-        with self.reader() as reader:
-            return not reader.connection.execute("SELECT 1 FROM chunks LIMIT 1").fetchall()
 
     def size(self) -> int:
         """The bytes that the index takes on the disk."""
@@ -219,19 +195,6 @@ class SQLiteStore:
                 if re.search(pattern, text):
                     raise kind(f"{self._path} {words.format(text)}", path=self._path) from error
             raise StorageError(f"{self._path}: {text}", path=self._path) from error
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StorageError(f"{self._folder} was closed", path=self._folder)
-
-    def _check_writable(self) -> None:
-        self._check_open()
-        if self.read_only:
-            raise StorageError(
-                f"{self._folder} cannot be written to, and its index only be read; copy the folder "
-                "to change it",
-                path=self._folder,
-            )
 
     def _close_free(self) -> None:
         with contextlib.suppress(IndexError):

@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import starmap
-from operator import attrgetter
+from typing import Any, TypeAlias
 
 from msgspec.json import Decoder
 from msgspec.json import decode as parse
 
 from lightrag_jsonl.core.text import index_terms
-from lightrag_jsonl.core.types import PERSON, Chunk, Document, ExtractionReport, Page, Rejection
+from lightrag_jsonl.core.types import (
+    PERSON,
+    Chunk,
+    Document,
+    ExtractionReport,
+    Page,
+    Rejection,
+)
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import OWN_FIELDS, Condition
 from lightrag_jsonl.storage.rows import Names, RowIds
@@ -24,14 +31,15 @@ from lightrag_jsonl.storage.sqlite.tables import AMONG, Row, Tables, decoded, js
 DOCUMENT = "id, name, title, source, date, metadata, content, state, characters, created_at"
 CHUNK = """c.id, c.name, d.name, c.position, c.page, c.start, c.stop, c.text, c.tokens,
     c.created_at, c.heading, d.title"""
-PUT_CHUNK = """
-INSERT INTO chunks (id, name, document, position, page, start, stop, tokens, created_at, state,
-    error, report, text, heading, extractor)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET
-    state = excluded.state, error = excluded.error, report = excluded.report,
-    extractor = excluded.extractor"""
-PUT_REJECTION = "INSERT INTO rejections (chunk, line, text, reason, detail) VALUES (?, ?, ?, ?, ?)"
+CHUNKS, IN_ORDER = "documents d JOIN chunks c ON c.document = d.id", "d.id, c.position"
+STORED_CHUNK = (
+    "id, name, document, position, page, start, stop, tokens, created_at, state, error, report, "
+    "text, heading, extractor"
+)
+REJECTION = "r.line, r.text, r.reason, r.detail"
+Provided: TypeAlias = tuple[
+    tuple[dict[str, Any], ...] | None, tuple[str, ...] | None, tuple[int, int] | None
+]
 SET_STATES = """
 UPDATE documents SET state = (
     SELECT CASE WHEN count(CASE WHEN state = 'failed' OR error <> '' THEN 1 END) = 0 THEN 'done'
@@ -41,10 +49,11 @@ WHERE id """
 ADD_TERMS = "INSERT INTO chunk_terms (rowid, terms) VALUES (?, ?)"
 REMOVE_TERMS = "INSERT INTO chunk_terms (chunk_terms, rowid, terms) VALUES ('delete', ?, ?)"
 
-# A field of the metadata meets a test if its value does, or a member of its list.
-PRESENT = "EXISTS (SELECT 1 FROM json_each(d.metadata) WHERE key = ? AND type <> 'null')"
-MEETS = """EXISTS (SELECT 1 FROM json_each(d.metadata) field WHERE field.key = ? AND ({} OR
-    field.type = 'array' AND EXISTS (SELECT 1 FROM json_each(field.value) member WHERE {})))"""
+# A field meets a test if its value does, or a member of its list. {0} is an object that holds it.
+OWN = "json_object('id', d.name, 'title', d.title, 'source', d.source, 'date', d.date)"
+PRESENT = "EXISTS (SELECT 1 FROM json_each({0}) WHERE key = ? AND type <> 'null')"
+MEETS = """EXISTS (SELECT 1 FROM json_each({0}) field WHERE field.key = ? AND ({1} OR
+    field.type = 'array' AND EXISTS (SELECT 1 FROM json_each(field.value) member WHERE {2})))"""
 # Tests of a value {0} of the JSON type {1} by the wanted values; the comparator replaces <>.
 IS_ONE = f"({{1}} NOT IN ('array', 'object') AND {{0}} {AMONG})"
 COMPARES = """EXISTS (SELECT 1 FROM json_each(?) wanted WHERE {1} NOT IN ('array', 'object')
@@ -54,6 +63,9 @@ ANY_END = "*"  # after a term: all terms that begin with it
 
 class DocumentTables(Tables):
     """Documents and chunks; the methods are those of the port."""
+
+    OWN, METADATA = OWN, "d.metadata"
+    PRESENT, MEETS, IS_ONE, COMPARES = PRESENT, MEETS, IS_ONE, COMPARES
 
     def documents(
         self, ids: Names = None, *, limit: int | None = None, offset: int = 0
@@ -72,33 +84,29 @@ class DocumentTables(Tables):
     def put_document(self, document: r.StoredDocument, pages: Iterable[Page]) -> None:
         one = document
         named = (one.row, one.id, one.title, one.source, one.date, json_text(one.metadata))
-        self.connection.execute(
-            f"INSERT INTO documents ({DOCUMENT}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*named, one.content, one.state, one.characters, one.created_at),
-        )
+        row = (*named, one.content, one.state, one.characters, one.created_at)
+        self._put("documents", DOCUMENT, [row])
         rows = [(one.row, page.number, page.text) for page in pages]
-        self.connection.executemany("INSERT INTO pages VALUES (?, ?, ?)", rows)
+        self._put("pages", "document, number, text", rows, None)
         self.changed = True
 
     def delete_documents(self, rows: Collection[int]) -> None:
-        for row, text in self._select("id, text", "chunks", "document", rows):
-            self.connection.execute(REMOVE_TERMS, (row, _terms(text)))
-            self.touched["chunk"].add(row)
+        texts = self._select("id, text", "chunks", "document", rows)
+        self._remove_terms(texts)
+        self.touched["chunk"].update(row for row, _ in texts)
         self.changed = self._delete("documents", "id", rows) > 0 or self.changed
 
     def pending(self) -> list[r.PendingDocument]:
         query = "SELECT document, provided, created_at FROM pending ORDER BY created_at, id"
-        return [_pending(*row) for row in self._rows(query)]
+        return [
+            r.PendingDocument(parse(document, type=Document), at, *parse(provided, type=Provided))
+            for document, provided, at in self._rows(query)
+        ]
 
     def put_pending(self, pending: r.PendingDocument) -> None:
         provided = json_text([pending.records, pending.chunks, pending.chunk_size])
-        document = pending.document
-        self.connection.execute(
-            "INSERT INTO pending (name, document, provided, created_at) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (name) DO UPDATE SET document = excluded.document, "
-            "provided = excluded.provided, created_at = excluded.created_at",
-            (document.id, json_text(document), provided, pending.created_at),
-        )
+        row = (pending.document.id, json_text(pending.document), provided, pending.created_at)
+        self._put("pending", "name, document, provided, created_at", [row], "name")
 
     def delete_pending(self, ids: Collection[str]) -> None:
         self._delete("pending", "name", ids)
@@ -115,13 +123,14 @@ class DocumentTables(Tables):
     def chunks(
         self, rows: RowIds = None, *, ids: Names = None, documents: Names = None
     ) -> dict[int, Chunk]:
-        by = ("c.id", rows) if rows is not None else ("c.name", ids)
-        found = self._chunk_rows(CHUNK, *(("d.name", documents) if documents is not None else by))
-        return {row[0]: _chunk(row[1:]) for row in found}
+        by: tuple[str, RowIds | Names] = ("c.id", rows) if rows is not None else ("c.name", ids)
+        if documents is not None:
+            by = "d.name", documents
+        return {row[0]: _chunk(row[1:]) for row in self._select(CHUNK, CHUNKS, *by, IN_ORDER)}
 
     def chunk_reports(self, document_ids: Names = None) -> list[r.ChunkReport]:
         columns = "c.id, c.name, d.name, c.tokens, c.state, c.error, c.extractor, c.report"
-        rows = self._chunk_rows(columns, "d.name", document_ids)
+        rows = self._select(columns, CHUNKS, "d.name", document_ids, IN_ORDER)
         decode = Decoder(ExtractionReport).decode
         return [r.ChunkReport(*(*row[:-2], decode(row[-1]), row[-2])) for row in rows]
 
@@ -130,8 +139,9 @@ class DocumentTables(Tables):
         return [row for (row,) in self._rows(query)]
 
     def rejections(self, document_ids: Names = None) -> list[tuple[str, str, Rejection]]:
-        columns = "d.name, c.name, r.line, r.text, r.reason, r.detail"
-        rows = self._chunk_rows(columns, "d.name", document_ids, "rejections r ON r.chunk = c.id")
+        tables = f"{CHUNKS} JOIN rejections r ON r.chunk = c.id"
+        columns, order = f"d.name, c.name, {REJECTION}", f"{IN_ORDER}, r.id"
+        rows = self._select(columns, tables, "d.name", document_ids, order)
         return [(row[0], row[1], Rejection(*row[2:])) for row in rows]
 
     def matching_chunks(self, conditions: Sequence[Condition]) -> list[int]:
@@ -145,35 +155,18 @@ class DocumentTables(Tables):
         return [row for (row,) in self._rows(query, *values)]
 
     def put_chunks(self, chunks: Sequence[r.StoredChunk]) -> None:
-        rows = list(map(attrgetter("row"), chunks))
+        rows = [one.row for one in chunks]
         known = {row for (row,) in self._select("id", "chunks", "id", rows)}
-        self._delete("rejections", "chunk", known)
-        self.connection.executemany(PUT_CHUNK, map(_chunk_row, chunks))
+        for table in ("rejections", "entity_mentions", "relation_mentions"):
+            self._delete(table, "chunk", known)
+        self._put("chunks", STORED_CHUNK, map(_chunk_row, chunks))
         self._add_terms([(one.row, one.chunk.text) for one in chunks if one.row not in known])
-        refused = [(one.row, line) for one in chunks for line in one.extraction.rejections]
-        self.connection.executemany(
-            PUT_REJECTION,
-            [(row, one.line, one.text, one.reason, one.detail) for row, one in refused],
-        )
+        rejected = [(one.row, line) for one in chunks for line in one.extraction.rejections]
+        lines = [(row, one.line, one.text, one.reason, one.detail) for row, one in rejected]
+        self._put("rejections", "chunk, line, text, reason, detail", lines, None)
         documents = self._list({one.document for one in chunks})
         self.connection.execute(SET_STATES + self.AMONG, (documents,))
         self.touched["chunk"].update(rows)
-
-    def _chunk_rows(
-        self,
-        columns: str,
-        column: str,
-        among: Collection[int] | Collection[str] | None,
-        join: str = "",
-    ) -> list[Row]:
-        """Columns of all chunks, or of those whose `column` has one of these values, in order."""
-        where = "" if among is None else f"WHERE {column} {self.AMONG}"
-        tables = f"documents d JOIN chunks c ON c.document = d.id {join and f'JOIN {join}'}"
-        order = f"d.id, c.position{join and ', r.id'}"
-        return self._rows(
-            f"SELECT {columns} FROM {tables} {where} ORDER BY {order}",
-            *(() if among is None else (self._list(among),)),
-        )
 
     def search_terms(
         self, terms: Sequence[str], limit: int, allowed: Collection[int] | None = None
@@ -211,35 +204,32 @@ class DocumentTables(Tables):
         terms = _terms(text)
         return not terms or bool(self._rows(query, _phrase(terms), row))
 
+    def rebuild_terms(self) -> None:
+        self.connection.execute("INSERT INTO chunk_terms (chunk_terms) VALUES ('delete-all')")
+        self._add_terms(self.connection.execute("SELECT id, text FROM chunks"))
+
     def _add_terms(self, texts: Iterable[Row]) -> None:
         """Add the terms of new chunks (row id, text)."""
         self.connection.executemany(ADD_TERMS, ((row, _terms(text)) for row, text in texts))
 
+    def _remove_terms(self, texts: Iterable[Row]) -> None:
+        self.connection.executemany(REMOVE_TERMS, ((row, _terms(text)) for row, text in texts))
+
     def _compiled(self, condition: Condition) -> tuple[str, list[object]]:
         """A condition on the documents `d` as an SQL expression, and the values of its parameters."""
-        present, named, found, values = self._tests(condition)
-        if condition.comparator == "!=":
-            return f"({present} AND NOT {found})", [*named, *values]
-        if condition.comparator == "=" and None in condition.values:
-            return f"({found} OR NOT {present})", [*values, *named]
-        return found, values
-
-    def _tests(self, condition: Condition) -> tuple[str, list[object], str, list[object]]:
-        """The tests whether the field is there, and whether it meets the condition but for a `!=` or
-        None, each with the values of its parameters.
-        """
         field, comparator = condition.field, condition.comparator
-        wanted: object = json_text([value for value in condition.values if value is not None])
-        test = IS_ONE if comparator in ("=", "!=") else COMPARES.replace("<>", comparator)
-        if field in OWN_FIELDS:
-            column = "d.name" if field == "id" else f"d.{field}"
-            return f"{column} IS NOT NULL", [], test.format(column, "'text'"), [wanted]
+        is_one = comparator in ("=", "!=")
+        test = self.IS_ONE if is_one else self.COMPARES.replace("<>", comparator)
+        holder = self.OWN if field in OWN_FIELDS else self.METADATA
         tests = [test.format(f"{one}.value", f"{one}.type") for one in ("field", "member")]
-        return PRESENT, [field], MEETS.format(*tests), [field, wanted, wanted]
-
-    def rebuild_terms(self) -> None:
-        self.connection.execute("INSERT INTO chunk_terms (chunk_terms) VALUES ('delete-all')")
-        self._add_terms(self.connection.execute("SELECT id, text FROM chunks"))
+        present, found = self.PRESENT.format(holder), self.MEETS.format(holder, *tests)
+        wanted = json_text([value for value in condition.values if value is not None])
+        values: list[object] = [field, *[wanted] * (found.count("?") - 1)]
+        if comparator == "!=":
+            return f"({present} AND NOT {found})", [field, *values]
+        if comparator == "=" and None in condition.values:
+            return f"({found} OR NOT {present})", [*values, field]
+        return found, values
 
 
 def _terms(text: str) -> str:
@@ -264,8 +254,3 @@ def _chunk_row(stored: r.StoredChunk) -> Row:
     how = (extraction.state, extraction.error, json_text(extraction.report))
     texts = one.text, one.heading, extraction.extractor
     return (stored.row, one.id, stored.document, *positions, stored.created_at, *how, *texts)
-
-
-def _pending(document: str, provided: str, created_at: float) -> r.PendingDocument:
-    lists = [None if one is None else tuple(one) for one in parse(provided)]
-    return r.PendingDocument(parse(document, type=Document), created_at, *lists)

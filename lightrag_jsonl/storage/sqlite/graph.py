@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -35,26 +35,26 @@ ENTITY_MENTION = (
 RELATION_MENTION = (
     "id, relation, chunk, position, source, target, keywords, description, strength, forward, claim"
 )
-FIRST_CHUNKS = """SELECT wanted.value, (SELECT json_group_array(chunk) FROM (
-    SELECT chunk FROM {0}_mentions WHERE {0} = wanted.value ORDER BY position LIMIT ?))
-    FROM json_each(?) wanted"""  # answered from an index alone
+FIRST_CHUNKS = """SELECT c.name FROM (SELECT chunk, position FROM {0}_mentions WHERE {0} = ?
+    ORDER BY position LIMIT ?) m JOIN chunks c ON c.id = m.chunk ORDER BY m.position"""
+DESCRIPTIONS = f"""SELECT position, description FROM {{0}}_mentions WHERE {{0}} = ? AND id > ?
+    AND NOT chunk {AMONG} AND description <> '' ORDER BY position LIMIT ?"""
 CLAIMS_AROUND = """WITH RECURSIVE own (key) AS (SELECT key FROM entities WHERE id {0} UNION
     SELECT a.key FROM own JOIN aliases a ON a.target = own.key)
     SELECT entity, key FROM stated_aliases WHERE entity {0} OR key IN (SELECT key FROM own)
     ORDER BY entity, key"""
-RELATIONS_OF = "SELECT id FROM relations WHERE low {0} OR high {0} ORDER BY id"
+RELATIONS = """(SELECT id, low, high, coalesce(CAST(edited{} ->> 'weight' AS bigint), weight) weight
+    FROM relations) r"""
 LISTED: dict[Kind, str] = {
-    "entity": """SELECT id FROM entities WHERE instr(key, ?1)
+    "entity": """SELECT id FROM entities WHERE {in_text}(key, ?1) > 0
         AND (type = ?2 OR ?2 = '') ORDER BY name, id""",
-    "relation": """SELECT r.id FROM relations r
-        JOIN entities a ON a.id = r.low JOIN entities b ON b.id = r.high
-        WHERE instr(a.key, ?1) OR instr(b.key, ?1)
-        ORDER BY coalesce(r.edited ->> 'weight', r.weight) DESC, a.key, b.key""",
+    "relation": """SELECT r.id FROM {relations} JOIN entities a ON a.id = r.low
+        JOIN entities b ON b.id = r.high WHERE {in_text}(a.key, ?1) > 0
+        OR {in_text}(b.key, ?1) > 0 ORDER BY r.weight DESC, a.key, b.key""",
 }
 NEXT_IDS = ", ".join(
     f"(SELECT coalesce(max(id), 0) + 1 FROM {one.name})" for one in fields(r.NextIds)
 )
-UNCHANGING = ("key", "low", "high")  # setting them would write to their indexes, even if equal
 MILLION = 1e6
 HALF = "<f2"  # float16, little endian
 
@@ -62,7 +62,7 @@ HALF = "<f2"  # float16, little endian
 class GraphTables(Tables):
     """Mentions, entities, relations and vectors; the methods are those of the port."""
 
-    LISTED: Mapping[Kind, str] = LISTED
+    IN_TEXT = "instr"
 
     def next_ids(self) -> r.NextIds:
         return r.NextIds(*self._rows(f"SELECT {NEXT_IDS}")[0])
@@ -93,12 +93,11 @@ class GraphTables(Tables):
         return found
 
     def mentioned_relations(self, chunks: Sequence[int]) -> list[int]:
-        query = (
-            "SELECT m.relation FROM json_each(?) wanted JOIN relation_mentions m "
-            "ON m.chunk = wanted.value WHERE m.relation IS NOT NULL GROUP BY m.relation "
-            "ORDER BY min(wanted.key), min(m.position), m.relation"
-        )
-        return [row[0] for row in self._rows(query, json_text(list(chunks)))]
+        place, first = {chunk: n for n, chunk in enumerate(chunks)}, dict[int | None, int]()
+        table, order = "relation_mentions", "position, relation"
+        for chunk, row in self._select("chunk, relation", table, "chunk", chunks, order):
+            first[row] = min(place[chunk], first.get(row, place[chunk]))
+        return [row for row in sorted(first, key=first.__getitem__) if row is not None]
 
     def descriptions(
         self,
@@ -108,27 +107,16 @@ class GraphTables(Tables):
         without: Collection[int] = (),
         limit: int | None = None,
     ) -> dict[int, list[tuple[int, str]]]:
-        query = (
-            "SELECT wanted.key, (SELECT json_group_array(json_array(position, description)) FROM ("
-            f"SELECT position, description FROM {kind}_mentions WHERE {kind} = wanted.key "
-            f"AND id > wanted.value AND NOT chunk {AMONG} AND description <> '' "
-            "ORDER BY position LIMIT ?)) FROM json_each(?) wanted"
-        )
-        most = -1 if limit is None else limit
-        rows = self._rows(query, json_text(sorted(without)), most, json_text(dict(after)))
-        return {int(row): list(map(tuple, parse(texts))) for row, texts in rows}
+        query, most = DESCRIPTIONS.format(kind), -1 if limit is None else limit
+        gone = json_text(sorted(without))
+        return {id: self._rows(query, id, past, gone, most) for id, past in after.items()}
 
     def put_mentions(
         self, entities: Sequence[r.EntityMentionRow], relations: Sequence[r.RelationMentionRow]
     ) -> None:
-        self._upsert("entity_mentions", ENTITY_MENTION, map(_entity_mention, entities))
-        self._upsert("relation_mentions", RELATION_MENTION, map(_relation_mention, relations))
+        self._put("entity_mentions", ENTITY_MENTION, map(_entity_mention, entities))
+        self._put("relation_mentions", RELATION_MENTION, map(_relation_mention, relations))
         self.touched["chunk"].update(map(attrgetter("chunk"), entities))
-
-    def delete_mentions(self, chunks: Collection[int]) -> None:
-        self._delete("entity_mentions", "chunk", chunks)
-        self._delete("relation_mentions", "chunk", chunks)
-        self.touched["chunk"].update(chunks)
 
     def entity_rows(self, *, ids: RowIds = None, keys: Names = None) -> dict[int, r.EntityRow]:
         by = ("key", keys) if ids is None else ("id", ids)
@@ -136,14 +124,24 @@ class GraphTables(Tables):
         return {row[0]: r.EntityRow(*decoded(row, 2, 3, 4, 5, -1)) for row in rows}
 
     def relation_rows(
-        self, *, ids: RowIds = None, pairs: Collection[tuple[int, int]] | None = None
+        self,
+        *,
+        ids: RowIds = None,
+        pairs: Collection[tuple[int, int]] | None = None,
+        ends: RowIds = None,
     ) -> dict[int, r.RelationRow]:
-        if pairs is None:
-            rows = self._select(RELATION, "relations", "id", ids)
-        else:
+        if pairs is not None:
             wanted, *values = self._pairs(pairs)
             query = f"SELECT {RELATION} FROM relations WHERE (low, high) IN ({wanted}) ORDER BY id"
             rows = self._rows(query, *values)
+        elif ends is not None:
+            among = self.AMONG.replace("?", "?1")
+            query = (
+                f"SELECT {RELATION} FROM relations WHERE low {among} OR high {among} ORDER BY id"
+            )
+            rows = self._rows(query, self._list(ends))
+        else:
+            rows = self._select(RELATION, "relations", "id", ids)
         found = (r.RelationRow(*decoded(row, 3, 4, 5, -1)) for row in rows)
         return {one.id: replace(one, reversed=bool(one.reversed)) for one in found}
 
@@ -152,13 +150,12 @@ class GraphTables(Tables):
         values = []
         for row in map(attrgetter(*columns.split(", ")), rows):
             values.append([json_text(one) if isinstance(one, dict) else one for one in row])
-        self._upsert(TABLES[kind], columns, values)
+        self._put(TABLES[kind], columns, values)
         self.touched[kind].update(map(attrgetter("id"), rows))
         entities = [row for row in rows if isinstance(row, r.EntityRow)]
         self._delete("stated_aliases", "entity", list(map(attrgetter("id"), entities)))
         stated = {(row.id, name_key(alias)) for row in entities for alias in row.aliases}
-        query = "INSERT INTO stated_aliases (entity, key) VALUES (?, ?)"
-        self.connection.executemany(query, sorted(stated))
+        self._put("stated_aliases", "entity, key", sorted(stated), None)
 
     def delete_graph_rows(self, kind: Kind, rows: Collection[int]) -> None:
         self._delete(TABLES[kind], "id", rows)
@@ -173,12 +170,11 @@ class GraphTables(Tables):
         limit: int | None = None,
         offset: int = 0,
     ) -> list[int]:
-        query = f"{self.LISTED[kind]} LIMIT {paged(limit, offset)}"
+        relations = RELATIONS.format(self.AS_JSON)
+        listed = LISTED[kind].format(relations=relations, in_text=self.IN_TEXT)
+        query = f"{listed} LIMIT {paged(limit, offset)}"
         values = (search, type) if kind == "entity" else (search,)
         return [row for (row,) in self._rows(query, *values)]
-
-    def relations_of(self, entities: Collection[int]) -> list[int]:
-        return [row for (row,) in self._about(RELATIONS_OF, entities)]
 
     def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Entity]:
         stored = self.entity_rows(ids=rows)
@@ -225,32 +221,25 @@ class GraphTables(Tables):
         self, kind: Kind, rows: Collection[int], limit: int
     ) -> dict[int, tuple[str, ...]]:
         """The public ids of the first chunks that mention each row."""
-        found = self._rows(FIRST_CHUNKS.format(kind), limit, json_text(list(rows)))
-        chunks = {row: dict.fromkeys(parse(listed)) for row, listed in found}
-        wanted = set[int]().union(*chunks.values())
-        names: dict[int, str] = dict(self._select("id, name", "chunks", "id", wanted))
-        return {row: tuple(names[one] for one in listed) for row, listed in chunks.items()}
+        query = FIRST_CHUNKS.format(kind)
+        names = {row: [name for (name,) in self._rows(query, row, limit)] for row in rows}
+        return {row: tuple(dict.fromkeys(listed)) for row, listed in names.items()}
 
     def entity_ids(self, keys: Collection[str]) -> dict[str, int]:
-        query = (
-            "WITH RECURSIVE led (wanted, key) AS (SELECT value, value FROM json_each(?) UNION "
-            "SELECT led.wanted, a.target FROM led JOIN aliases a USING (key)) "
-            "SELECT led.wanted, e.id FROM led JOIN entities e USING (key) "
-            "WHERE NOT EXISTS (SELECT 1 FROM aliases a WHERE a.key = led.key AND a.target <> a.key)"
-        )
-        return dict(self._rows(query, json_text(sorted(keys))))
+        ends, unread = {key: key for key in keys}, set(keys)
+        query = f"SELECT key, target FROM aliases WHERE target <> key AND key {self.AMONG}"
+        while unread:
+            links: dict[str, str] = dict(self._rows(query, self._list(unread)))
+            ends = {key: links.get(end, end) for key, end in ends.items()}
+            unread = set(links.values())
+        ids: dict[str, int] = dict(self._select("key, id", "entities", "key", set(ends.values())))
+        return {key: ids[end] for key, end in ends.items() if end in ids}
 
     def alias_claims(self, *, entities: RowIds = None, keys: Names = None) -> list[tuple[int, str]]:
         if entities is not None:
-            return self._about(CLAIMS_AROUND, entities)
-        where = "" if keys is None else f"WHERE key {self.AMONG}"
-        values = () if keys is None else (self._list(keys),)
-        query = f"SELECT entity, key FROM stated_aliases {where} ORDER BY entity, key"
-        return self._rows(query, *values)
-
-    def _about(self, query: str, rows: Collection[int]) -> list[Row]:
-        """The rows of a query, in which {0} stands for being one of some values."""
-        return self._rows(query.format(self.AMONG.replace("?", "?1")), self._list(rows))
+            query = CLAIMS_AROUND.format(self.AMONG.replace("?", "?1"))
+            return self._rows(query, self._list(entities))
+        return self._select("entity, key", "stated_aliases", "key", keys, "entity, key")
 
     def _pairs(self, pairs: Collection[tuple[int, int]]) -> list[object]:
         """A query for these pairs, and its parameters."""
@@ -269,10 +258,8 @@ class GraphTables(Tables):
         alone = aliases.displays.keys() - set(aliases.links.values())
         leads = [*aliases.links.items(), *((key, key) for key in sorted(alone))]
         self.connection.execute("DELETE FROM aliases")
-        self.connection.executemany(
-            "INSERT INTO aliases VALUES (?, ?, ?)",
-            [(key, target, aliases.displays.get(target)) for key, target in leads],
-        )
+        rows = [(key, target, aliases.displays.get(target)) for key, target in leads]
+        self._put("aliases", "key, target, display", rows, None)
         self.changed = True
 
     def vector_digests(self, kind: Kind, rows: Collection[int]) -> dict[int, bytes]:
@@ -286,23 +273,19 @@ class GraphTables(Tables):
         rows = []
         for row, (digest, vector) in sorted(vectors.items()):
             rows.append((row, digest, self._packed(vector)))
-        self._upsert(f"{kind}_vectors", "id, digest, data", rows)
+        self._put(f"{kind}_vectors", "id, digest, data", rows)
         self.touched[kind].update(vectors)
 
-    def cached_vectors(self, digests: Collection[bytes]) -> dict[bytes, Vectors]:
-        found = {}
-        for digest in digests:
-            for (data,) in self._rows("SELECT data FROM cached_vectors WHERE digest = ?", digest):
-                found[digest] = self._unpacked(data)
-        return found
-
-    def cached_digests(self) -> list[bytes]:
-        return [one for (one,) in self._rows("SELECT digest FROM cached_vectors ORDER BY id")]
+    def cached_vectors(self, digests: Collection[bytes] | None = None) -> dict[bytes, Vectors]:
+        query = "SELECT digest, data FROM cached_vectors"
+        rows = self._rows(f"{query} ORDER BY id") if digests is None else []
+        for digest in digests or ():
+            rows += self._rows(f"{query} WHERE digest = ?", digest)
+        return {digest: self._unpacked(data) for digest, data in rows}
 
     def put_cached_vectors(self, vectors: Mapping[bytes, Vectors]) -> None:
-        query = "INSERT INTO cached_vectors (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING"
         rows = [(digest, self._packed(vector)) for digest, vector in vectors.items()]
-        self.connection.executemany(query, rows)
+        self._put("cached_vectors", "digest, data", rows, None)
 
     def delete_cached_vectors(self, digests: Collection[bytes] | None = None) -> int:
         return self._delete("cached_vectors", "digest", digests)
@@ -326,18 +309,6 @@ class GraphTables(Tables):
 
     def _unpacked(self, data: Any) -> Vectors:
         return np.frombuffer(data, HALF).astype(np.float32)
-
-    def _upsert(self, table: str, columns: str, rows: Iterable[Sequence[object]]) -> None:
-        """Insert rows, or replace those with the same ids.
-
-        Unlike INSERT OR REPLACE it deletes nothing, so that rows which refer to these stay.
-        """
-        names = columns.split(", ")
-        changing = [name for name in names[1:] if name not in UNCHANGING]
-        updated = ", ".join(f"{name} = excluded.{name}" for name in changing)
-        marks = ", ".join("?" * len(names))
-        query = f"INSERT INTO {table} ({columns}) VALUES ({marks})"
-        self.connection.executemany(f"{query} ON CONFLICT (id) DO UPDATE SET {updated}", rows)
 
 
 def _entity_mention(row: r.EntityMentionRow) -> Row:

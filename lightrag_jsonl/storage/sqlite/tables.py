@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import astuple
 from itertools import starmap
 from typing import Any
 
@@ -20,10 +21,12 @@ Values = Collection[int] | Collection[str] | Collection[bytes]
 
 TABLES: dict[Kind, str] = {"entity": "entities", "relation": "relations", "chunk": "chunks"}
 AMONG = "IN (SELECT value FROM json_each(?))"  # the parameter is the `json_text` of a list
+UNCHANGING = {"id", "key", "low", "high"}  # to set them writes to indexes, even if equal
 ANSWERS_KEPT = 1_000  # for similar questions; of more, the oldest are deleted
 SINGLE = "<f4"  # float32, little endian
 JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 CHUNK_ID = re.compile('"(chunk-[0-9a-f]{16})"')
+COMPLETION = "text, finish, input_tokens, output_tokens, cached_tokens, calls"
 OF_NO_DOCUMENT = """document IS NULL OR document NOT IN (
     SELECT name FROM documents UNION ALL SELECT name FROM pending)"""
 
@@ -56,7 +59,7 @@ class Tables:
 
     AMONG = AMONG
     BYTES = "length(CAST(text AS BLOB))"
-    STAGE = "e.event ->> '$.stage'"
+    AS_JSON = ""  # after a column
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -70,11 +73,28 @@ class Tables:
         """The parameter of `AMONG`."""
         return json_text(list(values))
 
-    def _select(self, columns: str, table: str, column: str, among: Values | None) -> list[Row]:
-        """Rows by row id: all, or those whose `column` has one of these values."""
+    def _select(
+        self, columns: str, table: str, column: str, among: Values | None, order: str = "id"
+    ) -> list[Row]:
+        """Rows in order: all, or those whose `column` has one of these values."""
         where = "" if among is None else f"WHERE {column} {self.AMONG}"
         values = () if among is None else (self._list(among),)
-        return self._rows(f"SELECT {columns} FROM {table} {where} ORDER BY id", *values)
+        return self._rows(f"SELECT {columns} FROM {table} {where} ORDER BY {order}", *values)
+
+    def _put(
+        self, table: str, columns: str, rows: Iterable[Sequence[object]], by: str | None = "id"
+    ) -> None:
+        """Insert rows, or replace those that have the same value in the column `by`; if that is None,
+        what is there already stays as it is.
+
+        Unlike INSERT OR REPLACE it deletes nothing, so that rows which refer to these stay.
+        """
+        changing = [name for name in columns.split(", ") if name not in {by, *UNCHANGING}]
+        updated = ", ".join(f"{name} = excluded.{name}" for name in changing)
+        conflict = f"({by}) DO UPDATE SET {updated}" if by else "DO NOTHING"
+        marks = ", ".join("?" * (columns.count(",") + 1))
+        query = f"INSERT INTO {table} ({columns}) VALUES ({marks}) ON CONFLICT {conflict}"
+        self.connection.executemany(query, rows)
 
     def _delete(self, table: str, column: str, among: Values | None = None) -> int:
         """Delete rows: all, or those whose `column` has one of these values; returns how many."""
@@ -92,15 +112,10 @@ class Tables:
         return dict(self._rows("SELECT name, value FROM settings ORDER BY name"))
 
     def put_settings(self, settings: Mapping[str, str]) -> None:
-        self.connection.executemany(
-            "INSERT INTO settings VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET "
-            "value = excluded.value WHERE settings.value <> excluded.value",
-            settings.items(),
-        )
+        self._put("settings", "name, value", settings.items(), "name")
 
     def completion(self, key: bytes) -> Completion | None:
-        columns = "text, finish, input_tokens, output_tokens, cached_tokens, calls"
-        rows = self._rows(f"SELECT {columns} FROM completions WHERE key = ?", key)
+        rows = self._rows(f"SELECT {COMPLETION} FROM completions WHERE key = ?", key)
         return Completion(rows[0][0], rows[0][1], Usage(*rows[0][2:])) if rows else None
 
     def completion_keys(self) -> dict[bytes, str | None]:
@@ -114,14 +129,9 @@ class Tables:
     def put_completion(
         self, key: bytes, completion: Completion, document: str | None = None
     ) -> None:
-        usage = completion.usage
-        tokens = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.calls)
-        self._delete("completions", "key", [key])
-        self.connection.execute(
-            "INSERT INTO completions (key, text, finish, input_tokens, output_tokens, "
-            "cached_tokens, calls, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            (key, completion.text, completion.finish, *tokens, document),
-        )
+        one = completion
+        row = (one.text, one.finish, *astuple(one.usage), key, document)
+        self._put("completions", f"{COMPLETION}, key, document", [row], "key")
 
     def delete_completions(self, keys: Collection[bytes] | None = None) -> int:
         if keys is None:
@@ -177,24 +187,21 @@ class Tables:
         return list(starmap(TraceSummary, self._rows(query, prefix)))
 
     def trace_events(self, *, trace_id: str = "", stage: str = "") -> list[Row]:
-        column, value = (self.STAGE, stage) if stage else ("t.name", trace_id)
+        of_stage = f"e.event{self.AS_JSON} ->> 'stage'"
+        column, value = (of_stage, stage) if stage else ("t.name", trace_id)
         return self._rows(
             "SELECT t.name, e.event FROM traces t JOIN trace_events e ON e.trace = t.id "
             f"WHERE {column} = ? ORDER BY t.id DESC, e.id",
             value,
         )
 
-    def put_trace(self, trace: TraceSummary) -> None:
-        self.connection.execute(
-            "INSERT INTO traces (name, status, mode, question, started_at) VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT (name) DO UPDATE SET status = excluded.status",
-            (trace.id, trace.status, trace.mode, trace.question, trace.started_at),
-        )
-
-    def add_trace_events(self, trace_id: str, events: Sequence[str]) -> None:
+    def put_trace(self, trace: TraceSummary, events: Sequence[str]) -> None:
+        columns = "name, status, mode, question, started_at"
+        row = (trace.id, trace.status, trace.mode, trace.question, trace.started_at)
+        self._put("traces", columns, [row], "name")
         self.connection.executemany(
             "INSERT INTO trace_events (trace, event) SELECT id, ? FROM traces WHERE name = ?",
-            [(event, trace_id) for event in events],
+            [(event, trace.id) for event in events],
         )
 
     def delete_traces(self, *, keep: int) -> int:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection
-from threading import Condition
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from threading import Condition, RLock
 
 import numpy as np
 from msgspec.json import decode as parse
 
+from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex, GraphRows
 from lightrag_jsonl.storage.sqlite.documents import DocumentTables
-from lightrag_jsonl.storage.sqlite.graph import MILLION, GraphTables
+from lightrag_jsonl.storage.sqlite.graph import MILLION, RELATIONS, GraphTables
 from lightrag_jsonl.storage.sqlite.tables import TABLES, json_text
 from lightrag_jsonl.storage.store import Transaction
 from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorIndex
 
-RELATIONS = "(SELECT id, low, high, coalesce(edited ->> 'weight', weight) weight FROM relations)"
-MENTIONS = "(SELECT * FROM entity_mentions WHERE entity IS NOT NULL)"
+MENTIONS = "(SELECT * FROM entity_mentions WHERE entity IS NOT NULL) m"
 COMMITS_KEPT = 1_000  # an index in memory that is further behind is loaded anew
 TOUCHED_LIMIT = 10_000  # rows of one commit; if it touched more, all is loaded anew, too
 
@@ -34,7 +35,7 @@ class SQLiteView(DocumentTables, GraphTables, Transaction):
             return
         text = json_text(touched) if sum(map(len, touched)) <= TOUCHED_LIMIT else None
         generation = self.generation + 1
-        self.connection.execute("INSERT INTO commits VALUES (?, ?)", (generation, text))
+        self._put("commits", "generation, touched", [(generation, text)], None)
         oldest = generation - COMMITS_KEPT
         self.connection.execute("DELETE FROM commits WHERE generation <= ?", (oldest,))
 
@@ -78,7 +79,8 @@ class SQLiteSnapshot(SQLiteView):
     def graph_rows(self, touched: dict[Kind, set[int]] | None = None) -> GraphRows:
         """All rows of the graph, or those of them that were touched."""
         ids = {kind: None if touched is None else touched[kind] for kind in TABLES}
-        relations = self._columns("id, low, high, weight", RELATIONS, "id", ids["relation"])
+        table = RELATIONS.format(self.AS_JSON)
+        relations = self._columns("id, low, high, weight", table, "id", ids["relation"])
         return GraphRows(
             self._columns("id", "entities", "id", ids["entity"])[:, 0],
             self._columns("id", "chunks", "id", ids["chunk"])[:, 0],
@@ -152,3 +154,48 @@ class Memory:
         if touched is not None:
             self.vectors[kind].remove(np.setdiff1d(np.array(sorted(touched), np.int64), ids))
         self.vectors[kind].update(ids, matrix)
+
+
+class ViewStore:
+    """What the stores of both databases share: snapshots, and how they are closed and read-only."""
+
+    SNAPSHOT: type[SQLiteSnapshot] = SQLiteSnapshot
+    ONLY_READ: str  # what to do about it
+    read_only: bool
+
+    def __init__(self, location: str, memory: Memory) -> None:
+        self.location = location  # for messages
+        self._memory = memory
+        self._write_lock = RLock()  # so that a transaction inside another is an error
+        self._closed = False
+
+    def reader(self) -> AbstractContextManager[SQLiteView]:
+        """A consistent view for reading."""
+        raise NotImplementedError
+
+    @contextmanager
+    def snapshot(self) -> Iterator[SQLiteSnapshot]:
+        """A consistent view for searching, by several threads; not to be opened inside another."""
+        while True:
+            with self.reader() as reader:
+                snapshot = self.SNAPSHOT(reader.connection, self._memory)
+                if self._memory.begin_search(snapshot):
+                    try:
+                        yield snapshot
+                    finally:
+                        self._memory.end_search()
+                    return
+
+    def is_empty(self) -> bool:
+        """Whether there is no chunk; quick."""
+        with self.reader() as reader:
+            return not reader.connection.execute("SELECT 1 FROM chunks LIMIT 1").fetchall()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageError(f"{self.location} was closed", path=self.location)
+
+    def _check_writable(self) -> None:
+        self._check_open()
+        if self.read_only:
+            raise StorageError(f"{self.location} {self.ONLY_READ}", path=self.location)

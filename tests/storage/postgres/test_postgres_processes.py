@@ -139,9 +139,9 @@ def everything(store: Store) -> list[object]:
         ends, keys = reader.next_ids(), reader.completion_keys()
         kept = {n: value for n, value in reader.settings().items() if n != "format"}
         found: list[object] = [kept, reader.pending(), keys, list(map(reader.completion, keys))]
-        traces, digests = reader.traces(), reader.cached_digests()
-        found += [traces, [reader.trace_events(trace_id=one.id) for one in traces], digests]
-        vectors = reader.cached_vectors(digests) | reader.vectors("chunk", range(1, ends.chunks))
+        traces, cached = reader.traces(), reader.cached_vectors()
+        found += [traces, [reader.trace_events(trace_id=one.id) for one in traces]]
+        vectors = cached | reader.vectors("chunk", range(1, ends.chunks))
         return [*found, {key: one.tolist() for key, one in vectors.items()}, stored_content(store)]
 
 
@@ -153,8 +153,7 @@ def test_a_copy_there_and_back_is_equal(url: Url, unbroken: Path, tmp_path: Path
         transaction.put_cached_vectors({b"x": np.ones(4, np.float32)})
         for number in (1, 2):
             trace = TraceSummary(f"t{number}", "complete", "mix", "Who? 谁？", 1.0)
-            transaction.put_trace(trace)
-            transaction.add_trace_events(trace.id, ['{"stage":"answer"}', "{}"])
+            transaction.put_trace(trace, ['{"stage":"answer"}', "{}"])
     address, seen = url(tmp_path), []
     copied = copy_index(unbroken, address, progress=seen.append)
     assert copied.chunks == seen[-1].chunks_done == seen[-1].chunks_known > 0
