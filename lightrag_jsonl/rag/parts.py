@@ -35,7 +35,7 @@ from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.store import CompletionCache, Store, write
-from lightrag_jsonl.tracing.citations import cite
+from lightrag_jsonl.tracing.citations import resolve_citations
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -113,7 +113,7 @@ class IndexParts:
             keyword_extractor=self._keyword_extractor,
             answerer=self._answerer,
             language=self.language,
-            cite=cite(self._store),
+            cite=resolve_citations,
             secret_marks=self._new_id is _random_id,
         )
         others = (self._answerer, self._keyword_extractor, self._reranker, self._tokenizer)
