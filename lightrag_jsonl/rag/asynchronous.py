@@ -359,10 +359,11 @@ class AsyncLightRAG(IndexParts):
         session = Session(self._new_id(), sanitize(question), param.mode, self._now(), generation)
         keep, now = self.options.keep_traces, self._now
         recorder = Recorder(self._store, session, meter, listener=listener, clock=now, keep=keep)
+        answers = None if param.similarity_reuse is None else self._answers
         await recorder.begin()
         try:
             with meter.attach_usage():
-                answer = await self._answers.find(question, param, meter)
+                answer = await answers.find(question, param, meter) if answers else None
                 if answer is not None:
                     await replay(answer, recorder)
                     if put_piece is not None:
@@ -371,7 +372,8 @@ class AsyncLightRAG(IndexParts):
                     answer = await self._querying.answer(
                         question, param, observer=recorder, meter=meter, put_piece=put_piece
                     )
-                    await self._answers.keep(question, param, answer, generation)
+                    if answers is not None:
+                        await answers.keep(question, param, answer, generation)
         except BaseException as error:
             await recorder.failed(error)
             raise

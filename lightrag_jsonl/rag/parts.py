@@ -39,7 +39,7 @@ from lightrag_jsonl.retrieval.answer_cache import AnswerCache
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.store import OWN_SETTINGS, CompletionCache, Store, read, write
-from lightrag_jsonl.tracing.citations import cite
+from lightrag_jsonl.tracing.citations import resolve_citations
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -118,7 +118,7 @@ class IndexParts:
             keyword_extractor=self._keyword_extractor,
             answerer=self._answerer,
             language=self.language,
-            cite=cite(self._store),
+            cite=resolve_citations,
             secret_marks=self._new_id is _random_id,
         )
         others = (self._answerer, self._keyword_extractor, self._reranker, self._tokenizer)

@@ -1,6 +1,6 @@
 """Finds the stored answer of a similar question, while the index has not changed.
 
-Off unless `QueryParam.similarity_reuse` is set: similar questions may still want different answers.
+Used only if `QueryParam.similarity_reuse` is set: similar questions may want different answers.
 """
 
 from __future__ import annotations
@@ -44,14 +44,12 @@ class AnswerCache:
 
     async def find(self, question: str, param: QueryParam, meter: UsageMeter) -> Answer | None:
         """The answer of the most similar question above the threshold; its `usage` is `meter`'s."""
-        if (threshold := param.similarity_reuse) is None:
-            return None
         (vector,) = await embed_texts(self.embedder, [question], "query")
         signature = self._signature(param)
         stored = await read(self.store, lambda reader: reader.reusable_answers(signature))
         scores = np.array([other @ vector for _, other, _ in stored])
         for position in np.argsort(-scores, kind="stable")[:MOST_SIMILAR].tolist():
-            if scores[position] < threshold:
+            if scores[position] < (param.similarity_reuse or 0.0):
                 break
             other, _, answer = stored[position]
             if not param.similarity_check or await self._same(question, other, meter):
@@ -61,7 +59,7 @@ class AnswerCache:
 
     async def keep(self, question: str, param: QueryParam, answer: Answer, generation: int) -> None:
         """Store an answer for reuse, unless the index has changed since this generation."""
-        if param.similarity_reuse is None or self.store.read_only:
+        if self.store.read_only:
             return
         (vector,) = await embed_texts(self.embedder, [question], "query")
         text = msgspec.json.encode(answer).decode()

@@ -297,6 +297,11 @@ class Writer(NamedTuple):
         return f"{self.words.colon}{text}" if text else ""
 
 
+def on_one_line(text: str) -> str:
+    """A text without line breaks."""
+    return text if text.isprintable() else " ".join(text.split())
+
+
 def _line(text: str) -> str:
     """A text without line breaks and numbers of items."""
-    return escaped(text if text.isprintable() else " ".join(text.split()))
+    return escaped(on_one_line(text))

@@ -88,12 +88,7 @@ async def select_edges(
         return EdgeSelection("score", best)
     by_rank = EdgeSelection("llm", best, fallback=True)
     by_id = dict(zip(edge_ids(map(labels, found.relations)), found.relations, strict=True))
-    fields = [
-        {"id": id, "s": one.source, "p": one.predicate, "o": one.target}
-        | ({"d": clipped(one.description, DESCRIPTION_LENGTH)} if one.description else {})
-        for id, one in by_id.items()
-    ]
-    lines = [json.dumps(edge, ensure_ascii=False) for edge in fields]
+    lines = [_candidate(id, relation) for id, relation in by_id.items()]
     variables = {"query": found.question, "edges": lines}
     try:
         records = await client.jsonl("kg-edge-selection", variables, meter=meter)
@@ -109,6 +104,14 @@ async def select_edges(
     picked = {by_id[id]: reason for id, reason in chosen.items()}
     reasons = {(one.source, one.target): reason for one, reason in picked.items() if reason}
     return EdgeSelection("llm", tuple(picked), reasons, rejections)
+
+
+def _candidate(id: str, relation: Relation) -> str:
+    """A relation as the model is shown it: a line of JSON."""
+    fields = {"id": id, "s": relation.source, "p": relation.predicate, "o": relation.target}
+    if relation.description:
+        fields["d"] = clipped(relation.description, DESCRIPTION_LENGTH)
+    return json.dumps(fields, ensure_ascii=False)
 
 
 def resolve_selection(
@@ -160,8 +163,8 @@ def edge_ids(triples: Iterable[Labels]) -> tuple[str, ...]:
     """An id for each triple: eight digits, more only where these collide."""
     # Numbered, since the labels "a|b" and "c" join like "a" and "b|c".
     whole = [f"{edge_id(*triple, length=64)}{n}" for n, triple in enumerate(triples)]
-    lengths = dict.fromkeys(whole, ID_LENGTH)
-    while len(whole) > len(short := Counter(digits[: lengths[digits]] for digits in whole)):
-        for digits in whole:
-            lengths[digits] += short[digits[: lengths[digits]]] > 1
-    return tuple([digits[: lengths[digits]] for digits in whole])
+    length, ids = ID_LENGTH, [digits[:ID_LENGTH] for digits in whole]
+    while repeated := {id for id, count in Counter(ids).items() if count > 1}:
+        length += 1
+        ids = [long[:length] if id in repeated else id for id, long in zip(ids, whole, strict=True)]
+    return tuple(ids)

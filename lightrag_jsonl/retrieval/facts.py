@@ -12,7 +12,7 @@ import numpy as np
 
 from lightrag_jsonl.core.text import name_key
 from lightrag_jsonl.core.types import Chunk, Entity, Relation
-from lightrag_jsonl.retrieval.fusion import NO_HITS, Filtered, SearchTask, column, distinct
+from lightrag_jsonl.retrieval.fusion import NO_HITS, SearchTask, column, distinct
 from lightrag_jsonl.storage.filters import parse_where
 from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
 from lightrag_jsonl.storage.store import Snapshot
@@ -28,9 +28,10 @@ def with_filter(task: SearchTask) -> SearchTask:
     if not task.param.where:
         return task
     chunks = task.snapshot.matching_chunks(parse_where(task.param.where))
-    entities = distinct(task.snapshot.graph.entities_of(column(chunks))[1])
+    rows = column(chunks)
+    entities = distinct(task.snapshot.graph.entities_of(rows)[1])
     relations = column(sorted(task.snapshot.mentioned_relations(chunks)))
-    return task._replace(filtered=Filtered(column(chunks), entities, relations))
+    return task._replace(filtered={"chunk": rows, "entity": entities, "relation": relations})
 
 
 def facts(
@@ -40,7 +41,9 @@ def facts(
     snapshot = task.snapshot
     if task.filtered is None:
         return snapshot.entities(entities.tolist()), snapshot.relations(relations.tolist())
-    return _filtered_facts(snapshot, entities, relations, frozenset(task.filtered.chunk.tolist()))
+    return _filtered_facts(
+        snapshot, entities, relations, frozenset(task.filtered["chunk"].tolist())
+    )
 
 
 def names(task: SearchTask, rows: Collection[int]) -> dict[int, str]:
@@ -91,7 +94,7 @@ def _visible(task: SearchTask, claims: list[tuple[int, str]]) -> list[tuple[int,
     """Those that chunks state which the question's filter lets through."""
     if task.filtered is None or not claims:
         return claims
-    allowed = set(task.filtered.chunk.tolist())
+    allowed = set(task.filtered["chunk"].tolist())
     mentions = task.snapshot.entity_mentions(entities={entity for entity, _ in claims})
     seen = [one for one in mentions if one.chunk in allowed]
     stated = {(one.entity, name_key(name)) for one in seen for name in one.mention.aliases}

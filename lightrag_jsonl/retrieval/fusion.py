@@ -105,40 +105,33 @@ def joined(lists: Sequence[Hits]) -> tuple[Hits, Ids]:
 class SearchQuery(NamedTuple):
     """What is searched for: the question, texts for entities (`low`) and for relations (`high`).
 
-    `vectors` has a row for each of them, in this order; None without an embedder. `lexical` says
-    that texts are compared by words only: there are no vectors, or they only count words.
+    `vectors` has a row for each of them, in this order. `lexical` says that they only count words.
     """
 
     question: str
-    low: tuple[str, ...] = ()
-    high: tuple[str, ...] = ()
-    vectors: Vectors | None = None
-    lexical: bool = True
-
-
-class Filtered(NamedTuple):
-    """The rows that a filter lets through, ascending."""
-
-    chunk: Ids
-    entity: Ids
-    relation: Ids
+    low: tuple[str, ...]
+    high: tuple[str, ...]
+    vectors: Vectors
+    lexical: bool = False
 
 
 class SearchTask(NamedTuple):
-    """One search: where, for what, and how; `filtered` is None without a filter."""
+    """One search: where, for what, and how; `filtered` has the rows that a filter lets through,
+    ascending.
+    """
 
     snapshot: Snapshot
     query: SearchQuery
     mode: Mode
     param: QueryParam
     chunk_limit: int
-    filtered: Filtered | None = None
+    filtered: Mapping[Kind, Ids] | None = None
 
     def inside(self, kind: Kind, rows: Ids) -> Mask:
         """Whether the filter lets each row through."""
         if self.filtered is None:
             return np.ones(len(rows), np.bool_)
-        return among(rows, getattr(self.filtered, kind))
+        return among(rows, self.filtered[kind])
 
 
 @dataclass(frozen=True, slots=True)

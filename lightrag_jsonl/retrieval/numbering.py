@@ -18,35 +18,25 @@ _UNFINISHED = re.compile(  # the beginning of a marker, or a whole one that may 
 class CitationNumbering:
     """Changes the numbers that items have in the prompt into those that readers see.
 
-    `shown` is how many items the prompt has. `prompt_numbers[n - 1]` is the number in the prompt of
-    citation n. A number that was not shown stays as it is: it is higher than all others.
+    `shown` is how many items the prompt has. `numbers` maps the number in the prompt of each cited
+    item to the one that readers see, in ascending order. A number that was not shown stays as it
+    is: it is higher than all others.
     """
 
     def __init__(self, shown: int) -> None:
         self._shown = shown
-        self._numbers: dict[int, int] = {}
         self._held = ""
+        self.numbers: dict[int, int] = {}
 
-    @property
-    def prompt_numbers(self) -> tuple[int, ...]:
-        """The number in the prompt of each citation."""
-        return tuple(self._numbers)
-
-    def feed(self, piece: str) -> str:
-        """The next piece of the answer, renumbered; what may become a marker is held back."""
+    def feed(self, piece: str, *, last: bool = False) -> str:
+        """The next piece of the answer, renumbered; what may become a marker is held back, unless
+        this is the `last` piece.
+        """
         text = self._held + piece
         unfinished = _UNFINISHED.search(text, max(len(text) - _LONGEST_MARKER, 0))
-        end = unfinished.start() if unfinished else len(text)
+        end = unfinished.start() if unfinished and not last else len(text)
         self._held = text[end:]
-        return self._renumbered(text[:end])
-
-    def finish(self) -> str:
-        """What was held back."""
-        held, self._held = self._held, ""
-        return self._renumbered(held)
-
-    def _renumbered(self, text: str) -> str:
-        return CITATION_MARKER.sub(self._marker, text)
+        return CITATION_MARKER.sub(self._marker, text[:end])
 
     def _marker(self, found: re.Match[str]) -> str:
         numbers = marked_numbers(found)
@@ -55,7 +45,7 @@ class CitationNumbering:
         new = []
         for number in numbers:
             if 0 < number <= self._shown:
-                number = self._numbers.setdefault(number, len(self._numbers) + 1)
+                number = self.numbers.setdefault(number, len(self.numbers) + 1)
             new.append(number)
         return f"{found[0][0]}{', '.join(map(str, sorted(new)))}{found[0][-1]}"
 

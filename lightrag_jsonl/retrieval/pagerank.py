@@ -32,8 +32,7 @@ SHARPNESS = 4
 LEAST_CHUNKS = 10  # so many are shown, whatever part of the visits the first of them hold
 LEAST = 0.1  # the relevance of the last chunk that is a start, where the first has 1
 
-# The weight of all near chunks, where all other starts have 1: with vectors, and where vectors only
-# count words or are missing.
+# The weight of all near chunks, where all other starts have 1, and where vectors only count words.
 NEAR_WEIGHT = {False: 0.2, True: 1.0}
 LEXICAL_WEIGHT = 0.75  # the most that lexical relevance counts, where dense relevance has 1
 ONLY_WORDS = 2.0  # likewise, where vectors only count words
@@ -129,9 +128,10 @@ def neighbourhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGra
     joined = np.minimum(entities.searchsorted(ends), len(entities) - 1)
     joined = joined[(entities[joined] == ends).all(axis=1)]
     pairs, similarities = synonyms(task.snapshot, subgraph.entities.ids[:LEADING], found)
-    alike = (entities.searchsorted(pairs), similarities)
-    same = (entities.searchsorted(called), certainties)
-    return walk_graph(entities, chunks, mentions, joined, *alike, *same)
+    kinds = [(joined, np.ones(len(joined)))]
+    kinds += [(entities.searchsorted(pairs), similarities)]
+    kinds += [(entities.searchsorted(called), certainties)]
+    return walk_graph(entities, chunks, mentions, kinds)
 
 
 def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) -> Ids:
@@ -149,28 +149,17 @@ def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) ->
 
 
 def walk_graph(
-    entities: Ids,
-    chunks: Ids,
-    mentions: Ids,
-    relations: Ids,
-    synonyms: Ids,
-    similarities: Floats,
-    aliases: Ids,
-    certainties: Floats,
+    entities: Ids, chunks: Ids, mentions: Ids, others: Sequence[tuple[Ids, Floats]]
 ) -> WalkGraph:
     """The graph with these edges, of shape (n, 2): rows of `mentions` are positions of an entity and
-    of a chunk, rows of the others of two entities.
-
-    A mention weighs more if fewer chunks mention the entity; a relation weighs 1, a synonym its
-    similarity, an alias how surely it is one.
+    of a chunk. Those of `others`, which have their weights, are of two entities: first relations,
+    then synonyms, then aliases. A mention weighs more if fewer chunks mention the entity.
     """
     frequency = np.bincount(mentions[:, 0], minlength=len(entities))
     rarity = np.log1p(len(chunks) / frequency[mentions[:, 0]])
-    mentions = mentions + np.array([0, len(entities)])
-    kinds = [mentions, relations, synonyms, aliases]
-    pairs = np.concatenate(kinds)
-    weights = np.concatenate([rarity, np.ones(len(relations)), similarities, certainties])
-    types = np.repeat([MENTION, RELATION, SYNONYM, ALIAS], [len(kind) for kind in kinds])
+    kinds = [(mentions + np.array([0, len(entities)]), rarity), *others]
+    pairs, weights = map(np.concatenate, zip(*kinds, strict=True))
+    types = np.repeat(np.arange(len(kinds)), [len(edges) for edges, _ in kinds])
     senders, receivers = np.concatenate([pairs, pairs[:, ::-1]]).T
     weights, types = np.tile(weights, 2), np.tile(types, 2)
     total = np.bincount(senders, weights, len(entities) + len(chunks))
@@ -220,10 +209,8 @@ def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
 def _relevance(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> tuple[Ids, Floats]:
     """The chunks of the graph that the question's text found, and how relevant they are."""
     chunks = seeds.chunks[among(seeds.chunks, graph.chunks)]
-    dense: Floats = np.zeros(len(chunks))
-    if task.query.vectors is not None:
-        scores = task.snapshot.vector_scores("chunk", task.query.vectors[:1], chunks)
-        dense = np.nan_to_num(scores[0], nan=0.0)
+    scores = task.snapshot.vector_scores("chunk", task.query.vectors[:1], chunks)
+    dense = np.nan_to_num(scores[0], nan=0.0)
     words = dict(zip(seeds.lexical.ids.tolist(), seeds.lexical.scores.tolist(), strict=True))
     lexical = np.array([words.get(chunk, 0.0) for chunk in chunks.tolist()])
     most = lexical.max(initial=0.0) or 1.0

@@ -24,7 +24,7 @@ from lightrag_jsonl.retrieval.fusion import Hits, SearchQuery, SearchTask, fuse,
 from lightrag_jsonl.retrieval.modes import MODES, find_keywords, search_texts
 from lightrag_jsonl.retrieval.numbering import CitationNumbering
 from lightrag_jsonl.retrieval.search import search, with_sources
-from lightrag_jsonl.storage.store import Store, read
+from lightrag_jsonl.storage.store import Reader, Store, read
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 QUESTION_SHARE = 0.25  # of the total budget for the question; a longer one is cut
@@ -35,7 +35,7 @@ LONGEST_TOKEN = 64  # characters; used to cut a huge question before counting it
 FORM = "Multiple Paragraphs"  # of an answer, where a user's prompt asks for it and names none
 
 Cited: TypeAlias = tuple[tuple[Citation, ...], tuple[int, ...]]
-Cite: TypeAlias = Callable[[str, Context, Sequence[int]], Awaitable[Cited]]
+Cite: TypeAlias = Callable[[Reader, str, Context, Sequence[int]], Cited]
 PutPiece: TypeAlias = Callable[[str], None]
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class QueryPipeline:
 
     store: Store
     client: ModelClient
-    embedder: Embedder | None
+    embedder: Embedder
     tokenizer: Tokenizer
     reranker: Reranker | None
     keyword_extractor: KeywordExtractor | None
@@ -110,21 +110,18 @@ class QueryPipeline:
         pieces: list[str] = []
         numbering = CitationNumbering(context.items)
 
-        async def put_renumbered(piece: str) -> None:
-            if not piece:
-                return
-            pieces.append(piece)
-            await observer.piece(piece)
-            if put_piece is not None:
-                put_piece(piece)
-
-        async def put(piece: str) -> None:
-            await put_renumbered(numbering.feed(piece))
+        async def put(piece: str, *, last: bool = False) -> None:
+            if piece := numbering.feed(piece, last=last):
+                pieces.append(piece)
+                await observer.piece(piece)
+                if put_piece is not None:
+                    put_piece(piece)
 
         cut_off = await self._write(context, param, meter, put, streamed=put_piece is not None)
-        await put_renumbered(numbering.finish())
-        text, prompt_numbers = "".join(pieces), numbering.prompt_numbers
-        citations, invented = await self.cite(text, context, prompt_numbers)
+        await put("", last=True)
+        text, prompt_numbers = "".join(pieces), tuple(numbering.numbers)
+        cited = text, context, prompt_numbers
+        citations, invented = await read(self.store, lambda reader: self.cite(reader, *cited))
         answer = Answer(
             text,
             citations,
@@ -204,8 +201,6 @@ class QueryPipeline:
         mode, question = MODES[context.mode], _searched(context)
         low, high = search_texts(mode, context.keywords, question)
         wanted = [self._cut(text) for text in (question, *low, *high)]
-        if self.embedder is None:
-            return SearchQuery(wanted[0], low, high)
         texts = list(dict.fromkeys(wanted))
         vectors = await embed_texts(self.embedder, texts, "query")
         lexical = bool(getattr(self.embedder, "lexical", False))

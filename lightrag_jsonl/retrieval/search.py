@@ -200,13 +200,11 @@ def _relevance(task: SearchTask, ids: Ids, named_ends: Floats) -> Floats:
     """Scores by likeness to the question and its nearest keyword, by named ends, and by weight."""
     scores = NAMED_END * np.minimum(named_ends, 1) + BOTH_ENDS * (named_ends > 1)
     scores += OFTEN_MENTIONED * np.log1p(task.snapshot.graph.weights(ids))
-    if task.query.vectors is not None:
-        wanted, keywords = task.query.vectors[:1], task.query.vectors[1:]
-        if len(keywords):
-            wanted = ((wanted + KEYWORD_SHARE * keywords) / (1 + KEYWORD_SHARE)).astype(np.float32)
-        cosines = task.snapshot.vector_scores("relation", wanted, ids)
-        scores += np.nan_to_num(cosines).max(axis=0)
-    return scores
+    wanted, keywords = task.query.vectors[:1], task.query.vectors[1:]
+    if len(keywords):
+        wanted = ((wanted + KEYWORD_SHARE * keywords) / (1 + KEYWORD_SHARE)).astype(np.float32)
+    cosines = task.snapshot.vector_scores("relation", wanted, ids)
+    return np.asarray(scores + np.nan_to_num(cosines).max(axis=0))
 
 
 def _degrees(task: SearchTask, ids: Ids) -> Floats:
@@ -225,14 +223,12 @@ def _entities(task: SearchTask, seeds: Seeds, relations: Hits) -> Hits:
     ends, named = task.snapshot.graph.ends(relations.ids).ravel(), seeds.named_rows
     first = np.sort(np.unique(ends, return_index=True)[1])
     reached = Hits.of(ends[first], relations.scores[first // 2], "an end of a relation found")
-    lists = [seeds.entities, reached]
-    if task.query.vectors is not None:
-        ids = distinct(ends, seeds.entities.ids)
-        scores = task.snapshot.vector_scores("entity", task.query.vectors[:1], ids)[0]
-        scores += CONNECTED * np.log1p(task.snapshot.graph.degrees(ids)) + among(ids, named)
-        known = ~np.isnan(scores)
-        lists.append(Hits.ranked(ids[known], scores[known]))
-    return _first(named, fuse(lists, task.param.fusion))
+    ids = distinct(ends, seeds.entities.ids)
+    scores = task.snapshot.vector_scores("entity", task.query.vectors[:1], ids)[0]
+    scores += CONNECTED * np.log1p(task.snapshot.graph.degrees(ids)) + among(ids, named)
+    known = ~np.isnan(scores)
+    alike = Hits.ranked(ids[known], scores[known])
+    return _first(named, fuse([seeds.entities, reached, alike], task.param.fusion))
 
 
 def _first(asked: Ids, hits: Hits) -> Hits:

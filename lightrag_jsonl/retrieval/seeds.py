@@ -21,7 +21,6 @@ LONGEST_NAME = 12  # words; names up to this length are looked for in the questi
 LONGEST_CJK_NAME = 8  # characters; likewise
 NAME_LIMIT = 1_200  # spans of the question that are looked up as names
 TEXT_HITS = 100  # the least number of chunks that each text search returns
-PASSAGES = 20  # without vectors, entities and relations are taken from so many passages
 QUESTION_WEIGHT = 2.0  # weight of the whole question, where each keyword has 1, among relations
 POSTINGS = 2_500  # chunks that the terms occur in; more frequent terms hardly count in BM25
 LARGE = 1_000  # chunks; in a larger index, function words are not even counted
@@ -42,16 +41,8 @@ _AROUND = "?!.,;:…？！。，、；：\"“”'‘’()（）[]《》〈〉�
 def find_seeds(task: SearchTask) -> Seeds:
     """What the question and its keywords hit, best first for each kind."""
     query, limit = task.query, max(TEXT_HITS, task.chunk_limit)
-    words = NO_HITS
-    if task.param.lexical or query.vectors is None:
-        words = lexical_hits(task, limit)
+    words = lexical_hits(task, limit) if task.param.lexical else NO_HITS
     entities, named = _entity_hits(task)
-    if query.vectors is None:  # then the graph is entered through passages
-        passages = words.ids[: PASSAGES if task.mode.graph else 0]
-        stated = _in_passages(task, task.snapshot.mentioned_relations(passages.tolist()))
-        if not len(entities):
-            entities = _in_passages(task, task.snapshot.graph.entities_of(passages)[1].tolist())
-        return Seeds(entities, named, stated, NO_HITS, words)
     question = query.vectors[:1]
     (dense,) = _nearest(task, "chunk", question, limit, ["near the question"])
     if not (task.mode.relations or query.high):  # `high` may stand in for low-level keywords
@@ -64,16 +55,11 @@ def find_seeds(task: SearchTask) -> Seeds:
     return Seeds(entities, named, relations, dense, words, asked=lists[0][:1])
 
 
-def _in_passages(task: SearchTask, rows: Iterable[int]) -> Hits:
-    found = list(dict.fromkeys(rows))[: task.param.top_k]
-    return Hits.of(found, 1 / np.arange(1, len(found) + 1), "in a passage found by its words")
-
-
 def _nearest(
     task: SearchTask, kind: Kind, vectors: Vectors, limit: int, reasons: Sequence[str]
 ) -> list[Hits]:
     """The nearest rows of each vector, with its reason."""
-    allowed = None if task.filtered is None else getattr(task.filtered, kind)
+    allowed = None if task.filtered is None else task.filtered[kind]
     ids, scores = task.snapshot.search_vectors(kind, vectors, limit, allowed)
     return [Hits.of(*found) for found in zip(ids, scores, reasons, strict=True)]
 
@@ -90,7 +76,9 @@ def _entity_hits(task: SearchTask) -> tuple[Hits, dict[int, float]]:
     known, spelled = _names_asked(task)
     lists, named = [_named(spelled)], dict.fromkeys(spelled, 1.0)
     whole = list(map(_bounded, spelled.values()))
-    for text, found in zip(task.query.low, _near_keywords(task), strict=True):
+    vectors, reasons = task.query.vectors[1:], [f"near “{text}”" for text in task.query.low]
+    near = _nearest(task, "entity", vectors[: len(reasons)], task.param.top_k, reasons)
+    for text, found in zip(task.query.low, near, strict=True):
         same = known.get(name_key(text))
         if same not in spelled and any(_bounded(text) in name for name in whole):
             pass  # a part of a longer name is none of its own
@@ -108,15 +96,6 @@ def _entity_hits(task: SearchTask) -> tuple[Hits, dict[int, float]]:
     every = every[np.lexsort((every.ids, -every.scores, ranks))]
     first = np.sort(np.unique(every.ids, return_index=True)[1])
     return every[first[: task.param.top_k]], named
-
-
-def _near_keywords(task: SearchTask) -> list[Hits]:
-    """The entities near each low-level keyword; none without vectors."""
-    low, vectors = task.query.low, task.query.vectors
-    if vectors is None:
-        return [NO_HITS] * len(low)
-    reasons = [f"near “{text}”" for text in low]
-    return _nearest(task, "entity", vectors[1 : 1 + len(low)], task.param.top_k, reasons)
 
 
 def _names_asked(task: SearchTask) -> tuple[dict[str, int], dict[int, str]]:
@@ -198,7 +177,7 @@ def _name_spans(question: str) -> list[tuple[int, int, str]]:
 def lexical_hits(task: SearchTask, limit: int) -> Hits:
     """The chunks that share words with the question, or hold a one-character keyword."""
     terms = distinctive_terms(task.snapshot, task.query.question, task.query.low)
-    allowed = None if task.filtered is None else task.filtered.chunk.tolist()
+    allowed = None if task.filtered is None else task.filtered["chunk"].tolist()
     rows = task.snapshot.search_terms(terms, limit, allowed)
     ids, scores = [row for row, _ in rows], [score for _, score in rows]
     return Hits.of(ids, scores, "shares words with the question")

@@ -7,13 +7,13 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from lightrag_jsonl.core.text import CITATION_MARKER, search_terms, sentence_spans
 from lightrag_jsonl.core.types import Chunk, Citation, Context
 from lightrag_jsonl.retrieval.numbering import marked_numbers
-from lightrag_jsonl.retrieval.pipeline import Cite, Cited
-from lightrag_jsonl.storage.store import Reader, Store, read
+from lightrag_jsonl.retrieval.pipeline import Cited
+from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing.events import Shown
 from lightrag_jsonl.tracing.recorder import numbered_items
 
@@ -34,17 +34,8 @@ _FUNCTION_WORDS = frozenset(
 )
 
 
-def cite(store: Store) -> Cite:
-    """A function that resolves the citations of an answer, given its text and its context, and the
-    number in the prompt of each citation.
-    """
-    return lambda text, context, prompt_numbers: read(
-        store, partial(resolve_citations, text, context, prompt_numbers)
-    )
-
-
 def resolve_citations(
-    text: str, context: Context, prompt_numbers: Sequence[int], reader: Reader
+    reader: Reader, text: str, context: Context, prompt_numbers: Sequence[int]
 ) -> Cited:
     """Resolve every number that an answer cites to the sentence that shares most with the citing
     one: of a chunk, or of the first stored chunks of a fact. Citation n cites the item that has the

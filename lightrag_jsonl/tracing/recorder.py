@@ -13,6 +13,7 @@ from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.types import Answer, Chunk, Context, Keywords, Relation, TraceSummary
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.retrieval import edge_selection
+from lightrag_jsonl.retrieval.context import on_one_line
 from lightrag_jsonl.retrieval.edge_selection import Edge, EdgeSelection
 from lightrag_jsonl.retrieval.pipeline import QueryObserver
 from lightrag_jsonl.storage.store import Store, Transaction, write
@@ -161,15 +162,11 @@ def numbered_items(context: Context, edges: Mapping[tuple[str, str], Edge]) -> l
         span = chunk.start, chunk.end
         found.append(Shown(len(found) + 1, "chunk", chunk.id, label, (chunk.id,), "", *span))
     for entity in context.entities:
-        name, text = entity.name, _on_one_line(entity.description)
+        name, text = entity.name, on_one_line(entity.description)
         found.append(Shown(len(found) + 1, "entity", name, name, entity.chunk_ids, text))
     for relation in context.relations:
         edge = edges.get((relation.source, relation.target))
         label = f"{relation.source} — {relation.predicate} → {relation.target}"
-        text, id = _on_one_line(relation.description), edge.id if edge else ""
+        text, id = on_one_line(relation.description), edge.id if edge else ""
         found.append(Shown(len(found) + 1, "relation", id, label, relation.chunk_ids, text))
     return found
-
-
-def _on_one_line(text: str) -> str:
-    return text if text.isprintable() else " ".join(text.split())

@@ -16,7 +16,7 @@ from lightrag_jsonl.providers.offline import ExtractiveAnswerer, HashEmbedder, O
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.store import CompletionCache
-from lightrag_jsonl.tracing.citations import cite
+from lightrag_jsonl.tracing.citations import resolve_citations
 from tests.kit import entity, prompts, relation
 
 Given = tuple[Document, list[Record]]
@@ -106,7 +106,6 @@ def pipelines() -> Iterator[Pipelines]:
         *,
         llm: LLM | None = None,
         reranker: Reranker | None = None,
-        embedded: bool = True,
         embedder: Embedder | None = None,
     ) -> QueryPipeline:
         store = SQLiteStore(folder)
@@ -115,13 +114,13 @@ def pipelines() -> Iterator[Pipelines]:
         return QueryPipeline(
             store=store,
             client=ModelClient(llm, prompts(), cache, max_concurrent_calls=4),
-            embedder=(embedder or HashEmbedder()) if embedded else None,
+            embedder=embedder or HashEmbedder(),
             tokenizer=Words(),
             reranker=reranker,
             keyword_extractor=None if llm else OfflineKeywords("en"),
             answerer=None if llm else ExtractiveAnswerer("en"),
             language="en",
-            cite=cite(store),
+            cite=resolve_citations,
         )
 
     yield make

@@ -15,15 +15,14 @@ QUESTION = "Who was Scrooge's partner?"
 
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "bypass"])
 @pytest.mark.parametrize("where", [{"id": "clerk"}, {"date": {"$gte": "1844"}}])
-@pytest.mark.parametrize("embedded", [True, False], ids=["dense", "lexical only"])
 async def test_what_other_documents_say_does_not_leak(
-    carol: Path, pipelines: Pipelines, mode: Mode, where: dict[str, str], embedded: bool
+    carol: Path, pipelines: Pipelines, mode: Mode, where: dict[str, str]
 ) -> None:
     """A filter holds for chunks, entities, relations, and for merged descriptions, counts and
     reasons.
     """
     param = QueryParam(mode=mode, where=where)
-    context = await pipelines(carol, embedded=embedded).retrieve(QUESTION, param)
+    context = await pipelines(carol).retrieve(QUESTION, param)
     assert {chunk.document_id for chunk in context.chunks} == {"clerk"}
     shown = (*context.entities, *context.relations, *context.chunks)
     assert not any("Marley" in str(item) or "miser" in str(item) for item in shown)

@@ -40,11 +40,10 @@ class Edges(NamedTuple):
             np.arange(self.entities),
             np.arange(self.chunks),
             pairs(self.mentions),
-            pairs(self.relations),
-            pairs([synonym[:2] for synonym in self.synonyms]),
-            np.array([near for _, _, near in self.synonyms]),
-            pairs([]),
-            np.zeros(0),
+            [
+                (pairs(self.relations), np.ones(len(self.relations))),
+                (pairs(one[:2] for one in self.synonyms), np.array([n for *_, n in self.synonyms])),
+            ],
         )
 
     def weighted(self) -> list[tuple[int, int, float]]:
@@ -204,7 +203,7 @@ def test_common_names_weigh_less(met: Path) -> None:
         named = {rows["ann"]: 1.0, rows["bob"]: 0.8}
         entities = snapshot.graph.entities
         found = Subgraph(Hits.of(entities, np.zeros(len(entities))))
-        query = SearchQuery("?", lexical=False)
+        query = SearchQuery("?", (), (), np.zeros((1, 1024), np.float32))
         task = SearchTask(snapshot, query, MODES["mix"], QueryParam(), 20)
         for near in ([], [0.03, 0.01, 0.0], [300.0, 100.0, 0.0]):
             seeds = Seeds(named=named, lexical=Hits.of([1, 2, 3][: len(near)], near))

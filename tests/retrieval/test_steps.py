@@ -11,37 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.options import Fusion
-from lightrag_jsonl.core.types import Keywords
-from lightrag_jsonl.core.types import Mode as ModeName
 from lightrag_jsonl.retrieval.fusion import Hits, fuse
-from lightrag_jsonl.retrieval.modes import MODES, search_texts
 from lightrag_jsonl.retrieval.seeds import distinctive_terms, proper
-
-BOTH = Keywords(("theme",), ("name",))
-THEMES, NAMES = Keywords(("theme",), ()), Keywords((), ("name",))
-
-
-@pytest.mark.parametrize(
-    ("mode", "keywords", "low", "high"),
-    [
-        ("local", BOTH, ["name"], []),
-        ("global", BOTH, [], ["theme"]),
-        ("mix", BOTH, ["name"], ["theme"]),
-        ("naive", BOTH, [], []),
-        ("local", THEMES, [], ["theme"]),
-        ("global", NAMES, ["name"], []),
-        ("local", Keywords(), ["q"], []),
-        ("hybrid", Keywords(), ["q"], ["q"]),
-    ],
-)
-def test_a_mode_searches_with_its_own_keywords_or_those_there_are(
-    mode: ModeName, keywords: Keywords, low: list[str], high: list[str]
-) -> None:
-    """Low-level keywords find entities, high-level ones relations; one kind stands in for the
-    other, and the question for both.
-    """
-    assert search_texts(MODES[mode], keywords, "q") == (tuple(low), tuple(high))
-
 
 # ── terms ───────────────────────────────────────────────────────────────────────
 

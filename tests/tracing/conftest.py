@@ -58,7 +58,7 @@ def events(sources: Sources) -> Events:
         chosen = SelectedEdge(edges[0], reasoning=REASON)
         shown = e.Shown(1, "relation", edges[0].id, LABEL, (first,), "She found it.")
         context = Context(relations=relations[:1])
-        cited = resolve_citations(answer, context, (1,), stored(sources.chunks))
+        cited = resolve_citations(stored(sources.chunks), answer, context, (1,))
         return (
             e.Session("0001", QUESTION, "hybrid", NOON),
             e.Retrieval("0001", "hybrid", edges),

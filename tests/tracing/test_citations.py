@@ -33,7 +33,7 @@ def cited(answer: str, *chunks: Chunk) -> tuple[Citation, ...]:
 
 def resolved(answer: str, context: Context, held: dict[str, Chunk] | None = None) -> Cited:
     """The citations of an answer, under the numbers that its context has."""
-    return resolve_citations(answer, context, range(1, context.items + 1), stored(held or {}))
+    return resolve_citations(stored(held or {}), answer, context, range(1, context.items + 1))
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_every_span_is_exact(answer: str, first: str, second: str, at: int) -> N
 
 def renumbered(*pieces: str, shown: int = 40) -> tuple[str, tuple[int, ...]]:
     numbering = CitationNumbering(shown)
-    text = "".join([*map(numbering.feed, pieces), numbering.finish()])
-    return text, numbering.prompt_numbers
+    text = "".join([*map(numbering.feed, pieces), numbering.feed("", last=True)])
+    return text, tuple(numbering.numbers)
 
 
 @pytest.mark.parametrize(
