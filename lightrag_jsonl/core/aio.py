@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import threading
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -64,13 +64,13 @@ async def in_daemon_thread(call: Callable[[], Result]) -> Result:
     return await asyncio.wrap_future(future)
 
 
-async def abandonable(work: Coroutine[Any, Any, Result], *, timeout: float) -> Result:
-    """The result of a user's coroutine; `TimeoutError` after so many seconds.
+async def abandonable(work: Awaitable[Result], *, timeout: float | None = None) -> Result:
+    """The result of a call of a user's code; `TimeoutError` after so many seconds, if given.
 
     If it is late, or the caller is cancelled, it is cancelled, and abandoned if it does not end
     within `GRACE` seconds: then the end of the event loop does not wait for it either.
     """
-    task, caller = asyncio.create_task(work), asyncio.current_task()
+    task, caller = asyncio.ensure_future(work), asyncio.current_task()
     try:
         await asyncio.wait([task], timeout=timeout)
         await _end(task)
@@ -81,16 +81,18 @@ async def abandonable(work: Coroutine[Any, Any, Result], *, timeout: float) -> R
         caller.uncancel()
         caller.cancel()  # later, where the caller waits next: the result may have been paid for
     if task.cancelled() or not task.done():
-        raise TimeoutError(f"no answer in {timeout:g} seconds, or it was cancelled")
+        seconds = "" if timeout is None else f" in {timeout:g} seconds"
+        raise TimeoutError(f"no answer{seconds}, or it was cancelled")
     return task.result()
 
 
-async def _end(task: asyncio.Task[Any]) -> None:
+async def _end(task: asyncio.Future[Any]) -> None:
     """Cancel a task that has not ended, and abandon it after the grace."""
     if task.cancel():
         try:
             await asyncio.wait([task], timeout=GRACE)
         finally:
             if not task.done():
-                asyncio.tasks._unregister_task(task)  # documented for event loops
+                # a task, since a plain future is done when it is cancelled
+                asyncio.tasks._unregister_task(task)  # type: ignore[arg-type]
                 task._log_destroy_pending = False  # type: ignore[attr-defined]

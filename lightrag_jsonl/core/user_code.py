@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lightrag_jsonl.core import protocols
+from lightrag_jsonl.core.aio import abandonable
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LightRAGError, LLMError
 from lightrag_jsonl.core.protocols import Tokenizer, Vectors
 from lightrag_jsonl.core.text import sanitize
@@ -32,7 +33,7 @@ async def embed_texts(
 ) -> Vectors:
     """An embedder's unit vectors, shape (len(texts), dim); or else an `EmbeddingError`."""
     with _named("embedder", EmbeddingError, embedder):
-        rows = await embedder.embed(texts, kind=kind)
+        rows = await abandonable(embedder.embed(texts, kind=kind))
     source = f"embedder {embedder.name!r}"
     return normalize_vectors(rows, count=len(texts), dim=embedder.dim, source=source)
 
@@ -42,7 +43,7 @@ async def find_keywords(
 ) -> Keywords:
     """A keyword extractor's keywords; whatever else it does becomes an `LLMError`."""
     with _named("keyword extractor", LLMError, extractor):
-        found = await extractor.keywords(question, history)
+        found = await abandonable(extractor.keywords(question, history))
         question = _text(getattr(found, "question", ""))
         return Keywords(_texts(found.high_level), _texts(found.low_level), question)
 
@@ -50,7 +51,7 @@ async def find_keywords(
 async def write_answer(answerer: protocols.Answerer, question: str, context: Context) -> str:
     """An answerer's text; whatever else it does becomes an `LLMError`."""
     with _named("answerer", LLMError, answerer):
-        return sanitize(_text(await answerer.answer(question, context)))
+        return sanitize(_text(await abandonable(answerer.answer(question, context))))
 
 
 async def rerank_scores(
@@ -58,7 +59,7 @@ async def rerank_scores(
 ) -> Scores:
     """A reranker's scores, shape (len(texts),); whatever else it does becomes an `LLMError`."""
     with _named("reranker", LLMError, reranker):
-        scores = np.array(await reranker.score(question, texts), np.float64)
+        scores = np.array(await abandonable(reranker.score(question, texts)), np.float64)
         if scores.shape != (len(texts),):
             raise TypeError(f"it gave numbers of shape {scores.shape} for {len(texts)} texts")
     return scores

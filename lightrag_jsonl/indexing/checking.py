@@ -72,11 +72,7 @@ def _wrong_rows(
     ids = [one.id for one in mentions] + [one.id for one in others]
     chunks = reader.chunks({one.chunk for one in mentions} | {one.chunk for one in others})
     created = {row: stored_at(chunk) for row, chunk in chunks.items()}
-    try:
-        merger.add(mentions, others, created)
-    except KeyError as error:
-        yield f"a relation leads to {error}, which is not the key of an entity"
-        return
+    merger.add(mentions, others, created)
     if owners != _owners(mentions, others):
         yield "mentions belong to other entities or relations than those of their names"
     graph = merger.finish(known.displays)

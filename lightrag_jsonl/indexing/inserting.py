@@ -13,7 +13,7 @@ from operator import methodcaller
 
 import msgspec
 
-from lightrag_jsonl.core.aio import gather_all
+from lightrag_jsonl.core.aio import abandonable, gather_all
 from lightrag_jsonl.core.errors import BudgetError, ConfigError, EmbeddingError, LLMError
 from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Extractor, Tokenizer
@@ -352,7 +352,7 @@ class Insert(UsageMeter):
 async def _extract_by_user(extractor: Extractor, chunk: Chunk) -> Extraction:
     """What a user's extractor finds, or a `failed` extraction; a permanent `LLMError` is raised."""
     try:
-        found = plain_json(msgspec.to_builtins(await extractor.extract(chunk)))
+        found = plain_json(msgspec.to_builtins(await abandonable(extractor.extract(chunk))))
         extraction = msgspec.convert(found, Extraction)
         names = {name_key(one.name) for one in extraction.entities}
         ends = {name_key(end) for one in extraction.relations for end in (one.source, one.target)}

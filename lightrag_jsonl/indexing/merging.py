@@ -207,12 +207,20 @@ class GraphMerger:
             self._by_key[row.key] = row
         for one, key in zip(entities, keys, strict=True):
             self._add_entity(one, key, created[one.chunk])
-        pairs = [(self._by_key[source].id, self._by_key[target].id) for source, target in ends]
-        unread = {(min(pair), max(pair)) for pair in pairs} - self._by_pair.keys()
+        # In damaged data an end may have no mention; such a relation gets no row.
+        known = {key: self._by_key[key] for key in chain(*ends) if key in self._by_key}
+        ids = {key: row.id for key, row in known.items() if row.mentions}
+        joined = {
+            other.id: (ids[source], ids[target])
+            for other, (source, target) in zip(relations, ends, strict=True)
+            if source in ids and target in ids
+        }
+        unread = {(min(pair), max(pair)) for pair in joined.values()} - self._by_pair.keys()
         for found in self._reader.relation_rows(pairs=unread).values():
             self._by_pair[found.low, found.high] = found
-        for other, pair in zip(relations, pairs, strict=True):
-            self._add_relation(other, *pair, created[other.chunk])
+        for other in relations:
+            if pair := joined.get(other.id):
+                self._add_relation(other, *pair, created[other.chunk])
 
     def finish(self, displays: Mapping[str, str]) -> GraphChange:
         """The whole change; `displays` holds names that a person chose, by key."""

@@ -124,3 +124,23 @@ async def test_every_changed_value_is_found(tmp_path: Path) -> None:
                     left[table, column] = found
     assert missed == [("entity_mentions", "description")]  # it only went into a summary
     assert not left, left
+
+
+async def test_a_rebuild_gets_over_a_relation_whose_end_lost_its_name(tmp_path: Path) -> None:
+    """A flipped bit in the only mention of an entity: it has the other name, and no relation."""
+    llm = ScriptedLLM(read)
+    async with index(tmp_path, llm, options=OPTIONS) as rag:
+        await rag.insert(DOCUMENTS)
+    with closing(sqlite3.connect(tmp_path / "index.sqlite")) as other:
+        other.execute("UPDATE entity_mentions SET name = 'Qerson0' WHERE name = 'Person0'")
+        other.commit()
+    async with index(tmp_path, llm, options=OPTIONS) as rag:
+        assert await rag.admin.check(full=True)
+        await rag.admin.rebuild()
+        assert await rag.admin.check(full=True) == []
+        found = await rag.entities.neighbours("Qerson0")
+        assert found.relations == () and len((await rag.entities.neighbours("Ann")).relations) == 5
+        await rag.entities.merge(["Qerson0"], into="Person1")
+        await rag.entities.unmerge("Qerson0")
+        await rag.delete("d0")
+        assert await rag.admin.check(full=True) == []

@@ -1,4 +1,4 @@
-"""A model that hangs: nobody waits for it, neither `close` nor Ctrl-C nor the end of the process."""
+"""A model or embedder that hangs: nobody waits for it, neither `close` nor Ctrl-C nor the end of the process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,14 @@ async def deaf(prompt):
         except asyncio.CancelledError:
             pass
 
-folder, model = sys.argv[1], globals()[sys.argv[2]]
+class DeafEmbedder:
+    name, dim = "deaf", 4
+
+    async def embed(self, texts, *, kind):
+        await deaf("")
+
+folder, kind = sys.argv[1:]
+part = {"embedder": DeafEmbedder()} if kind == "embedder" else {"llm": globals()[kind]}
 
 def insert(rag):
     try:
@@ -37,7 +44,7 @@ def insert(rag):
         print(type(error).__name__)
 
 def close():
-    rag = LightRAG(folder + "/close", llm=model)
+    rag = LightRAG(folder + "/close", **part)
     inserting = threading.Thread(target=insert, args=[rag])
     inserting.start()
     began.wait()
@@ -45,7 +52,7 @@ def close():
     inserting.join()
 
 async def cancel():
-    async with AsyncLightRAG(folder + "/cancel", llm=model) as rag:
+    async with AsyncLightRAG(folder + "/cancel", **part) as rag:
         task = asyncio.create_task(rag.insert("Ann met Bob."))
         await asyncio.to_thread(began.wait)
         task.cancel()
@@ -60,10 +67,10 @@ began.clear()
 asyncio.run(cancel())
 began.clear()
 threading.Thread(target=interrupt).start()
-with LightRAG(folder + "/interrupt", llm=model) as rag:
+with LightRAG(folder + "/interrupt", **part) as rag:
     insert(rag)
 began.clear()
-rag = LightRAG(folder + "/exit", llm=model)
+rag = LightRAG(folder + "/exit", **part)
 threading.Thread(target=insert, args=[rag], daemon=True).start()
 began.wait()
 print("end")
@@ -71,10 +78,10 @@ print("end")
 ENDS = ["StorageError", "CancelledError", "KeyboardInterrupt", "end"]
 
 
-@pytest.mark.parametrize("model", ["sync", "deaf"])
-def test_nobody_waits_for_a_model_that_hangs(tmp_path: Path, model: str) -> None:
+@pytest.mark.parametrize("part", ["sync", "deaf", "embedder"])
+def test_nobody_waits_for_a_part_that_hangs(tmp_path: Path, part: str) -> None:
     """A thread that sleeps for minutes, or a coroutine that ignores its cancellation, is left behind
     by `close`, a cancelled task, Ctrl-C and the end of the process.
     """
-    ended = run_python(SCRIPT, tmp_path, model)
+    ended = run_python(SCRIPT, tmp_path, part)
     assert (ended.returncode, ended.stdout.split()[:4]) == (0, ENDS), ended.stderr
