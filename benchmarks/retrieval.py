@@ -75,7 +75,7 @@ def _measured(dataset: Dataset, root: Path, given: argparse.Namespace) -> dict[s
             for mode in given.modes:
                 rows.append(_row(f"{mode} (dense only)", _dense_only(rag, mode), questions))
     if not given.no_reference and dataset.language == "en":
-        rows += [_row(*system, questions) for system in _references(dataset, name)]
+        rows += [_row(*system, questions) for system in references(dataset, name)]
     print(f"{dataset.name}, {len(questions)} questions, {name}", file=sys.stderr)
     print("\n".join(map(line, (HEADER, *cells(rows)))), file=sys.stderr)
     return {
@@ -127,7 +127,7 @@ def _row(name: str, retrieve: Retriever, questions: Sequence[EvalQuestion]) -> R
     return Row(name, metrics, round(1000 * median(seconds), 2))
 
 
-def _references(dataset: Dataset, embedder_name: str) -> Iterator[tuple[str, Retriever]]:
+def references(dataset: Dataset, embedder_name: str) -> Iterator[tuple[str, Retriever]]:
     """HippoRAG-2-like rankings, computed for all questions in advance; their times mean nothing."""
     embed = reference.embed_with(embedder_name)
     arrays = reference.material(dataset, embed)

@@ -23,6 +23,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "jsonl": ("--lines 400", "kept read_s"),
     "scheduling": ("--seconds 0.01", "cases"),
     "retrieval": ("--data musique-a --embedder hash --modes mix walk", "sets"),
+    "crossvalidation": ("--data musique-a --embedder hash --folds 2", "settings sets"),
     "postgres": ("--embedder hash --readers 1 --seconds 0.5", "modes shared chunks"),
     "aliases": ("--runs gpt-4o", "indexes"),
     "citations": ("", "zh en"),
@@ -44,16 +45,20 @@ PASSAGES = [
     }
     for name, text in TEXTS.items()
 ]
+QUESTIONS = [
+    {
+        "id": name,
+        "question": f"Whom did {name} meet?",
+        "answer": "Pierre Curie",
+        "supporting": [name],
+    }
+    for name in ("Ada Lovelace", "Marie Curie")
+]
 NAMES = [f'("entity"<|>"{name}"<|>"person"<|>"He.")' for name in ("Scrooge", "Ebenezer Scrooge")]
 CHAPTERS = [f"第{number}回 姓刘名备，字玄德。玄德、刘备。" for number in "一二"]
 DATA = {
     "bench-2wiki-corpus/corpus.json.gz": [{"title": name, "text": TEXTS[name]} for name in TEXTS],
-    "musique-a/questions.jsonl": {
-        "id": "q",
-        "question": "Whom did Ada Lovelace meet?",
-        "answer": "Pierre Curie",
-        "supporting": ["Ada Lovelace"],
-    },
+    "musique-a/questions.jsonl": "\n".join(map(json.dumps, QUESTIONS)),
     "musique-a/passages_openie.jsonl.gz": "\n".join(map(json.dumps, PASSAGES)),
     "text/christmas_carol.txt.gz": "Fred is Scrooge's nephew.",
     "text/sanguo_yanyi.txt.gz": f"<p>引子</p>{''.join(CHAPTERS)}",
