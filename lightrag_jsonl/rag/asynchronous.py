@@ -22,7 +22,7 @@ from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.providers import configured, offline
 from lightrag_jsonl.rag.export import network
 from lightrag_jsonl.rag.parts import IndexParts, adopt_settings
-from lightrag_jsonl.rag.streams import AsyncAnswerStream
+from lightrag_jsonl.rag.streams import AsyncAnswerStream, queued
 from lightrag_jsonl.readers import Readers
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import PendingDocument
@@ -321,7 +321,7 @@ class AsyncLightRAG(IndexParts):
         async def run(put: Callable[[str | Answer], None]) -> None:
             put(await self._answer(question, param, meter, listener, put))
 
-        return AsyncAnswerStream(run, meter)
+        return AsyncAnswerStream(queued(run), meter)
 
     @property
     def graph(self) -> nx.Graph:

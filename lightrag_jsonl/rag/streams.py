@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Self, TypeAlias
+from typing import Self
 
 from lightrag_jsonl.core.types import Answer
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.llm.client import UsageMeter
 
-Put: TypeAlias = Callable[[str | Answer], None]
-
 
 class AsyncAnswerStream:
     """The pieces of an answer, for `async for`; after the last one, `.answer` holds it complete."""
 
-    def __init__(self, run: Callable[[Put], Awaitable[None]], meter: UsageMeter) -> None:
-        self._pieces = _queued(run)
+    def __init__(self, pieces: AsyncGenerator[str | Answer], meter: UsageMeter) -> None:
+        self._pieces = pieces
         self._meter = meter
         self._answer: Answer | None = None
 
@@ -49,7 +47,9 @@ class AsyncAnswerStream:
         return self._meter.spent
 
 
-async def _queued(run: Callable[[Put], Awaitable[None]]) -> AsyncGenerator[str | Answer]:
+async def queued(
+    run: Callable[[Callable[[str | Answer], None]], Awaitable[None]],
+) -> AsyncGenerator[str | Answer]:
     """What `run` puts into the queue; leaving the iterator early cancels `run`."""
     items: asyncio.Queue[str | Answer | None] = asyncio.Queue()
     task = asyncio.ensure_future(run(items.put_nowait))
