@@ -187,16 +187,12 @@ class ModelClient:
     ) -> None:
         self.prompts = prompts
         self.scheduler = CallScheduler(max_concurrent_calls)
+        self.has_model = llm is not None
         self._llm = llm
         self._cache = cache
         self._stores = store_answers
         self._limits = limits or Limits()
         self._in_flight: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
-
-    @property
-    def has_model(self) -> bool:
-        """Whether there is a model to ask."""
-        return self._llm is not None
 
     @property
     def llm(self) -> LLM:
