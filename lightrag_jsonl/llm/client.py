@@ -228,15 +228,14 @@ class ModelClient:
         """
         request = _Request(prompt, self.prompts.render(prompt, variables), "json")
         schema = self.prompts.schema(prompt, variables)
-        for is_last in (False, True):
+        for _ in range(2):
             reply = await self._reply(request, meter)
             try:
                 return read_json(reply.text, schema=schema, normalize=normalize)
-            except ResponseError:
+            except ResponseError as error:
+                failure = error
                 await self.forget(reply)
-                if is_last:
-                    raise
-        raise AssertionError("unreachable")
+        raise failure
 
     async def jsonl(
         self,
