@@ -20,12 +20,11 @@ from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.text import index_terms
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Kind, Record
-from lightrag_jsonl.indexing.chunking import chunk_id
-from lightrag_jsonl.indexing.commits import plan_rebuilding
+from lightrag_jsonl.indexing.checking import check_derived
+from lightrag_jsonl.indexing.embedding import PassageEmbedder
 from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.storage.opening import open_store
-from lightrag_jsonl.storage.rows import EntityRow, RelationRow
-from lightrag_jsonl.storage.store import Reader, Snapshot, Store
+from lightrag_jsonl.storage.store import Snapshot, Store
 from lightrag_jsonl.testing import HashEmbedder, Request
 
 KINDS: tuple[Kind, ...] = ("entity", "relation", "chunk")
@@ -208,46 +207,17 @@ def _terms(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def problems(folder: Path | str, store: Store | None = None) -> list[str]:
-    """Every invariant that does not hold; `store` is one that has seen earlier states."""
+    """Every invariant that does not hold: what `doctor` finds, and what differs in memory.
+
+    `store` is one that has seen earlier states.
+    """
     with contextlib.closing(open_store(as_address(folder))) as fresh, fresh.snapshot() as snapshot:
-        found = fresh.check(full=True) + _wrong_ids(snapshot) + _wrong_rows(snapshot)
+        embedder = HashEmbedder()
+        embedder.name = snapshot.settings().get("embedder", "")
+        passages = PassageEmbedder(embedder, fresh, batch_size=64)
+        found = fresh.check(full=True) + check_derived(passages, True, snapshot)
         with (store or fresh).snapshot() as seen:
             return found + _derived_differences(snapshot, seen)
-
-
-def _wrong_ids(reader: Reader) -> list[str]:
-    chunks = reader.chunks().values()
-    return [
-        f"the id of {chunk} does not follow from its position"
-        for chunk in chunks
-        if chunk.id != chunk_id(chunk.document_id, chunk.page, chunk.start, chunk.text)
-    ]
-
-
-def _wrong_rows(reader: Reader) -> list[str]:
-    """Rows that differ from those merged anew from all mentions, and mentions of other rows."""
-    graph = plan_rebuilding(reader).graph
-    stored: list[EntityRow | RelationRow] = [*reader.entity_rows().values()]
-    stored += reader.relation_rows().values()
-    fresh: list[EntityRow | RelationRow] = [*graph.entities.values(), *graph.relations.values()]
-    found = [
-        f"{old} is {new}"
-        for old, new in itertools.zip_longest(map(_votes, stored), map(_votes, fresh))
-        if old != new
-    ]
-    for old, new in zip(stored, fresh, strict=False):
-        if abs(old.created_at - new.created_at) > 1e-5:
-            found.append(f"{old} was created at {new.created_at}")
-    if graph.entity_mentions != reader.entity_mentions():
-        found.append("entity mentions belong to other entities")
-    if graph.relation_mentions != reader.relation_mentions():
-        found.append("relation mentions belong to other relations")
-    return found
-
-
-def _votes(row: EntityRow | RelationRow) -> dict[str, Any]:
-    written = ("description", "summary", "summarized_to", "summarized_mentions", "created_at")
-    return {name: getattr(row, name) for name in row.__slots__ if name not in written}
 
 
 def _derived_differences(one: Snapshot, other: Snapshot) -> list[str]:

@@ -281,7 +281,8 @@ CITATION_MARKER = re.compile(  # [1], [2, 5], 【3-4】; not \[1], which is esca
 )
 
 
-def _words(listed: str) -> frozenset[str]:
+def words(listed: str) -> frozenset[str]:
+    """The words of a table that is written as one string."""
     return frozenset(listed.split())
 
 
@@ -304,15 +305,15 @@ _LIST_ITEM = re.compile(
 _UNWRAPPED = 120  # characters; longer lines are not hard-wrapped, so their line breaks are meant
 _WORD_BEFORE = re.compile(r"[^\W\d_](?:[\w.&'’-]{0,24})$|\d{1,3}$")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
-_TITLES = _words(
+_TITLES = words(
     "mr mrs ms messrs mme mlle dr prof st ste sr fr gen col maj capt cpt cmdr adm lt sgt cpl pvt"
     " rev hon gov sen rep pres supt insp mt ft vs cf viz e.g i.e eg ie ca approx dept univ assn"
     " bros op ed eds trans"
 )
-_BEFORE_NUMBERS = _words(
+_BEFORE_NUMBERS = words(
     "no nos vol vols fig figs p pp sec art eq ch jan feb mar apr jun jul aug sep sept oct nov dec"
 )
-_STARTERS = _words(
+_STARTERS = words(
     "the this that these those he she it they we in on at as but and after before when while his"
     " her its their there however for from during since although if"
 )

@@ -187,16 +187,12 @@ class ModelClient:
     ) -> None:
         self.prompts = prompts
         self.scheduler = CallScheduler(max_concurrent_calls)
+        self.has_model = llm is not None
         self._llm = llm
         self._cache = cache
         self._stores = store_answers
         self._limits = limits or Limits()
         self._in_flight: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
-
-    @property
-    def has_model(self) -> bool:
-        """Whether there is a model to ask."""
-        return self._llm is not None
 
     @property
     def llm(self) -> LLM:
@@ -232,15 +228,14 @@ class ModelClient:
         """
         request = _Request(prompt, self.prompts.render(prompt, variables), "json")
         schema = self.prompts.schema(prompt, variables)
-        for is_last in (False, True):
+        for _ in range(2):
             reply = await self._reply(request, meter)
             try:
                 return read_json(reply.text, schema=schema, normalize=normalize)
-            except ResponseError:
+            except ResponseError as error:
+                failure = error
                 await self.forget(reply)
-                if is_last:
-                    raise
-        raise AssertionError("unreachable")
+        raise failure
 
     async def jsonl(
         self,

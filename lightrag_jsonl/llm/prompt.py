@@ -54,6 +54,9 @@ class Prompt(
     aliases: Sequence[str] = ()
     origin: str = "prompt"
 
+    def __post_init__(self) -> None:
+        self.revision = str(self.revision)
+
     @cached_property
     def checker(self) -> Schema | None:
         """The compiled schema."""

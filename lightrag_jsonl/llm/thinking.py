@@ -17,7 +17,6 @@ _MARKS = (  # how thinking begins and ends; documents may hold the last, too
     (r"<(?:thought|reason|reasoning)(?:\s[^<>]*)?>", r"</(?:thought|reason|reasoning)\s*>"),
 )
 _LONGEST_MARK = 80  # characters, white space included, that may come in two pieces
-_SIGN = re.compile(r"</|\|>|\[/|◁")  # every end mark contains one of these
 _PAIRS = [(re.compile(rf"\s*(?:{a})", re.I), re.compile(b, re.I)) for a, b in _MARKS]
 _OWN_PAIRS = _PAIRS[:-1]  # with marks that only models write
 _BEGIN = re.compile("|".join([begin for begin, _ in _MARKS[:-1]]), re.I)
@@ -105,7 +104,7 @@ def without_prompted_thinking(text: str) -> str:
 
 def _prompted_end(pattern: re.Pattern[str], text: str) -> int:
     """The end of thinking whose beginning is not in the text; 0 if there is none."""
-    end = pattern.search(text) if _SIGN.search(text) else None
+    end = pattern.search(text)
     if end is None or thinking_at(text, 0, first=True) or _BEGIN.search(text, 0, end.end()):
         return 0
     return end.end()

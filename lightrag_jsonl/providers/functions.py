@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias, cast
 
+import msgspec
 import numpy as np
 
 from lightrag_jsonl.core.aio import in_daemon_thread
@@ -52,11 +53,12 @@ class FunctionLLM:
     def _call(self, messages: Sequence[Message], max_tokens: int | None) -> partial[object]:
         limit = {"max_tokens": max_tokens} if max_tokens and self._takes("max_tokens") else {}
         if "prompt" not in self._parameters:
-            return partial(self._function, _mappings(messages), **limit)
+            return partial(self._function, msgspec.to_builtins(list(messages)), **limit)
         system = "\n\n".join(one.content for one in messages if one.role == "system")
         *history, last = [one for one in messages if one.role != "system"]
         if self._takes("system_prompt") and self._takes("history_messages"):
-            parts = {"system_prompt": system or None, "history_messages": _mappings(history)}
+            earlier = msgspec.to_builtins(history)
+            parts = {"system_prompt": system or None, "history_messages": earlier}
             return partial(self._function, last.content, **parts, **limit)
         turns = [f"{one.role}:\n{one.content}" for one in (*history, last)]
         texts = filter(None, [system, *(turns if history else [last.content])])
@@ -118,10 +120,6 @@ async def _run(call: Callable[[], object]) -> object:
         return await call()
     answer = await in_daemon_thread(call)
     return await answer if inspect.isawaitable(answer) else answer
-
-
-def _mappings(messages: Sequence[Message]) -> list[dict[str, str]]:
-    return [{"role": message.role, "content": message.content} for message in messages]
 
 
 def _name_of(function: object) -> str:

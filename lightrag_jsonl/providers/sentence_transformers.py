@@ -16,8 +16,6 @@ from lightrag_jsonl.core.user_code import normalize_vectors
 
 Result = TypeVar("Result")
 
-_PROMPT_NAMES = {"query": ("query",), "passage": ("document", "passage", "corpus")}
-
 
 class _LocalModel:
     """A model by its hub name or folder, loaded once, in the thread of its own that it runs in."""
@@ -83,11 +81,8 @@ class SentenceTransformerEmbedder(_LocalModel):
         return await self._run(self._encode, [*map(sanitize, texts)], kind)
 
     def _encode(self, texts: list[str], kind: Literal["query", "passage"]) -> Vectors:
-        prompt = self._prompts[kind]
-        if prompt is None:
-            own = self._model.prompts or {}
-            prompt = next((own[name] for name in _PROMPT_NAMES[kind] if own.get(name)), "")
-        rows = self._model.encode(texts, prompt=prompt, show_progress_bar=False)
+        encode = self._model.encode_query if kind == "query" else self._model.encode_document
+        rows = encode(texts, prompt=self._prompts[kind], show_progress_bar=False)
         dim = self._model.get_embedding_dimension()
         return normalize_vectors(rows, count=len(texts), dim=dim, source=self.name)
 

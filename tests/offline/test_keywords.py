@@ -64,19 +64,6 @@ def test_a_question_in_small_letters_still_names_something(question: str) -> Non
     assert [name.casefold() for name in keywords(question).low_level] == ["scrooge"]
 
 
-def test_history_is_used_by_questions_that_lean_on_it() -> None:
-    """A pronoun takes the names of the user's last turn, and only of that."""
-    history = (
-        Message("user", "Who is Jacob Marley?"),
-        Message("user", "Tell me about Bob Cratchit."),
-        Message("assistant", "Bob works for Scrooge."),
-    )
-
-    assert keywords("Why does he weep?", *history).low_level == ("Bob Cratchit",)
-    assert keywords("他为什么哭？", *history).low_level == ("Bob Cratchit",)
-    assert "Bob Cratchit" not in keywords("Where is London?", *history).low_level
-
-
 @pytest.mark.parametrize("question", ["", "???", "👻", "\ud800", "what is it?", "是什么？"])
 def test_empty_questions_have_no_keywords(question: str) -> None:
     """Nothing asked, nothing found, nothing raised."""

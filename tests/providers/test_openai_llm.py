@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
 import logging
 import tracemalloc
-from collections.abc import Awaitable
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -29,7 +26,6 @@ from tests.servers import (
     stream_reply,
 )
 
-Value = TypeVar("Value")
 KEY = "sk-test-0123456789abcdef"
 QUESTION = (Message("system", "Be brief."), Message("user", "谁是乔峰？🌍"))
 SCHEMA: dict[str, Json] = {
@@ -44,24 +40,17 @@ def model(server: ScriptedServer, **options: object) -> OpenAILLM:
     return OpenAILLM("m", **settings)  # type: ignore[arg-type]
 
 
-def run(coroutine: Awaitable[Value]) -> Value:
-    async def main() -> Value:
-        return await coroutine
-
-    return asyncio.run(main())
-
-
-def fails(reply: Reply, **options: object) -> LLMError:
+async def fails(reply: Reply, **options: object) -> LLMError:
     with ScriptedServer([reply]) as server, pytest.raises(LLMError) as caught:
-        run(model(server, **options).complete(QUESTION))
+        await model(server, **options).complete(QUESTION)
     return caught.value
 
 
-def test_the_answer_keeps_text_finish_and_usage() -> None:
+async def test_the_answer_keeps_text_finish_and_usage() -> None:
     """Text, finish reason and all token counts reach the caller as the server gave them."""
     reply = chat_reply("乔峰。🌍", prompt_tokens=30, completion_tokens=4, cached_tokens=20)
     with ScriptedServer([reply]) as server:
-        answer = run(model(server, extra_body={"seed": 1}).complete(QUESTION, max_tokens=9))
+        answer = await model(server, extra_body={"seed": 1}).complete(QUESTION, max_tokens=9)
 
     assert answer == Completion("乔峰。🌍", "stop", Usage(30, 4, 20, calls=1))
     assert read_completion(reply.body) == answer  # as a batch file's answers are read
@@ -95,15 +84,15 @@ def test_answers_are_read_as_they_come(body: dict[str, object], expected: Comple
     assert read_completion(body) == expected
 
 
-def test_what_fails_in_passing_is_asked_again() -> None:
+async def test_what_fails_in_passing_is_asked_again() -> None:
     """By the SDK, up to `max_retries` times, after the wait that the server asks for. When they are
     used up, the caller learns that, and how long to wait if that is known.
     """
     busy = error_reply(429, "slow down", retry_after="0.015")
     with ScriptedServer([busy, busy, chat_reply("ok")]) as server:
-        assert run(model(server, max_retries=2).complete(QUESTION)).text == "ok"
+        assert (await model(server, max_retries=2).complete(QUESTION)).text == "ok"
     for asked, seconds in (("7", 7.0), ("nan", None), ("soon", None)):
-        error = fails(error_reply(429, "slow down", retry_after=asked))
+        error = await fails(error_reply(429, "slow down", retry_after=asked))
         assert error.transient and error.retry_after == seconds and "429" in str(error)
 
 
@@ -130,25 +119,25 @@ FREE, CALL, COUNTED = Usage(), Usage(calls=1), Usage(7, 5, calls=1)
         (Reply({}, delay=30), "", CALL, ["raise the timeout"]),
     ],
 )
-def test_failures_say_what_to_do_and_count(
+async def test_failures_say_what_to_do_and_count(
     reply: Reply, flags: str, cost: Usage, words: list[str]
 ) -> None:
     """Each way to fail is an LLMError that says what to do. It costs one call if the answer came too
     late or not whole, its tokens if they are known; a refusal costs nothing.
     """
-    error = fails(reply, timeout=0.5)
+    error = await fails(reply, timeout=0.5)
 
     assert (error.transient, error.permanent) == ("transient" in flags, "permanent" in flags)
     assert error.cost == cost
     assert all(word in str(error) for word in words), str(error)
 
 
-def test_nobody_listens() -> None:
+async def test_nobody_listens() -> None:
     """A server that is not there, or has no TLS, is a transient error that names it; it is free."""
     with ScriptedServer() as server:
         for url in ("http://127.0.0.1:9/v1", server.base_url.replace("http:", "https:")):
             with pytest.raises(LLMError, match=r"^127\.0\.0\.1:.*is the server running") as caught:
-                run(OpenAILLM("m", base_url=url, max_retries=0).complete(QUESTION))
+                await OpenAILLM("m", base_url=url, max_retries=0).complete(QUESTION)
             assert caught.value.transient and caught.value.cost == Usage()
 
 
@@ -180,24 +169,24 @@ async def test_a_model_is_met_halfway() -> None:
     assert not refusals.keys() & {*server.bodies[-2], *server.bodies[-1]}
 
 
-def test_a_key_is_never_shown(
+async def test_a_key_is_never_shown(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not in an error, its causes, the log or the repr, even where the server repeats it."""
     caplog.set_level(logging.DEBUG, logger="lightrag_jsonl")
-    error = fails(error_reply(401, f"Incorrect API key provided: {KEY}"))
+    error = await fails(error_reply(401, f"Incorrect API key provided: {KEY}"))
     monkeypatch.setenv("OPENAI_API_KEY", "abcdefgh")
-    environment = fails(error_reply(400, "I know abcdefgh"))
+    environment = await fails(error_reply(400, "I know abcdefgh"))
 
     assert error.__cause__ is None and error.__suppress_context__
     shown = f"{error}{environment}{caplog.text}{OpenAILLM('m', api_key=KEY)!r}"
     assert not any(secret in shown for secret in ("sk-", "0123456789", "abcdefgh"))
 
 
-def test_a_missing_key_and_a_wrong_url_or_option_are_explained() -> None:
+async def test_a_missing_key_and_a_wrong_url_or_option_are_explained() -> None:
     """The constructor needs no key and reads no environment; the first call says what is missing."""
     with pytest.raises(ConfigError, match=r"api\.openai\.com.*OPENAI_API_KEY"):
-        run(OpenAILLM("gpt-4o-mini").complete(QUESTION))
+        await OpenAILLM("gpt-4o-mini").complete(QUESTION)
     for url in ("http://", "localhost:8000"):
         with pytest.raises(ConfigError, match="not a URL such as http"):
             OpenAILLM("m", base_url=url)
@@ -206,7 +195,7 @@ def test_a_missing_key_and_a_wrong_url_or_option_are_explained() -> None:
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_the_environments_key_is_for_the_server_it_names(
+async def test_the_environments_key_is_for_the_server_it_names(
     named: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server of one's own needs no key, and gets that of the environment only if OPENAI_BASE_URL
@@ -217,27 +206,27 @@ def test_the_environments_key_is_for_the_server_it_names(
         if named:
             monkeypatch.setenv("OPENAI_BASE_URL", f"{server.base_url}/")
         for address in (server.base_url, None)[: 1 + named]:
-            assert run(OpenAILLM("m", base_url=address).complete(QUESTION)).text == "ok"
+            assert (await OpenAILLM("m", base_url=address).complete(QUESTION)).text == "ok"
     assert all((KEY in str(request.headers)) is named for request in server.requests)
 
 
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
-def test_a_reply_is_read_up_to_its_limit(encoding: str) -> None:
+async def test_a_reply_is_read_up_to_its_limit(encoding: str) -> None:
     """Also one that only unpacks to too much, and an error's page; a shorter one is an answer."""
     body = json.dumps(chat_reply("x" * 50_000_000).body).encode()
     if encoding == "gzip":
         body = gzip.compress(body, 1)
     headers = {"Content-Encoding": encoding}
-    assert "longer than 4,000,000 bytes" in str(fails(Reply(body, headers=headers)))
-    assert "HTTP 500" in str(fails(Reply(body, 500, headers)))
+    assert "longer than 4,000,000 bytes" in str(await fails(Reply(body, headers=headers)))
+    assert "HTTP 500" in str(await fails(Reply(body, 500, headers)))
     tracemalloc.start()
     try:
-        fails(Reply(body, headers=headers))
+        await fails(Reply(body, headers=headers))
         assert tracemalloc.get_traced_memory()[1] < 45_000_000
     finally:
         tracemalloc.stop()
     with ScriptedServer([chat_reply("x" * 3_000_000)]) as server:
-        assert len(run(model(server).complete(QUESTION)).text) == 3_000_000
+        assert len((await model(server).complete(QUESTION)).text) == 3_000_000
 
 
 async def test_an_event_of_a_stream_is_read_up_to_its_limit() -> None:
@@ -249,10 +238,10 @@ async def test_an_event_of_a_stream_is_read_up_to_its_limit() -> None:
             await anext(llm.stream(QUESTION))
 
 
-def test_no_redirect_is_followed() -> None:
+async def test_no_redirect_is_followed() -> None:
     """A prompt and a key go to the server that was named, and to no other."""
     with ScriptedServer([chat_reply("Yes.")]) as other:
-        error = fails(Reply(status=307, headers={"Location": f"{other.url}/elsewhere"}))
+        error = await fails(Reply(status=307, headers={"Location": f"{other.url}/elsewhere"}))
     assert "check the base URL, from which it leads elsewhere" in str(error)
     assert not other.requests
 
@@ -300,11 +289,11 @@ async def test_what_was_written_to_its_end_is_an_answer() -> None:
         assert [piece async for piece in stream] == ["乔", "峰"] and stream.finish == "length"
 
 
-def records(llm: OpenAILLM, **options: object) -> Completion:
-    return run(llm.complete_records(QUESTION, schema=SCHEMA, **options))  # type: ignore[arg-type]
+async def records(llm: OpenAILLM, **options: object) -> Completion:
+    return await llm.complete_records(QUESTION, schema=SCHEMA, **options)  # type: ignore[arg-type]
 
 
-def test_records_come_in_one_object_and_are_handed_on_as_lines() -> None:
+async def test_records_come_in_one_object_and_are_handed_on_as_lines() -> None:
     """A half one at the end, too."""
     one, two = '{"type":"entity","name":"乔峰"}', '{"type":"entity","name":"阿朱"}'
     whole = f'{{"records": [\n {one},\n {two}]}}'
@@ -312,19 +301,19 @@ def test_records_come_in_one_object_and_are_handed_on_as_lines() -> None:
     with ScriptedServer([chat_reply(whole), chat_reply(cut, finish="length")]) as server:
         llm = model(server, constrain="auto")
 
-        assert records(llm).text == f"{one}\n{two}"
-        assert records(llm) == Completion(f"{one}\n{two[:20]}", "length", Usage(7, 5, 0, 1))
+        assert (await records(llm)).text == f"{one}\n{two}"
+        assert await records(llm) == Completion(f"{one}\n{two[:20]}", "length", Usage(7, 5, 0, 1))
     assert server.bodies[0]["response_format"]["type"] == "json_schema"
 
 
-def test_names_count_only_when_grounded(tmp_path: Path) -> None:
+async def test_names_count_only_when_grounded(tmp_path: Path) -> None:
     """`constrain="grounded"` holds entity names to the list, of an insert to those in the text; by
     default nothing is added.
     """
     with ScriptedServer(respond=lambda _: chat_reply("{}")) as server:
         for constrain in ("auto", "grounded", "off"):
             llm = model(server, constrain=constrain)
-            assert records(llm, names=["阿朱", 'O"Neil']).text == "{}"
+            assert (await records(llm, names=["阿朱", 'O"Neil'])).text == "{}"
 
     free, grounded, off = (json.dumps(body, ensure_ascii=False) for body in server.bodies)
     assert "response_format" not in off and "阿朱" not in free + off

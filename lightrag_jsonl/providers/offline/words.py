@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-
-def words(listed: str) -> frozenset[str]:
-    """The words of a table that is written as one string."""
-    return frozenset(listed.split())
-
+from lightrag_jsonl.core.text import words
 
 STOP_WORDS = words(
     """a about above across after again against all almost along already also although always am
