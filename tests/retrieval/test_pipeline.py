@@ -379,7 +379,7 @@ async def test_an_empty_question_is_an_error(
 
 @pytest.mark.parametrize(
     "question",
-    ["Scrooge " * 200_000, "问" * 300_000, "\ud800\x00?", '"*:^(AND OR NOT', "?", "😀"],
+    ["Scrooge " * 20_000, "问" * 30_000, "\ud800\x00?", '"*:^(AND OR NOT', "?", "😀"],
     ids=["long", "long without spaces", "unstorable", "query syntax", "a mark", "emoji"],
 )
 @pytest.mark.parametrize("mode", ["naive", "mix", "walk"])
@@ -391,7 +391,7 @@ async def test_strange_questions_are_answered_within_the_budget(
     param = QueryParam(mode=mode, max_total_tokens=400, ll_keywords=("Scrooge",))
     answer = await pipelines(carol, llm=llm).answer(question, param)
     assert answer.context.tokens <= 400
-    assert len(answer.context.question) <= 40_000
+    assert len(answer.context.question) <= 4_000
 
 
 class Misled:
