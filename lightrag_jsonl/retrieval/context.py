@@ -87,7 +87,7 @@ def _select(
     frames = [count(writer.frame(chunk)) + 2 * JOINT for chunk in found.chunks]
     sizes = [_size(chunk, tokenizer) for chunk in found.chunks]
     chunks = [(c, f + s) for c, f, s in zip(found.chunks, frames, sizes, strict=True)]
-    headings = count(writer.headings())
+    headings = count("\n\n".join(writer.headings()))
     promised = min(int(total * param.chunk_share), sum([cost for _, cost in chunks]))
     facts = total - headings - promised
     fair = facts * most_entities // max(most_entities + most_relations, 1)
@@ -178,31 +178,21 @@ def escaped(text: str) -> str:
 
 
 class Words(NamedTuple):
-    """The fixed words and the punctuation of a context in one language."""
+    """The fixed words and the punctuation of a context in one language, by default English."""
 
-    headings: tuple[str, str, str, str]
-    first: str
-    page: str
-    weight: str
-    related: str
-    comma: str
-    listed: str
-    colon: str
-    brackets: str
+    headings: tuple[str, str, str, str] = ("Passages", "Entities", "Relations", "Sources")
+    first: str = "Mark of this context: "
+    page: str = "page {}"
+    weight: str = "weight {:g}"
+    related: str = "related to"
+    comma: str = ", "
+    listed: str = ", "
+    colon: str = ": "
+    brackets: str = " ({})"
 
 
 WORDS: Mapping[types.Language, Words] = {
-    "en": Words(
-        ("Passages", "Entities", "Relations", "Sources"),
-        "Mark of this context: ",
-        "page {}",
-        "weight {:g}",
-        "related to",
-        ", ",
-        ", ",
-        ": ",
-        " ({})",
-    ),
+    "en": Words(),
     "zh": Words(
         ("原文", "实体", "关系", "来源"),
         "本资料的标记：",
@@ -249,10 +239,10 @@ class Writer(NamedTuple):
             f"{self._heading(99, chunk)}\n- {self._title(chunk.document_id)}{self.words.colon}[99]"
         )
 
-    def headings(self) -> str:
+    def headings(self) -> list[str]:
         """The first line, and the headings of all sections."""
         heads = [f"{self.mark} {head}{self.words.colon}" for head in self.words.headings]
-        return "\n\n".join([f"{self.words.first}{self.mark}", *heads])
+        return [f"{self.words.first}{self.mark}", *heads]
 
     def prompt(
         self, entities: Sequence[str], relations: Sequence[str], chunks: Sequence[Chunk]
@@ -270,7 +260,7 @@ class Writer(NamedTuple):
             facts[len(entities) :],
             [f"- {self._title(id)}{self.words.colon}{numbers}" for id, numbers in cited.items()],
         )
-        first, *heads = self.headings().split("\n\n")
+        first, *heads = self.headings()
         headed = zip(heads, sections, strict=True)
         texts = ["\n".join([head.rstrip(), *lines]) for head, lines in headed if lines]
         return "\n\n".join([first, *texts]) if texts else ""

@@ -87,8 +87,9 @@ async def select_edges(
     if param.selection == "score" or not best or not client.has_model:
         return EdgeSelection("score", best)
     by_rank = EdgeSelection("llm", best, fallback=True)
-    by_id = dict(zip(edge_ids(map(labels, found.relations)), found.relations, strict=True))
-    lines = [_candidate(id, relation) for id, relation in by_id.items()]
+    edges = candidate_edges(found.relations)
+    by_id = {edge.id: one for edge, one in zip(edges, found.relations, strict=True)}
+    lines = [_candidate(edge, by_id[edge.id].description) for edge in edges]
     variables = {"query": found.question, "edges": lines}
     try:
         records = await client.jsonl("kg-edge-selection", variables, meter=meter)
@@ -106,11 +107,11 @@ async def select_edges(
     return EdgeSelection("llm", tuple(picked), reasons, rejections)
 
 
-def _candidate(id: str, relation: Relation) -> str:
-    """A relation as the model is shown it: a line of JSON."""
-    fields = {"id": id, "s": relation.source, "p": relation.predicate, "o": relation.target}
-    if relation.description:
-        fields["d"] = clipped(relation.description, DESCRIPTION_LENGTH)
+def _candidate(edge: Edge, description: str) -> str:
+    """An edge as the model is shown it: a line of JSON."""
+    fields = {"id": edge.id, "s": edge.source, "p": edge.predicate, "o": edge.target}
+    if description:
+        fields["d"] = clipped(description, DESCRIPTION_LENGTH)
     return json.dumps(fields, ensure_ascii=False)
 
 
@@ -142,15 +143,11 @@ def _plain_id(value: Json) -> str:
 # ── ids ─────────────────────────────────────────────────────────────────────────
 
 
-def labels(relation: Relation) -> Labels:
-    """Subject, predicate and object of a relation."""
-    return relation.source, relation.predicate, relation.target
-
-
 def candidate_edges(relations: Sequence[Relation]) -> tuple[Edge, ...]:
     """The relations as edges, each with an id of its own."""
-    pairs = zip(edge_ids(map(labels, relations)), relations, strict=True)
-    return tuple([Edge(id, *labels(one), one.chunk_ids, one.score) for id, one in pairs])
+    labels = [(one.source, one.predicate, one.target) for one in relations]
+    found = zip(edge_ids(labels), labels, relations, strict=True)
+    return tuple([Edge(id, *names, one.chunk_ids, one.score) for id, names, one in found])
 
 
 def edge_id(source: str, predicate: str, target: str, *, length: int = ID_LENGTH) -> str:

@@ -131,7 +131,7 @@ class SearchTask(NamedTuple):
         """Whether the filter lets each row through."""
         if self.filtered is None:
             return np.ones(len(rows), np.bool_)
-        return among(rows, self.filtered[kind])
+        return np.isin(rows, self.filtered[kind])
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,8 @@ class Seeds:
 
     @property
     def named_rows(self) -> Ids:
-        """The entities that the question names, ascending."""
-        return column(sorted(self.named))
+        """The entities that the question names."""
+        return column(self.named)
 
     @property
     def chunks(self) -> Ids:
@@ -178,11 +178,3 @@ def column(rows: Iterable[int]) -> Ids:
 def distinct(*columns: Ids) -> Ids:
     """The distinct row ids in some columns, ascending."""
     return graph_index.distinct(np.concatenate(columns))
-
-
-def among(rows: Ids, column: Ids) -> Mask:
-    """Whether each row id is in an ascending column."""
-    if not len(column):
-        return np.zeros(rows.shape, np.bool_)
-    found = np.minimum(column.searchsorted(rows), len(column) - 1)
-    return np.asarray(column[found] == rows)

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from lightrag_jsonl.retrieval import facts, fusion
-from lightrag_jsonl.retrieval.fusion import Hits, SearchTask, Seeds, Subgraph, among, distinct
+from lightrag_jsonl.retrieval.fusion import Hits, SearchTask, Seeds, Subgraph, distinct
 from lightrag_jsonl.storage.store import Snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
@@ -116,7 +116,7 @@ def neighbourhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGra
     mentioned, chunks = found, seeds.chunks
     if not task.mode.chunks:
         which, entities = index.entities_of(chunks)
-        chunks = chunks[distinct(which[among(entities, found)])]
+        chunks = chunks[distinct(which[np.isin(entities, found)])]
     for limit in CHUNK_LIMITS:
         chunks = distinct(chunks, _chunks_around(task, distinct(mentioned), seeds, limit))
         which, mentioned = index.entities_of(chunks)
@@ -140,7 +140,7 @@ def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) ->
     counts = np.bincount(which, minlength=len(entities))
     leading = counts[which] <= FREQUENT
     which, chunks = which[leading], chunks[leading]
-    pull = (1 / np.maximum(counts, 1) + among(entities, seeds.named_rows))[which]
+    pull = (1 / np.maximum(counts, 1) + np.isin(entities, seeds.named_rows))[which]
     inside = task.inside("chunk", chunks)
     chunks, pull = chunks[inside], pull[inside]
     each, group = np.unique(chunks, return_inverse=True)
@@ -191,7 +191,7 @@ def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
             for end in task.snapshot.graph.ends(fusion.column([row])).ravel().tolist():
                 sure[end] = max(alike, sure.get(end, 0.0))
     named = fusion.column(sorted(sure))
-    named = named[among(named, graph.entities)]
+    named = named[np.isin(named, graph.entities)]
     starts = graph.entities.searchsorted(named)
     reset = np.zeros(len(graph.entities) + len(graph.chunks))
     mentions = np.bincount(graph.senders[graph.edge_types == MENTION], minlength=len(reset))
@@ -208,7 +208,7 @@ def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
 
 def _relevance(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> tuple[Ids, Floats]:
     """The chunks of the graph that the question's text found, and how relevant they are."""
-    chunks = seeds.chunks[among(seeds.chunks, graph.chunks)]
+    chunks = seeds.chunks[np.isin(seeds.chunks, graph.chunks)]
     scores = task.snapshot.vector_scores("chunk", task.query.vectors[:1], chunks)
     dense = np.nan_to_num(scores[0], nan=0.0)
     words = dict(zip(seeds.lexical.ids.tolist(), seeds.lexical.scores.tolist(), strict=True))

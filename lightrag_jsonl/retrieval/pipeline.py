@@ -6,10 +6,10 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
-from anyio import to_thread
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.options import QueryParam
@@ -25,13 +25,13 @@ from lightrag_jsonl.retrieval.modes import MODES, find_keywords, search_texts
 from lightrag_jsonl.retrieval.numbering import CitationNumbering
 from lightrag_jsonl.retrieval.search import search, with_sources
 from lightrag_jsonl.storage.store import Reader, Store, read
+from lightrag_jsonl.storage.store import search as in_snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 QUESTION_SHARE = 0.25  # of the total budget for the question; a longer one is cut
 HISTORY_SHARE = 0.25  # of the total budget for the conversation
 SEARCH_TOKENS = 500  # the part of a question used for search; embedders read about as many
 RERANKED = 2  # times `chunk_top_k`: the number of chunks a reranker chooses from
-LONGEST_TOKEN = 64  # characters; used to cut a huge question before counting its tokens
 FORM = "Multiple Paragraphs"  # of an answer, where a user's prompt asks for it and names none
 
 Cited: TypeAlias = tuple[tuple[Citation, ...], tuple[int, ...]]
@@ -140,32 +140,32 @@ class QueryPipeline:
     ) -> Context:
         """What a model would be shown; calls to the model on the way are counted by `meter`."""
         context = Context(self._checked(question, param), param.mode, language=self.language)
-        mode, direct = MODES[param.mode], list[str]()
+        mode, direct, history = MODES[param.mode], list[str](), self._history(param)
+        reranker = self.reranker if param.enable_rerank and param.rerank_weight > 0 else None
         if mode.searches and not self.store.is_empty():
-            if mode.graph or self._history(param):
-                client, extractor = self.client, self.keyword_extractor
-                asked = context.question, self._history(param)
-                keywords = await find_keywords(*asked, param, client, extractor, meter)
+            if mode.graph or history:
+                how = param, self.client, self.keyword_extractor, meter
+                keywords = await find_keywords(context.question, history, *how)
                 context = replace(context, keywords=keywords)
                 await observer.keywords_found(context.keywords)
             query = await self._query(context)
-            context, direct = await to_thread.run_sync(self._search, query, param, context)
+            limit = param.chunk_top_k * (RERANKED if reranker else 1)
+            context, direct = await in_snapshot(
+                self.store,
+                lambda snapshot: search(SearchTask(snapshot, query, mode, param, limit), context),
+            )
         await observer.retrieved(context.relations, context.chunks)
         keep = next(iter(direct), "")
-        if self._reranks(param) and context.chunks:
-            context, keep = await self._reranked(context, direct, param)
+        if reranker is not None and context.chunks:
+            context, keep = await _reranked(reranker, context, direct, param)
         searched = replace(context, question=_searched(context))
-        found = {chunk.id for chunk in context.chunks}
-        may_be_none = not found.isdisjoint(direct)
+        may_be_none = not {chunk.id for chunk in context.chunks}.isdisjoint(direct)
         selection = await select_edges(searched, param, self.client, meter, may_be_none=may_be_none)
         if selection.method == "llm" and not selection.fallback:
             chosen = (context, direct, selection.relations, param.chunk_top_k)
             context = await read(self.store, lambda reader: with_sources(reader, *chosen))
         context = replace(context, relations=selection.relations)
-        recorded = await read(self.store, lambda reader: reader.settings())
-        secret = recorded.get(MARK_SECRET, "") if self.secret_marks else ""
-        parts = context, param, self.tokenizer, keep, secret
-        context = await to_thread.run_sync(fit_context, *parts)
+        context = await read(self.store, partial(self._fitted, context, param, keep))
         await observer.selected(selection, context)
         return context
 
@@ -177,13 +177,7 @@ class QueryPipeline:
         if not question:
             raise ConfigError("the question is empty")
         limit = max(int(param.max_total_tokens * QUESTION_SHARE), 1)
-        return self._cut(question, limit) or question[:1]
-
-    def _cut(self, text: str, limit: int = SEARCH_TOKENS) -> str:
-        """At most `limit` tokens of a text; a short text is not counted."""
-        if len(text) <= limit // 4:  # a character never has more than four tokens
-            return text
-        return self.tokenizer.truncate(text[: limit * LONGEST_TOKEN], limit)
+        return self.tokenizer.truncate(question, limit) or question[:1]
 
     def _history(self, param: QueryParam) -> tuple[Message, ...]:
         """The latest turns of the conversation that fit into their share of the budget, in order."""
@@ -200,44 +194,17 @@ class QueryPipeline:
         """The texts to search with and their vectors, all embedded in one call."""
         mode, question = MODES[context.mode], _searched(context)
         low, high = search_texts(mode, context.keywords, question)
-        wanted = [self._cut(text) for text in (question, *low, *high)]
+        wanted = [self.tokenizer.truncate(text, SEARCH_TOKENS) for text in (question, *low, *high)]
         texts = list(dict.fromkeys(wanted))
         vectors = await embed_texts(self.embedder, texts, "query")
         lexical = bool(getattr(self.embedder, "lexical", False))
         rows = vectors[[texts.index(text) for text in wanted]]
         return SearchQuery(wanted[0], low, high, rows, lexical)
 
-    def _search(
-        self, query: SearchQuery, param: QueryParam, context: Context
-    ) -> tuple[Context, list[str]]:
-        limit = param.chunk_top_k * (RERANKED if self._reranks(param) else 1)
-        with self.store.snapshot() as snapshot:
-            task = SearchTask(snapshot, query, MODES[param.mode], param, limit)
-            return search(task, context)
-
-    def _reranks(self, param: QueryParam) -> bool:
-        return self.reranker is not None and param.enable_rerank and param.rerank_weight > 0
-
-    async def _reranked(
-        self, found: Context, direct: Sequence[str], param: QueryParam
-    ) -> tuple[Context, str]:
-        """The best `chunk_top_k` chunks by the reranker's order, as far as `rerank_weight` lets it
-        decide; and the id of the one that would be first in a search for the question's text alone,
-        which is among them.
-        """
-        assert self.reranker is not None
-        asked, texts = _searched(found), [chunk.text for chunk in found.chunks]
-        scores = np.nan_to_num(await rerank_scores(self.reranker, asked, texts), nan=-np.inf)
-        numbers = {chunk.id: number for number, chunk in enumerate(found.chunks)}
-        by_text = np.array([numbers[id] for id in direct], np.int64)[: RERANKED * param.chunk_top_k]
-        best = _by_weight(np.arange(len(scores)), scores, param)[: param.chunk_top_k]
-        first = _by_weight(by_text, scores[by_text], param)[:1]
-        if len(best) > 1 and not np.isin(first.ids, best.ids).all():
-            last = Hits.of(first.ids, best.scores[-1:])
-            best = joined([best[:-1], last])[0]
-        ranked = [replace(found.chunks[number], score=score) for number, score, _ in best.rows()]
-        keep = [found.chunks[number].id for number in first.ids.tolist()]
-        return replace(found, chunks=tuple(ranked)), keep[0] if keep else ""
+    def _fitted(self, found: Context, param: QueryParam, keep: str, reader: Reader) -> Context:
+        """What of it fits into the budgets, with its prompt."""
+        secret = reader.settings().get(MARK_SECRET, "") if self.secret_marks else ""
+        return fit_context(found, param, self.tokenizer, keep, secret)
 
     # ── the answer ──────────────────────────────────────────────────────────────
 
@@ -285,6 +252,27 @@ class QueryPipeline:
 def _searched(context: Context) -> str:
     """What is searched for: the question, or what it was made into to stand without the history."""
     return context.keywords.question or context.question
+
+
+async def _reranked(
+    reranker: Reranker, found: Context, direct: Sequence[str], param: QueryParam
+) -> tuple[Context, str]:
+    """The best `chunk_top_k` chunks by the reranker's order, as far as `rerank_weight` lets it
+    decide; and the id of the one that would be first in a search for the question's text alone,
+    which is among them.
+    """
+    asked, texts = _searched(found), [chunk.text for chunk in found.chunks]
+    scores = np.nan_to_num(await rerank_scores(reranker, asked, texts), nan=-np.inf)
+    numbers = {chunk.id: number for number, chunk in enumerate(found.chunks)}
+    by_text = np.array([numbers[id] for id in direct], np.int64)[: RERANKED * param.chunk_top_k]
+    best = _by_weight(np.arange(len(scores)), scores, param)[: param.chunk_top_k]
+    first = _by_weight(by_text, scores[by_text], param)[:1]
+    if len(best) > 1 and not np.isin(first.ids, best.ids).all():
+        last = Hits.of(first.ids, best.scores[-1:])
+        best = joined([best[:-1], last])[0]
+    ranked = [replace(found.chunks[number], score=score) for number, score, _ in best.rows()]
+    keep = [found.chunks[number].id for number in first.ids.tolist()]
+    return replace(found, chunks=tuple(ranked)), keep[0] if keep else ""
 
 
 def _by_weight(numbers: Ids, scores: Floats, param: QueryParam) -> Hits:

@@ -16,7 +16,6 @@ from lightrag_jsonl.retrieval.fusion import (
     SearchTask,
     Seeds,
     Subgraph,
-    among,
     distinct,
     fuse,
     joined,
@@ -56,7 +55,7 @@ def search(task: SearchTask, context: Context) -> tuple[Context, list[str]]:
     walked = walk_around(task, seeds, subgraph)
     shown = subgraph if choose else _relevant(task, subgraph, walked.relevant)
     if mode.ranked_by_walk:
-        is_relevant = among(walked.entities.ids, walked.relevant)
+        is_relevant = np.isin(walked.entities.ids, walked.relevant)
         shown = shown._replace(entities=walked.entities[is_relevant])
     return _loaded(task, context, shown, _with_text(task, walked.chunks, by_text), by_text)
 
@@ -80,7 +79,7 @@ def _with_text(task: SearchTask, found: Hits, by_text: Hits) -> Hits:
     reranked = limit > shown and len(by_text) > 0
     wanted = by_text[: limit if reranked else 1]
     found = found[:shown] if reranked else found
-    missing = wanted[~among(wanted.ids, np.sort(found.ids))]
+    missing = wanted[~np.isin(wanted.ids, found.ids)]
     if not reranked and len(missing) and len(found) >= limit:
         found = found[: max(limit - 1, 1)]
     least = found.scores.min(initial=np.inf)
@@ -92,8 +91,8 @@ def _with_text(task: SearchTask, found: Hits, by_text: Hits) -> Hits:
 def _relevant(task: SearchTask, found: Subgraph, entities: Ids) -> Subgraph:
     """The best entities that are relevant, and the best relations with two relevant ends."""
     best, relations = found.entities[: task.param.top_k], found.relations[: task.param.top_k]
-    low, high = among(task.snapshot.graph.ends(relations.ids), entities).T
-    return Subgraph(best[among(best.ids, entities)], relations[low & high])
+    low, high = np.isin(task.snapshot.graph.ends(relations.ids), entities).T
+    return Subgraph(best[np.isin(best.ids, entities)], relations[low & high])
 
 
 def _is_about(task: SearchTask, seeds: Seeds) -> bool:
@@ -177,7 +176,7 @@ def _described(reader: Reader, found: Context) -> Context:
 def expand(task: SearchTask, seeds: Seeds, limit: int) -> Subgraph:
     """The relations of the seed entities, fused with those hit directly, and the entities they join."""
     which, around = task.snapshot.graph.relations_of(seeds.entities.ids)
-    is_named = among(seeds.entities.ids, seeds.named_rows)
+    is_named = np.isin(seeds.entities.ids, seeds.named_rows)
     ids, group = np.unique(around, return_inverse=True)
     named_ends = np.bincount(group, is_named[which], len(ids)).astype(np.float64)
     inside = task.inside("relation", ids)
@@ -225,7 +224,7 @@ def _entities(task: SearchTask, seeds: Seeds, relations: Hits) -> Hits:
     reached = Hits.of(ends[first], relations.scores[first // 2], "an end of a relation found")
     ids = distinct(ends, seeds.entities.ids)
     scores = task.snapshot.vector_scores("entity", task.query.vectors[:1], ids)[0]
-    scores += CONNECTED * np.log1p(task.snapshot.graph.degrees(ids)) + among(ids, named)
+    scores += CONNECTED * np.log1p(task.snapshot.graph.degrees(ids)) + np.isin(ids, named)
     known = ~np.isnan(scores)
     alike = Hits.ranked(ids[known], scores[known])
     return _first(named, fuse([seeds.entities, reached, alike], task.param.fusion))
@@ -233,6 +232,6 @@ def _entities(task: SearchTask, seeds: Seeds, relations: Hits) -> Hits:
 
 def _first(asked: Ids, hits: Hits) -> Hits:
     """The hits, with those in `asked` moved to the front."""
-    raised = among(hits.ids, np.sort(asked))
+    raised = np.isin(hits.ids, asked)
     higher = Hits(hits.ids, hits.scores + BOTH_ENDS * raised, hits.why)
     return higher[np.argsort(~raised, kind="stable")]

@@ -14,6 +14,7 @@ from lightrag_jsonl.core.options import Selection as Method
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.retrieval.edge_selection import Edge, SelectedEdge
+from lightrag_jsonl.retrieval.modes import MODES
 from lightrag_jsonl.tracing import rdf
 from lightrag_jsonl.tracing.rdf import Triple, iri, literal, triples_of
 
@@ -21,9 +22,6 @@ Status: TypeAlias = Literal["complete", "failed", "incomplete"]
 Stage: TypeAlias = Literal[
     "session", "keywords", "retrieval", "selection", "chunk", "answer", "end"
 ]
-
-MODES_WITHOUT_EDGES: frozenset[t.Mode] = frozenset({"naive", "bypass"})
-MODES_WITH_CHUNKS: frozenset[t.Mode] = frozenset({"naive", "mix", "walk"})  # retrieved directly
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +119,9 @@ class Retrieval(_Event, frozen=True, tag="retrieval"):
     @property
     def triples(self) -> tuple[Triple, ...]:
         counts = []
-        if self.mode not in MODES_WITHOUT_EDGES:
+        if MODES[self.mode].graph:
             counts.append(("tg:edgeCount", literal(len(self.candidates))))
-        if self.mode in MODES_WITH_CHUNKS:
+        if MODES[self.mode].chunks:
             counts.append(("tg:chunkCount", literal(len(self.retrieved_chunks))))
         return self._described("Retrieval", "session", *counts)
 

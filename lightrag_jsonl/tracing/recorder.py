@@ -15,6 +15,7 @@ from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.retrieval import edge_selection
 from lightrag_jsonl.retrieval.context import on_one_line
 from lightrag_jsonl.retrieval.edge_selection import Edge, EdgeSelection
+from lightrag_jsonl.retrieval.modes import MODES
 from lightrag_jsonl.retrieval.pipeline import QueryObserver
 from lightrag_jsonl.storage.store import Store, Transaction, write
 from lightrag_jsonl.tracing import events
@@ -72,7 +73,7 @@ class Recorder(QueryObserver):
             reason = selection.reasons.get((one.source, one.target))
             chosen.append(edge_selection.SelectedEdge(edge, reason, None if reason else edge.score))
         shown = tuple(numbered_items(context, self._edges))
-        direct = self._retrieved if context.mode in events.MODES_WITH_CHUNKS else ()
+        direct = self._retrieved if MODES[context.mode].chunks else ()
         chunks = [item.id for item in shown if item.kind == "chunk" and item.id in direct]
         failed = selection.rejections, selection.fallback, selection.error
         found = tuple(chosen), tuple(chunks), shown, *failed

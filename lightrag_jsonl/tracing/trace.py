@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import PurePath
 from typing import Any
@@ -17,7 +17,7 @@ from lightrag_jsonl.core.options import Selection as Method
 from lightrag_jsonl.core.text import name_key, sanitize
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.chunking import chunk_id
-from lightrag_jsonl.retrieval.edge_selection import Edge, SelectedEdge, edge_id, labels
+from lightrag_jsonl.retrieval.edge_selection import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing import events as e
 from lightrag_jsonl.tracing.rdf import source_uri, trace_id_of
@@ -217,8 +217,8 @@ def document_provenance(reader: Reader, document_id: str) -> DocumentProvenance:
     found = []
     for row, chunk in reader.chunks(documents=[document_id]).items():
         relations = reader.relations(reader.mentioned_relations([row]), chunk_limit=1)
-        edges = [_edge(relation, (chunk.id,)) for relation in relations.values()]
-        found.append(ChunkFacts(chunk, tuple(edges)))
+        edges = candidate_edges([replace(one, chunk_ids=(chunk.id,)) for one in relations.values()])
+        found.append(ChunkFacts(chunk, edges))
     traces = _queries(reader, [facts.chunk.id for facts in found])
     return DocumentProvenance(documents[document_id], tuple(found), traces)
 
@@ -233,7 +233,7 @@ def edge_provenance(reader: Reader, source: str, predicate: str, target: str) ->
     relation = next(iter(reader.relations(rows, chunk_limit=_EVERY_CHUNK).values()), None)
     if relation is None:
         raise NotFoundError(f"no edge between {source} and {target}")
-    edge = _edge(relation, relation.chunk_ids)
+    (edge,) = candidate_edges([relation])
     words = (edge.predicate, *relation.keywords, *relation.reverse_keywords)
     if name_key(predicate) not in map(name_key, words):
         raise NotFoundError(
@@ -241,10 +241,6 @@ def edge_provenance(reader: Reader, source: str, predicate: str, target: str) ->
         )
     traces = _queries(reader, [f'"id":"{edge.id}'])
     return EdgeProvenance(edge, look_up_sources(reader, edge.chunk_ids), traces)
-
-
-def _edge(relation: t.Relation, chunk_ids: tuple[str, ...]) -> Edge:
-    return Edge(edge_id(*labels(relation)), *labels(relation), chunk_ids)
 
 
 def _queries(reader: Reader, marks: Sequence[str]) -> tuple[t.TraceSummary, ...]:

@@ -97,12 +97,13 @@ async def test_the_model_makes_the_question_whole_and_answers_the_users_own(
     """
     llm = ScriptedLLM(found)
     async with carol(tmp_path, llm) as rag:
-        param = QueryParam(mode=mode, conversation_history=TALK)
+        param = QueryParam(mode=mode, conversation_history=TALK, user_prompt="Be brief.")
         answer = await rag.query(THEN, param)
         assert answer.context.chunks[0].document_id == "partner"
         assert answer.context.keywords.question == "Who was Scrooge's partner?"
         asked, answered = llm.requests
-        assert '"question"' in asked.text and FIRST in asked.text
+        assert '"question"' in asked.text and FIRST in asked.text and answer.usage.calls == 2
+        assert FIRST in answered.text and "Be brief." in answered.text
         assert answered.question.endswith(f"Question: {THEN}")
         assert "Scrooge's partner?" not in answered.question
         trace = await rag.traces.get(str(answer.trace_id))

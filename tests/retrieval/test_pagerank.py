@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -122,23 +121,6 @@ def test_the_walk_reaches_what_resemblance_does_not() -> None:
     path = [(0, START), (1, RELATION), (2, SYNONYM), (5, MENTION)]
     assert pagerank.path_to(graph, last, 5) == path
     assert pagerank.path_to(graph, last, 0) == [(0, START)]
-
-
-@settings(max_examples=60, deadline=None)
-@given(graphs(), st.integers(0, 10))
-def test_every_path_begins_at_a_start(edges: Edges, start: int) -> None:
-    """The path to each node that is reached consists of edges of the graph, passes no node twice,
-    and begins where the walk began.
-    """
-    graph = edges.built()
-    reset = started(graph, 0, 0, start % (edges.entities + edges.chunks))
-    last = pagerank.last_steps(graph, reset)
-    joined = {frozenset(edge[:2]) for edge in edges.weighted()}
-    for node in np.flatnonzero(pagerank.walk(graph, reset) > 0).tolist():
-        nodes = [each for each, _ in pagerank.path_to(graph, last, node)]
-        assert nodes[-1] == node and len(set(nodes)) == len(nodes)
-        assert all(frozenset(pair) in joined for pair in pairwise(nodes))
-        assert reset[nodes[0]] > 0
 
 
 # ── on an index ─────────────────────────────────────────────────────────────────

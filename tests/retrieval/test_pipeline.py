@@ -177,20 +177,6 @@ def keywords(high: Sequence[str], low: Sequence[str]) -> str:
     return f'{{"high_level_keywords":[{quoted[0]}],"low_level_keywords":[{quoted[1]}]}}'
 
 
-async def test_the_conversation_goes_to_keywords_and_answer(
-    carol: Path, pipelines: Pipelines
-) -> None:
-    """A follow-up question is understood from its history."""
-    llm = ScriptedLLM([keywords(["employment"], ["Bob Cratchit"]), "A clerk [1]."])
-    history = (Message("user", "Tell me of Bob Cratchit."),)
-    param = QueryParam(conversation_history=history, user_prompt="Be brief.")
-    answer = await pipelines(carol, llm=llm).answer("What does he do?", param)
-    assert answer.text == "A clerk [1]."
-    assert all("Tell me of Bob Cratchit." in request.text for request in llm.requests)
-    assert "Be brief." in llm.requests[1].text
-    assert answer.usage.calls == 2
-
-
 async def test_given_keywords_skip_the_call(carol: Path, pipelines: Pipelines) -> None:
     """The model is asked for nothing but the answer; so it is in a mode that searches no graph."""
     assert (
@@ -379,7 +365,7 @@ async def test_an_empty_question_is_an_error(
 
 @pytest.mark.parametrize(
     "question",
-    ["Scrooge " * 200_000, "问" * 300_000, "\ud800\x00?", '"*:^(AND OR NOT', "?", "😀"],
+    ["Scrooge " * 20_000, "问" * 30_000, "\ud800\x00?", '"*:^(AND OR NOT', "?", "😀"],
     ids=["long", "long without spaces", "unstorable", "query syntax", "a mark", "emoji"],
 )
 @pytest.mark.parametrize("mode", ["naive", "mix", "walk"])
@@ -391,7 +377,7 @@ async def test_strange_questions_are_answered_within_the_budget(
     param = QueryParam(mode=mode, max_total_tokens=400, ll_keywords=("Scrooge",))
     answer = await pipelines(carol, llm=llm).answer(question, param)
     assert answer.context.tokens <= 400
-    assert len(answer.context.question) <= 40_000
+    assert len(answer.context.question) <= 4_000
 
 
 class Misled:
