@@ -45,9 +45,10 @@ Url = Callable[[object], str]
 
 
 @pytest.fixture(scope="module")
-def store(url: Url) -> Iterator[Store]:
-    """A store; each test, also those of filters and terms, puts other documents into it."""
-    with contextlib.closing(open_store(as_address(url("matching")))) as opened:
+def store(url: Url, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A store of this test process; each test puts other documents into it."""
+    name = tmp_path_factory.mktemp("matching")
+    with contextlib.closing(open_store(as_address(url(name)))) as opened:
         yield opened
 
 
