@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from lightrag_jsonl.core.types import DocumentStatus, ExtractionReport, Failure, Status
-from lightrag_jsonl.storage.rows import ChunkReport
+from lightrag_jsonl.storage.rows import ChunkReport, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.store import Reader
 
 ALL_REFUSED = "no line of the answer could be read as a record"
@@ -42,31 +43,30 @@ def document_statuses(
     is_all = limit is None and offset == 0
     for report in reader.chunk_reports(None if is_all else [one.id for one in visible]):
         chunks[report.document_id].append(report)
-    found = {}
-    for one in visible:
-        own = chunks[one.id]
-        found[one.id] = DocumentStatus(
-            *(one.id, one.title, one.source, one.date, one.state, len(own), one.characters),
-            created_at=datetime.fromtimestamp(one.created_at, UTC),
-            extraction=sum((chunk.report for chunk in own), ExtractionReport()),
-            failures=tuple(
-                Failure(one.id, chunk.chunk_id, chunk.error or ALL_REFUSED)
-                for chunk in own
-                if chunk.unfinished
-            ),
-            metadata=one.metadata,  # type: ignore[arg-type]
-        )
-    if limit is not None and len(visible) >= limit:
-        return tuple(found.values())
-    waiting = reader.pending()
-    both = {one.id for one in reader.documents([one.document.id or "" for one in waiting])}
-    waiting = [one for one in waiting if one.document.id not in both]
-    counts = reader.counts().documents
-    skipped = max(0, offset - sum(counts.values()) + counts.get("pending", 0))
-    for pending in waiting[skipped:][: None if limit is None else limit - len(visible)]:
-        new, id = pending.document, pending.document.id or ""
-        at = datetime.fromtimestamp(pending.created_at, UTC)
-        named, size = (id, new.title, new.source, new.date), len(new.text)
-        status = DocumentStatus(*named, "pending", 0, size, at, metadata=new.metadata)
-        found[id] = status
-    return tuple(found.values())
+    found = [_visible(one, chunks[one.id]) for one in visible]
+    if limit is None or len(visible) < limit:
+        waiting = reader.pending()
+        both = {one.id for one in reader.documents([one.document.id or "" for one in waiting])}
+        counts = reader.counts().documents
+        skipped = max(0, offset - sum(counts.values()) + counts.get("pending", 0))
+        left = None if limit is None else limit - len(visible)
+        only = [one for one in waiting if one.document.id not in both]
+        found += map(_waiting, only[skipped:][:left])
+    return tuple(found)
+
+
+def _visible(one: StoredDocument, chunks: Sequence[ChunkReport]) -> DocumentStatus:
+    failed = (chunk for chunk in chunks if chunk.unfinished)
+    return DocumentStatus(
+        *(one.id, one.title, one.source, one.date, one.state, len(chunks), one.characters),
+        created_at=datetime.fromtimestamp(one.created_at, UTC),
+        extraction=sum((chunk.report for chunk in chunks), ExtractionReport()),
+        failures=tuple(Failure(one.id, c.chunk_id, c.error or ALL_REFUSED) for c in failed),
+        metadata=one.metadata,  # type: ignore[arg-type]
+    )
+
+
+def _waiting(pending: PendingDocument) -> DocumentStatus:
+    one, at = pending.document, datetime.fromtimestamp(pending.created_at, UTC)
+    named = (one.id or "", one.title, one.source, one.date)
+    return DocumentStatus(*named, "pending", 0, len(one.text), at, metadata=one.metadata)

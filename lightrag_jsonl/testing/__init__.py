@@ -126,11 +126,10 @@ class ReplayLLM(ScriptedLLM):
         self,
         answers: Mapping[str, Sequence[str]],
         *,
-        name: str = "replay",
         otherwise: Callable[[Request], str] | None = None,
         count: Callable[[str], int] = _words,
     ) -> None:
-        super().__init__(self._replayed, name=name)
+        super().__init__(self._replayed, name="replay")
         self.answers = answers
         self._otherwise, self._count = otherwise, count
 

@@ -230,12 +230,14 @@ class StoreContract:
             ]
             transaction.put_mentions(claims, [])
             transaction.put_graph_rows("relation", [replace(sample_relation(), edited=edited)])
+            transaction.put_graph_rows("entity", [replace(sample_entities()[1], name="Ra")])
         with store.snapshot() as snapshot:
             assert snapshot.edited_chunks() == [2]
             assert [report.extractor for report in snapshot.chunk_reports()] == ["", t.PERSON]
             assert snapshot.entity_mentions(deleted=True) == claims
             assert snapshot.graph.chunks_of(np.array([1]))[1].tolist() == [1]
             assert snapshot.relation_rows()[1].edited == edited
+            assert snapshot.entity_names([1, 2]) == {1: "Curie", 2: "Ra"}
             assert snapshot.relations([1])[1].weight == 5.0 == snapshot.graph.weights(np.array([1]))
             assert snapshot.relations([1])[1].keywords == ("镭",)
 

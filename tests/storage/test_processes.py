@@ -6,25 +6,27 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.types import Completion
+from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.testing import put_sample, stored_content
 
 DOCUMENTS = 40
 WRITER = """
 import sys
-from pathlib import Path
+from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.types import Completion
-from lightrag_jsonl.storage.sqlite.database import SQLiteStore
+from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.testing import put_sample
 
-store = SQLiteStore(Path(sys.argv[1]))
+store = open_store(as_address(sys.argv[1]))
 with store.reader() as reader:
     first = reader.next_ids().documents
 for number in range(first, int(sys.argv[2]) + 1):
@@ -38,10 +40,16 @@ for number in range(first, int(sys.argv[2]) + 1):
 """
 
 
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    """Where an index is made: a folder in a folder that does not exist."""
+    return str(tmp_path / "deep" / "kb")
+
+
 @contextmanager
-def writer(folder: Path, documents: int = DOCUMENTS) -> Iterator[subprocess.Popen[str]]:
+def writer(place: object, documents: int = DOCUMENTS) -> Iterator[subprocess.Popen[str]]:
     """A process that stores documents and says what it does; killed at the end of the block."""
-    command = [sys.executable, "-c", WRITER, str(folder), str(documents)]
+    command = [sys.executable, "-c", WRITER, str(place), str(documents)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process
@@ -73,12 +81,12 @@ def test_a_killed_writer_leaves_whole_documents(tmp_path: Path, seed: int) -> No
         store.close()
 
 
-def test_two_processes_share_an_index(tmp_path: Path) -> None:
+def test_two_processes_share_an_index(place: str) -> None:
     """While another process writes, each snapshot shows one generation, in memory as on the disk;
     transactions of both wait for each other, and none is lost.
     """
-    store, seen, own = SQLiteStore(tmp_path), [0], 0
-    with writer(tmp_path) as process:
+    store, seen, own = open_store(as_address(place)), [0], 0
+    with closing(store), writer(place) as process:
         while seen[-1] < DOCUMENTS:
             own += 1
             with store.transaction(durable=False) as transaction:
@@ -88,16 +96,16 @@ def test_two_processes_share_an_index(tmp_path: Path) -> None:
                 assert snapshot.graph.chunks.tolist() == stored
                 found, _ = snapshot.search_vectors("chunk", np.ones((1, 4), np.float32), 999)
                 assert sorted(found.ravel().tolist()) == stored
+                assert len(snapshot.search_terms(["radium"], 999)) == len(stored)
                 seen.append(len(stored) // 2)
         assert process.wait() == 0 and seen == sorted(seen)
-    with store.reader() as reader:
-        assert reader.completion_stats()[0] == DOCUMENTS + own
+        with store.reader() as reader:
+            assert reader.completion_stats()[0] == DOCUMENTS + own
 
 
-def test_processes_create_one_index(tmp_path: Path) -> None:
-    """Several processes may open a new folder at the same time."""
-    folder = tmp_path / "deep" / "kb"
-    with writer(folder, 1) as one, writer(folder, 0) as other, writer(folder, 0) as third:
+def test_processes_create_one_index(place: str) -> None:
+    """Several processes may open a new index at the same time."""
+    with writer(place, 1) as one, writer(place, 0) as other, writer(place, 0) as third:
         assert [process.wait() for process in (one, other, third)] == [0, 0, 0]
-    with SQLiteStore(folder, create=False).reader() as reader:
+    with closing(open_store(as_address(place), create=False)) as store, store.reader() as reader:
         assert reader.counts().chunks == 2

@@ -15,16 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.errors import StorageError
-from lightrag_jsonl.core.types import Extraction, Kind
+from lightrag_jsonl.core.protocols import Vectors
+from lightrag_jsonl.core.types import Extraction
 from lightrag_jsonl.storage.rows import StoredChunk
 from lightrag_jsonl.storage.sqlite import views
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.sqlite.views import SQLiteSnapshot
 from lightrag_jsonl.storage.store import Transaction
 from lightrag_jsonl.testing import put_sample, sample_entities, stored_content
+from lightrag_jsonl.testing.stores import ALL_ROWS
 
 Change = Callable[[Transaction], None]
-ALL_KINDS: tuple[Kind, ...] = ("entity", "relation", "chunk")
 
 
 def add_document(transaction: Transaction) -> None:
@@ -74,16 +75,12 @@ def delete_graph(transaction: Transaction) -> None:
 
 def change_vectors(transaction: Transaction) -> None:
     """Give rows the vectors of other texts."""
-    vector = np.full(dimension(transaction), 0.5, np.float32)
-    for kind, rows in held(transaction).items():
-        transaction.put_vectors(kind, dict.fromkeys(rows[::2], (b"new", vector)))
+    put_vectors(transaction, np.full(dimension(transaction), 0.5, np.float32), every=2)
 
 
 def embed_anew(transaction: Transaction) -> None:
     """Replace all vectors by shorter or longer ones."""
-    vector = np.eye(1, 9 - dimension(transaction), dtype=np.float32)[0]
-    for kind, ids in held(transaction).items():
-        transaction.put_vectors(kind, dict.fromkeys(ids, (b"other", vector)))
+    put_vectors(transaction, np.eye(1, 9 - dimension(transaction), dtype=np.float32)[0])
 
 
 def dimension(transaction: Transaction) -> int:
@@ -91,9 +88,11 @@ def dimension(transaction: Transaction) -> int:
     return max(map(len, transaction.vectors("chunk", range(1, 99)).values()), default=4)
 
 
-def held(transaction: Transaction) -> dict[Kind, list[int]]:
-    """The rows of each kind that have a vector."""
-    return {kind: sorted(transaction.vector_digests(kind, range(1, 99))) for kind in ALL_KINDS}
+def put_vectors(transaction: Transaction, vector: Vectors, every: int = 1) -> None:
+    """Give every row that has a vector, or every second one, this one."""
+    for kind in ALL_ROWS:
+        rows = sorted(transaction.vector_digests(kind, range(1, 99)))[::every]
+        transaction.put_vectors(kind, dict.fromkeys(rows, (b"new", vector)))
 
 
 CHANGES: tuple[Change, ...] = (add_document, add_document, delete_document, read_again)

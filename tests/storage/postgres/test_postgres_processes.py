@@ -6,8 +6,6 @@ import asyncio
 import contextlib
 import multiprocessing
 import random
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -23,48 +21,26 @@ from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.types import Record, TraceSummary
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.store import Store
-from lightrag_jsonl.testing import put_sample, stored_content
+from lightrag_jsonl.testing import stored_content
 from lightrag_jsonl.tools.copying import copy_index
 from tests.indexing.libraries import libraries, pending
 from tests.kit import index, problems, view
 from tests.laws.killed import run
+from tests.storage.test_processes import (  # noqa: F401
+    test_processes_create_one_index,
+    test_two_processes_share_an_index,
+)
 
 Url = Callable[[object], str]
-DOCUMENTS, READERS, LIVES = 20, 2, 4
-READER = """
-import sys
-import numpy as np
-from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.storage.opening import open_store
-
-store, seen = open_store(as_address(sys.argv[1])), 0
-while seen < int(sys.argv[2]):
-    with store.snapshot() as snapshot:
-        chunks = list(snapshot.chunks())
-        assert snapshot.graph.chunks.tolist() == chunks, "the graph is of another generation"
-        ids, _ = snapshot.search_vectors("chunk", np.ones((1, 4), np.float32), 999)
-        assert sorted(ids[0].tolist()) == chunks, "the vectors are of another generation"
-        assert len(snapshot.search_terms(["radium"], 999)) == len(chunks), "the terms are"
-        assert len(chunks) % 2 == 0 and len(chunks) // 2 >= seen
-        seen = len(chunks) // 2
-print(seen)
-"""
+LIVES = 4
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["tests.laws.killed"])
 
 
-def test_readers_in_other_processes_follow_a_writer(url: Url) -> None:
-    """Each snapshot is of one generation, generations only grow, and the last one is reached."""
-    address = url("readers")
-    with contextlib.closing(open_store(as_address(address))) as store:
-        command = [sys.executable, "-c", READER, address, str(DOCUMENTS)]
-        readers = [
-            subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(READERS)
-        ]
-        for number in range(1, DOCUMENTS + 1):
-            with store.writer_lock(5), store.transaction() as transaction:
-                put_sample(transaction, number)
-        assert [int(reader.communicate()[0]) for reader in readers] == [DOCUMENTS] * READERS
+@pytest.fixture
+def place(url: Url, tmp_path: Path) -> str:
+    """The address of an index for the tests that are imported from the folder above."""
+    return url(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +68,6 @@ def test_a_killed_writer_leaves_whole_documents(url: Url, unbroken: Path, tmp_pa
     assert process.exitcode == 0 and view(address) == view(unbroken)
 
 
-def seen_graph(store: Store) -> int:
-    """The generation that a store has caught up with."""
-    with store.snapshot() as snapshot:
-        return snapshot.generation
-
-
 @settings(max_examples=4, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from("idumr"), libraries), max_size=6))
 def test_any_series_of_changes_leaves_what_sqlite_has(
@@ -122,7 +92,7 @@ def test_any_series_of_changes_leaves_what_sqlite_has(
                 else:
                     await rag._indexing.insert([pending(number, library[0])])
                 if seen is not None:
-                    seen_graph(seen)
+                    stored_content(seen)
 
     with tempfile.TemporaryDirectory() as folder:
         address = url(folder)
