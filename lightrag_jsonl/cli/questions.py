@@ -94,10 +94,12 @@ def query(rag: LightRAG, question: str, explain: bool, **given: Any) -> Reply:
     """
     param = QueryParam(**given)
     listener = event_printer(rag) if explain else None
-    if click.get_current_context().params["as_json"]:
+    as_json = click.get_current_context().params["as_json"]
+    if as_json or explain:  # events are printed as they happen, and not amid the answer
         answer = rag.query(question, param, explain=explain, listener=listener)
+        click.echo("" if as_json else printable(answer.text), nl=False)
     else:
-        pieces = rag.stream(question, param, explain=explain, listener=listener)
+        pieces = rag.stream(question, param)
         for piece in pieces:
             click.echo(printable(piece), nl=False)
         answer = pieces.answer

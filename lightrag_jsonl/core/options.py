@@ -90,7 +90,7 @@ class IndexOptions:
       repeated by the model's own client, may exceed them.
     - `keep_traces`: how many traces of queries are kept, the newest; 0 records none.
     - `lock_timeout`: how many seconds to wait while another process writes.
-    - `limits`: what one answer may cost; see `Limits`.
+    - `limits`: what one answer may cost, `Limits` or a mapping of its fields.
     """
 
     chunk_tokens: Positive = 1200
@@ -126,6 +126,8 @@ class IndexOptions:
         check_fields(self)
         if not isinstance(self.ontology, Path | str | Mapping | None):
             raise ConfigError(f"ontology must be a file or a mapping, not {shown(self.ontology)}")
+        if isinstance(self.limits, Mapping):
+            object.__setattr__(self, "limits", from_mapping(Limits, self.limits))
         if not isinstance(self.limits, Limits):
             raise ConfigError(f"limits must be Limits(…), not {shown(self.limits)}")
         if self.chunk_overlap == OVERLAP >= self.chunk_tokens:

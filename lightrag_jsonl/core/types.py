@@ -550,7 +550,7 @@ def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterato
     """
     cited = tuple(citations)
     labels = unique_labels((one.document_id, one.document) for one in cited)
-    page, colon, quoted, unsupported, comma = _SOURCE_WORDS[known_language(language)]
+    page, colon, quoted, comma, unsupported, partly = _SOURCE_WORDS[known_language(language)]
     places: dict[tuple[int, str], dict[str, None]] = {}
     for one in sorted(cited, key=lambda one: one.number):
         pages = page.format(one.page) if one.paged else ""
@@ -562,15 +562,18 @@ def source_lines(citations: Iterable[Citation], language: str = "en") -> Iterato
     for (number, where), quotes in places.items():
         shown = " ".join(filter(None, quotes))
         end = f"{colon}{shown}" if shown else ""
-        lines.setdefault(f"{where}{end}{unsupported if '' in quotes else ''}", []).append(number)
+        note = (partly if shown else unsupported) if "" in quotes else ""
+        lines.setdefault(f"{where}{end}{note}", []).append(number)
     for line, numbers in lines.items():
         yield f"{''.join(f'[{number}]' for number in numbers)} {line}"
 
 
-_SOURCE_WORDS: Mapping[Language, tuple[str, str, str, str, str]] = {
-    "en": ("page {}", ": ", "“{}”", " (unsupported: no sentence here supports this)", ", "),
-    "zh": ("第 {} 页", "：", "“{}”", "（未获支持：此处没有这样说的句子）", "，"),
-}
+_SOURCE_WORDS: Mapping[Language, tuple[str, str, str, str, str, str]] = {
+    "en": ("page {}", ": ", "“{}”", ", ", " (unsupported: no sentence here supports this)",
+           " (another claim that cites this is unsupported)"),
+    "zh": ("第 {} 页", "：", "“{}”", "，", "（未获支持：此处没有这样说的句子）",
+           "（另有引用此处的说法未获支持）"),
+}  # fmt: skip
 
 
 def unique_labels(labels: Iterable[tuple[str, str]]) -> dict[str, str]:

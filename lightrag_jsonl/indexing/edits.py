@@ -18,7 +18,6 @@ from lightrag_jsonl.core.types import (
     Claim,
     Document,
     Extraction,
-    Json,
     Record,
     known_language,
 )
@@ -30,19 +29,18 @@ from lightrag_jsonl.indexing.merging import ExtractedDocument
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.store import Reader
 
+CHANGEABLE = ("entity_type", "description", "keywords", "strength")
 STEP = 1e-5  # seconds by which edits of the same moment are kept apart
 WORDS: dict[str, Mapping[str, str]] = {
     "en": {
-        "create": "Created by {}, {}.", "edit": "Edited by {}, {}.", "delete": "Deleted by {}, {}.",
-        "reason": "Reason", "name": "Entity", "entity_type": "Type", "description": "Description",
-        "source": "Relation from", "target": "to", "keywords": "Keywords", "strength": "Weight",
-        "colon": ": ", "comma": ", ",
+        "create": "Created by {}", "edit": "Edited by {}", "delete": "Deleted by {}",
+        "at": "{}, {}.", "reason": "Reason", "keywords": "Keywords", "strength": "Weight",
+        "colon": ": ", "comma": ", ", "brackets": " ({})",
     },
     "zh": {
-        "create": "由{}新建，{}。", "edit": "由{}修改，{}。", "delete": "由{}删除，{}。",
-        "reason": "理由", "name": "实体", "entity_type": "类型", "description": "描述",
-        "source": "关系起点", "target": "终点", "keywords": "关键词", "strength": "权重",
-        "colon": "：", "comma": "、",
+        "create": "由{}新建", "edit": "由{}修改", "delete": "由{}删除",
+        "at": "{}，{}。", "reason": "理由", "keywords": "关键词", "strength": "权重",
+        "colon": "：", "comma": "、", "brackets": "（{}）",
     },
 }  # fmt: skip
 
@@ -66,9 +64,13 @@ class Edit:
         return tuple(str(self.record[field]) for field in fields)
 
     def check(self, reader: Reader) -> None:
-        """`ConfigError` if what is to be created exists, `NotFoundError` if anything else does not."""
+        """`ConfigError` if what is to be created exists, or nothing is changed; `NotFoundError` if
+        what is to be changed or deleted does not exist.
+        """
         if not self.by.strip():
             raise ConfigError("an edit names who makes it: by is empty")
+        if self.claim == "edit" and not any(self.record.get(one) is not None for one in CHANGEABLE):
+            raise ConfigError(f"an edit changes something: one of {', '.join(CHANGEABLE)}")
         keys = {name_key(sanitize(name)): name for name in self.names}
         found = reader.entity_ids(keys)
         missing = [name for key, name in keys.items() if key not in found]
@@ -83,16 +85,23 @@ class Edit:
         if creates and not missing and there:
             raise ConfigError(f"already exists, edit it instead: {what}")
 
+    def title(self, language: str) -> str:
+        """What was done by whom."""
+        return WORDS[known_language(language)][self.claim].format(self.by.strip())
+
     def text(self, at: datetime, language: str) -> str:
-        """The edit in words, a line for each field."""
-        words = WORDS[known_language(language)]
-        shown: dict[str, Json] = {"reason": self.reason, **self.record}
-        lines = [words[self.claim].format(self.by.strip(), f"{at:%Y-%m-%d %H:%M:%S} UTC")]
-        for field, value in shown.items():
-            if field != "type" and value not in (None, "", []):
-                joined = words["comma"].join(map(str, value)) if isinstance(value, list) else value
-                lines.append(f"{words[field]}{words['colon']}{joined}")
-        return sanitize("\n".join(lines))
+        """The edit in words: who made it and when, why, and what is claimed; a paragraph each."""
+        words, record = WORDS[known_language(language)], self.record
+        what = " → ".join(self.names)
+        if record.get("entity_type"):
+            what += words["brackets"].format(record["entity_type"])
+        if record.get("description"):
+            what += f"{words['colon']}{record['description']}"
+        keywords = words["comma"].join(map(str, record.get("keywords") or ()))  # type: ignore[arg-type]
+        more = {"reason": self.reason, "keywords": keywords, "strength": record.get("strength")}
+        lines = [f"{words[name]}{words['colon']}{value}" for name, value in more.items() if value]
+        who = words["at"].format(self.title(language), f"{at:%Y-%m-%d %H:%M:%S} UTC")
+        return sanitize("\n\n".join([who, what, *lines]))
 
     def extraction(self, text: str) -> Extraction:
         """The claims; `ConfigError` if the record is refused."""
@@ -123,11 +132,10 @@ def edit_document(
     now = max(now, *(stored_at(chunk) + STEP for chunk in earlier), 0.0)
     at = datetime.fromtimestamp(now, UTC)
     text = edit.text(at, language)
-    name = WORDS[known_language(language)][edit.claim].format(edit.by.strip(), f"{at:%Y-%m-%d}")
     document = Document(
         text,
         id="edit-" + digest(text, repr(now)),
-        title=name.rstrip(".。"),
+        title=edit.title(language),
         date=f"{at:%Y-%m-%d}",
         metadata={"edit": edit.claim, "by": edit.by, "reason": edit.reason},
     )

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.options import MODES, IndexOptions, QueryFields, QueryParam
+from lightrag_jsonl.core.options import MODES, IndexOptions, Limits, QueryFields, QueryParam
 from lightrag_jsonl.core.types import Document, Message
 from lightrag_jsonl.core.validation import REPLACEMENTS
 
@@ -93,6 +93,10 @@ def test_what_is_accepted() -> None:
     """A whole number for a broken one, a list for a tuple, None where it may be."""
     QueryParam(chunk_share=1, ll_keywords=["爱丽丝", "👻"], similarity_reuse=None)
     IndexOptions(lock_timeout=0, max_calls=0, max_extract_tokens=None)
+    limited = IndexOptions.from_mapping({"limits": {"call_seconds": 5}})
+    assert limited == IndexOptions(limits=Limits(call_seconds=5))
+    with pytest.raises(ConfigError, match="call_seconds"):
+        IndexOptions.from_mapping({"limits": {"call_seconds": -1}})
     assert Document("x", pages=["one", "两"]).pages == ("one", "两")  # type: ignore[arg-type]
     assert all(QueryParam(mode=mode).mode == mode for mode in MODES)
 

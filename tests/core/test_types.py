@@ -38,6 +38,11 @@ def test_an_answer_prints_its_sources() -> None:
         "多病 [1][2]。\n\n[1][2] 红楼梦：“黛玉自幼多病。👻”\n"
         "[3] 红楼梦（未获支持：此处没有这样说的句子）"
     )
+    both = [CITED, replace(lacking, number=1)]
+    assert [*source_lines(both, "zh")] == [
+        "[1] 红楼梦：“黛玉自幼多病。👻”（另有引用此处的说法未获支持）"
+    ]
+    assert next(source_lines(both)).endswith(" (another claim that cites this is unsupported)")
     long = replace(CITED, text="word " * 100)
     assert len(next(source_lines([long]))) < 190
     assert str(Answer("没有。")) == "没有。"

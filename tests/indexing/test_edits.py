@@ -76,6 +76,31 @@ async def test_a_deleted_relation_can_be_created_again(tmp_path: Path) -> None:
         assert view(tmp_path) == before
 
 
+@pytest.mark.parametrize(
+    ("language", "lines"),
+    [
+        (
+            "en",
+            ["Created by Eve, 1970-01-02 00:00:00 UTC.", "Reason: letters", "Keywords: wed, 婚"],
+        ),
+        ("zh", ["由Eve新建，1970-01-02 00:00:00 UTC。", "理由：letters", "关键词：wed、婚"]),
+    ],
+)
+async def test_an_edit_reads_like_a_text(tmp_path: Path, language: str, lines: list[str]) -> None:
+    """Each part is a paragraph, so that an answer quotes the claim alone; its title has no date."""
+    async with index(tmp_path, language=language, clock=lambda: 86_400.0) as rag:
+        await rag.insert_records(Document(TEXT, id="d1"), RECORDS)
+        claim = {"description": "They wed in 1895.", "keywords": ["wed", "婚"]}
+        id = await rag.entities.create_relation("Ann", "Cid", **claim, by="Eve", reason="letters")
+        (page,) = await rag.pages(id)
+        assert {*lines} < {*page.text.split("\n\n")}
+        (document,) = [one for one in await rag.documents() if one.id == id]
+        assert "1970" not in (document.title or "") and document.date == "1970-01-02"
+        answer = await rag.query("When did Ann wed Cid?")
+        quoted = {one.text for one in answer.citations if one.document_id == id}
+        assert quoted & {"Ann → Cid: They wed in 1895.", "Ann → Cid：They wed in 1895."}
+
+
 @pytest.mark.parametrize(("language", "words"), [("en", "Edited by 阿朱"), ("zh", "由阿朱修改")])
 async def test_an_edit_can_be_found_and_cited(tmp_path: Path, language: str, words: str) -> None:
     """It is a document that says who, when, why and what, in the language of the index; the entity's
@@ -134,6 +159,8 @@ async def test_impossible_edits_are_refused_and_leave_nothing(tmp_path: Path) ->
             await edits.delete_relation("Ann", "Cid", by="Eve")
         with pytest.raises(ConfigError, match="edit it instead"):
             await edits.create_relation("Ann", "Bob", description="x", by="Eve")
+        with pytest.raises(ConfigError, match="changes something"):
+            await edits.edit("Ann", by="Eve")
         for weight in (0.0, -1.0, float("nan")):
             with pytest.raises(ConfigError, match="weight"):
                 await edits.edit_relation("Ann", "Bob", weight=weight, by="Eve")
