@@ -22,8 +22,13 @@ from lightrag_jsonl.storage.postgres.connection import (
     connect,
     our_errors,
 )
-from lightrag_jsonl.storage.postgres.search import GraphMemory, PostgresSnapshot
+from lightrag_jsonl.storage.postgres.search import (
+    DatabaseSnapshot,
+    GraphMemory,
+    PostgresSnapshot,
+)
 from lightrag_jsonl.storage.postgres.tables import PostgresView
+from lightrag_jsonl.storage.postgres.waking import Alarm
 from lightrag_jsonl.storage.sqlite.database import FORMAT, SAMPLE, schema_text
 
 CONNECTIONS = 16
@@ -86,6 +91,8 @@ class PostgresStore:
         self._writer: psycopg.Connection[Any] | None = None
         self._holder: int | None = None  # the server process that holds the writer lock
         self._memory = GraphMemory()
+        self._alarm: Alarm | None = None
+        self._alarm_lock = threading.Lock()
         self._closed = False
         with our_errors(address), contextlib.closing(connect(address)) as connection:
             self.read_only = self._open(connection, create=create)
@@ -121,6 +128,14 @@ class PostgresStore:
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[PostgresSnapshot]:
         """A consistent view for searching, by several threads; not to be opened inside another."""
+        if self._address.graph == "database":
+            with self._reading() as connection:
+                yield DatabaseSnapshot(connection, self._memory)
+            return
+        self._check_open()
+        with self._alarm_lock:
+            if self._alarm is None:
+                self._alarm = Alarm(self._connect, self._address.index, self._catch_up)
         while True:
             with self._reading() as connection:
                 snapshot = PostgresSnapshot(connection, self._memory)
@@ -130,6 +145,12 @@ class PostgresStore:
                     finally:
                         self._memory.end_search()
                     return
+
+    def _catch_up(self) -> None:
+        """Read what another process changed; the one that writes does so when it searches."""
+        if self._holder is None:
+            with self.snapshot():
+                pass
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[PostgresView]:
@@ -211,6 +232,8 @@ class PostgresStore:
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
+        if self._alarm is not None:
+            self._alarm.close()
         self._pool.close()
 
     @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 
@@ -11,6 +12,7 @@ from pgvector import Vector
 
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.storage.postgres.neighbours import DatabaseGraph
 from lightrag_jsonl.storage.postgres.tables import EXACT_ROWS, WEIGHT, PostgresView, folded
 from lightrag_jsonl.storage.sqlite.documents import ANY_END
 from lightrag_jsonl.storage.sqlite.views import RELATIONS, Memory, SQLiteSnapshot
@@ -112,6 +114,14 @@ class PostgresSnapshot(PostgresView, SQLiteSnapshot):
     def term_counts(self, terms: Collection[str]) -> dict[str, int]:
         listed = list(terms)
         return {listed[place - 1]: count for place, count in self._rows(COUNTS, *_ranges(listed))}
+
+
+class DatabaseSnapshot(PostgresSnapshot):
+    """A reader that looks up neighbours in the database, too; it has nothing in memory."""
+
+    @cached_property
+    def graph(self) -> DatabaseGraph:
+        return DatabaseGraph(self)
 
 
 def _vectors(queries: Vectors) -> list[Vector]:

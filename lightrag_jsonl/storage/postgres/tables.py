@@ -16,6 +16,7 @@ from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import index_terms
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.filters import OWN_FIELDS, Condition
+from lightrag_jsonl.storage.postgres.waking import CHANNEL, NOTIFY
 from lightrag_jsonl.storage.sqlite.tables import (
     TABLES,
     Row,
@@ -85,6 +86,8 @@ class PostgresView(SQLiteView):
             if self.touched[kind]:
                 self._index_vectors(kind)
         super().record_commit()
+        if any(self.touched.values()) or self.changed:
+            self.connection.execute(NOTIFY, (CHANNEL,))
 
     # ── documents, and their full text ──────────────────────────────────────────────
 

@@ -9,8 +9,11 @@ import random
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +22,8 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.cli import main
 from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl.core.errors import ConfigError, StorageError
+from lightrag_jsonl.core.options import MODES, QueryParam
 from lightrag_jsonl.core.types import Record, TraceSummary
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.store import Store
@@ -30,7 +34,7 @@ from tests.kit import index, problems, view
 from tests.laws.killed import run
 
 Url = Callable[[object], str]
-DOCUMENTS, READERS, LIVES = 20, 2, 4
+DOCUMENTS, READERS, LIVES, SECONDS = 20, 2, 4, 30
 READER = """
 import sys
 import numpy as np
@@ -65,6 +69,28 @@ def test_readers_in_other_processes_follow_a_writer(url: Url) -> None:
             with store.writer_lock(5), store.transaction() as transaction:
                 put_sample(transaction, number)
         assert [int(reader.communicate()[0]) for reader in readers] == [DOCUMENTS] * READERS
+
+
+def test_a_commit_wakes_readers(url: Url) -> None:
+    """Who has searched once catches up before the next search; another index's commits wake nobody."""
+    addresses = [as_address(url(name)) for name in ("woken", "woken", "asleep")]
+    with contextlib.ExitStack() as stack:
+        stores: list[Any] = [
+            stack.enter_context(contextlib.closing(open_store(one))) for one in addresses
+        ]
+        writer, woken, asleep = stores
+        for reader in (woken, asleep):
+            with reader.snapshot() as snapshot:
+                assert not len(snapshot.graph.entities)
+        before = asleep._memory.graph
+        for number in (1, 2):
+            with writer.writer_lock(5), writer.transaction() as transaction:
+                put_sample(transaction, number)
+            until = time.monotonic() + SECONDS
+            while len(woken._memory.graph.chunks) < 2 * number:
+                assert time.monotonic() < until, "the reader was not woken"
+        assert asleep._memory.graph is before
+    assert not [one for one in threading.enumerate() if "alarm" in one.name]
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +191,31 @@ def test_a_copy_there_and_back_is_equal(url: Url, unbroken: Path, tmp_path: Path
     assert others == [first, first] and problems(address) == []
     with pytest.raises(StorageError, match="holds an index already"):
         copy_index(unbroken, address)
+
+
+async def test_the_graph_can_stay_in_the_database(url: Url, unbroken: Path) -> None:
+    """Neighbours come by SQL, equal to those in memory; so do the contexts of all modes."""
+    copy_index(unbroken, url("neighbours"))
+    address = f"{url('neighbours')}&graph=database"
+    async with index(unbroken) as in_memory, index(address) as in_database:
+        memory, database = in_memory._store, in_database._store
+        assert stored_content(database) == stored_content(memory)
+        with memory.snapshot() as one, database.snapshot() as other:
+            ids = np.array([3, 1, 2, 1, 10**6])
+            for name in ("degrees", "relations_of", "chunks_of", "entities_of"):
+                found = [np.array(getattr(each.graph, name)(ids)) for each in (one, other)]
+                assert np.array_equal(*found), name
+            assert np.array_equal(one.graph.ends(ids[:4]), other.graph.ends(ids[:4]))
+        keywords: Any = {"ll_keywords": ["Person00"], "hl_keywords": ["walk"]}
+        for mode in (one for one in MODES if one != "bypass"):
+            found = [
+                await rag.retrieve("Whom did Person00 meet?", QueryParam(mode=mode, **keywords))
+                for rag in (in_memory, in_database)
+            ]
+            assert len({repr((one.entities, one.relations, one.chunks)) for one in found}) == 1
+        assert not len(database._memory.graph.entities)  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match="memory, database"):
+        as_address(f"{url('neighbours')}&graph=paper")
 
 
 def test_a_copy_that_ends_early_leaves_nothing(url: Url, unbroken: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ Url = Callable[[object], str]
 @pytest.fixture(scope="module")
 def store(url: Url) -> Iterator[Store]:
     """A store; each test, also those of filters and terms, puts other documents into it."""
-    with contextlib.closing(open_store(as_address(url("matching")))) as opened:
+    with contextlib.closing(open_store(as_address(url(f"matching {os.getpid()}")))) as opened:
         yield opened
 
 
