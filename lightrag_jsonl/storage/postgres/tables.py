@@ -44,6 +44,8 @@ FIRST_CHUNKS = """SELECT wanted.id, c.name FROM unnest(?::bigint[]) wanted (id) 
 MENTIONED = """SELECT m.relation FROM unnest(?::bigint[]) WITH ORDINALITY wanted (chunk, place)
     JOIN relation_mentions m USING (chunk) WHERE m.relation IS NOT NULL GROUP BY m.relation
     ORDER BY min(place), min(m.position), m.relation"""
+INDEXING_MEMORY = """SELECT set_config(name, greatest(setting::int, 262144)::text, true)
+    FROM pg_settings WHERE name = 'maintenance_work_mem'"""  # kB: 256 MB, or more if it is so set
 WEIGHT = "coalesce((edited::json ->> 'weight')::numeric::bigint, weight)"
 LISTED: dict[Kind, str] = {
     "entity": """SELECT id FROM entities WHERE strpos(key, ?1) > 0
@@ -196,7 +198,7 @@ class PostgresView(SQLiteView):
         if self._rows(enough):
             dim = self.dimension(kind)
             self.connection.execute("SET CONSTRAINTS ALL IMMEDIATE")  # no check may be pending
-            self.connection.execute("SET LOCAL maintenance_work_mem = '256MB'")
+            self.connection.execute(INDEXING_MEMORY)
             self.connection.execute(
                 f"CREATE INDEX IF NOT EXISTS {kind}_vectors_{dim} ON {kind}_vectors USING hnsw "
                 f"((data::halfvec({dim})) halfvec_ip_ops) WHERE vector_dims(data) = {dim}"
