@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import multiprocessing
 import random
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -159,6 +160,17 @@ def test_any_series_of_changes_leaves_what_sqlite_has(
         assert view(address, times=True) == view(folder, times=True)
 
 
+def rows(folder: Path) -> dict[str, list[Any]]:
+    """The rows of the tables in a folder, but for the full text and the history of commits."""
+    with contextlib.closing(sqlite3.connect(folder / "index.sqlite")) as connection:
+        listed = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        names = [name for (name,) in listed if not name.startswith("chunk_terms")]
+        names.remove("commits")
+        return {
+            name: sorted(connection.execute(f"SELECT * FROM {name}"), key=repr) for name in names
+        }
+
+
 def everything(store: Store) -> list[object]:
     """All that a copy must keep."""
     with store.reader() as reader:
@@ -189,6 +201,7 @@ def test_a_copy_there_and_back_is_equal(url: Url, unbroken: Path, tmp_path: Path
     with contextlib.ExitStack() as stack:
         first, *others = [everything(stack.enter_context(contextlib.closing(o))) for o in stores]
     assert others == [first, first] and problems(address) == []
+    assert rows(tmp_path / "back") == rows(unbroken)
     with pytest.raises(StorageError, match="holds an index already"):
         copy_index(unbroken, address)
 
