@@ -12,17 +12,19 @@ SCHEMES = ("postgresql", "postgres")
 DEFAULT_INDEX = "lightrag"
 LONGEST_INDEX = 63  # bytes of a name in PostgreSQL
 SECRETS = ("password", "sslpassword")
+GRAPHS = ("memory", "database")
 
 
 class DatabaseURL:
     """`postgresql://user@host/database?index=name`, whose schema `index` holds the index.
 
-    All else is libpq's connection URI, kept in `uri`. As a text, and in JSON, it is shown without
-    its password.
+    With `&graph=database` searches look up neighbours there, with the graph not kept in memory. All
+    else is libpq's connection URI, kept in `uri`. As a text, and in JSON, it is shown without its
+    password.
     """
 
-    def __init__(self, uri: str, index: str, shown: str) -> None:
-        self.uri, self.index, self._shown = uri, index, shown
+    def __init__(self, uri: str, index: str, shown: str, graph: str = GRAPHS[0]) -> None:
+        self.uri, self.index, self.graph, self._shown = uri, index, graph, shown
 
     def __str__(self) -> str:
         return self._shown
@@ -41,9 +43,10 @@ def as_address(given: str | Address) -> Address:
     url = urlsplit(given)
     query = parse_qsl(url.query, keep_blank_values=True)
     index = dict(query).get("index", DEFAULT_INDEX)
+    graph = dict(query).get("graph", GRAPHS[0])
     login, at, host = url.netloc.rpartition("@")
     public = [(name, value) for name, value in query if name not in SECRETS]
-    rest = [(name, value) for name, value in query if name != "index"]
+    rest = [(name, value) for name, value in query if name not in ("index", "graph")]
     shown = url._replace(
         netloc=login.partition(":")[0] + at + host, query=urlencode(public, safe="/")
     )
@@ -53,4 +56,6 @@ def as_address(given: str | Address) -> Address:
             f"?index={index!r} cannot be the name of an index: it must be a schema of its own, with "
             f"a name of at most {LONGEST_INDEX} bytes that does not begin with pg_"
         )
-    return DatabaseURL(url._replace(query=urlencode(rest)).geturl(), index, shown.geturl())
+    if graph not in GRAPHS:
+        raise ConfigError(f"?graph={graph!r} must be one of {', '.join(GRAPHS)}")
+    return DatabaseURL(url._replace(query=urlencode(rest)).geturl(), index, shown.geturl(), graph)

@@ -210,7 +210,7 @@ class IndexParts:
         """The time of the clock; `ConfigError` if it cannot be seconds since 1970."""
         now = self._clock()
         if isinstance(now, int | float) and 0 <= now <= LATEST:
-            return now
+            return round(now, 6)  # a datetime holds no more digits
         raise ConfigError(
             f"clock returned {now!r}: it must return seconds since 1970, as time.time"
         )

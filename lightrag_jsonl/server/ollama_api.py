@@ -35,7 +35,7 @@ class Generate(Struct):
     """A single question."""
 
     model: str
-    prompt: str
+    prompt: str = ""
     system: str = ""
     stream: bool | None = True
 
@@ -88,6 +88,10 @@ async def _respond(call: Call, turns: list[chat.ChatMessage], part: Any) -> obje
         reason, spent = "length" if answer.truncated else "stop", answer.usage
         counts = {"prompt_eval_count": spent.input_tokens, "eval_count": spent.output_tokens}
         return line(text, done_reason=reason, sources=answer.citations, **counts)
+
+    if not any(turn.text for turn in turns):  # the program only wants the model to be loaded
+        chat.find_model(call.indexes, model)
+        return line("", done_reason="load")
 
     def write(piece: str | Answer) -> str:
         return chat.encoded(LINES, line(piece) if isinstance(piece, str) else whole("", piece))

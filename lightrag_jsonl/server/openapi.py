@@ -34,9 +34,9 @@ class ErrorDetail(msgspec.Struct):
 
 
 class Error(msgspec.Struct):
-    """The body of every error."""
+    """The body of every error; in Ollama's protocol a text."""
 
-    error: ErrorDetail
+    error: ErrorDetail | str
 
 
 def describe(routes: Sequence[Route], version: str, indexes: Sequence[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -91,8 +91,17 @@ class Stream(StreamingResponse):
 
 
 def error_body(code: str, message: str) -> dict[str, dict[str, str]]:
-    """An error as all of the API's protocols write it."""
+    """An error as REST and OpenAI's protocol write it."""
     return {"error": {"code": code, "message": message, "type": code}}
+
+
+def error_response(
+    request: Request, status: int, code: str, message: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """An error in the request's protocol; Ollama's writes the message alone."""
+    is_ollama = request.url.path.startswith("/api/")
+    body = {"error": message} if is_ollama else error_body(code, message)
+    return JSONResponse(body, status, headers)
 
 
 def described(error: Exception, indexes: Indexes) -> tuple[int, str, str]:
@@ -107,14 +116,21 @@ def described(error: Exception, indexes: Indexes) -> tuple[int, str, str]:
 def http_error(request: Request, error: Exception) -> Response:
     """The response to a request that no route takes, or that is wrong in its form."""
     assert isinstance(error, HTTPException)
-    code = {404: "not_found", 405: "method", 413: "too_large", 415: "media_type"}
-    words = error_body(code.get(error.status_code, "invalid"), error.detail)
-    return JSONResponse(words, error.status_code, error.headers)
+    path, routes = request.scope["path"], request.app.routes
+    known = [
+        one for one in routes if isinstance(one, StarletteRoute) and one.path_regex.match(path)
+    ]
+    methods = sorted({method for one in known for method in one.methods or ()})
+    if methods and request.method not in methods:  # the page takes all other paths
+        error = HTTPException(405, headers={"Allow": ", ".join(methods)})
+    codes = {404: "not_found", 405: "method", 413: "too_large", 415: "media_type"}
+    code = codes.get(error.status_code, "invalid")
+    return error_response(request, error.status_code, code, error.detail, error.headers)
 
 
 def crash(request: Request, error: Exception) -> Response:
     """The response to a request that failed for a mistake of ours, whose traceback is logged."""
-    return JSONResponse(error_body("internal", "internal error: see the server's log"), 500)
+    return error_response(request, 500, "internal", "internal error: see the server's log")
 
 
 def starlette_route(route: Route, indexes: Indexes) -> StarletteRoute:
@@ -131,7 +147,7 @@ def starlette_route(route: Route, indexes: Indexes) -> StarletteRoute:
             if status >= 500:
                 log.warning("%s: %s", route.path, words)
             wait = {"Retry-After": str(error.seconds)} if isinstance(error, Busy) else None
-            response = JSONResponse(error_body(code, words), status, wait)
+            response = error_response(request, status, code, words, wait)
         finally:
             count, row = indexes.metrics, f"{route.method} {route.path}"
             count.observe(time.perf_counter() - started, route=row)

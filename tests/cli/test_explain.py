@@ -62,8 +62,8 @@ def test_events_are_printed_as_they_happen(
     result = run("query", "-w", kb, *model, "-m", "hybrid", "--explain", example.question)
 
     assert result.exit_code == 0, result.output
-    if not how:  # stdout and stderr, as a terminal shows them: the events do not cut the answer
-        assert result.output.index("[answer]") < result.output.index(result.stdout.split("\n")[0])
+    # as a terminal shows both streams, the events do not cut the answer
+    assert result.output.index("[answer]") < result.output.index(result.stdout.split("\n")[0])
     lines = [line.strip() for line in result.stderr.split("\n") if line]
     heads = [line.split(" ")[0] for line in lines if line.startswith("[")]
     assert heads == ["[session]", "[keywords]", "[retrieval]", "[selection]", "[answer]"]

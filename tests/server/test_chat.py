@@ -128,7 +128,12 @@ def test_ollama_lists_and_describes_its_models(server: Running) -> None:
     names = [one["model"] for one in server.get("/api/tags")["models"]]
     assert names[0] == "kb" and "kb:mix" in names
     assert server.post("/api/show", {"model": "kb:mix"})["capabilities"] == ["completion"]
-    server.post("/api/show", {"model": "other"}, 404)
+    missing = server.post("/api/show", {"model": "other"}, 404)["error"]
+    assert missing.startswith("no such model: other")
+    for path, body in (("/api/generate", {}), ("/api/chat", {"messages": []})):
+        assert server.post(path, {"model": "kb", **body})["done_reason"] == "load"
+        assert "no such model" in server.post(path, {"model": "other", **body}, 404)["error"]
+        assert isinstance(server.post(path, {"model": "kb", "stream": 5}, 400)["error"], str)
 
 
 def test_side_tasks_do_not_ask_the_index(server: Running) -> None:

@@ -147,6 +147,24 @@ def test_a_citation_opens_its_passage_with_the_sentence_marked(kb: Path, page: P
         assert "Ada Lovelace" in server.client.get(link).text
 
 
+def test_sources_name_the_page_of_a_document_with_pages(kb: Path, page: Page) -> None:
+    """In the list of sources and above the passage, the first page, too."""
+    pages = (
+        "Grace Hopper met Howard Aiken in Harvard.",
+        "Alan Turing met Joan Clarke in Bletchley.",
+    )
+    with LightRAG(kb) as rag:
+        rag.insert(Document("", id="log", title="Log", pages=pages))
+    with serving(kb) as server:
+        for number, question in enumerate(
+            ("Whom did Grace Hopper meet?", "Whom did Turing meet?"), 1
+        ):
+            page.open(server)
+            page.ask(question)
+            page.wait("#ask .foot .line b", f"Log › page {number}").click()
+            page.wait("#passage .soft", f"page {number}")
+
+
 def test_answers_are_streamed_and_the_conversation_is_sent(kb: Path, page: Page) -> None:
     """The first piece is there before the last is written; the next question comes with the turns."""
     llm = PacedLLM(["Ada **first** ", "then [99]"])
@@ -186,6 +204,10 @@ def test_the_graph_is_drawn_and_expanded(server: Running, page: Page) -> None:
     page.wait("#graph input").send_keys("marie")
     page.wait("#graph [role=status]", "Found: 1")
     page.wait("#graph select").send_keys(Keys.TAB, Keys.ENTER)
+    page.wait("#graph aside h2", "Marie Curie")
+    page.wait("#graph button", "Clear").click()
+    page.gone("#graph aside h2")
+    page.wait("#graph input").send_keys(Keys.ENTER)
     page.wait("#graph aside h2", "Marie Curie")
     page.wait("#graph canvas")
     page.wait("#graph aside .line", "Pierre Curie").click()

@@ -100,6 +100,19 @@ def test_senseless_questions_are_400(server: Running) -> None:
         assert error["code"] == "invalid" and error["message"]
 
 
+def test_wrong_methods_are_405(server: Running) -> None:
+    """With all that the path takes; other paths are those of the page."""
+    for method, path, allowed in (
+        ("DELETE", "/indexes/kb/documents", "GET, HEAD, POST"),
+        ("GET", "/indexes/kb/query", "POST"),
+        ("PUT", "/health", "GET, HEAD"),
+    ):
+        response = server.client.request(method, path)
+        assert (response.status_code, response.headers["allow"]) == (405, allowed)
+        assert response.json()["error"]["code"] == "method"
+    assert server.client.get("/nothing").status_code == 404
+
+
 def test_documents_come_and_go_by_jobs(server: Running) -> None:
     """An upload and a text are indexed, seen by the next question, listed, and deleted again."""
     text = "阿尔伯特·爱因斯坦生于乌尔姆。他和贝索在伯尔尼工作。😀".encode("gb18030")

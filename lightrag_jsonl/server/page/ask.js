@@ -111,7 +111,7 @@ function finish(question, turn, answer) {
   if (answer.truncated) turn.foot.append(h("p", { class: "warn", t: "cut_off" }));
   const sources = [...Map.groupBy(answer.citations, (one) => one.number)].map(([number, cited]) =>
     line(() => openCitations(cited), h("span", { class: "number" }, number),
-      h("span", {}, h("b", {}, place(cited[0].document, cited[0].heading)), ...cited.map(({ text }) => ` ${text}`))));
+      h("span", {}, h("b", {}, place(cited[0].document, cited[0].heading, cited[0].paged && t("page_of", cited[0].page))), ...cited.map(({ text }) => ` ${text}`))));
   if (sources.length) turn.foot.append(h("h3", { t: "sources" }), h("ul", { class: "list" }, sources));
   const href = answer.trace_id && indexPath(`/traces/${answer.trace_id}/page`);
   const trace = { href, target: "_blank", rel: "noopener", t: "trace", onclick: guarded(openTrace) };
@@ -159,5 +159,5 @@ function showEvidence(edges) {
 export const line = (onclick, ...children) => h("li", {}, h("button", { class: "line", onclick }, children));
 
 export function relationWords({ source, predicate, target, reasoning }) {
-  return h("span", {}, h("b", {}, source), " ", h("i", {}, predicate), " ", h("b", {}, target), reasoning && ` — ${reasoning}`);
+  return h("span", {}, h("b", {}, source), " ", h("i", {}, predicate.replace(/^(related to)?$/, "—")), " ", h("b", {}, target), reasoning && ` — ${reasoning}`);
 }

@@ -16,7 +16,7 @@ let searched = 0;
 
 export function startGraph() {
   parts = {
-    search: h("input", { type: "search", hint: "search_entity", label: "search_entity", oninput: () => find() }),
+    search: h("input", { type: "search", hint: "search_entity", label: "search_entity", oninput: () => find(), onkeydown: ({ key }) => key === "Enter" && $("#graph .line")?.click() }),
     type: h("select", { label: "type", onchange: () => find() }),
     total: h("p", { class: "soft", role: "status" }),
     found: h("ul", { class: "list" }),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any, cast
@@ -21,9 +22,15 @@ from lightrag_jsonl.storage.postgres.connection import (
     connect,
     our_errors,
 )
-from lightrag_jsonl.storage.postgres.views import GraphMemory, PostgresSnapshot, PostgresView
+from lightrag_jsonl.storage.postgres.views import (
+    DatabaseSnapshot,
+    GraphMemory,
+    PostgresSnapshot,
+    PostgresView,
+)
+from lightrag_jsonl.storage.postgres.waking import Alarm
 from lightrag_jsonl.storage.sqlite.database import FORMAT, SAMPLE, schema_text
-from lightrag_jsonl.storage.sqlite.views import ViewStore
+from lightrag_jsonl.storage.sqlite.views import SQLiteSnapshot, ViewStore
 
 CONNECTIONS = 16
 WAIT_SECONDS = 30.0
@@ -85,6 +92,8 @@ class PostgresStore(ViewStore):
         self._address = address
         self._writer: psycopg.Connection[Any] | None = None
         self._holder: int | None = None  # the server process that holds the writer lock
+        self._alarm: Alarm | None = None
+        self._alarm_lock = threading.Lock()
         with our_errors(address), contextlib.closing(connect(address)) as connection:
             self.read_only = self._open(connection, create=create)
         self._pool = ConnectionPool(
@@ -121,6 +130,26 @@ class PostgresStore(ViewStore):
                 with contextlib.suppress(psycopg.Error):
                     raw.rollback()
                 self._pool.putconn(raw)
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[SQLiteSnapshot]:
+        """A consistent view for searching, by several threads; not to be opened inside another."""
+        if self._address.graph == "database":
+            with self.reader() as reader:
+                yield DatabaseSnapshot(reader.connection, self._memory)
+            return
+        self._check_open()
+        with self._alarm_lock:
+            if self._alarm is None:
+                self._alarm = Alarm(self._connect, self._address.index, self._catch_up)
+        with super().snapshot() as snapshot:
+            yield snapshot
+
+    def _catch_up(self) -> None:
+        """Read what another process changed; the one that writes does so when it searches."""
+        if self._holder is None:
+            with self.snapshot():
+                pass
 
     @contextlib.contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[PostgresView]:
@@ -195,6 +224,8 @@ class PostgresStore(ViewStore):
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
+        if self._alarm is not None:
+            self._alarm.close()
         self._pool.close()
 
     def _connect(self) -> psycopg.Connection[Any]:

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -20,6 +21,8 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import index_terms
 from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.storage.postgres.neighbours import DatabaseGraph
+from lightrag_jsonl.storage.postgres.waking import CHANNEL, NOTIFY
 from lightrag_jsonl.storage.sqlite.documents import ANY_END
 from lightrag_jsonl.storage.sqlite.tables import TABLES, Row, Values
 from lightrag_jsonl.storage.sqlite.views import Memory, SQLiteSnapshot, SQLiteView
@@ -37,6 +40,8 @@ DESCRIPTIONS = """SELECT wanted.id, m.position, m.description
 FIRST_CHUNKS = """SELECT wanted.id, c.name FROM unnest(?::bigint[]) wanted (id) CROSS JOIN LATERAL (
     SELECT chunk, position FROM {0}_mentions WHERE {0} = wanted.id ORDER BY position LIMIT ?) m
     JOIN chunks c ON c.id = m.chunk ORDER BY wanted.id, m.position"""
+INDEXING_MEMORY = """SELECT set_config(name, greatest(setting::int, 262144)::text, true)
+    FROM pg_settings WHERE name = 'maintenance_work_mem'"""  # kB: 256 MB, or more if it is so set
 
 # A field's value, or the members of its list, as `item`; true and false count as 1 and 0.
 OWN = "jsonb_build_object('id', d.name, 'title', d.title, 'source', d.source, 'date', d.date)"
@@ -96,6 +101,8 @@ class PostgresView(SQLiteView):
             if self.touched[kind]:
                 self._index_vectors(kind)
         super().record_commit()
+        if any(self.touched.values()) or self.changed:
+            self.connection.execute(NOTIFY, (CHANNEL,))
 
     # ── documents, and their full text ──────────────────────────────────────────────
 
@@ -182,7 +189,7 @@ class PostgresView(SQLiteView):
         if self._rows(enough):
             dim = self.dimension(kind)
             self.connection.execute("SET CONSTRAINTS ALL IMMEDIATE")  # no check may be pending
-            self.connection.execute("SET LOCAL maintenance_work_mem = '256MB'")
+            self.connection.execute(INDEXING_MEMORY)
             self.connection.execute(
                 f"CREATE INDEX IF NOT EXISTS {kind}_vectors_{dim} ON {kind}_vectors USING hnsw "
                 f"((data::halfvec({dim})) halfvec_ip_ops) WHERE vector_dims(data) = {dim}"
@@ -241,6 +248,14 @@ class PostgresSnapshot(PostgresView, SQLiteSnapshot):
     def term_counts(self, terms: Collection[str]) -> dict[str, int]:
         listed = list(terms)
         return {listed[place - 1]: count for place, count in self._rows(COUNTS, *_ranges(listed))}
+
+
+class DatabaseSnapshot(PostgresSnapshot):
+    """A reader that looks up neighbours in the database, too; it has nothing in memory."""
+
+    @cached_property
+    def graph(self) -> DatabaseGraph:
+        return DatabaseGraph(self)
 
 
 def _vectors(queries: Vectors) -> list[Vector]:

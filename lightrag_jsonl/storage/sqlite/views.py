@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Condition, RLock
@@ -156,7 +157,7 @@ class Memory:
         self.vectors[kind].update(ids, matrix)
 
 
-class ViewStore:
+class ViewStore(ABC):
     """What the stores of both databases share: snapshots, and how they are closed and read-only."""
 
     SNAPSHOT: type[SQLiteSnapshot] = SQLiteSnapshot
@@ -169,9 +170,9 @@ class ViewStore:
         self._write_lock = RLock()  # so that a transaction inside another is an error
         self._closed = False
 
+    @abstractmethod
     def reader(self) -> AbstractContextManager[SQLiteView]:
         """A consistent view for reading."""
-        raise NotImplementedError
 
     @contextmanager
     def snapshot(self) -> Iterator[SQLiteSnapshot]:

@@ -6,9 +6,13 @@ import asyncio
 import contextlib
 import multiprocessing
 import random
+import sqlite3
 import tempfile
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,11 +21,12 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.cli import main
 from lightrag_jsonl.core.address import as_address
-from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl.core.errors import ConfigError, StorageError
+from lightrag_jsonl.core.options import MODES, QueryParam
 from lightrag_jsonl.core.types import Record, TraceSummary
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.store import Store
-from lightrag_jsonl.testing import stored_content
+from lightrag_jsonl.testing import put_sample, stored_content
 from lightrag_jsonl.tools.copying import copy_index
 from tests.indexing.libraries import libraries, pending
 from tests.kit import index, problems, view
@@ -32,7 +37,7 @@ from tests.storage.test_processes import (  # noqa: F401
 )
 
 Url = Callable[[object], str]
-LIVES = 4
+LIVES, SECONDS = 4, 30
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["tests.laws.killed"])
 
@@ -41,6 +46,28 @@ processes.set_forkserver_preload(["tests.laws.killed"])
 def place(url: Url, tmp_path: Path) -> str:
     """The address of an index for the tests that are imported from the folder above."""
     return url(tmp_path)
+
+
+def test_a_commit_wakes_readers(url: Url) -> None:
+    """Who has searched once catches up before the next search; another index's commits wake nobody."""
+    addresses = [as_address(url(name)) for name in ("woken", "woken", "asleep")]
+    with contextlib.ExitStack() as stack:
+        stores: list[Any] = [
+            stack.enter_context(contextlib.closing(open_store(one))) for one in addresses
+        ]
+        writer, woken, asleep = stores
+        for reader in (woken, asleep):
+            with reader.snapshot() as snapshot:
+                assert not len(snapshot.graph.entities)
+        before = asleep._memory.graph
+        for number in (1, 2):
+            with writer.writer_lock(5), writer.transaction() as transaction:
+                put_sample(transaction, number)
+            until = time.monotonic() + SECONDS
+            while len(woken._memory.graph.chunks) < 2 * number:
+                assert time.monotonic() < until, "the reader was not woken"
+        assert asleep._memory.graph is before
+    assert not [one for one in threading.enumerate() if "alarm" in one.name]
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +130,17 @@ def test_any_series_of_changes_leaves_what_sqlite_has(
         assert view(address, times=True) == view(folder, times=True)
 
 
+def rows(folder: Path) -> dict[str, list[Any]]:
+    """The rows of the tables in a folder, but for the full text and the history of commits."""
+    with contextlib.closing(sqlite3.connect(folder / "index.sqlite")) as connection:
+        listed = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        names = [name for (name,) in listed if not name.startswith("chunk_terms")]
+        names.remove("commits")
+        return {
+            name: sorted(connection.execute(f"SELECT * FROM {name}"), key=repr) for name in names
+        }
+
+
 def everything(store: Store) -> list[object]:
     """All that a copy must keep."""
     with store.reader() as reader:
@@ -132,8 +170,34 @@ def test_a_copy_there_and_back_is_equal(url: Url, unbroken: Path, tmp_path: Path
     with contextlib.ExitStack() as stack:
         first, *others = [everything(stack.enter_context(contextlib.closing(o))) for o in stores]
     assert others == [first, first] and problems(address) == []
+    assert rows(tmp_path / "back") == rows(unbroken)
     with pytest.raises(StorageError, match="holds an index already"):
         copy_index(unbroken, address)
+
+
+async def test_the_graph_can_stay_in_the_database(url: Url, unbroken: Path) -> None:
+    """Neighbours come by SQL, equal to those in memory; so do the contexts of all modes."""
+    copy_index(unbroken, url("neighbours"))
+    address = f"{url('neighbours')}&graph=database"
+    async with index(unbroken) as in_memory, index(address) as in_database:
+        memory, database = in_memory._store, in_database._store
+        assert stored_content(database) == stored_content(memory)
+        with memory.snapshot() as one, database.snapshot() as other:
+            ids = np.array([3, 1, 2, 1, 10**6])
+            for name in ("degrees", "relations_of", "chunks_of", "entities_of"):
+                found = [np.array(getattr(each.graph, name)(ids)) for each in (one, other)]
+                assert np.array_equal(*found), name
+            assert np.array_equal(one.graph.ends(ids[:4]), other.graph.ends(ids[:4]))
+        keywords: Any = {"ll_keywords": ["Person00"], "hl_keywords": ["walk"]}
+        for mode in (one for one in MODES if one != "bypass"):
+            found = [
+                await rag.retrieve("Whom did Person00 meet?", QueryParam(mode=mode, **keywords))
+                for rag in (in_memory, in_database)
+            ]
+            assert len({repr((one.entities, one.relations, one.chunks)) for one in found}) == 1
+        assert not len(database._memory.graph.entities)  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match="memory, database"):
+        as_address(f"{url('neighbours')}&graph=paper")
 
 
 def test_a_copy_that_ends_early_leaves_nothing(url: Url, unbroken: Path, tmp_path: Path) -> None:
