@@ -10,15 +10,19 @@ from typing import NamedTuple
 
 from lightrag_jsonl.core.errors import ConfigError, LLMError, SettingsError
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import MergeReport
+from lightrag_jsonl.core.types import Chunk, Extraction, ExtractionReport, Kind, MergeReport
 from lightrag_jsonl.indexing import merging
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.inserting import GROUP
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, ExtractedDocument, GraphKey, IndexChange
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
-from lightrag_jsonl.indexing.stored import stored_chunks, stored_vectors
 from lightrag_jsonl.llm.client import UsageMeter
-from lightrag_jsonl.storage.rows import Aliases, StoredDocument
+from lightrag_jsonl.storage.rows import (
+    Aliases,
+    EntityMentionRow,
+    RelationMentionRow,
+    StoredDocument,
+)
 from lightrag_jsonl.storage.store import Reader, Transaction, read, write
 
 ANSWERS = 500  # that are copied in one transaction
@@ -199,3 +203,62 @@ def _groups(new: Sequence[tuple[Source, StoredDocument]]) -> Iterator[_Group]:
             group, chunks = _Group([], {}), 0
     if group.documents:
         yield group
+
+
+# ── stored documents, as another index takes them over ──────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class StoredExtraction(Extraction):
+    """An extraction as it was stored: of its numbers, only the report is known."""
+
+    kept: ExtractionReport = ExtractionReport()
+
+    @property
+    def report(self) -> ExtractionReport:
+        return self.kept
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunks:
+    """The chunks of one document by row, what was extracted from each, and all their mentions."""
+
+    chunks: Mapping[int, Chunk]
+    extractions: Mapping[int, StoredExtraction]
+    entities: list[EntityMentionRow]
+    relations: list[RelationMentionRow]
+
+
+def stored_chunks(reader: Reader, document_id: str) -> StoredChunks:
+    """The chunks of a document, in their order."""
+    chunks = reader.chunks(documents=[document_id])
+    entities = reader.entity_mentions(chunks=chunks)
+    relations = reader.relation_mentions(chunks=chunks)
+    refused = reader.rejections([document_id])
+    extractions = {
+        one.row: StoredExtraction(
+            entities=tuple(each.mention for each in entities if each.chunk == one.row),
+            relations=tuple(each.mention for each in relations if each.chunk == one.row),
+            rejections=tuple(line for _, id, line in refused if id == one.chunk_id),
+            state=one.state,
+            error=one.error,
+            extractor=one.extractor,
+            kept=one.report,
+        )
+        for one in reader.chunk_reports([document_id])
+    }
+    return StoredChunks(chunks, extractions, entities, relations)
+
+
+def stored_vectors(reader: Reader, found: StoredChunks) -> dict[bytes, Vectors]:
+    """The vectors of chunks and of the entities and relations in them, by digest."""
+    kinds: dict[Kind, set[int]] = {
+        "chunk": set(found.chunks),
+        "entity": {one.entity for one in found.entities if one.entity is not None},
+        "relation": {one.relation for one in found.relations if one.relation is not None},
+    }
+    vectors: dict[bytes, Vectors] = {}
+    for kind, rows in kinds.items():
+        digests = reader.vector_digests(kind, rows)
+        vectors |= {digests[row]: one for row, one in reader.vectors(kind, rows).items()}
+    return vectors

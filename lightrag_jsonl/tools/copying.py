@@ -8,8 +8,8 @@ from contextlib import closing
 from lightrag_jsonl.core.address import Address, as_address
 from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.core.types import Kind
+from lightrag_jsonl.indexing.joining import stored_chunks
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
-from lightrag_jsonl.indexing.stored import stored_chunks
 from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.storage.rows import Counts, StoredChunk
 from lightrag_jsonl.storage.store import OWN_SETTINGS, Reader, Store, Transaction
