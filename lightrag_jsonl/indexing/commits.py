@@ -15,7 +15,6 @@ from lightrag_jsonl.indexing.claims import (
     Edits,
     edits_of,
     refolded,
-    stored_at,
     stored_claims,
     stored_edits,
 )
@@ -155,15 +154,14 @@ def plan_documents(
     gone = {*change.old_chunks, *map(attrgetter("row"), change.read_again)}
     if gone:
         merger.remove(reader.entity_mentions(chunks=gone), reader.relation_mentions(chunks=gone))
+    if before != edits:
+        again = refolded(reader, before, edits, targets, without=gone)
+        merger.remove(*again, rows_go=True)
+        merger.touch({key for key in {*before, *edits} if before.get(key) != edits.get(key)})
+        merger.add(*again, merging.stored_times(reader, *again))
     entities: list[EntityMentionRow] = []
     relations: list[RelationMentionRow] = []
     created: dict[int, float] = {}
-    if before != edits:
-        entities, relations = refolded(reader, before, edits, targets, without=gone)
-        merger.remove(entities, relations, rows_go=True)
-        merger.touch({key for key in {*before, *edits} if before.get(key) != edits.get(key)})
-        around = reader.chunks({row.chunk for row in entities} | {row.chunk for row in relations})
-        created = {row: stored_at(chunk) for row, chunk in around.items()}
     dates = {one.document.id: one.document.date for one in documents}
     for stored in (*change.chunks, *change.read_again):
         position = (_rank(stored.chunk.document_id, dates) << CHUNK_BITS) + stored.chunk.index

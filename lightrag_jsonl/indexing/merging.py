@@ -310,10 +310,17 @@ def remerged(
         [EntityRow(row.id, row.key) for row in entities.values()],
         [RelationRow(row.id, row.low, row.high) for row in relations.values()],
     )
-    rows = {row.chunk for row in entity_mentions} | {row.chunk for row in relation_mentions}
-    created = {row: stored_at(chunk) for row, chunk in reader.chunks(rows).items()}
+    created = stored_times(reader, entity_mentions, relation_mentions)
     merger.add(entity_mentions, relation_mentions, created)
     return merger.finish(known.displays)
+
+
+def stored_times(
+    reader: Reader, entities: Iterable[EntityMentionRow], relations: Iterable[RelationMentionRow]
+) -> dict[int, float]:
+    """When the chunks of these mentions were stored, by row id."""
+    rows = {one.chunk for one in entities} | {one.chunk for one in relations}
+    return {row: stored_at(chunk) for row, chunk in reader.chunks(rows).items()}
 
 
 def mention_rows(
@@ -400,13 +407,12 @@ def plan_renaming(new_aliases: Callable[[Reader], Aliases], reader: Reader) -> I
     ends = {old.get(key, key) for key in moved} | {new.get(key, key) for key in moved}
     entities = mentions_of(reader, ends, old)
     names = {key for one in entities for key in graph_keys(one.mention, {})}
-    chunks = reader.chunks({one.chunk for one in entities})
+    chunks = {one.chunk for one in entities}
     relations = [
         one for one in reader.relation_mentions(chunks=chunks) if is_about(one.mention, names, {})
     ]
     merger.remove(entities, relations)
-    created = {row: stored_at(chunk) for row, chunk in chunks.items()}
-    merger.add(entities, relations, created)
+    merger.add(entities, relations, stored_times(reader, entities, relations))
     return IndexChange(graph=merger.finish(after.displays), aliases=after)
 
 
