@@ -30,6 +30,15 @@ async def gather_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result
     return [task.result() for task in tasks]
 
 
+async def finish_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """As `gather_all`, but the first error is raised once all the others have come to their end."""
+    found = await asyncio.gather(*work, return_exceptions=True)
+    for error in found:
+        if isinstance(error, BaseException):
+            raise error
+    return [one for one in found if not isinstance(one, BaseException)]
+
+
 async def in_thread(call: Callable[..., Result], *args: object) -> Result:
     """The result of a blocking call in a thread; a cancellation takes effect when that has ended."""
     task = asyncio.get_running_loop().run_in_executor(None, call, *args)

@@ -13,7 +13,6 @@ from lightrag_jsonl.core.text import name_key
 from lightrag_jsonl.core.types import Chunk, Kind
 from lightrag_jsonl.indexing import merging
 from lightrag_jsonl.indexing.chunking import chunk_id
-from lightrag_jsonl.indexing.claims import stored_at
 from lightrag_jsonl.indexing.commits import index_texts
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
 from lightrag_jsonl.indexing.merging import GraphChange, GraphRow, IndexChange
@@ -60,22 +59,13 @@ def _sample(end: int, full: bool) -> Collection[int] | None:
 def _wrong_rows(
     reader: Reader, entities: dict[int, EntityRow], relations: dict[int, RelationRow]
 ) -> Iterator[str]:
-    known = reader.aliases()
-    merger = merging.GraphMerger(reader, reader.next_ids(), merging.targets(known))
-    merger.start_with(
-        [EntityRow(row.id, row.key) for row in entities.values()],
-        [RelationRow(row.id, row.low, row.high) for row in relations.values()],
-    )
     mentions = reader.entity_mentions(entities=entities)
     others = reader.relation_mentions(relations=relations)
     owners = _owners(mentions, others)
     ids = [one.id for one in mentions] + [one.id for one in others]
-    chunks = reader.chunks({one.chunk for one in mentions} | {one.chunk for one in others})
-    created = {row: stored_at(chunk) for row, chunk in chunks.items()}
-    merger.add(mentions, others, created)
+    graph = merging.remerged(reader, entities, relations, mentions, others)
     if owners != _owners(mentions, others):
         yield "mentions belong to other entities or relations than those of their names"
-    graph = merger.finish(known.displays)
     rows: dict[Kind, Mapping[int, GraphRow]] = {"entity": entities, "relation": relations}
     for kind, stored in rows.items():
         after = {id: row.summarized_to for id, row in stored.items()}

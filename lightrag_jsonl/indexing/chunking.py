@@ -35,7 +35,13 @@ def document_pages(document_id: str, document: Document) -> tuple[Page, ...]:
 
 
 def chunk_pages(
-    pages: Iterable[Page], *, tokenizer: Tokenizer, size: int, overlap: int
+    pages: Sequence[Page],
+    old_pages: Sequence[Page] = (),
+    old_chunks: Sequence[Chunk] = (),
+    *,
+    tokenizer: Tokenizer,
+    size: int,
+    overlap: int,
 ) -> tuple[Chunk, ...]:
     """Chunks of at most `size` tokens, each repeating up to `overlap` tokens of the previous one.
 
@@ -44,24 +50,10 @@ def chunk_pages(
     never inside a character. The chunks cover each page, except for runs of white space that would
     fill much of a chunk; blank pages have no chunks. A chunk exceeds `size` only if a single
     character has more tokens than that. `ValueError` unless 0 <= overlap < size.
-    """
-    return rechunk(tuple(pages), (), (), tokenizer=tokenizer, size=size, overlap=overlap)
 
-
-def rechunk(
-    pages: Sequence[Page],
-    old_pages: Sequence[Page],
-    old_chunks: Sequence[Chunk],
-    *,
-    tokenizer: Tokenizer,
-    size: int,
-    overlap: int,
-) -> tuple[Chunk, ...]:
-    """The chunks of an edited document: before the first and after the last change of a page they
-    stay as they were.
-
-    A page is compared with the old page of the same text, if there is one, or else of the same
-    number. An id depends on where a chunk stands, so a chunk that moved gets a new id.
+    Of an edited document, given its old pages and chunks, the chunks before the first and after the
+    last change of a page stay as they were. A page is compared with the old page of the same text,
+    or else of the same number. An id depends on where a chunk stands: one that moved gets a new id.
     """
     if not 0 <= overlap < size:
         raise ValueError(f"overlap {overlap} must be at least 0 and below size {size}")
@@ -75,7 +67,7 @@ def rechunk(
         if page.text != old.text or len(found) < len(chunks):
             found = _filled(page.text, found, tokenizer, size, overlap)
         spans += ((page, span) for span in found)
-    return _chunks(spans, Outline(pages))
+    return _chunks(spans, pages)
 
 
 def provided_chunks(
@@ -95,7 +87,7 @@ def provided_chunks(
         if start < 0 or not piece:
             raise ConfigError(f"chunks[{number}] does not occur in the document, in this order")
         spans.append((pages[index], Span(start, start + len(piece), tokenizer.count(piece))))
-    return _chunks(spans, Outline(pages))
+    return _chunks(spans, pages)
 
 
 def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
@@ -103,14 +95,16 @@ def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
     return "chunk-" + digest(document_id, str(page), str(start), text)
 
 
-def _chunks(spans: Iterable[tuple[Page, Span]], outline: Outline) -> tuple[Chunk, ...]:
+def _chunks(spans: Iterable[tuple[Page, Span]], pages: Iterable[Page]) -> tuple[Chunk, ...]:
     """A document's spans, in order, as chunks numbered from 0, with the headings above them."""
+    places, paths = _outline(pages)
     chunks = []
     for index, (page, span) in enumerate(spans):
         id, number, start, end = page.document_id, page.number, span.start, span.end
         text = page.text[start:end]
         key = chunk_id(id, number, start, text)
-        heading = outline.path(number, end - len(text.lstrip()))
+        visible = number, end - len(text.lstrip())
+        heading = paths[bisect_right(places, visible) - 1]
         chunks.append(Chunk(key, id, index, number, start, end, text, span.tokens, heading=heading))
     return tuple(chunks)
 
@@ -149,21 +143,16 @@ class Heading(NamedTuple):
     title: str
 
 
-class Outline:
-    """The headings in force at each place of a document."""
-
-    def __init__(self, pages: Iterable[Page]) -> None:
-        self._places, self._paths = [(0, 0)], [""]
-        above: dict[int, str] = {}
-        for page in pages:
-            for start, level, title in find_headings(page.text):
-                above = {n: text for n, text in above.items() if n < level} | {level: title}
-                self._places.append((page.number, start))
-                self._paths.append(HEADING_SEPARATOR.join(above.values()))
-
-    def path(self, page: int, position: int) -> str:
-        """The headings above this position, and at it, such as "Report › Costs"."""
-        return self._paths[bisect_right(self._places, (page, position)) - 1]
+def _outline(pages: Iterable[Page]) -> tuple[list[tuple[int, int]], list[str]]:
+    """Where headings stand (page, start), and those in force from there, as "Report › Costs"."""
+    places, paths = [(0, 0)], [""]
+    above: dict[int, str] = {}
+    for page in pages:
+        for start, level, title in find_headings(page.text):
+            above = {n: text for n, text in above.items() if n < level} | {level: title}
+            places.append((page.number, start))
+            paths.append(HEADING_SEPARATOR.join(above.values()))
+    return places, paths
 
 
 def find_headings(text: str) -> Iterator[Heading]:

@@ -41,8 +41,6 @@ def edit_key(keys: Iterable[str]) -> str:
 
 def is_about(mention: Mention, changed: Collection[str], targets: Mapping[str, str]) -> bool:
     """Whether the entity or relation, or an end of the relation, is among these keys of `Edits`."""
-    if not changed:
-        return False
     keys = graph_keys(mention, targets)
     return any(key in changed for key in (*keys, edit_key(keys)))
 
@@ -99,9 +97,16 @@ def mentions_of(
 
 
 def refolded(
-    reader: Reader, before: Edits, after: Edits, targets: Mapping[str, str]
+    reader: Reader,
+    before: Edits,
+    after: Edits,
+    targets: Mapping[str, str],
+    *,
+    without: Collection[int],
 ) -> tuple[list[EntityMentionRow], list[RelationMentionRow]]:
-    """The stored mentions of everything that was deleted, or is there again, by changed edits."""
+    """The stored mentions of everything that was deleted, or is there again, by changed edits; none
+    of chunks in `without`.
+    """
     changed = {
         key
         for key in {*before, *after}
@@ -110,8 +115,8 @@ def refolded(
     if not changed:
         return [], []
     ends = {end for key in changed for end in key.split("\0")}
-    around = mentions_of(reader, ends, targets)
-    relations = reader.relation_mentions(chunks=[row.chunk for row in around])
+    around = [row for row in mentions_of(reader, ends, targets) if row.chunk not in without]
+    relations = reader.relation_mentions(chunks={row.chunk for row in around})
     return (
         [row for row in around if is_about(row.mention, changed, targets)],
         [one for one in relations if is_about(one.mention, changed, targets)],

@@ -12,9 +12,9 @@ from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import PERSON, Kind
 from lightrag_jsonl.indexing import merging
 from lightrag_jsonl.indexing.claims import (
+    Edits,
     edits_of,
     refolded,
-    stored_at,
     stored_claims,
     stored_edits,
 )
@@ -29,7 +29,12 @@ from lightrag_jsonl.indexing.merging import (
 )
 from lightrag_jsonl.indexing.summaries import Describer, DueSummary
 from lightrag_jsonl.llm.client import UsageMeter
-from lightrag_jsonl.storage.rows import EntityRow, NextIds, RelationRow, StoredChunk
+from lightrag_jsonl.storage.rows import (
+    EntityMentionRow,
+    NextIds,
+    RelationMentionRow,
+    StoredChunk,
+)
 from lightrag_jsonl.storage.store import Reader, Store, Transaction, read, write
 
 Step = Callable[[str, int, int], None]  # the step, items done, items known
@@ -143,25 +148,20 @@ def plan_documents(
     change.old_documents = list(map(attrgetter("row"), reader.documents(change.pending)))
     change.old_chunks = list(reader.chunks(documents=change.pending))
     targets = merging.targets(known)
-    claims = stored_claims(reader, change.old_chunks)
-    for new in change.chunks:
-        if new.extraction.extractor == PERSON:
-            at, mentions = round(new.created_at, 6), new.extraction
-            claims += [(at, new.chunk.id, one) for one in mentions.entities]
-            claims += [(at, new.chunk.id, other) for other in mentions.relations]
-    edits = edits_of(claims, targets)
+    before, edits = stored_edits(reader, targets), _edits_after(change, reader, targets)
     merger = GraphMerger(reader, ids, targets, edits)
-    before = stored_edits(reader, targets)
-    if gone := {*change.old_chunks, *map(attrgetter("row"), change.read_again)}:
+    gone = {*change.old_chunks, *map(attrgetter("row"), change.read_again)}
+    if gone:
         merger.remove(reader.entity_mentions(chunks=gone), reader.relation_mentions(chunks=gone))
+    if before != edits:
+        again = refolded(reader, before, edits, targets, without=gone)
+        merger.remove(*again, rows_go=True)
+        merger.touch({key for key in {*before, *edits} if before.get(key) != edits.get(key)})
+        merger.add(*again, merging.stored_times(reader, *again))
+    entities: list[EntityMentionRow] = []
+    relations: list[RelationMentionRow] = []
+    created: dict[int, float] = {}
     dates = {one.document.id: one.document.date for one in documents}
-    again = refolded(reader, before, edits, targets)
-    entities = [one for one in again[0] if one.chunk not in gone]
-    relations = [one for one in again[1] if one.chunk not in gone]
-    merger.remove(entities, relations, rows_go=True)
-    merger.touch({key for key in {*before, *edits} if before.get(key) != edits.get(key)})
-    around = reader.chunks({one.chunk for one in entities} | {one.chunk for one in relations})
-    created = {row: stored_at(chunk) for row, chunk in around.items()}
     for stored in (*change.chunks, *change.read_again):
         position = (_rank(stored.chunk.document_id, dates) << CHUNK_BITS) + stored.chunk.index
         if stored.extraction.extractor == PERSON:
@@ -173,6 +173,17 @@ def plan_documents(
     merger.add(entities, relations, created)
     change.graph = merger.finish(known.displays)
     return change
+
+
+def _edits_after(change: IndexChange, reader: Reader, targets: Mapping[str, str]) -> Edits:
+    """What people changed, once the old chunks are gone and the new ones are there."""
+    claims = stored_claims(reader, change.old_chunks)
+    for new in change.chunks:
+        if new.extraction.extractor == PERSON:
+            at, found = round(new.created_at, 6), new.extraction
+            claims += [(at, new.chunk.id, one) for one in found.entities]
+            claims += [(at, new.chunk.id, other) for other in found.relations]
+    return edits_of(claims, targets)
 
 
 def _rank(document_id: str, dates: Mapping[str, str | None]) -> int:
@@ -222,18 +233,12 @@ def plan_summaries(reader: Reader) -> IndexChange:
 
 def plan_rebuilding(reader: Reader) -> IndexChange:
     """Merge all mentions anew; the summaries that are due then are asked for again."""
-    known = reader.aliases()
-    merger = GraphMerger(reader, reader.next_ids(), merging.targets(known))
-    merger.start_with(
-        [EntityRow(row.id, row.key) for row in reader.entity_rows().values()],
-        [RelationRow(row.id, row.low, row.high) for row in reader.relation_rows().values()],
-    )
     chunks = reader.chunks()
-    merger.change.without.update(chunks)  # stored mentions do not count beside the added ones
-    created = {row: stored_at(chunk) for row, chunk in chunks.items()}
-    merger.add(reader.entity_mentions(), reader.relation_mentions(), created)
+    rows = reader.entity_rows(), reader.relation_rows()
+    graph = merging.remerged(reader, *rows, reader.entity_mentions(), reader.relation_mentions())
+    graph.without.update(chunks)  # stored mentions do not count beside the added ones
     return IndexChange(
-        graph=merger.finish(known.displays),
+        graph=graph,
         chunk_texts={row: chunk.text for row, chunk in chunks.items()},
         rebuilt=True,
     )

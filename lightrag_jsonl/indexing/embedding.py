@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from hashlib import sha256
@@ -11,6 +10,7 @@ from typing import TypeAlias
 
 from anyio import to_thread
 
+from lightrag_jsonl.core.aio import finish_all
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.core.user_code import embed_texts
@@ -108,9 +108,7 @@ class PassageEmbedder:
 
         step(0, len(keys))
         starts = range(0, len(keys), self._batch_size)
-        for failed in await asyncio.gather(*map(embed_batch, starts), return_exceptions=True):
-            if failed is not None:  # the others came to their end: they may be kept
-                raise failed
+        await finish_all(map(embed_batch, starts))  # those that succeed may be kept
         return vectors
 
     def _compare(

@@ -129,12 +129,9 @@ class _Conversation:
     async def read_first(self) -> None:
         """Ask for the mentions; an answer without a readable record is asked for once more."""
         answer = await self._ask()
-        if self._is_useless(answer):
+        if self._problem(answer):
             answer = await self._ask()
-        if self._is_silent(answer):
-            self.error = "the answer was empty, twice"
-        elif _is_unreadable(answer):
-            self.error = "no line of the answer could be read as a record"
+        self.error = self._problem(answer)
         await self._read(answer)
 
     async def glean(self) -> None:
@@ -193,19 +190,23 @@ class _Conversation:
             priority=self.priority,
             document=self.document,
         )
-        if self._is_useless(answer):
+        if self._problem(answer):
             await self.client.forget(answer.reply)
         return answer
 
-    def _is_useless(self, answer: Records) -> bool:
-        return _is_unreadable(answer) or self._is_silent(answer)
-
-    def _is_silent(self, answer: Records) -> bool:
-        """Whether the first answer has no text, although the prompt asks for one record at least."""
+    def _problem(self, answer: Records) -> str:
+        """Why an answer is unusable: no record can be read, or the first one has no text, although
+        the prompt asks for one record at least.
+        """
+        if answer.result.records:
+            return ""
         is_first = len(self.messages) <= 2  # the system's turn and the user's
-        if answer.result.records or not is_first or self.options.extraction != GRAPH_PROMPT:
-            return False
-        return bool(self.collector.text.strip()) and not answer.reply.text_without_thinking.strip()
+        asks = self.options.extraction == GRAPH_PROMPT and bool(self.collector.text.strip())
+        if is_first and asks and not answer.reply.text_without_thinking.strip():
+            return "the answer was empty, twice"
+        if _some_are_refused(answer.result.rejections) or _is_cut_off(answer):
+            return "no line of the answer could be read as a record"
+        return ""
 
     async def _read(self, answer: Records) -> int:
         """Add an answer's mentions; while it is cut off, let the model go on after its last whole
@@ -252,11 +253,6 @@ class _Conversation:
 
     def _go_on(self, answer: str, prompt: str) -> None:
         self.messages += [Message("assistant", answer), *self.client.prompts.render(prompt, {})]
-
-
-def _is_unreadable(answer: Records) -> bool:
-    result = answer.result
-    return not result.records and (_some_are_refused(result.rejections) or _is_cut_off(answer))
 
 
 def _is_cut_off(answer: Records) -> bool:

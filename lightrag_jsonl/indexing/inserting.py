@@ -6,7 +6,7 @@ import asyncio
 import logging
 from asyncio import Task
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from operator import methodcaller
@@ -28,7 +28,7 @@ from lightrag_jsonl.core.types import (
     InsertReport,
 )
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.indexing.chunking import provided_chunks, rechunk
+from lightrag_jsonl.indexing.chunking import chunk_pages, provided_chunks
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.extraction import LLMExtractor
 from lightrag_jsonl.indexing.loading import IncomingDocument, incoming, plain_json
@@ -138,7 +138,10 @@ class Insert(UsageMeter):
         with self.attach_usage():
             try:
                 async for document in documents:
-                    await self._begin(document)
+                    self._chunks_known += len(document.chunks)
+                    await self._take(room=len(document.chunks))
+                    self._uncommitted[document.document.id] = len(document.chunks)
+                    self._reading.append(asyncio.create_task(self._extracted(document)))
                 await self._take_all()
             except EmbeddingError as error:
                 self._stop(str(error))
@@ -148,13 +151,6 @@ class Insert(UsageMeter):
                 for task in self._reading:
                     task.cancel()
                 await asyncio.gather(*self._reading, return_exceptions=True)
-
-    async def _begin(self, document: ExtractedDocument) -> None:
-        chunks, id = len(document.chunks), document.document.id
-        self._chunks_known += chunks
-        await self._take(room=chunks)
-        self._uncommitted[id] = chunks
-        self._reading.append(asyncio.create_task(self._extracted(document)))
 
     async def _take_all(self) -> None:
         await self._take(room=AHEAD + 1)
@@ -174,7 +170,7 @@ class Insert(UsageMeter):
     async def _commit(self) -> None:
         """Make the group visible."""
         plan = partial(plan_documents, tuple(self._group), ())
-        commit = partial(self._writer.commit, plan, step=self._step)
+        commit = partial(self._writer.commit, plan, step=self._show)
         try:
             change = await commit(meter=self, deferred=self._deferred)
         except BudgetError as error:  # nothing left for summaries: the descriptions stand in
@@ -190,14 +186,12 @@ class Insert(UsageMeter):
                     reason = extraction.error or ALL_REFUSED
                     self.failures.append(Failure(one.document.id, chunk.id, reason))
         self._group.clear()
-        self._show({})
+        self._show()
 
-    def _step(self, name: str, done: int, known: int) -> None:
-        if known:
-            self._show({name: (done, known)})
-
-    def _show(self, steps: Mapping[str, tuple[int, int]]) -> None:
-        if self._progress is not None:
+    def _show(self, step: str = "", done: int = 0, known: int = 0) -> None:
+        """Report progress, with that of the step of a commit that is under way."""
+        if self._progress is not None and (known or not step):
+            steps = {step: (done, known)} if step else {}
             documents = len(self._documents)
             self._progress(Progress(self._chunks_done, self._chunks_known, documents, steps))
 
@@ -272,7 +266,8 @@ class Insert(UsageMeter):
         else:
             id, (size, overlap) = document.document.id, pending.chunk_size or self._sizes
             before = reader.pages(id), tuple(reader.chunks(documents=[id]).values())
-            chunks = rechunk(pages, *before, tokenizer=self._tokenizer, size=size, overlap=overlap)
+            count = self._tokenizer
+            chunks = chunk_pages(pages, *before, tokenizer=count, size=size, overlap=overlap)
         return old, tuple([replace(chunk, title=title) for chunk in chunks])
 
     async def _unfinished(
@@ -311,7 +306,7 @@ class Insert(UsageMeter):
             return None
         self._check_answered(extraction)
         self._chunks_done += 1
-        self._show({})
+        self._show()
         return replace(extraction, extractor=self._extractor.name)
 
     def _check_answered(self, extraction: Extraction) -> None:

@@ -18,7 +18,10 @@ from lightrag_jsonl.indexing.merging import GRAPH_KINDS, ExtractedDocument, Grap
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.indexing.stored import stored_chunks, stored_vectors
 from lightrag_jsonl.llm.client import UsageMeter
-from lightrag_jsonl.storage.rows import Aliases, StoredDocument
+from lightrag_jsonl.storage.rows import (
+    Aliases,
+    StoredDocument,
+)
 from lightrag_jsonl.storage.store import Reader, Transaction, read, write
 
 ANSWERS = 500  # that are copied in one transaction

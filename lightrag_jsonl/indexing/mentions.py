@@ -7,7 +7,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
@@ -109,7 +109,7 @@ class MentionCollector:
         return None
 
     def _add_entity(self, record: Record) -> Problem | None:
-        name = _name(record.get("name"))
+        name = clean_name(_text(record.get("name")))
         if not name:
             return "empty_name", "the entity has no name"
         if self._is_too_long(name):
@@ -138,7 +138,7 @@ class MentionCollector:
         return tuple(sorted(kept))
 
     def _add_relation(self, record: Record) -> Problem | None:
-        source, target = _name(record.get("source")), _name(record.get("target"))
+        source, target = (clean_name(_text(record.get(end))) for end in ("source", "target"))
         keys = tuple(sorted((name_key(source), name_key(target))))
         if not (source and target):
             return "empty_name", "an end of the relation has no name"
@@ -208,19 +208,10 @@ def graph_records(record: Record) -> Iterator[Record]:
 
 def _text(value: Json) -> str:
     """A text without markup and extra spaces, or a number as text; "" for anything else."""
-    if isinstance(value, str):  # nearly always
-        return " ".join((html.unescape(value) if "&" in value else value).split())
+    if isinstance(value, str):
+        return " ".join(html.unescape(value).split())
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else ""
-
-
-def _name(value: Json) -> str:
-    return _clean(value) if isinstance(value, str) else clean_name(_text(value))
-
-
-@lru_cache(10_000)  # the same names are written again and again
-def _clean(name: str) -> str:
-    return clean_name(_text(name))
 
 
 def _texts(value: Json) -> tuple[str, ...]:

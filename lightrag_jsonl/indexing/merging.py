@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.protocols import Vectors
@@ -24,7 +24,6 @@ from lightrag_jsonl.core.types import (
 from lightrag_jsonl.indexing.claims import (
     MILLIONTHS,
     Edits,
-    Mention,
     edit_key,
     graph_keys,
     is_about,
@@ -49,6 +48,7 @@ POSITION_BITS = 10  # room for 1,023 mentions of a kind in one chunk; more share
 
 GraphRow: TypeAlias = EntityRow | RelationRow
 GraphKey: TypeAlias = tuple[Kind, int]  # a kind and a row id
+Row = TypeVar("Row", EntityMentionRow, RelationMentionRow)
 StepCallback: TypeAlias = Callable[[int, int], None]  # items done, items known
 
 GRAPH_KINDS: tuple[Kind, ...] = ("entity", "relation")
@@ -199,7 +199,11 @@ class GraphMerger:
         """
         self.change.entity_mentions += entities
         self.change.relation_mentions += relations
-        entities, relations = self._counted(entities, relations)
+        for one in entities:
+            one.entity = None
+        for other in relations:
+            other.relation = None
+        entities, relations = self._counted(entities), self._counted(relations)
         keys = [graph_keys(one.mention, self._targets)[0] for one in entities]
         ends = [graph_keys(one.mention, self._targets) for one in relations]
         unknown = set(chain(keys, *ends)) - self._by_key.keys()
@@ -242,23 +246,13 @@ class GraphMerger:
             one.reversed = (one.forward, high) < (one.backward, low)
         return self.change
 
-    def _counted(
-        self, entities: Sequence[EntityMentionRow], relations: Sequence[RelationMentionRow]
-    ) -> tuple[list[EntityMentionRow], list[RelationMentionRow]]:
-        """The mentions that count; the others lose their row."""
+    def _counted(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """The mentions of what no person deleted."""
         gone = {key for key, edited in self._edits.items() if "deleted" in edited}
-        for one in entities:
-            one.entity = None
-        for other in relations:
-            other.relation = None
-
-        def counts(mention: Mention) -> bool:
-            return mention.claim != "delete" and not is_about(mention, gone, self._targets)
-
-        return (
-            [one for one in entities if counts(one.mention)],
-            [other for other in relations if counts(other.mention)],
-        )
+        counted = [one for one in rows if one.mention.claim != "delete"]
+        if not gone:
+            return counted
+        return [one for one in counted if not is_about(one.mention, gone, self._targets)]
 
     def _add_entity(self, one: EntityMentionRow, key: str, at: float) -> None:
         row = self._by_key.get(key)
@@ -308,6 +302,33 @@ class GraphMerger:
             times = {chunk.id: stored_at(chunk) for chunk in chunks}
             for id, ids in left.items():
                 rows[id].created_at = min(times[one] for one in ids)
+
+
+def remerged(
+    reader: Reader,
+    entities: Mapping[int, EntityRow],
+    relations: Mapping[int, RelationRow],
+    entity_mentions: Sequence[EntityMentionRow],
+    relation_mentions: Sequence[RelationMentionRow],
+) -> GraphChange:
+    """These rows as all their mentions give them; the mentions note to which rows they belong."""
+    known = reader.aliases()
+    merger = GraphMerger(reader, reader.next_ids(), targets(known))
+    merger.start_with(
+        [EntityRow(row.id, row.key) for row in entities.values()],
+        [RelationRow(row.id, row.low, row.high) for row in relations.values()],
+    )
+    created = stored_times(reader, entity_mentions, relation_mentions)
+    merger.add(entity_mentions, relation_mentions, created)
+    return merger.finish(known.displays)
+
+
+def stored_times(
+    reader: Reader, entities: Iterable[EntityMentionRow], relations: Iterable[RelationMentionRow]
+) -> dict[int, float]:
+    """When the chunks of these mentions were stored, by row id."""
+    rows = {one.chunk for one in entities} | {one.chunk for one in relations}
+    return {row: stored_at(chunk) for row, chunk in reader.chunks(rows).items()}
 
 
 def mention_rows(
@@ -394,13 +415,12 @@ def plan_renaming(new_aliases: Callable[[Reader], Aliases], reader: Reader) -> I
     ends = {old.get(key, key) for key in moved} | {new.get(key, key) for key in moved}
     entities = mentions_of(reader, ends, old)
     names = {key for one in entities for key in graph_keys(one.mention, {})}
-    chunks = reader.chunks({one.chunk for one in entities})
+    chunks = {one.chunk for one in entities}
     relations = [
         one for one in reader.relation_mentions(chunks=chunks) if is_about(one.mention, names, {})
     ]
     merger.remove(entities, relations)
-    created = {row: stored_at(chunk) for row, chunk in chunks.items()}
-    merger.add(entities, relations, created)
+    merger.add(entities, relations, stored_times(reader, entities, relations))
     return IndexChange(graph=merger.finish(after.displays), aliases=after)
 
 

@@ -1,4 +1,4 @@
-"""Reads a stored document with all that was extracted from it, so that another index takes it over."""
+"""Stored documents with all that was extracted from them, as another index takes them over."""
 
 from __future__ import annotations
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from lightrag_jsonl.core.aio import gather_all
-from lightrag_jsonl.core.errors import BudgetError, LLMError
+from lightrag_jsonl.core.aio import finish_all
+from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.options import LANGUAGE_NAMES, IndexOptions
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.indexing.merging import (
@@ -85,7 +84,6 @@ class Describer:
         `BudgetError` if a limit is reached, once those in flight are written.
         """
         failed: set[GraphKey] = set()
-        ended: list[BudgetError] = []
         done = itertools.count(1)
 
         async def write_one(one: DueSummary) -> None:
@@ -93,14 +91,10 @@ class Describer:
                 await self._summarize(one, meter)
             except LLMError:  # the descriptions stand in; the next insert tries again
                 failed.add(one.key)
-            except BudgetError as error:
-                ended.append(error)
             step(next(done), len(due))
 
         step(0, len(due))
-        await gather_all(map(write_one, due))
-        if ended:
-            raise ended[0]
+        await finish_all(map(write_one, due))
         return failed
 
     async def _summarize(self, due: DueSummary, meter: UsageMeter) -> None:
@@ -109,11 +103,7 @@ class Describer:
         while len(texts) > 1:
             cut = groups(texts, limit=self._options.summarize_group_tokens, count=self._count)
             work = (self._summary(title, group, meter) for group in cut)
-            written = []
-            for text in await asyncio.gather(*work, return_exceptions=True):  # all are paid for
-                if isinstance(text, BaseException):
-                    raise text
-                written.append(text)
+            written = await finish_all(work)  # all are paid for
             too_long = len(written) >= len(texts)  # to be grouped further
             texts = ["\n".join(written)] if too_long else written
         row = due.row

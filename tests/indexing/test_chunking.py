@@ -10,7 +10,7 @@ import pytest
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Chunk, Document
-from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages, rechunk
+from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
 
 FITTED = FittedTokenizer()
 ENGLISH = "\n\n".join(
@@ -44,7 +44,7 @@ def chunks_of(
 def edited(old: str, new: str, *, size: int = 100, overlap: int = 20) -> tuple[Chunk, ...]:
     pages, old_pages = (document_pages("doc", Document(text)) for text in (new, old))
     before = chunk_pages(old_pages, tokenizer=FITTED, size=size, overlap=overlap)
-    return rechunk(pages, old_pages, before, tokenizer=FITTED, size=size, overlap=overlap)
+    return chunk_pages(pages, old_pages, before, tokenizer=FITTED, size=size, overlap=overlap)
 
 
 def new_texts(old: str, new: str) -> set[str]:
@@ -205,7 +205,7 @@ def test_appending_grows_the_last_chunk() -> None:
     for number in range(60):
         text += f" Then entry {number} was added."
         old_pages, pages = pages, document_pages("doc", Document(text))
-        chunks = rechunk(pages, old_pages, chunks, tokenizer=FITTED, size=100, overlap=20)
+        chunks = chunk_pages(pages, old_pages, chunks, tokenizer=FITTED, size=100, overlap=20)
 
     assert_sound(text, chunks)
     assert len(chunks) <= 1.5 * len(chunks_of(text))

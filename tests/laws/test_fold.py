@@ -132,23 +132,3 @@ def test_concurrency_does_not_matter(pauses: list[int], order: list[int]) -> Non
             return view(folder)
 
     assert asyncio.run(build(order, Scripted(pauses))) == asyncio.run(build(range(6), Scripted(())))
-
-
-async def groups(pauses: Sequence[int]) -> list[list[tuple[int, str]]]:
-    """The documents, with their row ids, as they are in an index that was read at this pace."""
-    with tempfile.TemporaryDirectory() as folder:
-        async with index(folder, extractor=Scripted(pauses)) as rag:
-            await rag.insert([Document(f"Ann met Bob{n}.", id=f"d{n}") for n in range(40)])
-            with rag._store.reader() as reader:
-                return [
-                    [(row.row, row.id) for row in reader.documents()],
-                    [(reader.generation, "")],
-                ]
-
-
-def test_documents_are_committed_in_the_order_given() -> None:
-    """In groups of the same documents, however long each takes to read: same input, same index."""
-    paces = ([], [90, 0, 30], list(range(40)), [0] * 20 + [50])
-    first, *others = [asyncio.run(groups(pauses)) for pauses in paces]
-    assert [id for _, id in first[0]] == [f"d{n}" for n in range(40)]
-    assert all(other == first for other in others)

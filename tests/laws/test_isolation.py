@@ -8,7 +8,7 @@ from pathlib import Path
 from lightrag_jsonl import IndexOptions, LightRAG, QueryParam
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.testing import ScriptedLLM
-from tests.kit import index, problems, read_names, view
+from tests.kit import index, problems, read_names
 
 
 async def test_two_folders_share_no_document_and_no_paid_answer(tmp_path: Path) -> None:
@@ -26,25 +26,6 @@ async def test_two_folders_share_no_document_and_no_paid_answer(tmp_path: Path) 
         assert set(one.graph) == {"Cid"}
         assert set(other.graph) == {"Ann", "Bob", "Dora"}
     assert problems(tmp_path / "a") == problems(tmp_path / "b") == []
-
-
-def test_an_index_does_not_depend_on_its_neighbours(tmp_path: Path) -> None:
-    """An index built beside another one holds what it would hold alone."""
-
-    async def build(folder: Path, *, beside: Path | None) -> None:
-        async with index(folder, ScriptedLLM(read_names)) as rag:
-            if beside is None:
-                await rag.insert([Document("Ann met Bob.", id="x")])
-            else:
-                async with index(beside, ScriptedLLM(read_names), language="zh") as other:
-                    await asyncio.gather(
-                        rag.insert([Document("Ann met Bob.", id="x")]),
-                        other.insert([Document("Ann left Bob.", id="x")]),
-                    )
-
-    asyncio.run(build(tmp_path / "alone", beside=None))
-    asyncio.run(build(tmp_path / "pair", beside=tmp_path / "other"))
-    assert view(tmp_path / "alone") == view(tmp_path / "pair") != view(tmp_path / "other")
 
 
 def test_two_instances_on_one_folder_in_one_process_agree(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Chunk, Document, Page
-from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages, rechunk
+from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
 
 
 class Words:
@@ -96,6 +96,6 @@ def test_span_after_an_edit(
     before, after = (document_pages("doc", Document(head + part + tail)) for part in (old, new))
     chunks = chunk_pages(before, tokenizer=tokenizer, size=size, overlap=overlap)
 
-    kept = rechunk(after, before, chunks, tokenizer=tokenizer, size=size, overlap=overlap)
+    kept = chunk_pages(after, before, chunks, tokenizer=tokenizer, size=size, overlap=overlap)
 
     assert_law(after, kept, tokenizer, size)

@@ -11,12 +11,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl import IndexOptions, QueryParam
+from lightrag_jsonl import QueryParam
 from lightrag_jsonl.core.types import Document, Record
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
-from lightrag_jsonl.testing import ScriptedLLM
-from tests.indexing.libraries import edit, edits, libraries, pending, slow, summarizing
-from tests.kit import entity, index, problems, read_names, reading, view
+from tests.indexing.libraries import edit, edits, libraries, pending, slow
+from tests.kit import index, problems, view
 
 
 @slow
@@ -99,25 +98,6 @@ def test_derived_indexes_follow_any_series_of_changes(
         stores = SQLiteStore(Path(folder)), SQLiteStore(Path(folder))
         with contextlib.closing(stores[0]), contextlib.closing(stores[1]):
             asyncio.run(run(folder, *stores))
-
-
-async def test_deletion_asks_no_model_and_drops_summaries_with_their_inputs(tmp_path: Path) -> None:
-    """A summary of what is gone goes too; the descriptions stand in; no call is made."""
-    llm = ScriptedLLM(read_names)
-    async with index(tmp_path, llm, options=IndexOptions(max_gleanings=0)) as rag:
-        texts = [f"Hub is here in position {n}." for n in range(9)]
-        for number, text in enumerate(texts):
-            await summarizing(rag, Document(text, id=f"d{number}"), [entity("Hub", text)])
-        calls = len(llm.requests)
-        with reading(tmp_path) as reader:
-            assert [row.summary for row in reader.entity_rows().values()] != [None]
-        await rag.delete("d3")
-        assert len(llm.requests) == calls
-        with reading(tmp_path) as reader:
-            (row,) = reader.entity_rows().values()
-        assert row.summary is None
-        assert "position 3" not in row.description and "position 4" in row.description
-    assert problems(tmp_path) == []
 
 
 async def test_a_question_finds_what_it_would_had_nothing_been_deleted(tmp_path: Path) -> None:
