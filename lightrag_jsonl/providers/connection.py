@@ -140,6 +140,12 @@ class Connection:
 
         response.aiter_bytes = limited
 
+    def check_length(self, content: bytes) -> None:
+        """`LLMError` for a body that was not read to its end."""
+        if self.max_bytes is not None and len(content) > self.max_bytes:
+            most = f"{self.max_bytes:,} bytes (max_answer_bytes)"
+            raise LLMError(f"{self.host}: the answer is longer than {most}", cost=ONE_CALL)
+
     @contextmanager
     def failures(self) -> Iterator[None]:
         """Turn what a request raises into an `LLMError` with advice and without a key."""

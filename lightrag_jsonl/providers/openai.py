@@ -79,7 +79,6 @@ class OpenAILLM:
         self.constrain = constrain
         self._temperature = temperature
         self._extra_body = dict(extra_body or {})
-        self._max_bytes = max_answer_bytes
         self._connection = Connection(base_url, api_key, timeout, max_retries, max_answer_bytes)
         self._refused: frozenset[str] = frozenset()  # fields that this model has refused
 
@@ -127,9 +126,7 @@ class OpenAILLM:
 
     async def _complete(self, body: JsonObject) -> Completion:
         response = await self._create(body)
-        if len(response.content) > self._max_bytes:
-            reason = f"the answer is longer than {self._max_bytes:,} bytes (max_answer_bytes)"
-            raise LLMError(f"{self._connection.host}: {reason}", cost=ONE_CALL)
+        self._connection.check_length(response.content)
         with self._connection.failures():
             answer = json.loads(response.content)
         return read_completion(answer)
@@ -290,6 +287,7 @@ class OpenAIEmbedder:
       vectors. For other models give it, or reading `.dim` sends one request and waits.
     - `query_prefix`, `passage_prefix`: put before every text.
     - `max_tokens`: the longest text the model reads.
+    - `max_answer_bytes`: a longer answer is not read to its end, and fails.
     - `spec`: the name that makes it again; "" if a name is not enough.
 
     Raises `EmbeddingError`, or `ConfigError` if there is no key.
@@ -309,6 +307,7 @@ class OpenAIEmbedder:
         max_tokens: int | None = None,
         timeout: float = 60.0,
         max_retries: int = 2,
+        max_answer_bytes: int = 100_000_000,
         extra_body: Mapping[str, Json] | None = None,
     ) -> None:
         known = DIMS.get(model)
@@ -321,7 +320,7 @@ class OpenAIEmbedder:
         self._extra_body = dict(extra_body or {})
         if known and self._dim != known:
             self._extra_body.setdefault("dimensions", dim)
-        self._connection = Connection(base_url, api_key, timeout, max_retries)
+        self._connection = Connection(base_url, api_key, timeout, max_retries, max_answer_bytes)
 
     @property
     def dim(self) -> int:
@@ -354,6 +353,7 @@ class OpenAIEmbedder:
                     encoding_format="float",
                     extra_body=self._extra_body,
                 )
+                self._connection.check_length(response.content)
                 return json.loads(response.content).get("data")
         except LLMError as error:
             raise EmbeddingError(str(error)) from error.__cause__
