@@ -24,11 +24,11 @@ from lightrag_jsonl.cli.options import (
 )
 from lightrag_jsonl.cli.output import cost_words, emit, table
 from lightrag_jsonl.cluster import insert_on_ray
+from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.indexing.loading import Given, load_documents
 from lightrag_jsonl.indexing.progress import progress_bars
 from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag.opening import open_index
-from lightrag_jsonl.readers.encoding import decoded
 from lightrag_jsonl.tools.estimate import estimate_upgrade
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import digest, name_key, sanitize
 from lightrag_jsonl.core.types import Document, Failure, Json, Page
 from lightrag_jsonl.indexing.chunking import document_pages
 from lightrag_jsonl.readers import READERS, Readers, file_suffix, read_document, unpacked
-from lightrag_jsonl.readers.encoding import decoded
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
 
 Given: TypeAlias = str | Path | Document

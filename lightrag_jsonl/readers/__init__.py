@@ -8,10 +8,10 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import TypeAlias
 
+from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.core.user_code import described
-from lightrag_jsonl.readers.encoding import decoded
 from lightrag_jsonl.readers.office import read_docx, read_pptx
 from lightrag_jsonl.readers.packed import gunzip
 from lightrag_jsonl.readers.pdf import read_pdf

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, time
 from io import BytesIO, StringIO
 
+from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
-from lightrag_jsonl.readers.encoding import decoded
 from lightrag_jsonl.readers.packed import open_zip
 
 DELIMITERS = ",;\t|"

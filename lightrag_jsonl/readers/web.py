@@ -7,9 +7,9 @@ from typing import Any
 from urllib.parse import unquote
 from zipfile import ZipFile
 
+from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.types import Document
-from lightrag_jsonl.readers.encoding import decoded
 from lightrag_jsonl.readers.packed import open_zip
 
 LARGE = 1 << 20  # characters; trafilatura's time grows with the square of a page's length

@@ -11,6 +11,12 @@ from pathlib import Path
 
 import pytest
 
+<<<<<<< HEAD
+=======
+from benchmarks.datasets import load
+from benchmarks.scale import _rows as scale_rows
+from benchmarks.size import longest_chain, room_imports
+>>>>>>> w-a2930
 from benchmarks.tables import peer_table, put
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -147,3 +153,14 @@ def test_the_peers_table_hides_nothing(tmp_path: Path) -> None:
     assert readme.read_text(encoding="utf-8") == expected
     with pytest.raises(SystemExit, match="no <!-- other:begin -->"):
         put(readme, "other", text)
+
+
+def test_the_table_of_scale_is_the_documented_one() -> None:
+    """docs/scale.md has the rows that the script prints, in their order."""
+    text = (CHECKOUT / "docs" / "scale.md").read_text(encoding="utf-8")
+    labels = list(scale_rows((1, 8, 64)))
+    found = [
+        line.split(" | ")[0].removeprefix("| ") for line in text.split("\n") if line[:2] == "| "
+    ]
+    start = found.index(labels[0])
+    assert found[start : start + len(labels)] == labels

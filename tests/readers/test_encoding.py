@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lightrag_jsonl.core.encoding import decoded
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.readers.encoding import decoded
 
 SIMPLIFIED = "林黛玉自幼多病，住在潇湘馆。贾宝玉爱她，两人常在园中读书。"
 TRADITIONAL = "林黛玉自幼多病，住在瀟湘館。賈寶玉愛她，兩人常在園中讀書。"
