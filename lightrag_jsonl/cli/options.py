@@ -50,7 +50,7 @@ embedder = option(
 )
 embedder_base_url = option("--embedder-base-url", "The embedder's endpoint, if it is another one.")
 language = option(
-    "-l --language", "en, zh, or a folder of prompts (default en). The index remembers it."
+    "-l --language", "en, zh, another (fr), or a folder of prompts (default en); is remembered."
 )
 prompts = option("--prompts", "Prompt files that replace packaged ones of the same name.", FOLDER)
 models = (working_dir, llm, base_url, embedder, embedder_base_url, language, prompts)

@@ -11,12 +11,7 @@ from pathlib import Path
 
 import pytest
 
-<<<<<<< HEAD
-=======
-from benchmarks.datasets import load
 from benchmarks.scale import _rows as scale_rows
-from benchmarks.size import longest_chain, room_imports
->>>>>>> w-a2930
 from benchmarks.tables import peer_table, put
 
 CHECKOUT = Path(__file__).resolve().parents[2]

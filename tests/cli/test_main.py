@@ -79,7 +79,7 @@ WRONG = [
     (("insert", "a.txt", "-w", " "), 2, "the name of a folder is empty"),
     (("insert", ""), 2, "the name of a file is empty"),
     (("insert", "a.txt", "-w", "b.txt"), 1, "b.txt: it is a file"),
-    (("insert", "a.txt", "--language", "xx"), 1, "there are: en, zh"),
+    (("insert", "a.txt", "--language", "../xx"), 1, "fr or French"),
     (("insert", "a.txt", "--base-url", "http://me:pw@host", "--llm", "m"), 1, "holds a password"),
     (("insert", "a.txt", "--chunk-tokens", "9", "--chunk-overlap", "9"), 1, "chunk_overlap (9)"),
     (("insert", "a.txt", "b.txt", "--id", "x"), 2, "names one document, but 2 were given"),
