@@ -65,7 +65,7 @@ def opened(dataset: Dataset, embedder: CachingEmbedder, folder: Path) -> Iterato
     """
     options = IndexOptions(chunk_tokens=WHOLE, chunk_overlap=0)
     with LightRAG(folder, embedder=embedder, language=dataset.language, options=options) as rag:
-        known = {one.id for one in rag.documents()}
+        known = {one.id for one in rag.documents() if one.state != "pending"}
         documents = {
             passage.id: Document(passage.content, id=passage.id, title=passage.title)
             for passage in dataset.passages
