@@ -189,6 +189,7 @@ class ModelClient:
         self.scheduler = CallScheduler(max_concurrent_calls)
         self.has_model = llm is not None
         self._llm = llm
+        self._constrained = llm if isinstance(llm, ConstrainedLLM) else None  # slow to check
         self._cache = cache
         self._stores = store_answers
         self._limits = limits or Limits()
@@ -359,8 +360,8 @@ class ModelClient:
 
     async def _ask(self, request: _Request) -> Completion:
         llm, messages, limit = self.llm, request.messages, request.max_tokens
-        if request.schema is not None and isinstance(llm, ConstrainedLLM):
-            return await llm.complete_records(
+        if request.schema is not None and self._constrained is not None:
+            return await self._constrained.complete_records(
                 messages, schema=request.schema, names=request.names, max_tokens=limit
             )
         if request.put is not None and isinstance(llm, StreamingLLM):

@@ -381,6 +381,9 @@ class CompletionCache:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._lock = asyncio.Lock()
+        self._waiting: dict[bytes, tuple[Completion, str | None]] = {}
+        self._next: asyncio.Task[None] | None = None  # stores what is waiting
 
     async def get(self, key: bytes) -> Completion | None:
         """The cached answer of the request with this key."""
@@ -388,9 +391,22 @@ class CompletionCache:
             return reader.completion(key)
 
     async def put(self, key: bytes, completion: Completion, document: str | None = None) -> None:
-        """Cache an answer; `document` is as in `Transaction.put_completion`."""
-        if not self._store.read_only:
-            put = methodcaller("put_completion", key, completion, document)
+        """Cache an answer; those that come while others are being stored share a transaction."""
+        if self._store.read_only:
+            return
+        self._waiting[key] = completion, document
+        if self._next is None:
+            self._next = asyncio.create_task(self._put_waiting())
+        await asyncio.shield(self._next)
+
+    async def _put_waiting(self) -> None:
+        async with self._lock:
+            answers, self._waiting, self._next = self._waiting, {}, None
+
+            def put(transaction: Transaction) -> None:
+                for key, answer in sorted(answers.items()):
+                    transaction.put_completion(key, *answer)
+
             await write(self._store, put, durable=False)
 
     async def delete(self, keys: Collection[bytes]) -> None:
