@@ -79,7 +79,7 @@ def check_fields(instance: object) -> None:
         try:
             checked = msgspec.convert(plain_json(value, name), hint)
         except (msgspec.ValidationError, RecursionError) as error:
-            raise ConfigError(f"{name}: {error}, got {shown(value)}") from error
+            raise ConfigError(f"{name}: {error}: {shown(value)}") from error
         object.__setattr__(instance, name, checked)
 
 
