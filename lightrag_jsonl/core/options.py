@@ -161,7 +161,8 @@ class QueryParam:
       `chunk_top_k`, but at least ten; 1 shows them all.
     - `least_likeness`: how many standard deviations the nearest passage must be nearer to the
       question than passages are to each other, unless the question names an entity; else nothing
-      counts as found. 0 turns this off. Needs an embedder that compares meanings.
+      counts as found. 0 turns this off. With an embedder that only counts words, nothing counts as
+      found if no word of the question occurs.
     - `where`: filter documents by `id`, `title`, `source`, `date` or their metadata. A condition is
       a value, a list of alternatives, or comparisons such as {"$gte": "2024-01-01"} (`$gt`, `$gte`,
       `$lt`, `$lte`, `$eq`, `$in`, `$ne`, `$nin`). Of metadata that is a list, one match is enough.

@@ -99,16 +99,20 @@ def _is_about(task: SearchTask, seeds: Seeds) -> bool:
     """Whether the index is about the question at all.
 
     It is if the nearest passage resembles the question clearly more than passages resemble each
-    other, by `least_likeness` standard deviations, or if the question names an entity. Vectors that
-    only count words, and too few passages, are no measure: then it is taken to be.
+    other, by `least_likeness` standard deviations, or if the question names an entity. Where vectors
+    only count words, a word of the question that occurs is enough. Too few passages are no measure:
+    then it is taken to be.
     """
     chunks, least = task.snapshot.graph.chunks, task.param.least_likeness
-    if not least or task.query.lexical or len(chunks) < LEAST_SAMPLE or not len(seeds.dense):
+    if not least or len(chunks) < LEAST_SAMPLE or not len(seeds.dense):
         return True
-    sample = chunks[:: -(-len(chunks) // SAMPLE)]
-    vectors = task.snapshot.vector_matrix("chunk", sample)
-    cosines = (vectors @ vectors.T)[np.triu_indices(len(sample), 1)]
-    is_near = seeds.dense.scores[0] >= cosines.mean() + least * cosines.std()
+    if task.query.lexical:
+        is_near = len(seeds.lexical) > 0 or not task.param.lexical
+    else:
+        sample = chunks[:: -(-len(chunks) // SAMPLE)]
+        vectors = task.snapshot.vector_matrix("chunk", sample)
+        cosines = (vectors @ vectors.T)[np.triu_indices(len(sample), 1)]
+        is_near = seeds.dense.scores[0] >= cosines.mean() + least * cosines.std()
     return bool(is_near or task.param.ll_keywords or names_an_entity(task))
 
 

@@ -19,7 +19,7 @@ from lightrag_jsonl.core.options import MODES, QueryParam
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Document, Keywords, Message, Mode
-from lightrag_jsonl.testing import ScriptedLLM
+from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
 from tests.kit import entity, index, relation
 from tests.processes import run_python
 from tests.retrieval.conftest import Pipelines, fill
@@ -434,6 +434,17 @@ async def test_a_question_about_something_else_finds_nothing(tmp_path: Path, mod
         assert (await rag.retrieve("will bread rise", mode=mode)).empty
         forced = await rag.retrieve("will bread rise", QueryParam(mode=mode, least_likeness=0))
     assert forced.chunks
+
+
+@pytest.mark.parametrize(("question", "found"), [("hello", False), ("hello rain", True)])
+async def test_words_that_do_not_occur_find_nothing(
+    tmp_path: Path, question: str, found: bool
+) -> None:
+    """With an embedder that only counts words, some word of the question must occur."""
+    async with index(tmp_path, embedder=HashEmbedder()) as rag:
+        await rag.insert([Document(f"news of rain {n}", id=f"d{n}") for n in range(50)])
+        for mode in ("naive", "mix"):
+            assert (await rag.retrieve(question, mode=mode)).empty is not found
 
 
 @pytest.mark.parametrize(("question", "found"), [("what of 玄德", True), ("what of it", False)])
