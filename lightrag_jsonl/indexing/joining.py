@@ -18,10 +18,7 @@ from lightrag_jsonl.indexing.merging import GRAPH_KINDS, ExtractedDocument, Grap
 from lightrag_jsonl.indexing.progress import Progress, ProgressCallback
 from lightrag_jsonl.indexing.stored import stored_chunks, stored_vectors
 from lightrag_jsonl.llm.client import UsageMeter
-from lightrag_jsonl.storage.rows import (
-    Aliases,
-    StoredDocument,
-)
+from lightrag_jsonl.storage.rows import Aliases, StoredDocument
 from lightrag_jsonl.storage.store import Reader, Transaction, read, write
 
 ANSWERS = 500  # that are copied in one transaction
@@ -157,9 +154,7 @@ def _joined(known: Aliases, source: Source, here: str) -> Aliases:
                 f"the name {key!r} is merged into different entities in {here} and "
                 f"{source.location}: undo one of these merges with unmerge; nothing was changed"
             )
-    displays = {**others.displays, **known.displays}
-    kept = {*links.values(), *displays.keys() - links.keys()}
-    return Aliases(links, {key: name for key, name in displays.items() if key in kept})
+    return merging.aliases_of(links, {**others.displays, **known.displays})
 
 
 # ── reading and writing ─────────────────────────────────────────────────────────

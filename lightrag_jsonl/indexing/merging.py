@@ -383,9 +383,13 @@ def merged(reader: Reader, names: Iterable[str], into: str) -> Aliases:
         raise NotFoundError(f"no such entity: {', '.join(missing)}")
     links = {key: end for key, end in known.links.items() if key != target}  # no circles
     links |= dict.fromkeys(keys.keys() - {target}, target)
-    displays = {**known.displays, target: display}
-    kept = {*links.values(), *displays.keys() - links.keys()}  # some were only renamed
-    return Aliases(links, {key: name for key, name in displays.items() if key in kept})
+    return aliases_of(links, {**known.displays, target: display})
+
+
+def aliases_of(links: Mapping[str, str], displays: Mapping[str, str]) -> Aliases:
+    """Merges of names, with the display names of their targets and of what was only renamed."""
+    kept = {*links.values(), *displays.keys() - links.keys()}
+    return Aliases(dict(links), {key: name for key, name in displays.items() if key in kept})
 
 
 def unmerged(reader: Reader, names: Iterable[str]) -> Aliases:
