@@ -78,7 +78,7 @@ async def insert_on_ray(
     pending = run.unknown(rag._pending(documents, run.failures))
     with _cluster(address) as ray:
         await run.insert(ray, shards(pending, shard_characters))
-    if rag._client.has_model and run.report.documents and not run.report.stopped:
+    if rag._client.has_model and not run.report.stopped:  # also those an interrupted run owes
         spent = await rag.admin.summarize()
         run.report = replace(run.report, usage=run.report.usage + spent)
     return replace(run.report, failures=(*run.failures, *run.report.failures))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import subprocess
 import sys
 import tempfile
 from importlib import import_module
@@ -13,6 +15,7 @@ import pytest
 
 from benchmarks.scale import _rows as scale_rows
 from benchmarks.tables import peer_table, put
+from tests.cluster.kit import QUICK
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SURROUNDINGS = {"HTTPS_PROXY": "http://127.0.0.1:9"}  # no token ranks from the network
@@ -117,6 +120,24 @@ def test_it_prints_one_json_object(
     assert figures["benchmark"] == name and all(figures[key] for key in keys.split())
 
 
+@pytest.mark.ray
+@pytest.mark.timeout(300)
+def test_a_cluster_loses_a_node(data: Path) -> None:
+    """In a process of its own, since Ray's processes meet at this machine's own address."""
+    pytest.importorskip("ray", reason="needs the extra: pip install 'lightrag-jsonl[ray]'")
+    tiny = "--passages 5 0 --seconds 0.05 --characters 60"
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.cluster", *tiny.split()],
+        cwd=CHECKOUT,
+        env={**os.environ, **QUICK, "LIGHTRAG_JSONL_DATA": str(data)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["node"]["graph_equal"]
+
+
 def test_every_script_is_tested() -> None:
     """A new benchmark needs a tiny run here."""
     scripts = {
@@ -124,7 +145,7 @@ def test_every_script_is_tested() -> None:
         for path in (CHECKOUT / "benchmarks").glob("*.py")
         if "__main__" in path.read_text(encoding="utf-8")
     }
-    assert scripts | {"peers"} == set(SCRIPTS)
+    assert scripts | {"peers"} == {*SCRIPTS, "cluster"}
 
 
 def test_the_peers_table_hides_nothing(tmp_path: Path) -> None:

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+from lightrag_jsonl import Document
 from lightrag_jsonl.core.types import Message
+from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.testing import Request
 from tests.servers import Reply, chat_reply
 from tests.servers import Request as Posted
 from tests.tools.test_merging import read_all
 
+# Half a second, so that a lost node is soon noticed.
+QUICK = {f"RAY_health_check_{one}_ms": "500" for one in ("initial_delay", "period", "timeout")}
+QUICK |= {"RAY_health_check_failure_threshold": "2", "RAY_USAGE_STATS_ENABLED": "0"}
+
 
 def answer(posted: Posted) -> Reply:
     turns = tuple(Message(one["role"], one["content"]) for one in posted.json["messages"])
     return replace(chat_reply(read_all(Request(turns, "text", None))), delay=0.05)
+
+
+async def insert_only(rag: Any, given: Sequence[Document]) -> None:
+    """Insert without summaries, as a driver that is killed before it writes them."""
+    await rag._indexing.insert([PendingDocument(one, 0.0) for one in given], summarize=False)
+
+
+async def insert_then_summarize(rag: Any, given: Sequence[Document]) -> None:
+    """Insert as a cluster does, but at once: all documents first, then all summaries."""
+    await insert_only(rag, given)
+    await rag.admin.summarize()

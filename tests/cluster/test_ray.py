@@ -16,7 +16,7 @@ from lightrag_jsonl.indexing.inserting import Progress
 from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.storage.rows import PendingDocument
 from tests.cli.conftest import run, run_json
-from tests.cluster.kit import answer
+from tests.cluster.kit import QUICK, answer, insert_only, insert_then_summarize
 from tests.kit import problems, view
 from tests.servers import ScriptedServer
 from tests.tools.test_merging import documents
@@ -36,7 +36,7 @@ def cluster() -> Iterator[Any]:
     """A head that works on nothing; each test adds its nodes."""
     from ray.cluster_utils import Cluster
 
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.update(QUICK)
     head = {"num_cpus": 0, "include_dashboard": False}
     found = Cluster(initialize_head=True, head_node_args=head)
     yield found
@@ -76,7 +76,7 @@ def test_a_killed_node_costs_its_shard_only(
             cluster.remove_node(nodes.pop(), allow_graceful=False)
 
     with ScriptedServer(respond=answer) as server, opened(tmp_path / "once", server) as rag:
-        rag.run(_insert_then_summarize, given)
+        rag.run(insert_then_summarize, given)
         at_once = calls(server)
     with ScriptedServer(respond=answer) as server, opened(tmp_path / "all", server) as rag:
         report = inserted(rag, given, cluster, server, progress=kill)
@@ -97,9 +97,17 @@ def test_a_killed_node_costs_its_shard_only(
     cluster.remove_node(nodes.pop(), allow_graceful=False)
 
 
-async def _insert_then_summarize(rag: Any, given: list[Document]) -> None:
-    await rag._indexing.insert([PendingDocument(one, 0.0) for one in given], summarize=False)
-    await rag.admin.summarize()
+def test_summaries_that_a_lost_driver_owed_are_written(tmp_path: Path, cluster: Any) -> None:
+    """Though all documents are there already."""
+    given = documents("en", 24)
+    with ScriptedServer(respond=answer) as server:
+        with opened(tmp_path / "once", server) as rag:
+            rag.run(insert_then_summarize, given)
+        with opened(tmp_path / "all", server) as rag:
+            rag.run(insert_only, given)
+            assert view(tmp_path / "all") != view(tmp_path / "once")
+            assert not inserted(rag, given, cluster, server).documents
+        assert view(tmp_path / "all") == view(tmp_path / "once")
 
 
 def test_the_command_line_names_the_cluster(
