@@ -188,7 +188,7 @@ class QueryParam:
     fusion: Fusion = "rrf"
     selection: Selection = "score"
     lexical: bool = True
-    relevance_floor: Share = 0.3
+    relevance_floor: Share = 0.6
     coverage: Share = 0.97
     least_likeness: Annotated[float, Meta(ge=0)] = 3.0
     where: Mapping[str, Any] = field(default_factory=dict)
