@@ -257,13 +257,12 @@ def _page(entities: list[Entity], relations: list[Relation], language: str) -> s
     return sanitize(page)
 
 
-def _labels(nodes: Iterable[Mapping[str, Any]]) -> list[tuple[float, float, str]]:
-    """The names of the first nodes, with their places, without those that would cover another."""
-    labels, boxes = [], list[tuple[float, float, float]]()
+def _labels(nodes: Iterable[Mapping[str, Any]]) -> list[tuple[float, float, str, float]]:
+    """The names of the first nodes: places and half their widths. None covers one before it."""
+    labels = list[tuple[float, float, str, float]]()
     for node in nodes:
         (x, y), name = node["at"], clipped(node["name"], LABEL_LENGTH)
-        y, half = y - node["radius"] - 3, sum(7 if is_cjk(char) else 4 for char in name)
-        if all(abs(x - a) > half + b or abs(y - c) > LINE for a, c, b in boxes):
-            labels.append((x, round(y, 1), name))
-            boxes.append((x, y, half))
+        y, half = round(y - node["radius"] - 3, 1), sum(7 if is_cjk(char) else 4 for char in name)
+        if all(abs(x - a) > half + b or abs(y - c) > LINE for a, c, _, b in labels):
+            labels.append((x, y, name, half))
     return labels[:MOST_LABELS]

@@ -241,17 +241,17 @@ def _name(text: str, words: _Spans, opening: bool, capitals: Counter[str]) -> Ph
         after = text[slice(*words[1])] if len(words) > 1 else ""
         common = opening and capitals[low] < (0 if after else 1)
         common |= word[1:] == "." and after.casefold() in tables.STOP_WORDS  # "It's I. Your uncle"
-        # "some called Scrooge Scrooge", though not Duran Duran
-        common |= word == after and capitals[low] > 2 * text.count(f"{word} {word}")
+        common |= word == after and capitals[low] > 2 * text.count(
+            f"{word} {word}"
+        )  # not Duran Duran
         if low in tables.TITLES:
             titled = True
         elif word[0].isupper() and low.partition("'")[0] not in tables.STOP_WORDS and not common:
             break
         words, opening = words[1:], False
     name = " ".join(text[start:end] for start, end in words).rstrip(".")
-    if len(name) < 2 or name.casefold() in tables.CALENDAR:
-        return None
-    if len(words) > _SHOUTED and name.isupper():
+    shouted = len(words) > _SHOUTED and name.isupper()
+    if shouted or len(name) < 2 or name.casefold() in tables.CALENDAR:
         return None
     start, end = words[0][0], words[-1][1]
     type = "person" if titled else _shown_type(text, name, start, end)
