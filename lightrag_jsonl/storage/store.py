@@ -30,7 +30,6 @@ from lightrag_jsonl.storage.vector_index import Floats, Ids
 Result = TypeVar("Result")
 View = TypeVar("View")
 TITLE_LENGTH = 40  # characters, of a text without a title
-DERIVED_ID = re.compile("doc-[0-9a-f]{16}")
 OWN_SETTINGS = {"format", "mark_secret"}  # that each index makes by itself
 
 
@@ -192,7 +191,7 @@ class Reader(Protocol):
 
 def title_of(reader: Reader, document: r.StoredDocument) -> str | None:
     """A document's title; its first words if nothing but a digest of its text names it."""
-    if document.title or document.source or not DERIVED_ID.fullmatch(document.id):
+    if document.title or document.source or not re.fullmatch(r"doc-[0-9a-f]{16}", document.id):
         return document.title
     return first_words("".join(page.text for page in reader.pages(document.id, 1)), TITLE_LENGTH)
 

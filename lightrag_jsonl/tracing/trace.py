@@ -167,10 +167,7 @@ def look_up_sources(reader: Reader, chunk_ids: Iterable[str]) -> Sources:
 def describe_documents(reader: Reader, ids: Collection[str]) -> dict[str, SourceDocument]:
     """The documents that are stored, by id."""
     stored = reader.documents(ids)
-    return {
-        one.id: SourceDocument(one.id, title_of(reader, one), one.source, one.date)
-        for one in stored
-    }
+    return {d.id: SourceDocument(d.id, title_of(reader, d), d.source, d.date) for d in stored}
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,9 +183,10 @@ _CAPITALIZED = (
     r"(?:(?:\p{Lu}\p{Ll}{0,3}\.)+(?=\s?\p{Lu}|,)|\p{Lu}[\p{L}\p{N}]*)"  # St. Mr. J.R.R. or a word
     r"(?:(?:[-–&+]|['’](?![sS]\b)|\.(?=[a-z]{2,3}\b))[\p{L}\p{N}]+)*\+{0,2}"
 )
+_GAP = r"(?:[^\S\n]{1,2}|[^\S\n]?\n[^\S\n]?)"  # of one paragraph
 _NAME = regex.compile(
     rf"(?<![\p{{L}}\p{{N}}'’]){_CAPITALIZED}"
-    rf"(?:(?:[^\S\n]{{1,2}}|[^\S\n]?\n[^\S\n]?)(?:(?:of(?:\s+the)?|for|de|del|la|le|von|van|der|bin|&)\s+)?(?:{_CAPITALIZED}|\d{{1,4}}\b))*"
+    rf"(?:{_GAP}(?:(?:of(?:{_GAP}the)?|for|de|del|la|le|von|van|der|bin|&){_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b))*"
 )
 _WORD = regex.compile(r"(?<![\p{L}\p{N}'’-])\p{L}[\p{L}\p{N}'’-]*[\p{L}\p{N}]")
 _LETTER = regex.compile(r"[\p{L}\p{N}]")
@@ -241,9 +242,8 @@ def _name(text: str, words: _Spans, opening: bool, capitals: Counter[str]) -> Ph
         after = text[slice(*words[1])] if len(words) > 1 else ""
         common = opening and capitals[low] < (0 if after else 1)
         common |= word[1:] == "." and after.casefold() in tables.STOP_WORDS  # "It's I. Your uncle"
-        common |= word == after and capitals[low] > 2 * text.count(
-            f"{word} {word}"
-        )  # not Duran Duran
+        twice = f"{word} {word}"  # unlike in Duran Duran, the word is also alone
+        common |= word == after and capitals[low] > 2 * text.count(twice)
         if low in tables.TITLES:
             titled = True
         elif word[0].isupper() and low.partition("'")[0] not in tables.STOP_WORDS and not common:
