@@ -71,6 +71,12 @@ def clipped(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[:limit].rstrip() + "…"
 
 
+def first_words(text: str, limit: int) -> str:
+    """The beginning of a text, without a mark of Markdown, cut between words where there are some."""
+    line = clipped(text.lstrip("#> \n"), limit)
+    return line if line[-1:] != "…" else re.sub(r"(\s\S{0,15})?…$", "", line) + "…"
+
+
 def folded_text(text: str) -> str:
     """A text folded like name keys, except at its ends; it contains the keys of the names in the text."""
     return _fold(html.unescape(text) if "&" in text else text)

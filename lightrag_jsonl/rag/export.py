@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
+import numpy as np
 
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.text import name_key, sanitize
+from lightrag_jsonl.core.text import clipped, is_cjk, name_key, sanitize
 from lightrag_jsonl.core.types import Entity, Record, Relation, known_language
 from lightrag_jsonl.retrieval.edge_selection import Edge
 from lightrag_jsonl.storage.store import Reader
@@ -42,6 +43,8 @@ COLUMNS = ("kind", "name", "entity_type", "attributes", "aliases", *EDGE_FIELDS)
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MOST_NODES = 499  # of a page; networkx lays out more only with scipy
 MOST_LABELS = 80
+LABEL_LENGTH = 40  # characters
+LINE = 16  # pixels between labels
 COLORS = ("#2f7ed8", "#d1495b", "#3a9d6e", "#c98a1b", "#8e6bbf", "#2a9aa8", "#b5654a", "#8a8f98")
 WORDS = {
     "en": ("Knowledge graph", "{} of {} entities, {} of {} relations"),
@@ -218,10 +221,11 @@ def _page(entities: list[Entity], relations: list[Relation], language: str) -> s
     graph = network(entities, relations)
     degrees = sorted(graph.degree, key=lambda pair: (-pair[1], pair[0]))[:MOST_NODES]
     drawn = graph.subgraph([name for name, _ in degrees])
-    places = {  # the template shows -740 to 740 across and -540 to 540 down
-        name: (round(700 * float(x), 1), round(500 * float(y), 1))
-        for name, (x, y) in nx.spring_layout(drawn, seed=1).items()
-    }
+    layout = nx.spring_layout(drawn, seed=1)
+    points = np.array([*layout.values()]).reshape(-1, 2)
+    ranks = 2 * points.argsort(0).argsort(0) / max(len(points) - 1, 1) - 1
+    spread = (points + 2 * ranks) / 3 * (700, 500)  # even, or a far part would crowd the rest
+    places = dict(zip(layout, spread.round(1).tolist(), strict=True))
     frequent = Counter(type for _, type in drawn.nodes(data="entity_type")).most_common()
     colors = dict(zip([type for type, _ in frequent], COLORS, strict=False))
     nodes = [
@@ -247,7 +251,18 @@ def _page(entities: list[Entity], relations: list[Relation], language: str) -> s
             other_color=COLORS[-1],
             nodes=nodes,
             edges=edges,
-            labels=MOST_LABELS,
+            labels=_labels(nodes),
         )
     )
     return sanitize(page)
+
+
+def _labels(nodes: Iterable[Mapping[str, Any]]) -> list[tuple[float, float, str, float]]:
+    """The names of the first nodes: places and half their widths. None covers one before it."""
+    labels = list[tuple[float, float, str, float]]()
+    for node in nodes:
+        (x, y), name = node["at"], clipped(node["name"], LABEL_LENGTH)
+        y, half = round(y - node["radius"] - 3, 1), sum(7 if is_cjk(char) else 4 for char in name)
+        if all(abs(x - a) > half + b or abs(y - c) > LINE for a, c, _, b in labels):
+            labels.append((x, y, name, half))
+    return labels[:MOST_LABELS]

@@ -22,7 +22,7 @@ from lightrag_jsonl.retrieval.fusion import (
 )
 from lightrag_jsonl.retrieval.pagerank import walk_around
 from lightrag_jsonl.retrieval.seeds import TEXT_HITS, find_seeds, lexical_hits, names_an_entity
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.store import Reader, title_of
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 AROUND = 2  # times `top_k`: the entities and relations that the walk starts around
@@ -162,13 +162,13 @@ def _loaded(
 
 
 def _described(reader: Reader, found: Context) -> Context:
-    """The context with what readers know the documents of its chunks by: title, or else source, or
-    else id; their dates; and which of them have pages.
+    """The context with what readers know the documents of its chunks by: title or the like;
+    their dates; and which of them have pages.
     """
     documents = reader.documents({chunk.document_id for chunk in found.chunks})
     return replace(
         found,
-        documents={one.id: one.title or one.source or one.id for one in documents},
+        documents={one.id: title_of(reader, one) or one.source or one.id for one in documents},
         dates={one.id: one.date for one in documents if one.date},
         paged=frozenset([one.id for one in documents if reader.pages(one.id, 2)]),
     )

@@ -18,7 +18,7 @@ from lightrag_jsonl.core.text import name_key, sanitize
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.chunking import chunk_id
 from lightrag_jsonl.retrieval.edge_selection import Edge, SelectedEdge, candidate_edges
-from lightrag_jsonl.storage.store import Reader
+from lightrag_jsonl.storage.store import Reader, title_of
 from lightrag_jsonl.tracing import events as e
 from lightrag_jsonl.tracing.rdf import source_uri, trace_id_of
 
@@ -167,7 +167,7 @@ def look_up_sources(reader: Reader, chunk_ids: Iterable[str]) -> Sources:
 def describe_documents(reader: Reader, ids: Collection[str]) -> dict[str, SourceDocument]:
     """The documents that are stored, by id."""
     stored = reader.documents(ids)
-    return {one.id: SourceDocument(one.id, one.title, one.source, one.date) for one in stored}
+    return {d.id: SourceDocument(d.id, title_of(reader, d), d.source, d.date) for d in stored}
 
 
 @dataclass(frozen=True, slots=True)

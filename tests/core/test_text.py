@@ -165,3 +165,14 @@ def test_each_cjk_character_begins_an_index_term(text: str) -> None:
     ]
     beginnings = {term[0] for term in terms}
     assert all(char in beginnings for term in terms for char in term if t.is_cjk(char))
+
+
+def test_first_words_are_cut_between_words() -> None:
+    """Where there are some; a mark of Markdown before them is left out."""
+    assert t.first_words("# Ann Lee\n\nShe wrote books.", 12) == "Ann Lee…"
+    assert t.first_words("居里夫人发现了钋和镭。", 4) == "居里夫人…"
+    assert [t.first_words(text, 9) for text in ("", "短文。", "👻" * 10)] == [
+        "",
+        "短文。",
+        "👻" * 9 + "…",
+    ]

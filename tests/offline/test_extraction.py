@@ -50,6 +50,19 @@ def test_english_names_are_whole() -> None:
     assert not {"He", "It", "Mr. Scrooge", "Today", "Scrooge’s"} & set(entities)
 
 
+def test_capitals_alone_do_not_make_a_name() -> None:
+    """Nor does a name go on after a sentence, a paragraph, or itself; bands may be called so."""
+    text = "Fred said it's I. Your uncle Scrooge. Whereat Scrooge smiled. They call Scrooge Scrooge.\n\n"
+    names = found(
+        text + "Scrooge met Ann Lee\n\nTopper left. THE MEN BUY BREAD AND LEAVE PARIS NOW."
+    )
+
+    assert {"Scrooge", "Ann Lee"} <= names.keys()
+    assert {"Duran Duran"} <= found("In 1980 Duran Duran met John.").keys()
+    assert not {"I. Your", "Whereat Scrooge", "Scrooge Scrooge"} & names.keys()
+    assert "BREAD" not in "".join(names)
+
+
 def test_the_title_of_a_text_is_an_entity() -> None:
     """Above the text, without what tells it apart from others, also with words in small letters."""
     body = "It was written by Ann Lee in 1999 and " + "sold very well " * 8 + "abroad."

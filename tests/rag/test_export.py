@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from html.parser import HTMLParser
+from itertools import combinations
 from pathlib import Path
 
 import networkx as nx
@@ -85,6 +87,10 @@ def test_the_page_is_small_and_loads_nothing(rag: LightRAG, tmp_path: Path) -> N
     assert "知识图谱" in page and "个实体" in page and "&lt;&amp;&gt; 🙂" in page
     assert not {"script", "link", "img"} & {*tags} and "http://" not in page
     assert len(page) < 500_000
+    labels = re.findall(r'<text x="(.*?)" y="(.*?)">N\d', page)
+    assert 20 < len(labels) <= 80
+    for (x, y), (a, b) in combinations([(float(x), float(y)) for x, y in labels], 2):
+        assert abs(x - a) > 30 or abs(y - b) > 15
 
 
 def test_an_unknown_suffix_is_refused(rag: LightRAG, tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Keywords
 from lightrag_jsonl.core.usage import Usage
@@ -78,3 +81,19 @@ def test_any_event_comes_back_from_json(events: Events, error: str) -> None:
     assert event_from_json('{"stage":"answer","trace_id":"1","answer":"Ra","new":1}') == Answered(
         "1", "Ra"
     )
+
+
+def test_a_text_that_nobody_named_is_shown_by_its_first_words(tmp_path: Path) -> None:
+    """In citations and traces; an id that the caller gave stays."""
+    text = "Marie Curie discovered polonium and radium. She was born in Warsaw."
+    for folder, one, name in (
+        ("a", text, "Marie Curie discovered polonium and…"),
+        ("b", Document(text, id="doc-1"), "doc-1"),
+    ):
+        with LightRAG(tmp_path / folder) as rag:
+            rag.insert(one)
+            answer = rag.query("What did Marie Curie discover?", explain=True)
+            assert answer.trace_id is not None
+            [found] = rag.traces.sources(rag.traces.get(answer.trace_id)).documents.values()
+            assert (answer.citations[0].document, found.name) == (name, name)
+            assert answer.citations[0].document_id == found.id

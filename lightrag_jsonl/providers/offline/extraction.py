@@ -20,7 +20,7 @@ from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS
 _NamesAndWords: TypeAlias = tuple[list[str], list[str]]
 _Found: TypeAlias = list[tuple[int, Phrase]]  # phrases of one name, with their sentences' numbers
 
-VERSION = 4
+VERSION = 5
 _THREADS = 2  # they compute, and more of them would hold up the event loop
 _QUOTES = 2  # sentences quoted as an entity's description
 _SENTENCE_NAMES = 8  # the most names of one sentence that are related to each other

@@ -163,9 +163,10 @@ def _without_overlap(phrases: Iterable[Phrase]) -> list[Phrase]:
 
 
 _TITLE = re.compile(
-    r"([^\W_][^()\n。！？，；：《》=]{0,60}?[^\s.!?…:,;。！？])\s*(?:\([^()\n]{1,40}\))?"
+    r"([^\W_][^()\n。！？，；：《》=]{0,60}?[^\s.!?…:,;。！？])(?<![.!?]['\"’”])\s*(?:\([^()\n]{1,40}\))?"
 )
 _TITLE_WORDS = 8
+_SHOUTED = 4  # words: more of them in capitals are a sentence or a heading
 
 
 def _title(text: str, spans: _Spans) -> Iterator[Phrase]:
@@ -182,9 +183,10 @@ _CAPITALIZED = (
     r"(?:(?:\p{Lu}\p{Ll}{0,3}\.)+(?=\s?\p{Lu}|,)|\p{Lu}[\p{L}\p{N}]*)"  # St. Mr. J.R.R. or a word
     r"(?:(?:[-–&+]|['’](?![sS]\b)|\.(?=[a-z]{2,3}\b))[\p{L}\p{N}]+)*\+{0,2}"
 )
+_GAP = r"(?:[^\S\n]{1,2}|[^\S\n]?\n[^\S\n]?)"  # of one paragraph
 _NAME = regex.compile(
     rf"(?<![\p{{L}}\p{{N}}'’]){_CAPITALIZED}"
-    rf"(?:\s{{1,2}}(?:(?:of(?:\s+the)?|for|de|del|la|le|von|van|der|bin|&)\s+)?(?:{_CAPITALIZED}|\d{{1,4}}\b))*"
+    rf"(?:{_GAP}(?:(?:of(?:{_GAP}the)?|for|de|del|la|le|von|van|der|bin|&){_GAP})?(?:{_CAPITALIZED}|\d{{1,4}}\b))*"
 )
 _WORD = regex.compile(r"(?<![\p{L}\p{N}'’-])\p{L}[\p{L}\p{N}'’-]*[\p{L}\p{N}]")
 _LETTER = regex.compile(r"[\p{L}\p{N}]")
@@ -237,14 +239,19 @@ def _name(text: str, words: _Spans, opening: bool, capitals: Counter[str]) -> Ph
     while words:
         word = text[slice(*words[0])]
         low = word.replace("’", "'").casefold()
-        common = opening and capitals[low] < (1 if len(words) == 1 else 0)
+        after = text[slice(*words[1])] if len(words) > 1 else ""
+        common = opening and capitals[low] < (0 if after else 1)
+        common |= word[1:] == "." and after.casefold() in tables.STOP_WORDS  # "It's I. Your uncle"
+        twice = f"{word} {word}"  # unlike in Duran Duran, the word is also alone
+        common |= word == after and capitals[low] > 2 * text.count(twice)
         if low in tables.TITLES:
             titled = True
         elif word[0].isupper() and low.partition("'")[0] not in tables.STOP_WORDS and not common:
             break
         words, opening = words[1:], False
     name = " ".join(text[start:end] for start, end in words).rstrip(".")
-    if len(name) < 2 or name.casefold() in tables.CALENDAR:
+    shouted = len(words) > _SHOUTED and name.isupper()
+    if shouted or len(name) < 2 or name.casefold() in tables.CALENDAR:
         return None
     start, end = words[0][0], words[-1][1]
     type = "person" if titled else _shown_type(text, name, start, end)

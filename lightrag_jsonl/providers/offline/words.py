@@ -21,7 +21,8 @@ STOP_WORDS = words(
     therefore these they thing things this those though through thus till to together too took toward
     towards two under until up upon us use used very was wasn't way we well went were weren't what
     whatever when whence where whether which while who whom whose why will with within without won't
-    would yet you your yours yourself yourselves"""
+    would yet you your yours yourself yourselves alas hereby thereby therein thereupon unless
+    whereas whereat whereby wherein whereupon"""
     " 的 了 和 是 在 有 我 你 他 她 它 们 这 那 之 与 及 或 而 但 也 都 就 还 又 被 把 为 对 从 到 于 以 其 此 何"
     " 什么 怎么 怎样 如何 哪 哪里 哪个 哪些 哪位 谁 吗 呢 吧 多少 几 几个 为何 为什么 是否 是什么 有什么 请问 什么样"
     " 一个 一种 一些 这个 那个 这些 那些 我们 你们 他们 它们 自己 可以 没有 不是 就是 所以 因为 因此 如果 但是 而且"
