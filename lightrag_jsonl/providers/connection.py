@@ -117,12 +117,12 @@ class Connection:
                     follow_redirects=False, event_hooks={"response": [self._limit]}
                 ),
             )
-        except openai.OpenAIError as error:
+        except openai.OpenAIError:
             raise ConfigError(
                 f"no API key for {self.host}: export OPENAI_API_KEY=…, or name the model's server "
                 "with --base-url or LIGHTRAG_JSONL_BASE_URL (in Python api_key= and base_url=); "
                 'without a model: --llm none (in Python llm="none")'
-            ) from error
+            ) from None
 
     async def _limit(self, response: Any) -> None:
         """Let the body end, and close the connection, once more than `max_bytes` were read."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl.core.errors import LightRAGError, StorageError
 from lightrag_jsonl.core.types import Answer
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.rag import namespaces
@@ -48,6 +48,8 @@ class _Loop:
             return future.result()
         except CancelledError as error:
             raise StorageError(f"{self._location} was closed", path=self._location) from error
+        except LightRAGError as error:  # it says what to do: the frames inside hide that
+            raise error.with_traceback(None) from error.__cause__
         except BaseException:
             if future.cancel():
                 self._portal.call(asyncio.sleep, 0)  # the task gets the time to end
