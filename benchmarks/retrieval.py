@@ -14,18 +14,20 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
 from benchmarks import hipporag_reference as reference
 from benchmarks.corpora import make_embedder, opened
 from benchmarks.datasets import Dataset, load
-from benchmarks.tables import line, put, retrieval_table
+from benchmarks.tables import context_table, line, put, retrieval_table
 from lightrag_jsonl import Chunk, LightRAG, QueryParam
+from lightrag_jsonl.core.text import name_key
 from lightrag_jsonl.tools.evaluation import (
     HEADER,
     SCORED_CHUNKS,
     UNLIMITED,
+    YES_OR_NO,
     EvalQuestion,
     Row,
     cells,
@@ -36,6 +38,7 @@ from lightrag_jsonl.tools.evaluation import (
 
 DEFAULT_EMBEDDER = {"en": "minilm", "zh": "hash"}  # all-MiniLM-L6-v2 knows no Chinese
 BUDGET = 1_000  # tokens of the best chunks that are searched for the answer; passages are short
+CONTEXT = 4_000  # tokens of a whole context that is searched for the answer
 DATA = ("musique-a", "hotpotqa-train")
 MODES = ("local", "global", "hybrid", "mix", "walk")
 
@@ -60,6 +63,7 @@ def main() -> None:
     print(json.dumps({"benchmark": "retrieval", "cores": os.cpu_count(), "sets": sets}, indent=2))
     for path in given.readme:
         put(path, "retrieval", retrieval_table(sets))
+        put(path, "contexts", context_table(sets))
 
 
 def _measured(dataset: Dataset, root: Path, given: argparse.Namespace) -> dict[str, Any]:
@@ -71,6 +75,7 @@ def _measured(dataset: Dataset, root: Path, given: argparse.Namespace) -> dict[s
     with opened(dataset, make_embedder(name), root / f"{dataset.name}-{name}") as rag:
         for _ in range(2):  # the first time, the questions are embedded
             rows = list(rag.run(evaluate, questions, modes=given.modes, budget=BUDGET))
+        contexts = {mode: _contexts(rag, mode, questions) for mode in ("naive", *given.modes)}
         if not given.no_ablation:
             for mode in given.modes:
                 rows.append(_row(f"{mode} (dense only)", _dense_only(rag, mode), questions))
@@ -82,6 +87,7 @@ def _measured(dataset: Dataset, root: Path, given: argparse.Namespace) -> dict[s
         "questions": len(questions),
         "embedder": name,
         "rows": {row.name: _figures(row) for row in rows},
+        "contexts": contexts,
     }
 
 
@@ -97,6 +103,23 @@ def _figures(row: Row) -> dict[str, Any]:
         "gain over dense": rounded(row.gains),
         "p50_ms": row.p50_ms,
     }
+
+
+def _contexts(rag: LightRAG, mode: Any, questions: Sequence[EvalQuestion]) -> dict[str, float]:
+    """Percent of the contexts of `CONTEXT` tokens, and of the default size, that hold the answer, and
+    the mean tokens of the latter.
+    """
+    small, full, tokens = [], [], []
+    for question in questions:
+        names, answer = question.names, name_key(question.answer)
+        limited = QueryParam(mode=mode, ll_keywords=names, max_total_tokens=CONTEXT)
+        context = rag.retrieve(question.text, mode=mode, ll_keywords=names)
+        tokens.append(context.tokens)
+        if answer not in YES_OR_NO:
+            small.append(answer in name_key(rag.retrieve(question.text, limited).prompt))
+            full.append(answer in name_key(context.prompt))
+    shares = [round(100 * sum(one) / (len(one) or 1), 1) for one in (small, full)]
+    return {"answer": shares[0], "answer_full": shares[1], "tokens": round(mean(tokens))}
 
 
 def _dense_only(rag: LightRAG, mode: Any) -> Retriever:

@@ -58,6 +58,21 @@ def retrieval_table(sets: Mapping[str, Figures]) -> str:
     return "\n".join(map(line, lines))
 
 
+def context_table(sets: Mapping[str, Figures]) -> str:
+    """recall@2/@5/@10, contexts of 4,000 tokens with the answer, and the tokens of a default one."""
+    names = [f"{name}, {one['questions']} questions" for name, one in sets.items()]
+    lines = [["recall@2 / @5 / @10; answer; tokens", *names], ["---"] * (len(names) + 1)]
+    for mode in next(iter(sets.values()))["contexts"]:
+        lines.append([mode, *(_context(one, mode) for one in sets.values())])
+    return "\n".join(map(line, lines))
+
+
+def _context(figures: Figures, mode: str) -> str:
+    percent, context = figures["rows"][mode]["percent"], figures["contexts"][mode]
+    recall = " / ".join(f"{percent[f'recall@{count}'][0]}" for count in (2, 5, 10))
+    return f"{recall}; {context['answer']}; {context['tokens']:,}"
+
+
 def peer_table(sizes: Mapping[str, Figures], titles: Mapping[str, str], language: str) -> str:
     """A table for each corpus size, and a line for everything that failed."""
     words = LANGUAGES[language]

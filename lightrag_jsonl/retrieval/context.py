@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -76,50 +77,69 @@ def _select(
 ) -> tuple[list[tuple[Entity, str]], list[tuple[Relation, str]], list[Chunk], int]:
     """What fits into this share of the budgets, by the tokens of the single items, and their sum.
 
-    Passages have a promised part of the total, and take what entities and relations leave. These
-    two divide theirs by their own budgets, and what one does not need the other may use.
+    Passages have a promised part of the total, and take what entities and relations leave, the first
+    one and `keep` before the others. These two divide theirs by their own budgets, and what one does
+    not need the other may use.
     """
     count, total = tokenizer.count, int(param.max_total_tokens * share)
     most_entities = min(int(param.max_entity_tokens * share), total)
     most_relations = min(int(param.max_relation_tokens * share), total)
-    entities = _lines(found.entities, writer.entity, most_entities, tokenizer)
-    relations = _lines(found.relations, writer.relation, most_relations, tokenizer)
     frames = [count(writer.frame(chunk)) + 2 * JOINT for chunk in found.chunks]
-    sizes = [_size(chunk, tokenizer) for chunk in found.chunks]
-    chunks = [(c, f + s) for c, f, s in zip(found.chunks, frames, sizes, strict=True)]
+    costs = [f + _size(c, tokenizer) for c, f in zip(found.chunks, frames, strict=True)]
+    ranks = sorted(range(len(costs)), key=lambda n: (n > 0 and found.chunks[n].id != keep, n))
     headings = count("\n\n".join(writer.headings()))
-    promised = min(int(total * param.chunk_share), sum([cost for _, cost in chunks]))
+    promised = min(int(total * param.chunk_share), sum(costs))
+    sums = itertools.accumulate([costs[n] for n in ranks])
+    sure = [found.chunks[n].text for n, used in zip(ranks, sums, strict=True) if used <= promised]
+    entities = _lines(found.entities, writer.entity, most_entities, tokenizer, sure)
+    relations = _lines(found.relations, writer.relation, most_relations, tokenizer, sure)
     facts = total - headings - promised
     fair = facts * most_entities // max(most_entities + most_relations, 1)
     unneeded = facts - min(sum([cost for _, cost in relations]), most_relations)
     kept, used = _greedy(entities, min(most_entities, max(fair, unneeded)))
     joining, more = _greedy(relations, min(most_relations, facts - used))
     left = total - headings - used - more
-    passages, rest = _passages(chunks, left, keep)
-    if chunks and not passages:
+    numbers, rest = _greedy([(n, costs[n]) for n in ranks], left)
+    passages = [found.chunks[n] for n in sorted(numbers)]
+    if found.chunks and not passages:
         passages = _beginning(found.chunks[0], left - frames[0], tokenizer)
         rest = sum([frames[0] + _size(chunk, tokenizer) for chunk in passages])
     return kept, joining, passages, headings + used + more + rest
 
 
 def _lines(
-    items: Sequence[Fact], write: Callable[[Fact], str], budget: int, tokenizer: Tokenizer
+    items: Sequence[Fact],
+    write: Callable[[Fact], str],
+    budget: int,
+    tokenizer: Tokenizer,
+    passages: Sequence[str],
 ) -> list[tuple[tuple[Fact, str], int]]:
-    """Items with their lines and the tokens of these; long descriptions are cut, so that one hub
-    does not fill a whole section.
+    """Items with their lines and the tokens of these. Lines do not repeat what these passages say;
+    long descriptions are cut, so that one hub does not fill a whole section.
     """
     limit, number = int(budget * CLIP_SHARE), tokenizer.count(NUMBER) + JOINT
     lines = []
     for item in items:
-        line = write(item)
+        new = _not_in(passages, item)
+        line = write(replace(item, description=new))
         tokens = tokenizer.count(line)
-        if tokens > limit and tokenizer.count(item.description) > limit:
-            text = tokenizer.truncate(item.description, limit).rstrip() + "…"
+        if tokens > limit and tokenizer.count(new) > limit:
+            text = tokenizer.truncate(new, limit).rstrip() + "…"
             item = replace(item, description=text)
             line = write(item)
             tokens = tokenizer.count(line)
         lines.append(((item, line), tokens + number))
     return lines
+
+
+def _not_in(passages: Sequence[str], item: Fact) -> str:
+    """The description without what stands there word by word, with the names that it is about."""
+    names = (item.name,) if isinstance(item, Entity) else (item.source, item.target)
+
+    def is_known(part: str) -> bool:
+        return all(name in part for name in names) and any(part in text for text in passages)
+
+    return "\n".join([part for part in item.description.split("\n") if not is_known(part)])
 
 
 def _greedy(items: Sequence[tuple[Item, int]], budget: int) -> tuple[list[Item], int]:
@@ -131,15 +151,6 @@ def _greedy(items: Sequence[tuple[Item, int]], budget: int) -> tuple[list[Item],
             kept.append(item)
             used += cost
     return kept, used
-
-
-def _passages(
-    chunks: Sequence[tuple[Chunk, int]], budget: int, keep: str
-) -> tuple[list[Chunk], int]:
-    """The first chunk and `keep`, then every other that still fits, in order; and their cost."""
-    ranks = sorted(range(len(chunks)), key=lambda n: (n > 0 and chunks[n][0].id != keep, n))
-    kept, used = _greedy([(rank, chunks[rank][1]) for rank in ranks], budget)
-    return [chunks[rank][0] for rank in sorted(kept)], used
 
 
 def _size(chunk: Chunk, tokenizer: Tokenizer) -> int:

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from lightrag_jsonl.core.text import name_key
 from lightrag_jsonl.retrieval import facts, fusion
 from lightrag_jsonl.retrieval.fusion import Hits, SearchTask, Seeds, Subgraph, distinct
 from lightrag_jsonl.storage.store import Snapshot
@@ -39,6 +40,7 @@ ONLY_WORDS = 2.0  # likewise, where vectors only count words
 COMPARED = 10  # first chunks by vectors and by words, whose difference gives words their weight
 
 START, MENTION, RELATION, SYNONYM, ALIAS = range(-1, 4)  # how a node is reached
+_OF = ("'s ", "’s ", "' ", "’ ", "的")  # after an owner
 _WORDS = ("mentioned with", "related to", "nearly the same as", "also called")
 
 Path: TypeAlias = Sequence[tuple[int, int]]  # nodes, and how each is reached; the start first
@@ -183,13 +185,18 @@ def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
     """How likely the walker starts at each node; they add up to 1, or are all 0.
 
     Entities weigh by their likeness over the number of chunks that mention them, chunks by their
-    sharpened relevance. So neither the size of the corpus nor the frequency of names matters.
+    sharpened relevance. So neither the size of the corpus nor the frequency of names matters. An end
+    of the relation asked about is no start if its name only says whose it is ("Scrooge's partner", of
+    the Scrooge that the question names).
     """
     sure = dict(seeds.named)
-    for row, alike, _ in seeds.asked.rows():
-        if alike >= RELATION_SIMILARITY:
-            for end in task.snapshot.graph.ends(fusion.column([row])).ravel().tolist():
-                sure[end] = max(alike, sure.get(end, 0.0))
+    asked = seeds.asked[seeds.asked.scores >= RELATION_SIMILARITY]
+    ends = task.snapshot.graph.ends(asked.ids).ravel().tolist()
+    names = {end: f" {name_key(name)}" for end, name in facts.names(task, ends).items()}
+    owners = [name + mark for end, name in names.items() if end in seeds.named for mark in _OF]
+    for end, alike in zip(ends, asked.scores.repeat(2).tolist(), strict=True):
+        if end in seeds.named or not any(owner in names.get(end, "") for owner in owners):
+            sure[end] = max(alike, sure.get(end, 0.0))
     named = fusion.column(sorted(sure))
     named = named[np.isin(named, graph.entities)]
     starts = graph.entities.searchsorted(named)

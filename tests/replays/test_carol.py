@@ -8,7 +8,7 @@ from pathlib import Path
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.core.protocols import Embedder
 from lightrag_jsonl.core.types import Document, Mode
-from lightrag_jsonl.testing import ReplayLLM, Request
+from lightrag_jsonl.testing import HashEmbedder, ReplayLLM, Request
 from tests.kit import index, problems
 from tests.replays.carol import answers, chunks
 
@@ -68,6 +68,22 @@ def test_keywords_come_with_the_prompt_that_asks_for_them(
             assert named >= 0.95 * graph.number_of_edges()
 
     asyncio.run(look())
+
+
+def test_the_passage_that_names_the_partner_comes_first(shared_data: Path, tmp_path: Path) -> None:
+    """The relation nearest to the question joins Scrooge to "Mr. Scrooge's partner", which repeats the
+    question and leads nowhere.
+    """
+    embedder = HashEmbedder()
+    llm = asyncio.run(build(tmp_path, shared_data, "gpt-4o", embedder))
+
+    async def first(mode: Mode) -> str:
+        async with index(tmp_path, llm, embedder=embedder) as rag:
+            found = await rag.retrieve("Who was Scrooge's partner?", mode=mode)
+            return found.chunks[0].document_id
+
+    modes: tuple[Mode, ...] = ("naive", "local", "hybrid", "mix", "walk")
+    assert {asyncio.run(first(mode)) for mode in modes} == {"carol-00"}
 
 
 def test_the_partner_is_found(shared_data: Path, tmp_path: Path) -> None:

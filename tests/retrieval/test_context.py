@@ -191,6 +191,24 @@ def test_a_hub_does_not_fill_the_section_alone() -> None:
     assert context.entities[0].description in context.prompt
 
 
+def test_a_description_does_not_repeat_a_passage() -> None:
+    """What a passage shown says in the same words, with the names, is not written again; the items
+    returned keep it. A word that stands in a passage by chance says nothing about an entity.
+    """
+    what = replace(
+        found(0, 0),
+        entities=(Entity("E0", "thing", "E0 met X.\nE0 was old."), Entity("X", "thing", "captain")),
+        relations=(Relation("E0", "X", ("met",), "E0 met X.", 2.0, (), DAY),),
+        chunks=(chunk(0, "Then E0 met X. The captain left."),),
+    )
+    context = fit_context(what, QueryParam(), Words())
+    assert context.prompt.count("E0 met X.") == 1 and "E0 (thing): E0 was old." in context.prompt
+    assert "X (thing): captain" in context.prompt
+    assert context.entities == what.entities and context.relations == what.relations
+    alone = fit_context(replace(what, chunks=()), QueryParam(), Words())
+    assert alone.prompt.count("E0 met X.") == 2
+
+
 def test_a_passage_longer_than_the_budget_is_shown_from_its_beginning() -> None:
     """Something is shown, and the returned chunk is exactly what was shown."""
     context = fitted(Context(chunks=(chunk(0, "word " * 1_000),)), QueryParam(max_total_tokens=200))
