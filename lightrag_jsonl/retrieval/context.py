@@ -37,8 +37,9 @@ def fit_context(
     Items are numbered from 1: chunks, then entities, then relations. Each section and each passage
     begins with a mark, which is derived from the question, what was found and the index's `secret`,
     so that no document can know it, but an equal prompt has an equal one. In texts, a bracket before
-    a number is escaped by a backslash, so that nothing there looks like the number of an item. A description or passage that
-    alone would exceed its budget is cut, both in the prompt and in the returned item. The tokens of
+    a number is escaped by a backslash, so that nothing there looks like the number of an item. A
+    description does not repeat a passage that is shown, and one that alone would exceed its budget
+    is cut, like a passage, both in the prompt and in the returned item. The tokens of
     items are added up; unless the tokenizer is `additive`, the whole is counted, too, and if it is
     too long the items are selected anew with smaller budgets.
     """
@@ -120,11 +121,11 @@ def _lines(
     limit, number = int(budget * CLIP_SHARE), tokenizer.count(NUMBER) + JOINT
     lines = []
     for item in items:
-        new = _not_in(passages, item)
-        line = write(replace(item, description=new))
+        item = _without_repeated(item, passages)
+        line = write(item)
         tokens = tokenizer.count(line)
-        if tokens > limit and tokenizer.count(new) > limit:
-            text = tokenizer.truncate(new, limit).rstrip() + "…"
+        if tokens > limit and tokenizer.count(item.description) > limit:
+            text = tokenizer.truncate(item.description, limit).rstrip() + "…"
             item = replace(item, description=text)
             line = write(item)
             tokens = tokenizer.count(line)
@@ -132,14 +133,18 @@ def _lines(
     return lines
 
 
-def _not_in(passages: Sequence[str], item: Fact) -> str:
-    """The description without what stands there word by word, with the names that it is about."""
+def _without_repeated(item: Fact, passages: Sequence[str]) -> Fact:
+    """The item without those parts of its description that stand in a passage word for word, with
+    the names that it is about.
+    """
     names = (item.name,) if isinstance(item, Entity) else (item.source, item.target)
 
-    def is_known(part: str) -> bool:
+    def is_repeated(part: str) -> bool:
         return all(name in part for name in names) and any(part in text for text in passages)
 
-    return "\n".join([part for part in item.description.split("\n") if not is_known(part)])
+    parts = item.description.split("\n")
+    kept = [part for part in parts if not is_repeated(part)]
+    return item if len(kept) == len(parts) else replace(item, description="\n".join(kept))
 
 
 def _greedy(items: Sequence[tuple[Item, int]], budget: int) -> tuple[list[Item], int]:

@@ -192,8 +192,8 @@ def test_a_hub_does_not_fill_the_section_alone() -> None:
 
 
 def test_a_description_does_not_repeat_a_passage() -> None:
-    """What a passage shown says in the same words, with the names, is not written again; the items
-    returned keep it. A word that stands in a passage by chance says nothing about an entity.
+    """What a passage shown says in the same words, with the names, is not written again, nor is it
+    in the items returned. A word that stands in a passage by chance says nothing about an entity.
     """
     what = replace(
         found(0, 0),
@@ -204,7 +204,7 @@ def test_a_description_does_not_repeat_a_passage() -> None:
     context = fit_context(what, QueryParam(), Words())
     assert context.prompt.count("E0 met X.") == 1 and "E0 (thing): E0 was old." in context.prompt
     assert "X (thing): captain" in context.prompt
-    assert context.entities == what.entities and context.relations == what.relations
+    assert [one.description for one in context.entities] == ["E0 was old.", "captain"]
     alone = fit_context(replace(what, chunks=()), QueryParam(), Words())
     assert alone.prompt.count("E0 met X.") == 2
 

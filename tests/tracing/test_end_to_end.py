@@ -281,7 +281,9 @@ def test_the_prompt_contains_exactly_what_the_trace_shows(
             assert rest.startswith(passage + "\n")
         else:
             assert line.endswith(item.text)
-    shown = [item.text or sources.chunks[item.id].text for item in trace.shown]
+    shown = [
+        one.text if one.kind != "chunk" else sources.chunks[one.id].text for one in trace.shown
+    ]
     for text in (*example.pages, *(str(record["description"]) for record in example.records)):
         assert (text in received) == any(text in one for one in shown)
 
