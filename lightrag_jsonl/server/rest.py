@@ -34,7 +34,7 @@ from lightrag_jsonl.server.routing import (
 )
 from lightrag_jsonl.storage.store import read
 from lightrag_jsonl.tracing import events
-from lightrag_jsonl.tracing.trace import Trace
+from lightrag_jsonl.tracing.trace import Trace, look_up_sources
 
 Item = TypeVar("Item")
 Limit = Annotated[int, Meta(ge=1, le=500)]
@@ -370,11 +370,11 @@ async def sources(call: Call) -> ChunkList:
             target = (await rag.entities.get(wanted.target)).name
             between = [one.chunk_ids for one in relations if target in (one.source, one.target)]
             ids = next(iter(between), ())
-    found = await read(rag._store, lambda reader: [*reader.chunks(ids=ids).values()])
-    if not found:
+    found = await read(rag._store, lambda reader: look_up_sources(reader, ids))
+    if not found.chunks:
         raise NotFoundError("no passage: name a chunk, an entity, or an entity and a target")
-    titles = {one.document_id: one.title or one.document_id for one in found}
-    return ChunkList(found, titles)
+    titles = {id: one.name for id, one in found.documents.items()}
+    return ChunkList([*found.chunks.values()], titles)
 
 
 INDEX: Final = "/indexes/{index}"

@@ -148,7 +148,7 @@ function showEvidence(edges) {
   for (const name of edges.flatMap(({ source, target }) => [source, target])) {
     degrees.set(name, (degrees.get(name) ?? 0) + 1);
   }
-  parts.evidence.replaceChildren(edges.length ? "" : h("span", { t: "evidence_none" }));
+  parts.evidence.replaceChildren(edges.length || !parts.intro.hidden ? "" : h("span", { t: "evidence_none" }));
   parts.canvas.hidden = !edges.length;
   drawing.clear();
   drawing.add([...degrees].map(([name, degree]) => ({ name, degree, type: "" })), edges);
