@@ -33,7 +33,7 @@ BOTH_ENDS = 1.0  # added further if it names both: the edge asked about comes fi
 OFTEN_MENTIONED = 0.1  # factor of the logarithm of a relation's weight, added to its cosine
 CONNECTED = 0.1  # factor of the logarithm of an entity's degree, added to its cosine
 KEYWORD_SHARE = 0.5  # weight of the nearest keyword beside the question's 1
-SAMPLE = 128  # passages that show how much passages resemble each other
+SAMPLE = 64  # passages that show how much passages resemble each other
 LEAST_SAMPLE = 40  # a smaller index is searched whatever is asked
 
 
@@ -111,7 +111,7 @@ def _is_about(task: SearchTask, seeds: Seeds) -> bool:
     else:
         sample = chunks[:: -(-len(chunks) // SAMPLE)]
         vectors = task.snapshot.vector_matrix("chunk", sample)
-        cosines = (vectors @ vectors.T)[np.triu_indices(len(sample), 1)]
+        cosines = (vectors @ vectors.T)[~np.eye(len(sample), dtype=np.bool_)]
         is_near = seeds.dense.scores[0] >= cosines.mean() + least * cosines.std()
     return bool(is_near or task.param.ll_keywords or names_an_entity(task))
 
