@@ -291,6 +291,7 @@ class Dropped:
 class Context:
     """What was retrieved for a question, best first, and the text the model reads.
 
+    A description leaves out what a passage shown says word for word; `entities.get` has all of it.
     `tokens` is the length of `prompt`, or of its parts together. `documents` maps document ids to
     the titles (or sources) that readers are shown, `dates` to their dates, if they have one;
     `paged` are those with more than one page. `language` is the index's. With `none_selected`, the

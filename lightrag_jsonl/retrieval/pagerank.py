@@ -40,7 +40,7 @@ ONLY_WORDS = 2.0  # likewise, where vectors only count words
 COMPARED = 10  # first chunks by vectors and by words, whose difference gives words their weight
 
 START, MENTION, RELATION, SYNONYM, ALIAS = range(-1, 4)  # how a node is reached
-_OF = ("'s ", "’s ", "' ", "’ ", "的")  # after an owner
+_POSSESSIVES = ("'s ", "' ", "的")  # after an owner, in name keys
 _WORDS = ("mentioned with", "related to", "nearly the same as", "also called")
 
 Path: TypeAlias = Sequence[tuple[int, int]]  # nodes, and how each is reached; the start first
@@ -193,7 +193,9 @@ def start_weights(task: SearchTask, graph: WalkGraph, seeds: Seeds) -> Floats:
     asked = seeds.asked[seeds.asked.scores >= RELATION_SIMILARITY]
     ends = task.snapshot.graph.ends(asked.ids).ravel().tolist()
     names = {end: f" {name_key(name)}" for end, name in facts.names(task, ends).items()}
-    owners = [name + mark for end, name in names.items() if end in seeds.named for mark in _OF]
+    owners = [
+        name + mark for end, name in names.items() if end in seeds.named for mark in _POSSESSIVES
+    ]
     for end, alike in zip(ends, asked.scores.repeat(2).tolist(), strict=True):
         if end in seeds.named or not any(owner in names.get(end, "") for owner in owners):
             sure[end] = max(alike, sure.get(end, 0.0))

@@ -22,7 +22,8 @@ from lightrag_jsonl.retrieval.fusion import (
 )
 from lightrag_jsonl.retrieval.pagerank import walk_around
 from lightrag_jsonl.retrieval.seeds import TEXT_HITS, find_seeds, lexical_hits, names_an_entity
-from lightrag_jsonl.storage.store import Reader, title_of
+from lightrag_jsonl.storage.status import title_of
+from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 AROUND = 2  # times `top_k`: the entities and relations that the walk starts around

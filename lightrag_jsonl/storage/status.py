@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from lightrag_jsonl.core.text import first_words
 from lightrag_jsonl.core.types import DocumentStatus, ExtractionReport, Failure, Status
 from lightrag_jsonl.storage.rows import ChunkReport, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.store import Reader
 
+TITLE_LENGTH = 40  # characters, of a text without a title
 ALL_REFUSED = "no line of the answer could be read as a record"
+
+
+def title_of(reader: Reader, document: StoredDocument) -> str | None:
+    """A document's title; its first words if nothing but a digest of its text names it."""
+    if document.title or document.source or not re.fullmatch(r"doc-[0-9a-f]{16}", document.id):
+        return document.title
+    return first_words("".join(page.text for page in reader.pages(document.id, 1)), TITLE_LENGTH)
 
 
 def index_status(reader: Reader) -> Status:

@@ -9,7 +9,6 @@ its own writes; either all of them become visible or none. All calls block: call
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -19,7 +18,6 @@ from typing import Protocol, TypeVar
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.aio import in_thread
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.text import first_words
 from lightrag_jsonl.core.types import Chunk, Completion, Kind, Page
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import Condition
@@ -29,7 +27,6 @@ from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 Result = TypeVar("Result")
 View = TypeVar("View")
-TITLE_LENGTH = 40  # characters, of a text without a title
 OWN_SETTINGS = {"format", "mark_secret"}  # that each index makes by itself
 
 
@@ -187,13 +184,6 @@ class Reader(Protocol):
 
     def settings(self) -> dict[str, str]:
         """What the index was built with, by name."""
-
-
-def title_of(reader: Reader, document: r.StoredDocument) -> str | None:
-    """A document's title; its first words if nothing but a digest of its text names it."""
-    if document.title or document.source or not re.fullmatch(r"doc-[0-9a-f]{16}", document.id):
-        return document.title
-    return first_words("".join(page.text for page in reader.pages(document.id, 1)), TITLE_LENGTH)
 
 
 class Snapshot(Reader, Protocol):

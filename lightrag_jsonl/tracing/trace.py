@@ -18,7 +18,8 @@ from lightrag_jsonl.core.text import name_key, sanitize
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.chunking import chunk_id
 from lightrag_jsonl.retrieval.edge_selection import Edge, SelectedEdge, candidate_edges
-from lightrag_jsonl.storage.store import Reader, title_of
+from lightrag_jsonl.storage.status import title_of
+from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing import events as e
 from lightrag_jsonl.tracing.rdf import source_uri, trace_id_of
 

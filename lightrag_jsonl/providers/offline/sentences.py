@@ -166,7 +166,7 @@ _TITLE = re.compile(
     r"([^\W_][^()\n。！？，；：《》=]{0,60}?[^\s.!?…:,;。！？])(?<![.!?]['\"’”])\s*(?:\([^()\n]{1,40}\))?"
 )
 _TITLE_WORDS = 8
-_SHOUTED = 4  # words: more of them in capitals are a sentence or a heading
+_MOST_CAPITALS = 4  # words: more of them in capitals are a sentence or a heading
 
 
 def _title(text: str, spans: _Spans) -> Iterator[Phrase]:
@@ -250,8 +250,8 @@ def _name(text: str, words: _Spans, opening: bool, capitals: Counter[str]) -> Ph
             break
         words, opening = words[1:], False
     name = " ".join(text[start:end] for start, end in words).rstrip(".")
-    shouted = len(words) > _SHOUTED and name.isupper()
-    if shouted or len(name) < 2 or name.casefold() in tables.CALENDAR:
+    is_capitals = len(words) > _MOST_CAPITALS and name.isupper()
+    if is_capitals or len(name) < 2 or name.casefold() in tables.CALENDAR:
         return None
     start, end = words[0][0], words[-1][1]
     type = "person" if titled else _shown_type(text, name, start, end)
