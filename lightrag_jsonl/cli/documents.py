@@ -14,14 +14,7 @@ import click
 
 from lightrag_jsonl import ConfigError, Document, InsertReport, LightRAG, NotFoundError
 from lightrag_jsonl.cli.group import INCOMPLETE, Reply, command, index_command
-from lightrag_jsonl.cli.options import (
-    COUNT,
-    NUMBER,
-    limit_options,
-    models,
-    option,
-    reading_options,
-)
+from lightrag_jsonl.cli.options import COUNT, NUMBER, limit_options, models, option, reading_options
 from lightrag_jsonl.cli.output import cost_words, emit, table
 from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.encoding import decoded

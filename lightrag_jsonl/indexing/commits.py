@@ -10,10 +10,13 @@ from operator import attrgetter
 
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import PERSON, Kind
-from lightrag_jsonl.indexing import merging
+from lightrag_jsonl.indexing import aliases, merging
 from lightrag_jsonl.indexing.claims import (
     Edits,
     edits_of,
+    graph_keys,
+    is_about,
+    mentions_of,
     refolded,
     stored_claims,
     stored_edits,
@@ -30,6 +33,7 @@ from lightrag_jsonl.indexing.merging import (
 from lightrag_jsonl.indexing.summaries import Describer, DueSummary
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.storage.rows import (
+    Aliases,
     EntityMentionRow,
     NextIds,
     RelationMentionRow,
@@ -147,7 +151,7 @@ def plan_documents(
     # of a document that was only retried, a newer version may be pending: it is kept
     change.old_documents = list(map(attrgetter("row"), reader.documents(change.pending)))
     change.old_chunks = list(reader.chunks(documents=change.pending))
-    targets = merging.targets(known)
+    targets = aliases.targets(known)
     before, edits = stored_edits(reader, targets), _edits_after(change, reader, targets)
     merger = GraphMerger(reader, ids, targets, edits)
     gone = {*change.old_chunks, *map(attrgetter("row"), change.read_again)}
@@ -220,6 +224,26 @@ def _read_again(reader: Reader, one: ExtractedDocument) -> Iterator[StoredChunk]
         if in_part or not extraction.unfinished:
             extraction = replace(extraction, usage=before.report.usage + extraction.usage)
             yield StoredChunk(row, one.document.row, chunk, one.document.created_at, extraction)
+
+
+def plan_renaming(new_aliases: Callable[[Reader], Aliases], reader: Reader) -> IndexChange:
+    """Change which names stand for which entity; only the mentions of these are merged anew."""
+    before, after = reader.aliases(), new_aliases(reader)
+    old, new = aliases.targets(before), aliases.targets(after)
+    merger = GraphMerger(reader, reader.next_ids(), new)
+    renamed = {key for key, _ in {*before.displays.items()} ^ {*after.displays.items()}}
+    merger.start_with(reader.entity_rows(keys=renamed).values(), ())
+    moved = {key for key in {*old, *new} if old.get(key, key) != new.get(key, key)}
+    ends = {old.get(key, key) for key in moved} | {new.get(key, key) for key in moved}
+    entities = mentions_of(reader, ends, old)
+    names = {key for one in entities for key in graph_keys(one.mention, {})}
+    chunks = {one.chunk for one in entities}
+    relations = [
+        one for one in reader.relation_mentions(chunks=chunks) if is_about(one.mention, names, {})
+    ]
+    merger.remove(entities, relations)
+    merger.add(entities, relations, merging.stored_times(reader, entities, relations))
+    return IndexChange(graph=merger.finish(after.displays), aliases=after)
 
 
 def plan_summaries(reader: Reader) -> IndexChange:

@@ -13,14 +13,7 @@ from datetime import UTC, datetime
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.text import digest, name_key, sanitize
-from lightrag_jsonl.core.types import (
-    PERSON,
-    Claim,
-    Document,
-    Extraction,
-    Record,
-    known_language,
-)
+from lightrag_jsonl.core.types import PERSON, Claim, Document, Extraction, Record, known_language
 from lightrag_jsonl.indexing.chunking import provided_chunks
 from lightrag_jsonl.indexing.claims import stored_at
 from lightrag_jsonl.indexing.loading import incoming

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lightrag_jsonl.core.errors import ConfigError, LLMError, SettingsError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import MergeReport
-from lightrag_jsonl.indexing import merging
+from lightrag_jsonl.indexing import aliases, commits
 from lightrag_jsonl.indexing.commits import IndexWriter, plan_documents
 from lightrag_jsonl.indexing.inserting import GROUP
 from lightrag_jsonl.indexing.merging import GRAPH_KINDS, ExtractedDocument, GraphKey, IndexChange
@@ -78,7 +78,7 @@ async def join_indexes(
     for source in sources:
         answers += await _copy_answers(writer, source)
     if plan.aliases != await read(writer.store, lambda reader: reader.aliases()):
-        await writer.commit(partial(merging.plan_renaming, lambda reader: plan.aliases))
+        await writer.commit(partial(commits.plan_renaming, lambda reader: plan.aliases))
     deferred, rows, done, documents = set[GraphKey](), set[GraphKey](), 0, 0
     groups = _groups(plan.new)
     while group := await asyncio.to_thread(next, groups, None):
@@ -154,7 +154,7 @@ def _joined(known: Aliases, source: Source, here: str) -> Aliases:
                 f"the name {key!r} is merged into different entities in {here} and "
                 f"{source.location}: undo one of these merges with unmerge; nothing was changed"
             )
-    return merging.aliases_of(links, {**others.displays, **known.displays})
+    return aliases.aliases_of(links, {**others.displays, **known.displays})
 
 
 # ── reading and writing ─────────────────────────────────────────────────────────

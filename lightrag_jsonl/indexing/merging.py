@@ -11,23 +11,15 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeAlias, TypeVar
 
-from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.text import clean_name, name_key
-from lightrag_jsonl.core.types import (
-    UNKNOWN_TYPE,
-    Chunk,
-    Extraction,
-    Kind,
-    Page,
-)
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Extraction, Kind, Page
+from lightrag_jsonl.indexing import aliases
 from lightrag_jsonl.indexing.claims import (
     MILLIONTHS,
     Edits,
     edit_key,
     graph_keys,
     is_about,
-    mentions_of,
     stored_at,
     stored_edits,
 )
@@ -313,7 +305,7 @@ def remerged(
 ) -> GraphChange:
     """These rows as all their mentions give them; the mentions note to which rows they belong."""
     known = reader.aliases()
-    merger = GraphMerger(reader, reader.next_ids(), targets(known))
+    merger = GraphMerger(reader, reader.next_ids(), aliases.targets(known))
     merger.start_with(
         [EntityRow(row.id, row.key) for row in entities.values()],
         [RelationRow(row.id, row.low, row.high) for row in relations.values()],
@@ -352,80 +344,6 @@ def mention_rows(
     ids.entity_mentions += len(entities)
     ids.relation_mentions += len(relations)
     return entities, relations
-
-
-# ── merges of names, as decided by a person ─────────────────────────────────────
-
-
-def targets(aliases: Aliases) -> dict[str, str]:
-    """For each merged key, the key at the end of its links."""
-    found = {}
-    for key in aliases.links:
-        end = key
-        while end in aliases.links:
-            end = aliases.links[end]
-        found[key] = end
-    return found
-
-
-def merged(reader: Reader, names: Iterable[str], into: str) -> Aliases:
-    """The aliases once several names, and all that stands for them, stand for `into`.
-
-    `NotFoundError` lists the names that no entity has; `ConfigError` if nothing of `into` is left
-    after it was cleaned like names in texts.
-    """
-    display = clean_name(into)
-    if not name_key(display):
-        raise ConfigError("the name that they are merged into is empty")
-    keys, known = {name_key(name): name for name in names}, reader.aliases()
-    found, target = reader.entity_ids(keys), name_key(display)
-    if missing := [name for key, name in keys.items() if key not in found]:
-        raise NotFoundError(f"no such entity: {', '.join(missing)}")
-    links = {key: end for key, end in known.links.items() if key != target}  # no circles
-    links |= dict.fromkeys(keys.keys() - {target}, target)
-    return aliases_of(links, {**known.displays, target: display})
-
-
-def aliases_of(links: Mapping[str, str], displays: Mapping[str, str]) -> Aliases:
-    """Merges of names, with the display names of their targets and of what was only renamed."""
-    kept = {*links.values(), *displays.keys() - links.keys()}
-    return Aliases(dict(links), {key: name for key, name in displays.items() if key in kept})
-
-
-def unmerged(reader: Reader, names: Iterable[str]) -> Aliases:
-    """The aliases once names stand for themselves again; what was merged into them before stays so.
-
-    A name that is only the target of merges has them undone. `NotFoundError` lists the names that
-    are not merged.
-    """
-    keys, known = {name_key(name): name for name in names}, reader.aliases()
-    ends = keys.keys() - known.links.keys()
-    if strangers := [keys[key] for key in keys if key in ends - known.displays.keys()]:
-        raise NotFoundError(f"not merged into another entity: {', '.join(strangers)}")
-    links = {key: end for key, end in known.links.items() if key not in keys and end not in ends}
-    alone = known.displays.keys() - set(known.links.values()) - keys.keys()
-    kept = {*links.values(), *alone}
-    return Aliases(links, {key: name for key, name in known.displays.items() if key in kept})
-
-
-def plan_renaming(new_aliases: Callable[[Reader], Aliases], reader: Reader) -> IndexChange:
-    """Change which names stand for which entity; only the mentions of these are merged anew."""
-    before, after = reader.aliases(), new_aliases(reader)
-    old, new = targets(before), targets(after)
-    merger = GraphMerger(reader, reader.next_ids(), new)
-    renamed = {key for key, _ in {*before.displays.items()} ^ {*after.displays.items()}}
-    merger.start_with(reader.entity_rows(keys=renamed).values(), ())
-    moved = {key for key in {*old, *new} if old.get(key, key) != new.get(key, key)}
-    ends = {old.get(key, key) for key in moved} | {new.get(key, key) for key in moved}
-    entities = mentions_of(reader, ends, old)
-    names = {key for one in entities for key in graph_keys(one.mention, {})}
-    chunks = {one.chunk for one in entities}
-    relations = [
-        one for one in reader.relation_mentions(chunks=chunks) if is_about(one.mention, names, {})
-    ]
-    merger.remove(entities, relations)
-    merger.add(entities, relations, stored_times(reader, entities, relations))
-    return IndexChange(graph=merger.finish(after.displays), aliases=after)
 
 
 # ── sums and votes ──────────────────────────────────────────────────────────────

@@ -15,7 +15,7 @@ from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.core.protocols import Embedder, Extractor, Tokenizer
 from lightrag_jsonl.core.types import Chunk, DeleteReport, Failure, InsertReport, MergeReport
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.indexing import commits, merging
+from lightrag_jsonl.indexing import aliases, commits
 from lightrag_jsonl.indexing.checking import check_derived
 from lightrag_jsonl.indexing.edits import Edit, edit_document
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
@@ -185,12 +185,12 @@ class IndexPipeline:
 
     async def merge(self, names: Collection[str], into: str) -> None:
         """Make several names one entity called `into`; the mentions of chunks do not change."""
-        aliases = partial(merging.merged, names=names, into=into)
-        await self._commit(partial(merging.plan_renaming, aliases))
+        merged = partial(aliases.merged, names=names, into=into)
+        await self._commit(partial(commits.plan_renaming, merged))
 
     async def unmerge(self, names: Collection[str]) -> None:
         """Undo `merge` for these names; for the target of a merge, undo that merge."""
-        await self._commit(partial(merging.plan_renaming, partial(merging.unmerged, names=names)))
+        await self._commit(partial(commits.plan_renaming, partial(aliases.unmerged, names=names)))
 
     async def edit(self, edit: Edit, now: float) -> str:
         """Store an edit by hand, made at `now` (seconds since 1970); returns its document's id."""

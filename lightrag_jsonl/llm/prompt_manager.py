@@ -12,14 +12,7 @@ from typing import TypeAlias, cast
 
 from lightrag_jsonl.core.errors import LLMError, NotFoundError, PromptError
 from lightrag_jsonl.core.protocols import LLM
-from lightrag_jsonl.core.types import (
-    ChunkState,
-    Json,
-    JsonlResult,
-    Message,
-    Record,
-    known_language,
-)
+from lightrag_jsonl.core.types import ChunkState, Json, JsonlResult, Message, Record, known_language
 from lightrag_jsonl.llm.json_values import read_json
 from lightrag_jsonl.llm.prompt import Prompt, decoded, make_prompt, read_prompt
 from lightrag_jsonl.llm.reader import parse_jsonl

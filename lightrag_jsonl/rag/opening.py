@@ -13,12 +13,7 @@ from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.providers.configured import NO_MODEL, RECORDED, Setup, chosen, make_llm
 from lightrag_jsonl.rag.asynchronous import AsyncLightRAG
 from lightrag_jsonl.rag.blocking import LightRAG
-from lightrag_jsonl.rag.parts import (
-    OPTIONS,
-    choose_embedder,
-    recorded_options,
-    recorded_settings,
-)
+from lightrag_jsonl.rag.parts import OPTIONS, choose_embedder, recorded_options, recorded_settings
 
 NOT_REMEMBERED = {"max_calls", "max_concurrent_calls", "max_input_tokens", "max_output_tokens"}
 

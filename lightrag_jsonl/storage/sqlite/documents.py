@@ -15,14 +15,7 @@ from msgspec.json import Decoder
 from msgspec.json import decode as parse
 
 from lightrag_jsonl.core.text import index_terms
-from lightrag_jsonl.core.types import (
-    PERSON,
-    Chunk,
-    Document,
-    ExtractionReport,
-    Page,
-    Rejection,
-)
+from lightrag_jsonl.core.types import PERSON, Chunk, Document, ExtractionReport, Page, Rejection
 from lightrag_jsonl.storage import rows as r
 from lightrag_jsonl.storage.filters import OWN_FIELDS, Condition
 from lightrag_jsonl.storage.rows import Names, RowIds
