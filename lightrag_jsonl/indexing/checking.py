@@ -115,7 +115,7 @@ def _may_describe(row: GraphRow, pairs: Iterable[tuple[int, str]]) -> bool:
 
 def _wrong_chunks(reader: Reader, chunks: dict[int, Chunk]) -> Iterator[str]:
     for document in reader.documents({chunk.document_id for chunk in chunks.values()}):
-        pages = {page.number: page.text for page in reader.pages(document.id)}
+        pages = {page.number: page.text for page in reader.pages([document.id])}
         if sum(map(len, pages.values())) != document.characters:
             yield f"document {document.id!r} does not have {document.characters} characters"
         for one in (chunk for chunk in chunks.values() if chunk.document_id == document.id):

@@ -265,7 +265,7 @@ class Insert(UsageMeter):
             chunks = provided_chunks(pages, pending.chunks, self._tokenizer)
         else:
             id, (size, overlap) = document.document.id, pending.chunk_size or self._sizes
-            before = reader.pages(id), tuple(reader.chunks(documents=[id]).values())
+            before = reader.pages([id]), tuple(reader.chunks(documents=[id]).values())
             count = self._tokenizer
             chunks = chunk_pages(pages, *before, tokenizer=count, size=size, overlap=overlap)
         return old, tuple([replace(chunk, title=title) for chunk in chunks])

@@ -186,7 +186,7 @@ def _groups(new: Sequence[tuple[Source, StoredDocument]]) -> Iterator[_Group]:
     group, chunks = _Group([], {}), 0
     for source, stored in new:
         found = stored_chunks(source.reader, stored.id)
-        pages, extractions = source.reader.pages(stored.id), found.extractions
+        pages, extractions = source.reader.pages([stored.id]), found.extractions
         each = tuple(extractions[row] for row in found.chunks)
         document = ExtractedDocument(stored, pages, tuple(found.chunks.values()), each)
         group.documents.append(document)

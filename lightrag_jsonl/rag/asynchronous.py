@@ -255,7 +255,7 @@ class AsyncLightRAG(IndexParts):
     async def pages(self, document_id: str) -> tuple[types.Page, ...]:
         """A document's pages, as they were indexed."""
         (id,) = checked_texts([document_id])
-        found = await read(self._store, lambda reader: reader.pages(id))
+        found = await read(self._store, lambda reader: reader.pages([id]))
         if not found:
             raise NotFoundError(f"no such document: {id}")
         return found

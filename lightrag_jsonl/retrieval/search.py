@@ -22,7 +22,7 @@ from lightrag_jsonl.retrieval.fusion import (
 )
 from lightrag_jsonl.retrieval.pagerank import walk_around
 from lightrag_jsonl.retrieval.seeds import TEXT_HITS, find_seeds, lexical_hits, names_an_entity
-from lightrag_jsonl.storage.status import title_of
+from lightrag_jsonl.storage.status import titles
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
@@ -167,11 +167,12 @@ def _described(reader: Reader, found: Context) -> Context:
     their dates; and which of them have pages.
     """
     documents = reader.documents({chunk.document_id for chunk in found.chunks})
+    named, second = titles(reader, documents), reader.pages([one.id for one in documents], 2)
     return replace(
         found,
-        documents={one.id: title_of(reader, one) or one.source or one.id for one in documents},
+        documents={one.id: named[one.id] or one.source or one.id for one in documents},
         dates={one.id: one.date for one in documents if one.date},
-        paged=frozenset([one.id for one in documents if reader.pages(one.id, 2)]),
+        paged=frozenset([page.document_id for page in second]),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 from lightrag_jsonl.core.text import first_words
@@ -12,15 +12,19 @@ from lightrag_jsonl.core.types import DocumentStatus, ExtractionReport, Failure,
 from lightrag_jsonl.storage.rows import ChunkReport, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.store import Reader
 
+UNNAMED = re.compile(r"doc-[0-9a-f]{16}")  # the id of a text, if it was given none
 TITLE_LENGTH = 40  # characters, of a text without a title
 ALL_REFUSED = "no line of the answer could be read as a record"
 
 
-def title_of(reader: Reader, document: StoredDocument) -> str | None:
-    """A document's title; its first words if nothing but a digest of its text names it."""
-    if document.title or document.source or not re.fullmatch(r"doc-[0-9a-f]{16}", document.id):
-        return document.title
-    return first_words("".join(page.text for page in reader.pages(document.id, 1)), TITLE_LENGTH)
+def titles(reader: Reader, documents: Collection[StoredDocument]) -> dict[str, str | None]:
+    """The documents' titles by id; the first words of those that only a digest of the text names."""
+    untitled = [
+        one.id for one in documents if not (one.title or one.source) and UNNAMED.fullmatch(one.id)
+    ]
+    pages = reader.pages(untitled, 1)
+    first = {page.document_id: first_words(page.text, TITLE_LENGTH) for page in pages}
+    return {one.id: first.get(one.id, one.title) for one in documents}
 
 
 def index_status(reader: Reader) -> Status:

@@ -44,8 +44,8 @@ class Reader(Protocol):
         first `offset` are left out, and at most `limit` returned.
         """
 
-    def pages(self, document_id: str, number: int | None = None) -> tuple[Page, ...]:
-        """A document's pages, in order, or only that with this number; empty if there is none."""
+    def pages(self, document_ids: Collection[str], number: int | None = None) -> tuple[Page, ...]:
+        """The pages of these documents, in order, all or only those with this number."""
 
     def chunks(
         self, rows: RowIds = None, *, ids: Names = None, documents: Names = None

@@ -113,8 +113,9 @@ class StoreContract:
             assert (first.row, first.id, first.title, first.source) == (1, "d1", "Title 1", None)
             assert first.metadata == {"year": 2001, "tags": ["a", 1]} and first.state == "done"
             assert reader.documents(["d2", "unknown"]) == [second]
-            assert reader.pages("d1") == (t.Page("d1", 1, TEXTS[0]), t.Page("d1", 2, "第二页"))
-            assert reader.pages("d1", 2) == reader.pages("d1")[1:] and not reader.pages("d1", 3)
+            assert reader.pages(["d1"]) == (t.Page("d1", 1, TEXTS[0]), t.Page("d1", 2, "第二页"))
+            assert reader.pages(["d1"], 2) == reader.pages(["d1"])[1:]
+            assert not reader.pages(["d1"], 3) and not reader.pages([])
             chunks = reader.chunks()
             assert [chunk.id for chunk in chunks.values()] == ["d1-0", "d1-1", "d2-0", "d2-1"]
             assert (chunks[3].text, chunks[3].tokens) == (TEXTS[1], 5)

@@ -62,7 +62,7 @@ def _copy_documents(
     documents, done, known = reader.documents(), 0, reader.counts().chunks
     for count, document in enumerate(documents, start=1):
         found = stored_chunks(reader, document.id)
-        transaction.put_document(document, reader.pages(document.id))
+        transaction.put_document(document, reader.pages([document.id]))
         stored = []
         for row, chunk in found.chunks.items():
             created = chunk.created_at.timestamp() if chunk.created_at else 0.0

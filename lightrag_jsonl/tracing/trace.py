@@ -18,7 +18,7 @@ from lightrag_jsonl.core.text import name_key, sanitize
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.chunking import chunk_id
 from lightrag_jsonl.retrieval.edge_selection import Edge, SelectedEdge, candidate_edges
-from lightrag_jsonl.storage.status import title_of
+from lightrag_jsonl.storage.status import titles
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing import events as e
 from lightrag_jsonl.tracing.rdf import source_uri, trace_id_of
@@ -161,14 +161,15 @@ def look_up_sources(reader: Reader, chunk_ids: Iterable[str]) -> Sources:
     stored = {chunk.id: chunk for chunk in reader.chunks(ids=ids).values()}
     chunks = {id: stored[id] for id in ids if id in stored}
     wanted = dict.fromkeys((chunk.document_id, chunk.page) for chunk in chunks.values())
-    pages = {key: page for key in wanted for page in reader.pages(*key)}
+    pages = {(id, number): page for id, number in wanted for page in reader.pages([id], number)}
     return Sources(chunks, pages, describe_documents(reader, {id for id, _ in wanted}))
 
 
 def describe_documents(reader: Reader, ids: Collection[str]) -> dict[str, SourceDocument]:
     """The documents that are stored, by id."""
     stored = reader.documents(ids)
-    return {d.id: SourceDocument(d.id, title_of(reader, d), d.source, d.date) for d in stored}
+    named = titles(reader, stored)
+    return {one.id: SourceDocument(one.id, named[one.id], one.source, one.date) for one in stored}
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +278,7 @@ def verify(reader: Reader, trace_ids: Sequence[str] = ()) -> tuple[Problem, ...]
             found.append(Problem(trace.id, "events", f"they are {trace.status}, not {status}"))
         found += verify_trace(trace, look_up_sources(reader, trace.chunk_ids))
     for document in () if trace_ids else reader.documents():
-        pages = {page.number: page for page in reader.pages(document.id)}
+        pages = {page.number: page for page in reader.pages([document.id])}
         for chunk in reader.chunks(documents=[document.id]).values():
             for fault in _offsets(chunk, pages.get(chunk.page)):
                 found.append(Problem("", "offsets", fault, document.id))

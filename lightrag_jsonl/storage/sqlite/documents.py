@@ -67,12 +67,13 @@ class DocumentTables(Tables):
         rows = self._select(DOCUMENT, "documents" if ids is not None else page, "name", ids)
         return [r.StoredDocument(*decoded(row, 5)) for row in rows]
 
-    def pages(self, document_id: str, number: int | None = None) -> tuple[Page, ...]:
+    def pages(self, document_ids: Collection[str], number: int | None = None) -> tuple[Page, ...]:
+        among = self.AMONG.replace("?", "?1")
         query = (
             "SELECT d.name, p.number, p.text FROM documents d JOIN pages p ON p.document = d.id "
-            "WHERE d.name = ?1 AND p.number = coalesce(?2, p.number) ORDER BY p.number"
+            f"WHERE d.name {among} AND p.number = coalesce(?2, p.number) ORDER BY d.id, p.number"
         )
-        return tuple(starmap(Page, self._rows(query, document_id, number)))
+        return tuple(starmap(Page, self._rows(query, self._list(document_ids), number)))
 
     def put_document(self, document: r.StoredDocument, pages: Iterable[Page]) -> None:
         one = document
