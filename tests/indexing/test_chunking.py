@@ -153,20 +153,6 @@ def test_a_sea_of_white_space_is_left_out() -> None:
     assert len(chunks) <= 3
 
 
-def test_a_character_larger_than_a_chunk_stays_whole() -> None:
-    """One-token chunks of a text of families: every chunk is one whole family."""
-    family = "👩\u200d👩\u200d👧"
-    chunks = chunks_of(family * 5, size=1, overlap=0)
-
-    assert [chunk.text for chunk in chunks] == [family] * 5
-
-
-def test_overlap_must_be_below_size() -> None:
-    """A chunk that could only repeat is refused."""
-    with pytest.raises(ValueError, match="overlap 5"):
-        chunks_of("a", size=5, overlap=5)
-
-
 # ── edits ───────────────────────────────────────────────────────────────────────
 
 

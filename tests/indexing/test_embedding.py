@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 import pytest
 
 from lightrag_jsonl import IndexOptions
@@ -175,27 +173,3 @@ async def test_an_index_moves_to_another_embedder(tmp_path: Path) -> None:
         await rag.insert(texts)
     assert view(tmp_path / "moved") == view(tmp_path / "fresh")
     assert problems(tmp_path / "moved") == []
-
-
-async def test_vectors_are_those_of_the_texts(tmp_path: Path) -> None:
-    """In whatever batches they were made."""
-    options = IndexOptions(embed_batch_size=3)
-    embedder = HashEmbedder(dim=64)
-    async with index(tmp_path, embedder=embedder, options=options) as rag:
-        await rag.insert_records("Ann.", [entity(f"Name{n}", f"Fact {n}.") for n in range(10)])
-    with reading(tmp_path) as reader:
-        rows = reader.entity_rows()
-        wanted = await embedder.embed(
-            [f"{row.name}\n{row.description}" for row in rows.values()], kind="passage"
-        )
-        stored = np.array([*reader.vectors("entity", rows).values()])
-    assert np.allclose(stored, wanted, atol=1e-3)
-
-
-async def test_two_inserts_at_once_queue(tmp_path: Path) -> None:
-    """In one instance, one after the other."""
-    async with index(tmp_path, ScriptedLLM(read_names, seconds=0.001)) as rag:
-        inserts = (rag.insert([Document(f"Ann met {n}.", id=f"d{n}")]) for n in range(5))
-        reports = await asyncio.gather(*inserts)
-        assert [report.documents for report in reports] == [(f"d{n}",) for n in range(5)]
-    assert problems(tmp_path) == []

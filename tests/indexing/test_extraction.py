@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -234,17 +233,6 @@ def test_silence_is_not_the_statement_that_there_is_nothing(
         assert reader.completion_stats() == (0, 0)
 
 
-@pytest.mark.parametrize(
-    "error", [LLMError("no such model"), LLMError("busy", transient=True, retry_after=0.001)]
-)
-def test_an_error_of_the_model_makes_a_failed_chunk(tmp_path: Path, error: LLMError) -> None:
-    """Transient errors after three tries, others at once; the words of the error are the reason."""
-    llm, report, status = extract(tmp_path, lambda request: error, options())
-    assert len(llm.requests) == (3 if error.transient else 1)
-    assert status.state == "failed" and str(error) in status.failures[0].reason
-    assert report.failures == status.failures
-
-
 async def test_answers_that_get_lost_are_counted_and_end_the_insert(tmp_path: Path) -> None:
     """Each chunk is asked about once, and sixteen in a row are enough; the others wait."""
     lost = LLMError("no answer in time", cost=Usage(calls=1))
@@ -255,15 +243,6 @@ async def test_answers_that_get_lost_are_counted_and_end_the_insert(tmp_path: Pa
     assert "16 chunks in a row got no answer" in report.stopped
     assert report.usage == Usage(calls=len(llm.requests)) and 16 <= report.usage.calls <= 17
     assert report.extraction.usage.calls == report.extraction.failed
-
-
-def test_an_error_while_gleaning_keeps_what_was_read(tmp_path: Path) -> None:
-    """The first answer stays, the error is on record, and the document is not called done."""
-    answers: Sequence[str | Exception] = [jsonl(entity("Ann")), LLMError("gone")]
-    _, report, status = extract(tmp_path, answers, options(max_gleanings=1))
-    assert names(tmp_path) == {"Ann"} and status.state == "partial"
-    assert report.extraction.partial == 1 and report.failures == status.failures
-    assert [failure.reason for failure in status.failures] == ["gone"]
 
 
 # ── other prompts ───────────────────────────────────────────────────────────────

@@ -41,15 +41,6 @@ def test_no_record_is_an_error(record: Record) -> None:
     assert all(1.0 <= relation.strength <= 10.0 for relation in found.relations)
 
 
-def test_names_are_cleaned_without_losing_numbers() -> None:
-    """Quotes, brackets, full-width forms and HTML go; 42, 3.14, C++ and AT&T stay what they are."""
-    given_ = ('"Ann"', "《红楼梦》", "Ｂｏｂ１２", "AT&amp;T", "<b>Cid</b>", "42", "3.14", "C++")
-    found = extraction(*(entity(name) for name in given_))
-    assert {mention.name for mention in found.entities} == {
-        "Ann", "红楼梦", "Bob12", "AT&T", "Cid", "42", "3.14", "C++",
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize("name", ["", "  ", "\u200b", '""', "《》"])
 def test_a_mention_without_a_name_is_refused(name: str) -> None:
     """Of an entity or of an end of a relation; the line is kept with the reason."""

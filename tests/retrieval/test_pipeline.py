@@ -354,15 +354,6 @@ async def test_what_vectors_and_words_show_first_is_always_shown(
 # ── bad input ───────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("question", ["", "   \n"])
-async def test_an_empty_question_is_an_error(
-    carol: Path, pipelines: Pipelines, question: str
-) -> None:
-    """The message says what is wrong."""
-    with pytest.raises(ConfigError, match="empty"):
-        await pipelines(carol).retrieve(question, QueryParam())
-
-
 @pytest.mark.parametrize(
     "question",
     ["Scrooge " * 20_000, "问" * 30_000, "\ud800\x00?", '"*:^(AND OR NOT', "?", "😀"],

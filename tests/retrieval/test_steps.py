@@ -63,31 +63,6 @@ def test_rare_terms_come_first_and_frequent_ones_not_at_all() -> None:
     assert terms_of(10, {}, "Scrooge?") == terms_of(10, {}, "?") == []
 
 
-def test_only_so_many_chunks_are_scored() -> None:
-    """Of a large index the rarest terms are taken, and function words are not even counted."""
-    snapshot = Counted(20_000, {"partner": 2_000, "scrooge": 1_000, "the": 9_000})
-    terms = distinctive_terms(snapshot, "the partner Scrooge", ())  # type: ignore[arg-type]
-    assert terms == ["scrooge"] and snapshot.asked == ["partner", "scrooge"]
-    assert terms_of(20_000, {"partner": 9_000}, "the partner") == ["partner"]
-    assert terms_of(20_000, {"who": 3_000}, "who is the") == ["is", "the", "who"][2:]
-
-
-@pytest.mark.parametrize(
-    ("question", "keywords", "expected"),
-    [
-        ("什么是镭？", ["镭"], ["镭*", "什么"]),
-        ("镭", [], ["镭*"]),
-        ("什么是镭？", ["居里夫人"], ["什么"]),
-    ],
-)
-def test_a_lone_character_stands_for_all_terms_that_begin_with_it(
-    question: str, keywords: list[str], expected: list[str]
-) -> None:
-    """If it is a keyword, or the whole question: bigrams of the question rarely have it."""
-    counts = {"镭*": 1, "什么": 2}
-    assert terms_of(10, counts, question, *keywords) == expected
-
-
 # ── fusion ──────────────────────────────────────────────────────────────────────
 
 ranked = st.lists(st.integers(0, 30), unique=True, max_size=12)
