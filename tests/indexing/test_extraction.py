@@ -200,36 +200,22 @@ def test_an_answer_cut_before_its_first_record_is_not_an_empty_one(tmp_path: Pat
 GARBAGE = "I am sorry, but I cannot do that."
 
 
-def test_garbage_is_asked_for_once_more(tmp_path: Path) -> None:
-    """The second answer counts; both are paid and reported."""
-    llm, report, status = extract(tmp_path, [GARBAGE, FIRST], options())
+@pytest.mark.parametrize("text", [TEXT, "曹操字孟德，生于１５５年 🙂。"])
+@pytest.mark.parametrize("bad", [GARBAGE, "", " \n", "<think>Hm.</think>\n"])
+def test_an_unreadable_answer_is_asked_for_once_more(tmp_path: Path, bad: str, text: str) -> None:
+    """The second one counts, and both are paid. Then the chunk has failed, with the text kept for
+    review, and no answer is cached as good: silence does not say that there is nothing.
+    """
+    llm, report, status = extract(tmp_path / "a", [bad, FIRST], options(), text)
     assert turns(llm) == ["extract", "extract"] and status.state == "done"
     assert report.usage.calls == 2 and report.extraction.records == 4
-
-
-def test_garbage_twice_makes_a_failed_chunk_with_its_text_kept(tmp_path: Path) -> None:
-    """The document is on record as failed, the text for review, and no answer is cached as good."""
-    _, report, status = extract(tmp_path, [GARBAGE, GARBAGE], options())
-    assert (status.state, len(status.failures)) == ("failed", 1)
-    assert "could be read" in report.failures[0].reason
-    with reading(tmp_path) as reader:
-        assert [(r.text, r.reason) for _, _, r in reader.rejections()] == [(GARBAGE, "not_json")]
-        assert reader.completion_stats() == (0, 0)
-
-
-@pytest.mark.parametrize("text", [TEXT, "曹操字孟德，生于１５５年 🙂。"])
-@pytest.mark.parametrize("silence", ["", " \n", "<think>Hm.</think>\n"])
-def test_silence_is_not_the_statement_that_there_is_nothing(
-    tmp_path: Path, silence: str, text: str
-) -> None:
-    """It is asked about once more; then the chunk has failed, and a retry asks again."""
-    llm, _, status = extract(tmp_path / "a", [silence, FIRST], options(), text)
-    assert turns(llm) == ["extract", "extract"] and status.state == "done"
-    llm, report, status = extract(tmp_path / "b", [silence, silence], options(), text)
+    llm, report, status = extract(tmp_path / "b", [bad, bad], options(), text)
     assert turns(llm) == ["extract", "extract"]
     assert (status.state, report.extraction.failed) == ("failed", 1)
-    assert "empty" in report.failures[0].reason
+    assert ("could be read" if bad == GARBAGE else "empty") in report.failures[0].reason
     with reading(tmp_path / "b") as reader:
+        kept = [(one.text, one.reason) for _, _, one in reader.rejections()]
+        assert kept == [(GARBAGE, "not_json")][: bad == GARBAGE]
         assert reader.completion_stats() == (0, 0)
 
 

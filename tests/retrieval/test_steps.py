@@ -1,8 +1,7 @@
-"""The steps of a search: which keywords, which terms, and how ranked lists are merged."""
+"""The steps of a search: which keywords are names, and how ranked lists are merged."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,22 +11,7 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.core.options import Fusion
 from lightrag_jsonl.retrieval.fusion import Hits, fuse
-from lightrag_jsonl.retrieval.seeds import distinctive_terms, proper
-
-# ── terms ───────────────────────────────────────────────────────────────────────
-
-
-class Counted:
-    """A snapshot of so many chunks that knows in how many of them each term occurs."""
-
-    def __init__(self, chunks: int, counts: dict[str, int]) -> None:
-        self.graph = SimpleNamespace(chunks=range(chunks))
-        self.counts = counts
-        self.asked: list[str] = []
-
-    def term_counts(self, terms: Collection[str]) -> dict[str, int]:
-        self.asked = list(terms)
-        return {term: self.counts.get(term, 0) for term in terms}
+from lightrag_jsonl.retrieval.seeds import proper
 
 
 @pytest.mark.parametrize(
@@ -48,19 +32,6 @@ def test_a_common_word_is_no_name_beside_one(
     task: Any = SimpleNamespace(snapshot=snapshot)
     found = proper(task, dict.fromkeys(range(len(spelled)), 1.0), dict(enumerate(spelled)))
     assert [stored[row] for row in found] == names
-
-
-def terms_of(chunks: int, counts: dict[str, int], question: str, *keywords: str) -> list[str]:
-    """The terms that are searched for."""
-    return distinctive_terms(Counted(chunks, counts), question, keywords)  # type: ignore[arg-type]
-
-
-def test_rare_terms_come_first_and_frequent_ones_not_at_all() -> None:
-    """What is in more than half of the chunks tells nothing, what is in none is not searched for."""
-    counts = {"scrooge": 6, "partner": 2, "who": 5}
-    assert terms_of(10, counts, "Who was Scrooge's partner?") == ["partner", "who"]
-    assert terms_of(10, {"scrooge": 9}, "Scrooge and Marley") == ["scrooge"]
-    assert terms_of(10, {}, "Scrooge?") == terms_of(10, {}, "?") == []
 
 
 # ── fusion ──────────────────────────────────────────────────────────────────────
