@@ -21,8 +21,8 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 SURROUNDINGS = {"HTTPS_PROXY": "http://127.0.0.1:9"}  # no token ranks from the network
 SCRIPTS = {  # their arguments, and the figures that must be there
     "index": ("--sizes 10 --cold 1", "sizes"),
-    "query": ("--sizes 10 --answers 16", "sizes"),
-    "compare": (". --sizes 10 --rounds 1 --cold 0 --answers 16", "figures"),
+    "query": ("--sizes 10 --answers 4", "sizes"),
+    "compare": (". --sizes 10 --rounds 1 --cold 0 --answers 1", "figures"),
     "corpus": ("--questions 4", "entities bytes_on_disk mix walk"),
     "jsonl": ("--lines 400", "kept read_s"),
     "scheduling": ("--seconds 0.01", "cases"),
@@ -35,7 +35,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "offline": ("--packages click no-such-package", "tuned held corpora"),
     "scale": ("--sizes 2 4 --targets 100", "measured computed"),
     "size": ("", "lines rooms layers insert query facade"),
-    "peers": ("--sizes 20 --peers --no-readme", "sizes times_ours"),
+    "peers": ("--sizes 10 --peers --no-readme", "sizes times_ours"),
 }
 PEOPLE = ("Marie Curie", "Pierre Curie", "Ada Lovelace", "Mary Shelley", "Emmy Noether")
 TEXTS = {name: f"{name} met {PEOPLE[n - 1]} in Paris." for n, name in enumerate(PEOPLE)}
@@ -112,6 +112,7 @@ def test_it_prints_one_json_object(
     monkeypatch.chdir(CHECKOUT)
     monkeypatch.setattr(sys, "argv", [name, *arguments.split()])
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("benchmarks.peers.material.QUESTIONS", 4)
     for variable, value in {**SURROUNDINGS, "LIGHTRAG_JSONL_DATA": str(data)}.items():
         monkeypatch.setenv(variable, value)
     module = "peers.__main__" if name == "peers" else name

@@ -154,11 +154,16 @@ hostile = st.lists(
 ).map("".join)
 
 
+@pytest.fixture(scope="module")
+def benign() -> ParsedPage:
+    """A page without any markup in its texts."""
+    return ParsedPage(render_page(*filled_with(["a"] * 8)))
+
+
 @settings(max_examples=40)
 @given(texts=st.lists(hostile, min_size=8, max_size=8))
-def test_hostile_texts_stay_texts(texts: list[str]) -> None:
+def test_hostile_texts_stay_texts(benign: ParsedPage, texts: list[str]) -> None:
     """Whatever a document or a model writes, no tag, attribute or script comes of it."""
-    benign = ParsedPage(render_page(*filled_with(["a"] * 8)))
     page = render_page(*filled_with([*texts[:7], texts[7] + "</script>"]))
     parsed = ParsedPage(page)
 
