@@ -135,15 +135,6 @@ async def test_an_answer_to_a_question_is_given_even_if_it_cannot_be_stored(
 # ── calls at the same time ──────────────────────────────────────────────────────
 
 
-async def test_equal_requests_at_once_share_one_answer() -> None:
-    """The others wait for it, and have it for nothing."""
-    client, llm = make_client(["yes"], seconds=0.01)
-    asked = [client.text("extract-graph", TEXT) for _ in range(9)]
-    replies = await asyncio.gather(*asked)
-    assert len(llm.requests) == 1 and {reply.text for reply in replies} == {"yes"}
-    assert sum(reply.usage.calls for reply in replies) == 1
-
-
 async def test_those_who_wait_go_on_if_the_first_is_cancelled() -> None:
     """The call is made again by the next one, once."""
     client, llm = make_client(lambda request: "yes", seconds=0.01)

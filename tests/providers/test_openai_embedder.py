@@ -104,3 +104,11 @@ def test_clip_is_what_the_model_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert model.clip("三国演义" * 5) == "三国演义三国演义"
     assert OpenAIEmbedder("e").clip("a" * 99) == "a" * 99
     assert OpenAIEmbedder("text-embedding-3-small").max_tokens == 8191
+
+
+def test_a_huge_answer_is_not_read_to_its_end() -> None:
+    """It fails with the option's name, and does not fill the memory."""
+    huge = ScriptedServer([embedding_reply([[0.5] * 100_000])])
+    words = r"longer than 10,000 bytes \(max_answer_bytes\)"
+    with huge as server, pytest.raises(EmbeddingError, match=words):
+        embed(server, "a", max_answer_bytes=10_000)
