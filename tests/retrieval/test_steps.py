@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lightrag_jsonl.core.options import Fusion
 from lightrag_jsonl.retrieval.fusion import Hits, fuse
-from lightrag_jsonl.retrieval.seeds import proper
+from lightrag_jsonl.retrieval.seeds import distinctive_terms, proper
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,21 @@ def test_a_common_word_is_no_name_beside_one(
     task: Any = SimpleNamespace(snapshot=snapshot)
     found = proper(task, dict.fromkeys(range(len(spelled)), 1.0), dict(enumerate(spelled)))
     assert [stored[row] for row in found] == names
+
+
+def test_rare_terms_come_first_and_frequent_ones_not_at_all() -> None:
+    """What is in more than half of the chunks tells nothing, what is in none is not searched for; of
+    a large index only so many chunks are scored.
+    """
+    for chunks, counts, expected in (
+        (10, {"scrooge": 6, "partner": 2, "his": 5}, ["partner", "his"]),
+        (10, {"scrooge": 9}, ["scrooge"]),
+        (10, {}, []),
+        (20_000, {"partner": 2_000, "scrooge": 1_000, "his": 900}, ["scrooge"]),
+    ):
+        snapshot: Any = SimpleNamespace(graph=SimpleNamespace(chunks=range(chunks)))
+        snapshot.term_counts = lambda terms, found=counts: {one: found.get(one, 0) for one in terms}
+        assert distinctive_terms(snapshot, "Who was Scrooge's, his partner?", ()) == expected
 
 
 # ── fusion ──────────────────────────────────────────────────────────────────────
