@@ -20,6 +20,7 @@ from lightrag_jsonl.retrieval.fusion import Hits, SearchQuery, SearchTask, Seeds
 from lightrag_jsonl.retrieval.modes import MODES
 from lightrag_jsonl.retrieval.pagerank import WalkGraph
 from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorIndex
+from lightrag_jsonl.testing import HashEmbedder
 from tests.kit import entity, reading, relation
 from tests.retrieval.conftest import Pipelines, fill
 
@@ -148,7 +149,7 @@ async def test_what_the_walk_hardly_visits_is_left_out(met: Path, pipelines: Pip
 class Blind:
     """An embedder that tells no text from another."""
 
-    name, dim = "blind", 1024
+    name, dim = HashEmbedder().name, 1024
 
     async def embed(self, texts: list[str], *, kind: str) -> Floats:
         """The same vector for all, at a right angle to those of the index."""
