@@ -10,8 +10,6 @@ from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.types import Completion, Document
 from lightrag_jsonl.indexing.commits import IndexWriter
-from lightrag_jsonl.storage.rows import PendingDocument
-from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.indexing.test_inserting import CHUNKED, TEXT
 from tests.kit import entity, index, jsonl, problems, relation, text_of, view
@@ -156,19 +154,3 @@ async def test_waiting_records_keep_the_chunks_they_name(
         assert report.documents == ("a",) and report.chunks == chunks and not report.failures
         assert (await rag.insert_records(Document(text, id="a"), records)).unchanged == ("a",)
     assert problems(tmp_path) == []
-
-
-async def test_waiting_chunks_that_do_not_occur_stop_no_other(tmp_path: Path) -> None:
-    """Those of an insert that was killed: reported, and they wait."""
-    with SQLiteStore(tmp_path).transaction() as writer:
-        for id, pieces in (("bad", ("Bob sang.",)), ("good", None)):
-            document = Document(f"Ann met {id}.", id=id)
-            writer.put_pending(PendingDocument(document, 1.0, (), pieces))
-    async with index(tmp_path) as rag:
-        report = await rag.resume()
-        assert report.documents == ("good",)
-        assert [failure.document_id for failure in report.failures] == ["bad"]
-        (again,) = (await rag.resume()).failures
-        assert "chunks[0] does not occur" in again.reason
-        await rag.delete("bad")
-        assert (await rag.resume()).failures == ()
