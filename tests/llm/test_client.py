@@ -132,6 +132,17 @@ async def test_an_answer_to_a_question_is_given_even_if_it_cannot_be_stored(
         await client.text("extract-graph", TEXT, priority=SUMMARY)
 
 
+async def test_what_utf8_cannot_hold_reaches_no_model_and_no_cache() -> None:
+    """Lone surrogates, as a cut emoji leaves them, end neither a question nor an answer."""
+    client, llm = make_client(lambda request: "so \ud83c")
+    reply = await client.text("extract-graph", {"text": "\ud800."})
+    await client.chat([Message("user", "\ud83d")])
+    sent = [message.content for request in llm.requests for message in request.messages]
+    assert sent[1].endswith("\ufffd.") and sent[2:] == ["\ufffd"]
+    assert reply.text == "so \ufffd"
+    assert "".join(await put_all(client)) == "so \ufffd"
+
+
 # ── calls at the same time ──────────────────────────────────────────────────────
 
 
