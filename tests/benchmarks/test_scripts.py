@@ -10,6 +10,7 @@ import sys
 import tempfile
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,6 +98,20 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+PARTS = [sys.executable, "-m", "benchmarks.peers.worker"]
+in_a_process = subprocess.run
+
+
+def started(command: list[str], **more: Any) -> Any:
+    """Run a command, parts of a measurement in this process: `compare` shows that they can have their own."""
+    if command[:3] != PARTS:
+        return in_a_process(command, **more)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", command[2:])
+        import_module(command[2]).main()
+    return subprocess.CompletedProcess(command, 0)
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_it_prints_one_json_object(
     name: str,
@@ -113,6 +128,7 @@ def test_it_prints_one_json_object(
     monkeypatch.setattr(sys, "argv", [name, *arguments.split()])
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr("benchmarks.peers.material.QUESTIONS", 4)
+    monkeypatch.setattr(subprocess, "run", started)
     for variable, value in {**SURROUNDINGS, "LIGHTRAG_JSONL_DATA": str(data)}.items():
         monkeypatch.setenv(variable, value)
     module = "peers.__main__" if name == "peers" else name

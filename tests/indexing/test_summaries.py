@@ -250,6 +250,21 @@ def test_groups_keep_every_text_in_order_within_the_limit(found: list[str], limi
     assert all(len(group) == 1 or sum(map(len, group)) <= limit for group in cut)
 
 
+def test_a_new_description_changes_one_group_and_the_path_above() -> None:
+    """Groups are cut where the content says so: the others are answered from the cache."""
+    many = [fact(n) for n in range(3_000)]
+
+    def cut(texts: Sequence[str]) -> list[list[str]]:
+        return groups(texts, limit=12_000, count=lambda text: len(text) // 4)
+
+    before = cut(many)
+    assert 3_000 / 400 < len(before) < 3_000 / 150  # where they are cut for no other reason
+    for at in (0, 5, 300, 599, 2_999):
+        after = cut([*many[:at], "A new fact.", *many[at:]])
+        changed = [group for group in after if group not in before]
+        assert 1 <= len(changed) <= 2
+
+
 @pytest.mark.parametrize("fails", [False, True])
 async def test_a_hub_of_many_descriptions_is_summarized_in_groups(
     fails: bool, tmp_path: Path
