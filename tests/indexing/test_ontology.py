@@ -134,6 +134,19 @@ def test_the_trustgraph_layout_is_read():
     assert ontology.check(relation("beef:fo/Food", "fo/has_ingredient", "x:fo/Food"), {})
 
 
+def test_variables_are_one_line_a_term(kitchen):
+    """The prompt is given classes with their superclasses and properties with their ends."""
+    assert kitchen.variables() == {
+        "classes": ["Recipe (How a dish is made)", "Pastry < Recipe", "Food", "Meat < Food"],
+        "object_properties": ["has_ingredient: Recipe -> Food"],
+        "datatype_properties": [
+            "serves: Recipe -> integer",
+            "vegan: Recipe | Food -> boolean",
+            "origin: * -> *",
+        ],
+    }
+
+
 @pytest.mark.parametrize("suffix", ["json", "yaml"])
 def test_files_are_read(tmp_path, kitchen, suffix):
     """JSON and YAML files give the same ontology as the mapping."""

@@ -139,6 +139,14 @@ def test_a_passage_stands_under_its_headings() -> None:
     assert "[1] The title, Report › The costs:\nword" in fitted(replace(what, chunks=chunks)).prompt
 
 
+def test_one_passage_can_be_promised_its_place() -> None:
+    """It takes that of a better one, but never of the best, and stays where its rank is."""
+    param = QueryParam(max_total_tokens=100, chunk_share=1.0)
+    for keep, numbers in (("", [0, 1]), ("c4", [0, 4]), ("c0", [0, 1]), ("?", [0, 1])):
+        context = fit_context(found(facts=0, chunks=5, words=20), param, Words(), keep)
+        assert [int(chunk.id[1:]) for chunk in context.chunks] == numbers
+
+
 @pytest.mark.parametrize("language", ["zh", "zh-CN"])
 def test_headings_are_in_the_language_of_the_index(language: str) -> None:
     """A Chinese index shows Chinese headings; there are none where nothing was found."""
