@@ -59,13 +59,14 @@ async def edit(rag: AsyncLightRAG, given: Sequence[tuple[str, str, str | None]])
     """Make those edits that are possible; returns their ids."""
     ids = []
     for number, (action, name, other) in enumerate(given):
-        more: Record = {"description": f"Edit {number}."}
+        what: Record
         if other is not None:
-            record = {"type": "relationship", "source": name, "target": other, "strength": 3.5}
+            what = {"type": "relationship", "source": name, "target": other, "strength": 3.5}
         else:
-            record = {"type": "entity", "name": name, "entity_type": "edited"}
+            what = {"type": "entity", "name": name, "entity_type": "edited"}
         claim: Claim = {"c": "create", "e": "edit", "d": "delete"}[action]  # type: ignore[assignment]
-        what = record if action == "d" else {**record, **more}
+        if action != "d":
+            what["description"] = f"Edit {number}."
         with contextlib.suppress(ConfigError, NotFoundError):
             ids.append(await rag._indexing.edit(Edit(claim, what, "Eve"), 2000.0))
     return ids
