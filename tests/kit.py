@@ -226,13 +226,16 @@ def _derived_differences(one: Snapshot, other: Snapshot) -> list[str]:
     for name in ("entities", "chunks", "all_ends", "all_mentions"):
         if not np.array_equal(getattr(one.graph, name), getattr(other.graph, name)):
             found.append(f"the graph in memory has other {name}")
+    ids = np.array(list(one.relation_rows()), np.int64)
+    if not np.array_equal(one.graph.weights(ids), other.graph.weights(ids)):
+        found.append("the relations in memory have other weights")
     for kind in KINDS:
-        rows: Any = {
+        readers: dict[Kind, Any] = {
             "entity": one.entity_rows,
             "relation": one.relation_rows,
             "chunk": lambda: one.graph.chunks.tolist(),
-        }[kind]()
-        ids = np.array(list(rows), np.int64)
+        }
+        ids = np.array(list(readers[kind]()), np.int64)
         if not np.array_equal(one.vector_matrix(kind, ids), other.vector_matrix(kind, ids)):
             found.append(f"the {kind} vectors in memory are others")
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import subprocess
 import sys
@@ -28,7 +27,6 @@ from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.testing import HashEmbedder
 from tests.conftest import CHECKOUT
 from tests.kit import entity, jsonl, relation
-from tests.processes import run_python
 from tests.servers import Reply, Request, ScriptedServer, chat_reply, embedding_reply, stream_reply
 
 DOCS = CHECKOUT / "docs"
@@ -38,21 +36,6 @@ SETUP = {  # what a page takes for granted
     "scale.md": "Path('requests.jsonl').touch()",  # the recipe itself runs in tests/tools
     "mcp.md": "rag, question = AsyncLightRAG('kb'), 'Who?'",
 }
-DRIVER = """if True:
-    import json, sys
-    from pathlib import Path
-    from lightrag_jsonl import AsyncLightRAG, LightRAG, QueryParam
-    setup, blocks = json.loads(sys.argv[1])
-    names = dict(globals())
-    exec(setup, names)
-    for block in blocks:
-        try:
-            exec(block, names)
-        except ModuleNotFoundError as error:
-            if error.name.startswith("lightrag_jsonl"):
-                raise
-            print("missing:", error.name)
-"""
 RECORDS = jsonl(
     entity("Marie Curie", "A chemist."),
     entity("radium", "An element.", "concept"),
@@ -88,17 +71,29 @@ def code_of(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if code_of(page)], ids=lambda p: p.name)
-def test_the_code_of_a_page_runs(page: Path, model: ScriptedServer, tmp_path: Path) -> None:
+def test_the_code_of_a_page_runs(
+    page: Path,
+    model: ScriptedServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """Every Python block runs as written, in order, with a scripted server in place of models."""
-    blocks = [ADDRESS.sub(model.base_url, block) for block in code_of(page)]
-    given = json.dumps([SETUP.get(page.name, ""), blocks])
-    environment = {"OPENAI_API_KEY": "key", "OPENAI_BASE_URL": model.base_url}
-    done = run_python(DRIVER, given, cwd=tmp_path, **environment)
-
-    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
+    given = {one.__name__: one for one in (AsyncLightRAG, LightRAG, Path, QueryParam)}
+    names: dict[str, Any] = {"__name__": "__main__", **given}
+    missing = []
+    for block in (SETUP.get(page.name, ""), *code_of(page)):
+        try:
+            exec(ADDRESS.sub(model.base_url, block), names)
+        except ModuleNotFoundError as error:
+            assert not str(error.name).startswith("lightrag_jsonl")
+            missing.append(str(error.name))
     if page.name.startswith("README"):
-        assert ("镭" if ".zh" in page.name else "radium") in done.stdout
-    if missing := re.findall("^missing: (.*)", done.stdout, flags=re.MULTILINE):
+        assert ("镭" if ".zh" in page.name else "radium") in capsys.readouterr().out
+    if missing:
         pytest.skip(f"not installed: {', '.join(missing)}; the other blocks ran")
 
 

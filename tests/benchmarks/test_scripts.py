@@ -10,6 +10,7 @@ import sys
 import tempfile
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,8 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 SURROUNDINGS = {"HTTPS_PROXY": "http://127.0.0.1:9"}  # no token ranks from the network
 SCRIPTS = {  # their arguments, and the figures that must be there
     "index": ("--sizes 10 --cold 1", "sizes"),
-    "query": ("--sizes 10 --answers 16", "sizes"),
-    "compare": (". --sizes 10 --rounds 1 --cold 0 --answers 16", "figures"),
+    "query": ("--sizes 10 --answers 4", "sizes"),
+    "compare": (". --sizes 10 --rounds 1 --cold 0 --answers 1", "figures"),
     "corpus": ("--questions 4", "entities bytes_on_disk mix walk"),
     "jsonl": ("--lines 400", "kept read_s"),
     "scheduling": ("--seconds 0.01", "cases"),
@@ -35,7 +36,7 @@ SCRIPTS = {  # their arguments, and the figures that must be there
     "offline": ("--packages click no-such-package", "tuned held corpora"),
     "scale": ("--sizes 2 4 --targets 100", "measured computed"),
     "size": ("", "lines rooms layers insert query facade"),
-    "peers": ("--sizes 20 --peers --no-readme", "sizes times_ours"),
+    "peers": ("--sizes 10 --peers --no-readme", "sizes times_ours"),
 }
 PEOPLE = ("Marie Curie", "Pierre Curie", "Ada Lovelace", "Mary Shelley", "Emmy Noether")
 TEXTS = {name: f"{name} met {PEOPLE[n - 1]} in Paris." for n, name in enumerate(PEOPLE)}
@@ -97,6 +98,20 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+PARTS = [sys.executable, "-m", "benchmarks.peers.worker"]
+in_a_process = subprocess.run
+
+
+def started(command: list[str], **more: Any) -> Any:
+    """Run a command, parts of a measurement in this process: `compare` shows that they can have their own."""
+    if command[:3] != PARTS:
+        return in_a_process(command, **more)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", command[2:])
+        import_module(command[2]).main()
+    return subprocess.CompletedProcess(command, 0)
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_it_prints_one_json_object(
     name: str,
@@ -112,6 +127,8 @@ def test_it_prints_one_json_object(
     monkeypatch.chdir(CHECKOUT)
     monkeypatch.setattr(sys, "argv", [name, *arguments.split()])
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("benchmarks.peers.material.QUESTIONS", 4)
+    monkeypatch.setattr(subprocess, "run", started)
     for variable, value in {**SURROUNDINGS, "LIGHTRAG_JSONL_DATA": str(data)}.items():
         monkeypatch.setenv(variable, value)
     module = "peers.__main__" if name == "peers" else name

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl import LightRAG
+from lightrag_jsonl import FunctionEmbedder, LightRAG
 from lightrag_jsonl.cli.output import width
 from lightrag_jsonl.rag.parts import recorded_settings as recorded
 from tests.cli.conftest import CHINESE, ENGLISH, run, run_json
@@ -90,7 +90,8 @@ def test_looking_needs_no_embedder(tmp_path: Path) -> None:
     a move to another one, queries use that without being asked to.
     """
     kb = tmp_path / "kb"
-    with LightRAG(kb, embedder=Lengths()) as rag:
+    lengths = FunctionEmbedder(lambda texts: [[1, len(t)] for t in texts], dim=2, name="lengths")
+    with LightRAG(kb, embedder=lengths) as rag:
         rag.insert(ENGLISH)
     for command in ("status", "documents", "rejections", "export", "vacuum"):
         assert run(command, "-w", kb).exit_code == 0
@@ -101,17 +102,6 @@ def test_looking_needs_no_embedder(tmp_path: Path) -> None:
     assert moved["embedder"].startswith("hash") and moved["texts"] > 0
     assert run("query", "-w", kb, "Where was Marie Curie born?").exit_code == 0
     assert run("doctor", "-w", kb).exit_code == 0
-
-
-class Lengths:
-    name = "lengths"
-    dim = 2
-
-    async def embed(self, texts: list[str], *, kind: str) -> object:
-        import numpy as np
-
-        rows = np.array([[1.0, len(text)] for text in texts], np.float32).reshape(-1, 2)
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def test_a_model_reads_and_its_name_is_remembered(texts: Path, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,16 +104,6 @@ def test_long_runs_are_counted_and_cut(tokenizer: Tokenizer, unit: str) -> None:
     assert text.startswith(cut)
     assert 900 <= tokenizer.count(cut) <= 1000
     assert character_boundary("a" + "\u0301" * 1_000_000, 900_000) == 900_000
-
-
-@given(
-    st.text(st.sampled_from("ab \r\ne\u0301\u200d👩👧🏽🇨🇳的ᄀ각ᆨ\ufe0f１"), max_size=60),
-    st.integers(-1, 61),
-)
-def test_boundaries_are_those_of_unicode(text: str, position: int) -> None:
-    """The last end of a grapheme cluster at or before the position."""
-    ends = [0, *(match.end() for match in regex.finditer(r"\X", text))]
-    assert character_boundary(text, position) == max(end for end in ends if end <= max(0, position))
 
 
 def test_the_default_without_ranks_is_the_fitted_counter(

@@ -59,16 +59,38 @@ async def edit(rag: AsyncLightRAG, given: Sequence[tuple[str, str, str | None]])
     """Make those edits that are possible; returns their ids."""
     ids = []
     for number, (action, name, other) in enumerate(given):
-        more: Record = {"description": f"Edit {number}."}
+        what: Record
         if other is not None:
-            record = {"type": "relationship", "source": name, "target": other, "strength": 3.5}
+            what = {"type": "relationship", "source": name, "target": other, "strength": 3.5}
         else:
-            record = {"type": "entity", "name": name, "entity_type": "edited"}
+            what = {"type": "entity", "name": name, "entity_type": "edited"}
         claim: Claim = {"c": "create", "e": "edit", "d": "delete"}[action]  # type: ignore[assignment]
-        what = record if action == "d" else {**record, **more}
+        if action != "d":
+            what["description"] = f"Edit {number}."
         with contextlib.suppress(ConfigError, NotFoundError):
             ids.append(await rag._indexing.edit(Edit(claim, what, "Eve"), 2000.0))
     return ids
+
+
+Step = tuple[int, str, list[list[Record]]]
+steps = st.tuples(st.integers(0, 4), st.sampled_from("idumr"), libraries)
+
+
+async def change(rag: AsyncLightRAG, number: int, action: str, library: list[list[Record]]) -> None:
+    """Delete, merge, unmerge or rebuild, where that is possible; otherwise insert a document."""
+    known = {status.id for status in await rag.documents()}
+    names = [one.name for one in await rag.entities.list()]
+    if action == "d" and f"d{number}" in known:
+        await rag.delete(f"d{number}")
+    elif action == "m" and len(names) > 1:
+        await rag.entities.merge([names[number % len(names)]], into=names[0])
+    elif action == "u" and number % 2:
+        with contextlib.suppress(KeyError):
+            await rag.entities.unmerge(*names[:1])
+    elif action == "r":
+        await rag.admin.rebuild()
+    else:
+        await rag._indexing.insert([pending(number, library[0])])
 
 
 async def summarizing(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,8 @@ from lightrag_jsonl import IndexOptions, QueryParam
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError
 from lightrag_jsonl.core.options import Limits
 from lightrag_jsonl.core.types import Document, Json
-from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.testing import ScriptedLLM
-from tests.kit import entity, index, jsonl, problems, read_names, reading, relation
-
-ONCE = IndexOptions(max_gleanings=0)
+from tests.kit import entity, index, jsonl, problems, read_names, relation
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t\u3000\u2028\f "])
@@ -28,18 +24,6 @@ async def test_a_text_without_text_is_a_failure(tmp_path: Path, text: str) -> No
         assert len(report.documents) == 1
         assert [failure.reason for failure in report.failures] == ["the document has no text"]
         assert len(await rag.documents()) == 1
-
-
-@pytest.mark.parametrize("text", ["x" * 100_000, "中" * 50_000, "\n" * 50_000 + "Ann"])
-async def test_one_long_line_is_cut(tmp_path: Path, text: str) -> None:
-    """With or without spaces; all of it is covered."""
-    async with index(tmp_path, ScriptedLLM(read_names), options=ONCE) as rag:
-        report = await rag.insert(Document(text, id="x"))
-        assert report.documents == ("x",) and not report.failures
-    with reading(tmp_path) as reader:
-        chunks = list(reader.chunks(documents=["x"]).values())
-    assert chunks[-1].end == len(text)
-    assert all(after.start <= before.end for before, after in itertools.pairwise(chunks))
 
 
 async def test_what_cannot_be_stored_is_replaced_at_the_door(tmp_path: Path) -> None:
@@ -87,16 +71,6 @@ async def test_a_clock_gives_seconds(tmp_path: Path, now: Any) -> None:
         with pytest.raises(ConfigError, match="seconds since 1970"):
             await rag.query("Who?", mode="bypass")
         assert not await rag.documents() and not await rag.traces.list()
-
-
-async def test_what_cannot_be_stored_may_wait(tmp_path: Path) -> None:
-    """An interrupted insert of such a text is resumed to the same document."""
-    llm, document = ScriptedLLM(read_names), Document("Ann\0 met \ud800Bob.", id="x")
-    async with index(tmp_path, llm, options=IndexOptions(max_calls=0)) as rag:
-        assert (await rag.insert(document)).stopped
-    async with index(tmp_path, llm) as rag:
-        assert (await rag.resume()).documents == ("x",)
-        assert (await rag.insert(document)).unchanged == ("x",)
 
 
 async def test_hostile_answers_of_a_model_are_no_errors(tmp_path: Path) -> None:
@@ -177,11 +151,3 @@ async def test_a_document_that_cannot_be_stored_stops_no_other(
         assert report.documents == ("．",)
         assert [failure.document_id for failure in report.failures] == [bad.id]
     assert problems(tmp_path) == []
-
-
-async def test_an_id_that_is_missing_is_derived_from_the_text(tmp_path: Path) -> None:
-    """The same each time."""
-    async with index(tmp_path, ScriptedLLM(read_names)) as rag:
-        given = [PendingDocument(Document("Ann sang.", id=id), 1.0) for id in (None, "")]
-        first = await rag._indexing.insert(given[:1])
-        assert (await rag._indexing.insert(given[1:])).unchanged == first.documents

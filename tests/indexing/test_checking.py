@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.core.types import Document
@@ -12,72 +13,27 @@ from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests.kit import entity, index, jsonl, relation, text_of
 
 OPTIONS = IndexOptions(max_gleanings=0, chunk_tokens=60, chunk_overlap=0, summarize_fragments=4)
-FLIPS = {  # one value of one row, by table and column
-    "entities": {
-        "key": "'x' || key",
-        "name": "'x' || name",
-        "type": "'x' || type",
-        "description": "substr(description, 1, length(description) - 1) || 'x'",
-        "names": "replace(names, '6', '7')",
-        "types": "replace(types, '6', '7')",
-        "attributes": "json('{\"a\": 1}')",
-        "aliases": "replace(aliases, 'o', 'i')",
-        "mentions": "mentions + 1",
-        "summary": "substr(coalesce(summary, ' '), 2)",
-        "summarized_to": "summarized_to + 1 - 2 * (summary IS NOT NULL) * summarized_to",
-        "summarized_mentions": "summarized_mentions + 99",
-        "created_at": "created_at + 1",
-    },
-    "relations": {
-        "low": "low - 1",
-        "reversed": "1 - reversed",
-        "description": "upper(description)",
-        "keywords": "replace(keywords, 'knows', 'snows')",
-        "low_names": "replace(low_names, '1}', '3}')",
-        "high_names": "upper(high_names)",
-        "forward": "forward + 1",
-        "backward": "backward + 1",
-        "weight": "weight + 1",
-        "mentions": "mentions + 1",
-        "created_at": "created_at - 1",
-    },
-    "entity_mentions": {
-        "entity": "entity % 3 + 1",
-        "name": "upper(name)",
-        "type": "'x'",
-        "description": "'x' || description",
-        "aliases": "json('[\"x\"]')",
-    },
-    "relation_mentions": {
-        "relation": "relation % 3 + 1",
-        "source": "upper(source)",
-        "target": "upper(target)",
-        "keywords": "json('[\"x\"]')",
-        "description": "'x' || description",
-        "strength": "strength + 1",
-        "forward": "1 - forward",
-    },
-    "stated_aliases": {"key": "'x'"},
-    "entity_vectors": {"digest": "x'00'", "data": "x'003c003c'"},
-    "relation_vectors": {"digest": "x'00'", "data": "x'003c003c'"},
-    "chunk_vectors": {"digest": "x'00'", "data": "x'003c003c'"},
-    "chunks": {
-        "name": "'chunk-0000000000000000'",
-        "page": "page + 1",
-        "start": "start + 1",
-        "stop": "stop + 1",
-        "text": "replace(text, 'a', 'o')",
-    },
-    "pages": {"text": "replace(text, 'a', 'o')"},
-    "documents": {"characters": "characters + 1", "name": "'x' || name"},
-    "chunk_terms_docsize": {"id": "id + 1000"},
+COLUMNS = {  # of which one value is changed at a time
+    "entities": "key name type description names types attributes aliases mentions summary "
+    "summarized_to summarized_mentions created_at",
+    "relations": "low reversed description keywords low_names high_names forward backward weight "
+    "mentions created_at",
+    "entity_mentions": "entity name type description aliases",
+    "relation_mentions": "relation source target keywords description strength forward",
+    "stated_aliases": "key",
+    "entity_vectors": "digest data",
+    "relation_vectors": "digest data",
+    "chunk_vectors": "digest data",
+    "chunks": "name page start stop text",
+    "pages": "text",
+    "documents": "characters name",
+    "chunk_terms_docsize": "id",
 }
+OTHER_ROWS = {"low": -1, "entity": 2, "relation": 2, "id": 1000}  # what is added to an id
 FACTS = {"entity_mentions", "relation_mentions", "chunks", "pages", "documents"}
 TEXT = "Ann met Person{0}, who called her Annie Oo, on a walk by a lake, and Person{0} sang."
 DOCUMENTS = [Document(TEXT.format(number), id=f"d{number}") for number in range(6)]
-CASES = [(table, column) for table, columns in FLIPS.items() for column in columns]
-
-
+CASES = [(table, column) for table, names in COLUMNS.items() for column in names.split()]
 KEYS = {"stated_aliases": "entity"}  # instead of `rowid`
 
 
@@ -96,9 +52,22 @@ def change(path: Path, table: str, column: str) -> None:
     key = KEYS.get(table, "rowid")
     first = f"{key} = (SELECT min({key}) FROM {table})"
     with closing(sqlite3.connect(path)) as other:
-        other.execute(f"UPDATE {table} SET {column} = {FLIPS[table][column]} WHERE {first}")
+        (value,) = other.execute(f"SELECT {column} FROM {table} WHERE {first}").fetchone()
+        new = changed(value, column)
+        other.execute(f"UPDATE {table} SET {column} = ? WHERE {first}", [new])
         other.commit()
-        assert other.total_changes == 1, (table, column)
+        assert other.total_changes == 1 and new != value, (table, column)
+
+
+def changed(value: Any, column: str) -> object:
+    """Another value of this kind: a number, bytes, JSON or a text."""
+    if column in ("reversed", "forward", "summarized_to"):
+        return 1 - value
+    if isinstance(value, int | float):
+        return value + OTHER_ROWS.get(column, 1)
+    if isinstance(value, bytes):
+        return b"\0\x3c\0\x3c"
+    return {"{": '{"x": 1}', "[": '["x"]'}.get(value[:1], f"{value}x")
 
 
 async def test_every_changed_value_is_found(tmp_path: Path) -> None:

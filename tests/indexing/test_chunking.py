@@ -11,6 +11,7 @@ from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Chunk, Document
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
+from tests.laws.test_span import assert_law
 
 FITTED = FittedTokenizer()
 ENGLISH = "\n\n".join(
@@ -47,22 +48,14 @@ def edited(old: str, new: str, *, size: int = 100, overlap: int = 20) -> tuple[C
     return chunk_pages(pages, old_pages, before, tokenizer=FITTED, size=size, overlap=overlap)
 
 
+def assert_sound(text: str, chunks: tuple[Chunk, ...], size: int = 100) -> None:
+    """The chunks of a one-page text keep the law."""
+    assert_law(document_pages("doc", Document(text)), chunks, FITTED, size)
+
+
 def new_texts(old: str, new: str) -> set[str]:
     """The texts of an edited document's chunks that the old version did not have."""
     return {chunk.text for chunk in edited(old, new)} - {chunk.text for chunk in chunks_of(old)}
-
-
-def assert_sound(text: str, chunks: tuple[Chunk, ...], *, size: int = 100) -> None:
-    """What must hold of the chunks of a one-page text."""
-    end = 0
-    for index, chunk in enumerate(chunks):
-        assert chunk.index == index
-        assert text[chunk.start : chunk.end] == chunk.text
-        assert chunk.tokens == FITTED.count(chunk.text) <= size
-        assert not text[end : chunk.start].strip()
-        assert text[end : chunk.end].strip()
-        end = chunk.end
-    assert not text[end:].strip()
 
 
 def test_form_feeds_divide_pages() -> None:
@@ -153,20 +146,6 @@ def test_a_sea_of_white_space_is_left_out() -> None:
     assert len(chunks) <= 3
 
 
-def test_a_character_larger_than_a_chunk_stays_whole() -> None:
-    """One-token chunks of a text of families: every chunk is one whole family."""
-    family = "👩\u200d👩\u200d👧"
-    chunks = chunks_of(family * 5, size=1, overlap=0)
-
-    assert [chunk.text for chunk in chunks] == [family] * 5
-
-
-def test_overlap_must_be_below_size() -> None:
-    """A chunk that could only repeat is refused."""
-    with pytest.raises(ValueError, match="overlap 5"):
-        chunks_of("a", size=5, overlap=5)
-
-
 # ── edits ───────────────────────────────────────────────────────────────────────
 
 
@@ -174,16 +153,6 @@ def test_an_unchanged_document_has_the_same_chunks() -> None:
     """Rechunking what did not change changes nothing, ids included."""
     for text in (ENGLISH, CHINESE, "one\ftwo\f\fone"):
         assert edited(text, text) == chunks_of(text)
-
-
-@pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["en", "zh"])
-@pytest.mark.parametrize("position", [0, 500, 2000])
-def test_an_edit_changes_the_chunks_it_touches(text: str, position: int) -> None:
-    """A word put in anywhere makes one or two new texts, and the result is sound."""
-    new = text[:position] + "Humbug! " + text[position:]
-
-    assert_sound(new, edited(text, new))
-    assert 1 <= len(new_texts(text, new)) <= 2
 
 
 def test_deleting_and_inserting_paragraphs() -> None:

@@ -50,36 +50,29 @@ def evidence(found: Sequence[Duplicate], one: str, other: str) -> set[str]:
         ("Ebenezer Scrooge", "Ebenezer Scrouge", "spelling"),
         ("Cratchit", "Cratchitt", "spelling"),
         ("Cratchit", "Cratchti", "spelling"),
+        ("北京", "北京大学", ""),
+        ("Ada", "Amy Dora Ann", ""),
+        ("Marley", "Barley", ""),
+        ("Marley", "Marlowe", ""),
+        ("Terminal 1A", "Terminal 1B", ""),
+        ("Henry IV", "Henry V", ""),
+        ("第一医院", "第二医院", ""),
+        ("5吨", "50万吨", ""),
+        ("Mr. Smith", "Mrs. Smith", ""),
+        ("The Lord Mayor", "The Lady Mayor", ""),
+        ("王小明先生", "王小明女士", ""),
     ],
 )
 def test_what_speaks_for_a_pair_is_reported(
     tmp_path: Path, one: str, other: str, kind: str
 ) -> None:
-    """Other articles, titles, legal forms, accents, order and additions; a slip."""
+    """Other articles, titles, legal forms, accents, order and additions; a slip. Nothing speaks for names
+    of which one begins like the other, is one letter apart at its beginning or by a number, or a couple's.
+    """
     found = proposed(tmp_path, [(one, "x"), (other, "x"), ("Nobody Else", "x")])
-    assert kind in evidence(found, one, other)
+    spoken = evidence(found, one, other)
+    assert kind in spoken if kind else not spoken
     assert [pair.score for pair in found] == sorted((p.score for p in found), reverse=True)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("北京", "北京大学"),
-        ("Ada", "Amy Dora Ann"),
-        ("Marley", "Barley"),
-        ("Marley", "Marlowe"),
-        ("Terminal 1A", "Terminal 1B"),
-        ("Henry IV", "Henry V"),
-        ("第一医院", "第二医院"),
-        ("5吨", "50万吨"),
-        ("Mr. Smith", "Mrs. Smith"),
-        ("The Lord Mayor", "The Lady Mayor"),
-        ("王小明先生", "王小明女士"),
-    ],
-)
-def test_other_names_are_not_proposed(tmp_path: Path, one: str, other: str) -> None:
-    """What begins like another, is one letter apart at its beginning or by a number, or is a couple."""
-    assert evidence(proposed(tmp_path, [(one, "thing"), (other, "thing")]), one, other) == set()
 
 
 def stated(folder: Path, text: str, *records: Record, language: str = "en") -> LightRAG:

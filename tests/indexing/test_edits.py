@@ -101,22 +101,6 @@ async def test_an_edit_reads_like_a_text(tmp_path: Path, language: str, lines: l
         assert quoted & {"Ann → Cid: They wed in 1895.", "Ann → Cid：They wed in 1895."}
 
 
-@pytest.mark.parametrize(("language", "words"), [("en", "Edited by 阿朱"), ("zh", "由阿朱修改")])
-async def test_an_edit_can_be_found_and_cited(tmp_path: Path, language: str, words: str) -> None:
-    """It is a document that says who, when, why and what, in the language of the index; the entity's
-    first source is its chunk.
-    """
-    async with index(tmp_path, language=language, clock=lambda: 86_400.0) as rag:
-        await rag.insert_records(Document("乔峰在此。", id="d1"), [entity("乔峰")])
-        id = await rag.entities.edit("乔峰", description="契丹人 🙂", by="阿朱", reason="身世")
-        (page,) = await rag.pages(id)
-        assert words in page.text and "1970-01-02 00:00:00 UTC" in page.text
-        assert "身世" in page.text and "契丹人 🙂" in page.text
-        entity_, context = await rag.entities.get("乔峰"), await rag.retrieve("乔峰")
-        assert context.entities[0].description == "契丹人 🙂"
-        assert next(c for c in context.chunks if c.document_id == id).id == entity_.chunk_ids[0]
-
-
 async def test_the_last_edit_wins_also_within_one_moment(tmp_path: Path) -> None:
     """With a clock that stands still; undoing the last one brings the one before back."""
     async with index(tmp_path, clock=lambda: 5.0) as rag:

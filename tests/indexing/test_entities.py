@@ -34,16 +34,6 @@ def shape(rag: LightRAG) -> tuple[object, object]:
     return nodes, edges
 
 
-def test_merging_is_undone_by_unmerging(rag: LightRAG) -> None:
-    """Both names become one entity with both descriptions, and then again what they were."""
-    before = shape(rag)
-    rag.entities.merge(["PKU"], into="Peking University")
-    assert "PKU" not in rag.graph and rag.graph.has_edge("Peking University", "Beijing")
-    assert "An old university." in rag.graph.nodes["Peking University"]["description"]
-    rag.entities.unmerge("PKU")
-    assert shape(rag) == before
-
-
 @pytest.mark.parametrize(
     ("first", "second", "kept"),
     [

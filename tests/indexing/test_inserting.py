@@ -18,7 +18,7 @@ from lightrag_jsonl.indexing.merging import POSITION_BITS
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from tests import kit
-from tests.kit import entity, index, jsonl, problems, read_names, reading, relation, view
+from tests.kit import entity, index, jsonl, problems, read_names, reading, view
 
 PARTS = [
     f"Person{n} walked with Ann along the river and told her a long story. " * 3 for n in range(6)
@@ -41,21 +41,6 @@ async def test_the_same_document_twice_costs_and_changes_nothing(tmp_path: Path)
         assert (second.documents, second.unchanged) == ((), first.documents * 2)
         assert len(llm.requests) == calls == 6 and second.usage.calls == 0
         assert view(tmp_path, times=True) == before
-
-
-async def test_the_same_records_twice_double_nothing(tmp_path: Path) -> None:
-    """No weight, no mention and no description grows."""
-    records = [entity("Ann"), entity("Bob"), relation("Ann", "Bob", strength=2)]
-    document = Document("Ann met Bob.", id="x", metadata={"b": [{"c": 2, "d": 3}], "tags": ("a",)})
-    other_order = {"tags": ("a",), "b": [{"d": 3, "c": 2}]}
-    async with index(tmp_path) as rag:
-        await rag.insert_records(document, records)
-        before = view(tmp_path)
-        again = await rag.insert_records(replace(document, metadata=other_order), [*records])
-        assert again.unchanged == ("x",) and again.documents == ()
-        await rag.insert_records(document, records + records)
-        after = view(tmp_path)
-        assert (after.entities, after.relations) == (before.entities, before.relations)
 
 
 async def test_two_versions_of_a_document_in_one_insert_leave_the_last(
@@ -133,19 +118,6 @@ async def test_a_waiting_document_can_be_deleted(tmp_path: Path) -> None:
         await rag.delete("b")
         assert [d.id for d in await rag.documents()] == ["a"]
         assert (await rag.resume()).documents == ()
-
-
-async def test_what_is_left_was_first_seen_where_it_is_left(tmp_path: Path) -> None:
-    """Entities and relations of the first text date from the second, once that is the first."""
-    async with index(tmp_path) as rag:
-        for id in ("first", "second", "third"):
-            records = [entity("Ann"), entity("Bob"), relation("Ann", "Bob")]
-            await rag.insert_records(Document(id, id=id), records)
-        await rag.delete("first")
-    with reading(tmp_path) as reader:
-        second = reader.documents()[0].created_at
-        rows = [*reader.entity_rows().values(), *reader.relation_rows().values()]
-        assert {round(row.created_at, 5) for row in rows} == {round(second, 5)}
 
 
 # ── limits on spending ──────────────────────────────────────────────────────────

@@ -45,16 +45,6 @@ def test_the_folder_of_an_index_is_skipped_among_others(tmp_path: Path) -> None:
         list(load_documents(tmp_path / "kb"))
 
 
-def test_a_missing_file_is_an_error_alone_and_a_failure_in_company(tmp_path: Path) -> None:
-    """One of several does not keep the others from being read."""
-    missing, there = tmp_path / "none.txt", write(tmp_path / "a.txt", "Ann")
-    with pytest.raises(ConfigError, match="no such file"):
-        list(load_documents(missing))
-    first, second = load_documents([missing, there])
-    assert first == Failure(str(missing), None, f"no such file: {missing}")
-    assert isinstance(second, Document) and second.text == "Ann"
-
-
 def test_a_folder_gives_its_texts_in_order(tmp_path: Path) -> None:
     """Those of its folders too, each with its title and source; other files are skipped."""
     for name in ("b/same.txt", "a/same.txt", "c.MD", "d.png", "e.jsonl"):

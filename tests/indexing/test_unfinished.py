@@ -10,70 +10,19 @@ from lightrag_jsonl import IndexOptions
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.types import Completion, Document
 from lightrag_jsonl.indexing.commits import IndexWriter
-from lightrag_jsonl.storage.rows import PendingDocument
-from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.testing import Request, ScriptedLLM
-from tests.kit import entity, index, jsonl, problems, read_names, relation, text_of, view
+from tests.indexing.test_inserting import CHUNKED, TEXT
+from tests.kit import entity, index, jsonl, problems, relation, text_of, view
 
-TEXT = "\n\n".join(
-    f"Person{n} walked with Ann along the river and told her a long story. " * 3 for n in range(6)
-)
-CHUNKED = IndexOptions(chunk_tokens=60, chunk_overlap=0, max_gleanings=0)
 GLEANING = IndexOptions(chunk_tokens=60, chunk_overlap=0, max_gleanings=2, glean_min_tokens=1)
 ILL = "Person1"  # the chunk whose conversation breaks off
-
-
-class Flaky:
-    """A model that fails for some persons until it is well."""
-
-    def __init__(self, *broken: str, garbage: bool = False) -> None:
-        self.broken = set(broken)
-        self.garbage = garbage
-
-    def __call__(self, request: Request) -> str | Exception:
-        if any(name in text_of(request) for name in self.broken):
-            return "no records here" if self.garbage else LLMError("model is ill")
-        return read_names(request)
-
-
-@pytest.mark.parametrize("garbage", [False, True], ids=["error", "garbage"])
-@pytest.mark.parametrize("way", ["retry", "insert", "resume and retry"])
-async def test_only_failed_chunks_are_asked_again(tmp_path: Path, garbage: bool, way: str) -> None:
-    """A partial document can be queried and says why; a retry, or the same insert, asks for the rest."""
-    flaky = Flaky("Person1", "Person4", garbage=garbage)
-    llm = ScriptedLLM(flaky)
-    async with index(tmp_path / "kb", llm, options=CHUNKED) as rag:
-        report = await rag.insert(Document(TEXT, id="x"))
-        assert report.documents == ("x",) and len(report.failures) == 2
-        (status,) = await rag.documents()
-        counts = status.extraction.failed, status.extraction.ok
-        assert (status.state, *counts) == ("partial", 2, 4)
-        assert {f.chunk_id for f in status.failures} == {f.chunk_id for f in report.failures}
-        assert "Person0" in rag.graph and "Person1" not in rag.graph
-        assert problems(tmp_path / "kb") == []
-
-        still = await rag.retry()
-        assert (await rag.documents())[0].state == "partial" and len(still.failures) == 2
-        flaky.broken.clear()
-        llm.requests.clear()
-        if way == "resume and retry":
-            assert (await rag.resume()).documents == ()
-        again = await (rag.insert(Document(TEXT, id="x")) if way == "insert" else rag.retry())
-        assert sorted(text_of(r)[:7] for r in llm.requests) == ["Person1", "Person4"]
-        assert (again.documents, again.failures, again.chunks) == (("x",), (), 2)
-        (status,) = await rag.documents()
-        assert (status.state, status.failures) == ("done", ()) and "Person4" in rag.graph
-        assert await rag.rejections() == []
-    async with index(tmp_path / "fresh", ScriptedLLM(read_names), options=CHUNKED) as rag:
-        await rag.insert(Document(TEXT, id="x"))
-    assert view(tmp_path / "kb") == view(tmp_path / "fresh") and problems(tmp_path / "kb") == []
 
 
 async def test_a_document_whose_chunks_all_fail_is_failed_and_can_be_deleted(
     tmp_path: Path,
 ) -> None:
     """It is there, with its text, and findable by it; nothing of it is in the graph."""
-    async with index(tmp_path, ScriptedLLM(Flaky("Person")), options=CHUNKED) as rag:
+    async with index(tmp_path, ScriptedLLM([LLMError("ill")] * 6), options=CHUNKED) as rag:
         await rag.insert(Document(TEXT, id="x"))
         (status,) = await rag.documents()
         assert status.state == "failed" and len(status.failures) == 6
@@ -114,8 +63,8 @@ def turn_of(request: Request) -> int:
 @pytest.mark.parametrize("way", ["retry", "insert"])
 @pytest.mark.parametrize(
     ("turn", "cut"),
-    [(1, False), (2, False), (1, True), (3, True)],
-    ids=["first gleaning", "second gleaning", "resuming", "gleaning after resuming"],
+    [(0, False), (1, False), (2, False), (1, True), (3, True)],
+    ids=["reading", "first gleaning", "second gleaning", "resuming", "gleaning after resuming"],
 )
 async def test_only_the_missing_turns_of_an_unfinished_chunk_are_asked(
     tmp_path: Path, turn: int, cut: bool, way: str
@@ -132,8 +81,8 @@ async def test_only_the_missing_turns_of_an_unfinished_chunk_are_asked(
         (status,) = await rag.documents()
         assert [failure.reason for failure in report.failures] == ["model is ill"]
         assert (status.state, status.failures) == ("partial", report.failures)
-        assert (status.extraction.partial, status.extraction.failed) == (1, 0)
-        assert ILL in rag.graph and problems(folder) == []
+        assert (status.extraction.partial, status.extraction.failed) == (turn > 0, turn == 0)
+        assert (ILL in rag.graph) == (turn > 0) and problems(folder) == []
         before = view(folder)
 
         llm.requests.clear()
@@ -144,6 +93,7 @@ async def test_only_the_missing_turns_of_an_unfinished_chunk_are_asked(
 
         model.turn = None
         llm.requests.clear()
+        assert (await rag.resume()).documents == ()
         again = await (rag.insert(Document(TEXT, id="x")) if way == "insert" else rag.retry())
         assert {text_of(request).split()[0] for request in llm.requests} == {ILL}
         asked = [turn_of(request) for request in llm.requests]
@@ -204,19 +154,3 @@ async def test_waiting_records_keep_the_chunks_they_name(
         assert report.documents == ("a",) and report.chunks == chunks and not report.failures
         assert (await rag.insert_records(Document(text, id="a"), records)).unchanged == ("a",)
     assert problems(tmp_path) == []
-
-
-async def test_waiting_chunks_that_do_not_occur_stop_no_other(tmp_path: Path) -> None:
-    """Those of an insert that was killed: reported, and they wait."""
-    with SQLiteStore(tmp_path).transaction() as writer:
-        for id, pieces in (("bad", ("Bob sang.",)), ("good", None)):
-            document = Document(f"Ann met {id}.", id=id)
-            writer.put_pending(PendingDocument(document, 1.0, (), pieces))
-    async with index(tmp_path) as rag:
-        report = await rag.resume()
-        assert report.documents == ("good",)
-        assert [failure.document_id for failure in report.failures] == ["bad"]
-        (again,) = (await rag.resume()).failures
-        assert "chunks[0] does not occur" in again.reason
-        await rag.delete("bad")
-        assert (await rag.resume()).failures == ()

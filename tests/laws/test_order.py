@@ -79,7 +79,7 @@ async def outcome(folder: Path, seed: int, slots: int, *, ill: bool) -> tuple[An
         again = await rag.retry()
         counts = model.calls, model.summaries, len(report.failures), again.chunks
         assert again.failures == () and bool(report.failures) == ill
-        shown = []
+        shown: list[Any] = []
         for question in QUESTIONS:
             for mode in MODES:
                 param = QueryParam(mode=mode, hl_keywords=["met"], ll_keywords=["Person3", "Town1"])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lightrag_jsonl import QueryParam
 from lightrag_jsonl.core.types import Document, Record
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
-from tests.indexing.libraries import edit, edits, libraries, pending, slow
+from tests.indexing.libraries import Step, change, edit, edits, libraries, pending, slow, steps
 from tests.kit import index, problems, view
 
 
@@ -70,26 +70,14 @@ def test_deleting_edits_leaves_what_was_there(
 
 
 @slow
-@given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from("idum"), libraries), max_size=8))
-def test_derived_indexes_follow_any_series_of_changes(
-    steps: list[tuple[int, str, list[list[Record]]]],
-) -> None:
+@given(st.lists(steps, max_size=8))
+def test_derived_indexes_follow_any_series_of_changes(series: list[Step]) -> None:
     """A graph and vectors caught up commit by commit, or two at once, equal those loaded anew."""
 
     async def run(folder: str, steady: SQLiteStore, lazy: SQLiteStore) -> None:
         async with index(folder) as rag:
-            for count, (number, action, library) in enumerate(steps):
-                known = {status.id for status in await rag.documents()}
-                names = [one.name for one in await rag.entities.list()]
-                if action == "d" and f"d{number}" in known:
-                    await rag.delete(f"d{number}")
-                elif action == "m" and len(names) > 1:
-                    await rag.entities.merge([names[number % len(names)]], into=names[0])
-                elif action == "u" and number % 2:
-                    with contextlib.suppress(KeyError):
-                        await rag.entities.unmerge(*names[:1])
-                else:
-                    await rag._indexing.insert([pending(number, library[0])])
+            for count, step in enumerate(series):
+                await change(rag, *step)
                 assert problems(folder, steady) == []
                 if count % 2:
                     assert problems(folder, lazy) == []

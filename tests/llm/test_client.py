@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from lightrag_jsonl.llm import client as client_module
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter, request_key
 from lightrag_jsonl.llm.scheduler import SUMMARY
 from lightrag_jsonl.testing import Request, Script, ScriptedLLM
-from tests.kit import entity, jsonl, prompts
+from tests.kit import prompts
 
 TEXT = {"text": "Ann met Bob."}
 HELLO = [Message("user", "Who discovered radium?")]
@@ -72,17 +72,6 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # ── the cache ───────────────────────────────────────────────────────────────────
-
-
-async def test_an_answer_is_paid_once() -> None:
-    """A cached reply costs nothing and says so; the next process finds it, too."""
-    cache = MemoryCache()
-    for cached, calls in ((False, 1), (True, 0)):
-        client, llm = make_client(lambda request: jsonl(entity("Ann")), cache)
-        records = await client.jsonl("extract-graph", TEXT)
-        assert records.result.records == (entity("Ann"),)
-        assert (records.reply.cached, len(llm.requests)) == (cached, calls)
-        assert records.reply.usage.calls == calls
 
 
 async def test_another_request_is_another_answer() -> None:
@@ -155,15 +144,6 @@ async def test_what_utf8_cannot_hold_reaches_no_model_and_no_cache() -> None:
 
 
 # ── calls at the same time ──────────────────────────────────────────────────────
-
-
-async def test_equal_requests_at_once_share_one_answer() -> None:
-    """The others wait for it, and have it for nothing."""
-    client, llm = make_client(["yes"], seconds=0.01)
-    asked = [client.text("extract-graph", TEXT) for _ in range(9)]
-    replies = await asyncio.gather(*asked)
-    assert len(llm.requests) == 1 and {reply.text for reply in replies} == {"yes"}
-    assert sum(reply.usage.calls for reply in replies) == 1
 
 
 async def test_those_who_wait_go_on_if_the_first_is_cancelled() -> None:
@@ -300,33 +280,6 @@ async def test_an_unreadable_json_answer_is_asked_for_once_more() -> None:
     assert [completion.text for completion in cache.answers.values()] == [good]
 
 
-async def test_records_are_checked_and_cuts_are_known() -> None:
-    """A JSONL answer is read by the prompt's own schema; its finish is cached, too."""
-    answer = Completion(jsonl(entity("Ann"), {"type": "entity"}) + '\n{"type"', "length")
-    client, _ = make_client([answer])
-    for _ in range(2):
-        found = await client.jsonl("extract-graph", TEXT)
-        assert found.result.records == (entity("Ann"),) and found.result.truncated
-        assert [one.reason for one in found.result.rejections] == ["schema", "truncated"]
-        assert found.reply.cut_off
-
-
-async def test_a_server_that_enforces_schemas_is_given_them() -> None:
-    """A `ConstrainedLLM` is asked by `complete_records`, with the schema and the names."""
-    given: list[object] = []
-
-    class Constrained(ScriptedLLM):
-        async def complete_records(self, messages: object, **more: object) -> Completion:
-            given.append(more)
-            return Completion(jsonl(entity("Ann")))
-
-    client = connect(Constrained([]))
-    found = await client.jsonl("extract-graph", TEXT, names=["Ann"], max_tokens=9)
-    assert found.result.records == (entity("Ann"),)
-    schema = prompts().prompt("extract-graph").schema
-    assert given == [{"schema": schema, "names": ["Ann"], "max_tokens": 9}]
-
-
 async def test_readers_get_a_text() -> None:
     """An empty answer is asked for again, and not taken from the cache."""
     cache = MemoryCache()
@@ -341,24 +294,6 @@ async def test_readers_get_a_text() -> None:
 # ── streams ─────────────────────────────────────────────────────────────────────
 
 
-class Writer(ScriptedLLM):
-    """Streams what a script holds: pieces and errors."""
-
-    def __init__(self, *script: object) -> None:
-        super().__init__([])
-        self.script = script
-        self.begun = 0
-
-    async def stream(
-        self, messages: Sequence[Message], *, max_tokens: int | None = None
-    ) -> AsyncIterator[str]:
-        self.begun += 1
-        for piece in self.script:
-            if isinstance(piece, Exception):
-                raise piece
-            yield piece  # type: ignore[misc]
-
-
 async def put_all(client: ModelClient, question: str = "q", **more: UsageMeter) -> list[str]:
     """The pieces of an answer."""
     pieces: list[str] = []
@@ -370,26 +305,11 @@ async def put_all(client: ModelClient, question: str = "q", **more: UsageMeter) 
     return pieces
 
 
-async def test_a_stream_is_stored_whole_and_read_from_the_cache() -> None:
-    """The pieces put together are the answer; the second time it costs nothing."""
-    client, llm = make_client(["one two three"])
-    assert await put_all(client) == ["one", " two", " three"]
-    assert await put_all(client) == ["one two three"] and len(llm.requests) == 1
-
-
 async def test_a_stream_begins_after_the_thinking() -> None:
     """Readers are shown none of it; if there is nothing else, they are shown all of it."""
-    client = connect(Writer("<thi", "nk>She?", "</think>", "\nRadium", "."))
+    client = connect(PiecesModel(["<thi", "nk>She?", "</think>", "\nRadium", "."]))
     assert await put_all(client) == ["Radium", "."]
-    assert await put_all(connect(Writer("<think>", "So"))) == ["<think>So"]
-
-
-async def test_a_stream_that_broke_off_is_not_begun_again() -> None:
-    """Its pieces were shown; it counts as a call."""
-    llm, meter = Writer("a", LLMError("broken off", transient=True)), UsageMeter()
-    with pytest.raises(LLMError, match="broken off"):
-        await put_all(connect(llm), meter=meter)
-    assert meter.spent == Usage(calls=1) and llm.begun == 1
+    assert await put_all(connect(PiecesModel(["<think>", "So"]))) == ["<think>So"]
 
 
 class Pieces:

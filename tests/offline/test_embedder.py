@@ -66,6 +66,7 @@ async def test_chinese_questions_find_their_passage(shared_data: Path) -> None:
     texts = [gzip.decompress(file.read_bytes()).decode().split("\n") for file in files]
     passages, questions = ([json.loads(line) for line in lines if line] for lines in texts)
     stored = await HashEmbedder().embed([one["text"] for one in passages], kind="passage")
+    questions = questions[::4]
     asked = await HashEmbedder().embed([one["question"] for one in questions], kind="query")
     best = [passages[at]["id"] for at in (asked @ stored.T).argmax(axis=1)]
     hits = [id in one["supporting"] for id, one in zip(best, questions, strict=True)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from lightrag_jsonl import ConfigError, Document, LightRAG
+from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.types import Record
 from tests.kit import entity, relation
 
@@ -91,11 +91,3 @@ def test_the_page_is_small_and_loads_nothing(rag: LightRAG, tmp_path: Path) -> N
     assert 20 < len(labels) <= 80
     for (x, y), (a, b) in combinations([(float(x), float(y)) for x, y in labels], 2):
         assert abs(x - a) > 30 or abs(y - b) > 15
-
-
-def test_an_unknown_suffix_is_refused(rag: LightRAG, tmp_path: Path) -> None:
-    """With the known ones, and nothing is written; a format may be given instead."""
-    with pytest.raises(ConfigError, match=r"'\.gexf'; supported: \.graphml, .*\.csv"):
-        rag.admin.export(tmp_path / "g.gexf")
-    assert not [*tmp_path.iterdir()]
-    assert rag.admin.export(tmp_path / "g.data", format="csv") == "csv"

@@ -6,10 +6,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from lightrag_jsonl import ConfigError, EmbeddingError, FunctionEmbedder, LightRAG, OpenAILLM
+from lightrag_jsonl import ConfigError, EmbeddingError, LightRAG, OpenAILLM
 from lightrag_jsonl.providers.configured import Setup, chosen, endpoint
 from tests.servers import ScriptedServer, chat_reply, error_reply
 
@@ -69,20 +68,6 @@ def test_a_model_that_cannot_be_made_is_never_replaced_by_quotes(server: Scripte
         rag.insert_records(TEXT, [])
     with LightRAG("paid") as rag, pytest.raises(ConfigError, match=r"no API key for api\.openai"):
         rag.query(QUESTION, mode="naive")
-
-
-def test_the_embedder_is_remembered(server: ScriptedServer) -> None:
-    """One that only a program has is known by its name: what embeds nothing works."""
-    embedder = FunctionEmbedder(lambda texts: np.ones((len(texts), 3)), dim=3, name="mine")
-    with LightRAG("kb", embedder=embedder) as rag:
-        rag.insert_records(TEXT, [])
-    with LightRAG("kb") as rag:
-        assert rag.status().embedder == "mine"
-        with pytest.raises(EmbeddingError, match="mine is needed"):
-            rag.query(QUESTION, mode="naive")
-        rag.admin.reembed(LightRAG("other", embedder="hash")._twin._embedder)
-    with LightRAG("kb") as rag:
-        assert "radium" in rag.query(QUESTION, mode="naive").text
 
 
 def test_later_sources_win(user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

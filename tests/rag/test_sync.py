@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -72,15 +71,3 @@ async def test_nothing_is_deleted_for_a_folder_that_is_not_there(tmp_path: Path)
             with pytest.raises(ConfigError, match="no folder was given"):
                 await rag.insert(given, sync=True)
         assert len(await rag.documents()) == 1
-
-
-async def test_one_bad_line_costs_that_line(tmp_path: Path) -> None:
-    """It is a failure in the report; all other lines are indexed, also from a file given alone."""
-    path = tmp_path / "a.jsonl"
-    path.write_text(
-        "\n".join([json.dumps({"text": "Ann met Bob."}), "{", '"张骞出使西域。"']), "utf-8"
-    )
-    async with index(tmp_path / "kb") as rag:
-        report = await rag.insert(path)
-        assert len(report.documents) == 2
-        assert [one.reason.partition(":")[0] for one in report.failures] == [f"{path}, line 2"]

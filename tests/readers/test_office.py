@@ -137,14 +137,6 @@ def test_a_quotation_mark_that_is_not_closed_is_named() -> None:
         read(b'a,b\n1,"' + b"x" * 200_000, "a.csv")
 
 
-def test_a_huge_cell_is_text() -> None:
-    """As long as Excel allows."""
-    book = openpyxl.Workbook()
-    book.active.append(["Note"])
-    book.active.append(["中" * 32_767])
-    assert (read(saved(book), "a.xlsx").pages or ("",))[0].count("中") == 32_767
-
-
 @pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "a.epub"])
 def test_broken_files_say_so(name: str) -> None:
     """Cut off, not what their suffix says, protected by a password, or empty."""

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 RECORD = re.compile(r'\((?=["“]?(?:entity|relationship|content_keywords)["”]?<\|>)')
 
@@ -61,7 +62,7 @@ def _record(fields: list[str]) -> dict[str, object]:
     return {"type": fields[0], "fields": list(fields[1:])}
 
 
-def _rows(path: Path) -> Iterator[dict]:
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
             yield json.loads(line)

@@ -5,18 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lightrag_jsonl import LightRAG
-from lightrag_jsonl.core.protocols import LLM, Embedder, Reranker
+from lightrag_jsonl import AsyncLightRAG, LightRAG
 from lightrag_jsonl.core.types import Document, Record
-from lightrag_jsonl.llm.client import ModelClient
-from lightrag_jsonl.providers.offline import ExtractiveAnswerer, HashEmbedder, OfflineKeywords
+from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.retrieval.pipeline import QueryPipeline
-from lightrag_jsonl.storage.sqlite.database import SQLiteStore
-from lightrag_jsonl.storage.store import CompletionCache
-from lightrag_jsonl.tracing.citations import resolve_citations
 from tests.kit import entity, prompts, relation
 
 Given = tuple[Document, list[Record]]
@@ -77,7 +73,7 @@ CAROL: list[Given] = [
 
 def fill(folder: Path, given: Iterable[Given]) -> None:
     """Index documents from their records."""
-    with LightRAG(folder) as rag:
+    with LightRAG(folder, tokenizer=Words()) as rag:
         for document, records in given:
             assert not rag.insert_records(document, records).failures
 
@@ -99,33 +95,16 @@ def carol(filled: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def pipelines() -> Iterator[Pipelines]:
     """Makes query pipelines over a folder, with a model or offline."""
-    opened: list[SQLiteStore] = []
+    opened: list[AsyncLightRAG] = []
 
-    def make(
-        folder: Path,
-        *,
-        llm: LLM | None = None,
-        reranker: Reranker | None = None,
-        embedder: Embedder | None = None,
-    ) -> QueryPipeline:
-        store = SQLiteStore(folder)
-        opened.append(store)
-        cache = CompletionCache(store)
-        return QueryPipeline(
-            store=store,
-            client=ModelClient(llm, prompts(), cache, max_concurrent_calls=4),
-            embedder=embedder or HashEmbedder(),
-            tokenizer=Words(),
-            reranker=reranker,
-            keyword_extractor=None if llm else OfflineKeywords("en"),
-            answerer=None if llm else ExtractiveAnswerer("en"),
-            language="en",
-            cite=resolve_citations,
-        )
+    def make(folder: Path, **parts: Any) -> QueryPipeline:
+        given = {"llm": "none", "embedder": HashEmbedder(), **parts}
+        opened.append(AsyncLightRAG(folder, tokenizer=Words(), prompts=prompts(), **given))
+        return opened[-1]._querying
 
     yield make
-    for store in opened:
-        store.close()
+    for rag in opened:
+        rag._store.close()
 
 
 class Words:

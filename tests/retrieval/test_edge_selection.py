@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Context, JsonlResult, Record, Rejection, Relation
 from lightrag_jsonl.retrieval import edge_selection
@@ -101,7 +100,6 @@ def test_small_liberties_with_an_id_are_understood(written: object) -> None:
 
 # ── choosing ────────────────────────────────────────────────────────────────────
 
-PARTNER = edge_id("Marley", "partner", "Scrooge")
 CHOOSING = QueryParam(mode="hybrid", selection="llm", ll_keywords=("Scrooge",))
 QUESTION = "Who was Scrooge's partner?"
 
@@ -122,34 +120,6 @@ class Observed(QueryObserver):
 def choosing(lines: str | Exception) -> ScriptedLLM:
     """A model that chooses edges by these lines and answers anything else with "Marley [1]."."""
     return ScriptedLLM(lambda asked: lines if "Candidates:" in asked.text else "Marley [1].")
-
-
-async def test_only_what_was_chosen_is_answered_from(carol: Path, pipelines: Pipelines) -> None:
-    """The relation and its passage stay; no entity, whose description may say what was not chosen."""
-    lines = f'{{"id":"{PARTNER}","reasoning":"Names the partner"}}\n{{"id":"00000000"}}\n{{"id"'
-    llm, observed = choosing(lines), Observed()
-    answer = await pipelines(carol, llm=llm).answer(QUESTION, CHOOSING, observer=observed)
-    assert [r.predicate for r in answer.context.relations] == ["partner"]
-    assert answer.context.entities == ()
-    assert [c.document_id for c in answer.context.chunks] == ["partners"]
-    assert "Tiny Tim" not in llm.requests[-1].text
-    assert observed.selection.reasons == {("Marley", "Scrooge"): "Names the partner"}
-    assert [r.reason for r in observed.selection.rejections] == ["unknown_id", "truncated"]
-    assert not observed.selection.fallback
-
-
-@pytest.mark.parametrize("lines", ["", LLMError("the server is gone")], ids=["none", "failed"])
-async def test_where_the_model_chose_nothing_rank_decides_and_says_so(
-    carol: Path, pipelines: Pipelines, lines: str | Exception
-) -> None:
-    """Without a choice the best by rank are taken, without invented reasons, and why is on record."""
-    observed = Observed()
-    pipeline = pipelines(carol, llm=choosing(lines))
-    answer = await pipeline.answer(QUESTION, CHOOSING, observer=observed)
-    assert observed.selection.fallback
-    assert observed.selection.error == (str(lines) or None)
-    assert not observed.selection.reasons
-    assert answer.context.relations == observed.selection.relations != ()
 
 
 async def test_choosing_nothing_leaves_what_the_text_found(

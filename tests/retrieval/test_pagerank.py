@@ -18,8 +18,9 @@ from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.retrieval import pagerank
 from lightrag_jsonl.retrieval.fusion import Hits, SearchQuery, SearchTask, Seeds, Subgraph
 from lightrag_jsonl.retrieval.modes import MODES
-from lightrag_jsonl.retrieval.pagerank import MENTION, RELATION, START, SYNONYM, WalkGraph
+from lightrag_jsonl.retrieval.pagerank import WalkGraph
 from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorIndex
+from lightrag_jsonl.testing import HashEmbedder
 from tests.kit import entity, reading, relation
 from tests.retrieval.conftest import Pipelines, fill
 
@@ -62,10 +63,6 @@ def pairs(items: Iterable[tuple[int, ...]]) -> Ids:
     return np.array(list(items), np.int64).reshape(-1, 2)
 
 
-# Entity 0 in chunk 0; 0 related to 1; 1 like 2; 2 in chunk 1; chunk 2 and entity 3 alone.
-CHAIN = Edges(4, 3, [(0, 0), (2, 1)], [(0, 1)], [(1, 2, 0.9)])
-
-
 def started(graph: WalkGraph, *nodes: int) -> Floats:
     """Weights of a walk that starts at these nodes, each as likely."""
     reset = np.zeros(len(graph.entities) + len(graph.chunks))
@@ -106,21 +103,6 @@ def test_agrees_with_networkx(edges: Edges, start: int) -> None:
     )
     found = pagerank.walk(graph, reset, tolerance=1e-8)
     assert found == pytest.approx([expected[node] for node in range(size)], abs=1e-5)
-
-
-def test_the_walk_reaches_what_resemblance_does_not() -> None:
-    """From a name through a relation and a synonym to a passage that shares no word with it; and
-    the path says how.
-    """
-    graph = CHAIN.built()
-    reset = started(graph, 0)
-    shares = pagerank.walk(graph, reset)
-    assert shares[4] > shares[5] > 0
-    assert shares[6] == shares[3] == 0
-    last = pagerank.last_steps(graph, reset)
-    path = [(0, START), (1, RELATION), (2, SYNONYM), (5, MENTION)]
-    assert pagerank.path_to(graph, last, 5) == path
-    assert pagerank.path_to(graph, last, 0) == [(0, START)]
 
 
 # ── on an index ─────────────────────────────────────────────────────────────────
@@ -167,7 +149,7 @@ async def test_what_the_walk_hardly_visits_is_left_out(met: Path, pipelines: Pip
 class Blind:
     """An embedder that tells no text from another."""
 
-    name, dim = "blind", 1024
+    name, dim = HashEmbedder().name, 1024
 
     async def embed(self, texts: list[str], *, kind: str) -> Floats:
         """The same vector for all, at a right angle to those of the index."""

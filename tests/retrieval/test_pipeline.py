@@ -339,12 +339,12 @@ async def test_what_vectors_and_words_show_first_is_always_shown(
         gzip.decompress((folder / f"{name}.jsonl.gz").read_bytes()).decode().split("\n")
         for name in ("passages", "questions")
     ]
-    texts = [json.loads(line)["text"] for line in lines[0][:30]]
+    texts = [json.loads(line)["text"] for line in lines[0][:20]]
     like = Ranked(lambda text: int(digest(text)[:4], 16)) if reranked else None
     few = QueryParam(mode=mode, chunk_top_k=3, max_total_tokens=2500, chunk_share=0.8)
     async with index(tmp_path, language="zh", reranker=like) as rag:
         await rag.insert([Document(text) for text in texts])
-        for question in [json.loads(line)["question"] for line in lines[1][:20]]:
+        for question in [json.loads(line)["question"] for line in lines[1][:12]]:
             first = (await rag.retrieve(question, replace(few, mode="naive"))).chunks[:1]
             shown = await rag.retrieve(question, few)
             assert {chunk.id for chunk in first} <= {chunk.id for chunk in shown.chunks}
@@ -352,15 +352,6 @@ async def test_what_vectors_and_words_show_first_is_always_shown(
 
 
 # ── bad input ───────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize("question", ["", "   \n"])
-async def test_an_empty_question_is_an_error(
-    carol: Path, pipelines: Pipelines, question: str
-) -> None:
-    """The message says what is wrong."""
-    with pytest.raises(ConfigError, match="empty"):
-        await pipelines(carol).retrieve(question, QueryParam())
 
 
 @pytest.mark.parametrize(

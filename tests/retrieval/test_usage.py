@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +17,7 @@ from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.testing import Request, ScriptedLLM
 from lightrag_jsonl.tracing.events import End, Event
 from tests.kit import entity, index
+from tests.llm.test_client import Pieces
 
 TEXT = Document("Marie Curie discovered radium in Paris.", id="d1")
 RADIUM = [entity("Marie Curie", "She discovered radium.")]
@@ -39,31 +40,18 @@ async def test_keywords_that_cannot_be_read_cost_what_they_cost(tmp_path: Path) 
 
 
 class Limited(ScriptedLLM):
-    """A model whose every stream ends as its answers do."""
+    """A model whose answers and streams end alike."""
 
-    def stream(
-        self, messages: Sequence[Message], *, max_tokens: int | None = None
-    ) -> AsyncIterator[str]:
-        return Ended(super().complete(messages))
+    def __init__(self, finish: Literal["stop", "length"]) -> None:
+        answer = Completion("Radium [1] and", finish)
+        super().__init__(lambda asked: KEYWORDS if asks_for_keywords(asked) else answer)
+        self.finish = finish
 
-
-class Ended:
-    """An answer in one piece; `finish` is known at its end."""
-
-    finish = "stop"
-
-    def __init__(self, answer: Awaitable[Completion]) -> None:
-        self._answer: Awaitable[Completion] | None = answer
-
-    def __aiter__(self) -> AsyncIterator[str]:
-        return self
-
-    async def __anext__(self) -> str:
-        if self._answer is None:
-            raise StopAsyncIteration
-        done, self._answer = await self._answer, None
-        self.finish = done.finish
-        return done.text
+    def stream(self, messages: Sequence[Message], **more: object) -> Pieces:  # type: ignore[override]
+        self.requests.append(Request(tuple(messages), "text", None))
+        pieces = Pieces(["Radium [1] and"])
+        pieces.finish = self.finish
+        return pieces
 
 
 @pytest.mark.parametrize("mode", ["naive", "mix", "bypass"])
@@ -72,9 +60,7 @@ async def test_an_answer_says_that_it_is_cut(
     tmp_path: Path, mode: Mode, finish: Literal["stop", "length"]
 ) -> None:
     """Whole or streamed; new, from the cache, or given again to a similar question."""
-    model = Limited(
-        lambda asked: KEYWORDS if asks_for_keywords(asked) else Completion("Radium [1] and", finish)
-    )
+    model = Limited(finish)
     plain, reusing = QueryParam(mode=mode), QueryParam(mode=mode, similarity_reuse=0.0)
     async with index(tmp_path, model) as rag:
         await rag.insert_records(TEXT, RADIUM)

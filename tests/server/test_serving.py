@@ -30,7 +30,7 @@ from tests.server.running import Running, serving, wait_for
 NAMES = [f"{first} {last}" for first in ("Ada", "Bob", "Cy") for last in ("Moor", "Vale", "Lund")]
 TEXT = "\n\n".join(
     f"{NAMES[n % 9]} met {NAMES[(n + 4) % 9]} in Town{n}. They founded the House of Town{n}."
-    for n in range(3_000)
+    for n in range(1_500)
 )
 
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
-
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
-from lightrag_jsonl.storage.store import CompletionCache, write
-from lightrag_jsonl.testing import put_sample
 
 
 def test_an_answer_changes_few_pages(tmp_path: Path) -> None:
@@ -30,26 +25,3 @@ def test_an_answer_changes_few_pages(tmp_path: Path) -> None:
             sizes.append(log.stat().st_size)
     added = [later - earlier for earlier, later in pairwise(sizes)]
     assert max(added) < 1.1 * min(added) and max(added) / 500 < 4 * 4096
-
-
-async def test_answers_are_cached_for_the_model_client(tmp_path: Path) -> None:
-    """The asynchronous cache keeps an answer until it is deleted."""
-    cached = CompletionCache(SQLiteStore(tmp_path))
-    assert await cached.get(b"key") is None
-    await asyncio.gather(*[cached.put(key, Completion("yes")) for key in (b"key", b"other")])
-    assert await cached.get(b"key") == Completion("yes")
-    await cached.delete([b"key"])
-    assert [await cached.get(key) for key in (b"key", b"other")] == [None, Completion("yes")]
-
-
-async def test_a_cancelled_write_is_finished(tmp_path: Path) -> None:
-    """Whoever cancels a write waits for the end of its transaction, which is whole."""
-    store = SQLiteStore(tmp_path)
-    task = asyncio.ensure_future(write(store, lambda one: put_sample(one, 1)))
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    store.close()
-    with SQLiteStore(tmp_path).reader() as reader:
-        assert reader.counts().chunks in (0, 2)

@@ -71,13 +71,6 @@ def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
             SQLiteStore(folder)
 
 
-def test_nothing_is_made_where_nothing_should_be(tmp_path: Path) -> None:
-    """Without `create`, a folder without an index is an error, and stays as it is."""
-    with pytest.raises(StorageError, match=r"no index in .*: insert documents first"):
-        SQLiteStore(tmp_path / "kb", create=False)
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     "statements",
     ["", "CREATE TABLE songs (title)", "CREATE TABLE s (t); PRAGMA user_version = 6"],

@@ -1,8 +1,7 @@
-"""Several processes on one index: killed ones leave whole documents, living ones see each other."""
+"""Several processes on one index see what the others commit."""
 
 from __future__ import annotations
 
-import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,8 +14,6 @@ import pytest
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.storage.opening import open_store
-from lightrag_jsonl.storage.sqlite.database import SQLiteStore
-from lightrag_jsonl.testing import put_sample, stored_content
 
 DOCUMENTS = 40
 WRITER = """
@@ -27,16 +24,11 @@ from lightrag_jsonl.storage.opening import open_store
 from lightrag_jsonl.testing import put_sample
 
 store = open_store(as_address(sys.argv[1]))
-with store.reader() as reader:
-    first = reader.next_ids().documents
-for number in range(first, int(sys.argv[2]) + 1):
+for number in range(1, int(sys.argv[2]) + 1):
     with store.transaction(durable=False) as transaction:
         transaction.put_completion(number.to_bytes(32), Completion(str(number)))
-    print("paid", number, flush=True)
     with store.transaction() as transaction:
         put_sample(transaction, number)
-        print("writing", number, flush=True)
-    print("written", number, flush=True)
 """
 
 
@@ -47,38 +39,14 @@ def place(tmp_path: Path) -> str:
 
 
 @contextmanager
-def writer(place: object, documents: int = DOCUMENTS) -> Iterator[subprocess.Popen[str]]:
-    """A process that stores documents and says what it does; killed at the end of the block."""
+def writer(place: object, documents: int = DOCUMENTS) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that stores documents; killed at the end of the block."""
     command = [sys.executable, "-c", WRITER, str(place), str(documents)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command) as process:
         try:
             yield process
         finally:
             process.kill()
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_killed_writer_leaves_whole_documents(tmp_path: Path, seed: int) -> None:
-    """Kill it between or within transactions: what it reported is there, and nothing is half there."""
-    chance = random.Random(seed)
-    reported = {"paid": 0, "writing": 0, "written": 0}
-    for _ in range(3):
-        with writer(tmp_path / "kb") as process:
-            assert process.stdout is not None
-            for _, line in zip(range(chance.randint(1, 40)), process.stdout, strict=False):
-                state, number = line.split()
-                reported[state] = int(number)
-        store, twin = SQLiteStore(tmp_path / "kb"), SQLiteStore(tmp_path / f"twin{chance.random()}")
-        with store.reader() as reader:
-            whole = reader.next_ids().documents - 1
-            paid = [reader.completion(n.to_bytes(32)) for n in range(1, reported["paid"] + 1)]
-        assert reported["written"] <= whole <= reported["paid"] + DOCUMENTS
-        assert paid == [Completion(str(n)) for n in range(1, reported["paid"] + 1)]
-        with twin.transaction() as transaction:
-            for row in range(1, whole + 1):
-                put_sample(transaction, row)
-        assert stored_content(store) == stored_content(twin) and store.check() == []
-        store.close()
 
 
 def test_two_processes_share_an_index(place: str) -> None:

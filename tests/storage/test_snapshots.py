@@ -5,25 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from lightrag_jsonl.core.errors import StorageError
-from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Extraction
-from lightrag_jsonl.storage.rows import StoredChunk
 from lightrag_jsonl.storage.sqlite import views
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
 from lightrag_jsonl.storage.sqlite.views import SQLiteSnapshot
 from lightrag_jsonl.storage.store import Transaction
-from lightrag_jsonl.testing import put_sample, sample_entities, stored_content
-from lightrag_jsonl.testing.stores import ALL_ROWS
+from lightrag_jsonl.testing import put_sample, stored_content
 
 Change = Callable[[Transaction], None]
 
@@ -36,87 +29,6 @@ def add_document(transaction: Transaction) -> None:
 def delete_document(transaction: Transaction) -> None:
     """Delete the first document."""
     transaction.delete_documents([one.row for one in transaction.documents()[:1]])
-
-
-def read_again(transaction: Transaction) -> None:
-    """Read the first chunk again, and find nothing."""
-    put_again(transaction, list(transaction.chunks())[:1])
-
-
-def put_again(transaction: Transaction, rows: list[int]) -> None:
-    """Store chunks as if they were read again; their mentions go."""
-    documents = {one.id: one.row for one in transaction.documents()}
-    for row, chunk in transaction.chunks(rows).items():
-        stored = StoredChunk(row, documents[chunk.document_id], chunk, 2.0, Extraction())
-        transaction.put_chunks([stored])
-
-
-def move_mentions(transaction: Transaction) -> None:
-    """Give the first mention to a new entity, which has no vector."""
-    for mention in transaction.entity_mentions()[:1]:
-        row = transaction.next_ids().entities
-        entity = replace(sample_entities()[0], id=row, key=f"key {row}")
-        transaction.put_graph_rows("entity", [entity])
-        transaction.put_mentions([replace(mention, entity=row)], [])
-
-
-def change_relation(transaction: Transaction) -> None:
-    """Give relations a greater weight."""
-    rows = transaction.relation_rows().values()
-    transaction.put_graph_rows("relation", [replace(row, weight=row.weight + 5) for row in rows])
-
-
-def delete_graph(transaction: Transaction) -> None:
-    """Delete all mentions, and what was merged from them."""
-    put_again(transaction, list(transaction.chunks()))
-    transaction.delete_graph_rows("relation", transaction.relation_rows())
-    transaction.delete_graph_rows("entity", transaction.entity_rows())
-
-
-def change_vectors(transaction: Transaction) -> None:
-    """Give rows the vectors of other texts."""
-    put_vectors(transaction, np.full(dimension(transaction), 0.5, np.float32), every=2)
-
-
-def embed_anew(transaction: Transaction) -> None:
-    """Replace all vectors by shorter or longer ones."""
-    put_vectors(transaction, np.eye(1, 9 - dimension(transaction), dtype=np.float32)[0])
-
-
-def dimension(transaction: Transaction) -> int:
-    """The length of the vectors that are held."""
-    return max(map(len, transaction.vectors("chunk", range(1, 99)).values()), default=4)
-
-
-def put_vectors(transaction: Transaction, vector: Vectors, every: int = 1) -> None:
-    """Give every row that has a vector, or every second one, this one."""
-    for kind in ALL_ROWS:
-        rows = sorted(transaction.vector_digests(kind, range(1, 99)))[::every]
-        transaction.put_vectors(kind, dict.fromkeys(rows, (b"new", vector)))
-
-
-CHANGES: tuple[Change, ...] = (add_document, add_document, delete_document, read_again)
-CHANGES += (move_mentions, change_relation, delete_graph, change_vectors, embed_anew)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(CHANGES), st.booleans()), max_size=8))
-def test_catching_up_is_loading_anew(
-    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[Change, bool]]
-) -> None:
-    """After any changes, memory holds what a newly opened store loads; sometimes several at once."""
-    folder = tmp_path_factory.mktemp("catching-up")
-    writer, reader = SQLiteStore(folder), SQLiteStore(folder)
-    for change, look in changes:
-        with writer.transaction(durable=False) as transaction:
-            change(transaction)
-        if look:
-            stored_content(reader)
-    fresh = SQLiteStore(folder)
-    assert stored_content(reader) == stored_content(writer) == stored_content(fresh)
-    assert fresh.check() == []
-    for store in (writer, reader, fresh):
-        store.close()
 
 
 @pytest.mark.parametrize("name", ["COMMITS_KEPT", "TOUCHED_LIMIT"])

@@ -38,13 +38,6 @@ def rag(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LightRAG]:
         yield rag
 
 
-def test_a_question_set_survives_a_file(tmp_path: Path) -> None:
-    """What is written is what is read, in any script."""
-    asked = (QUESTION, EvalQuestion("谁创办的？", ("中文",), "沈岚", ("白鹿书院", "１２", "🎼")))
-    evaluation.write_questions(tmp_path / "q.jsonl", asked)
-    assert read_questions(tmp_path / "q.jsonl") == asked
-
-
 @pytest.mark.parametrize(
     "line",
     [

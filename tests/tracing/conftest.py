@@ -1,27 +1,22 @@
-"""The Marie Curie example of specification 2, section 8, built by hand: no database, no model."""
+"""The Marie Curie example of specification 2, section 8, as it is recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from lightrag_jsonl.core.types import Chunk, Context, Page, Relation
-from lightrag_jsonl.indexing.chunking import chunk_id
-from lightrag_jsonl.retrieval.edge_selection import SelectedEdge, candidate_edges
-from lightrag_jsonl.tracing import events as e
-from lightrag_jsonl.tracing.citations import resolve_citations
-from lightrag_jsonl.tracing.trace import SourceDocument, Sources, Trace, assemble_trace
+from lightrag_jsonl.core.types import Chunk
+from lightrag_jsonl.tracing.events import Event
+from lightrag_jsonl.tracing.trace import Sources, Trace, assemble_trace
+
+from .curie import ENGLISH, filled
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
-QUESTION = "What did Marie Curie discover?"
-REASON = "Names the discovered element"
-LABEL = "Marie Curie — discovered → radium"
-
-Events = Callable[..., tuple[e.Event, ...]]
+Events = tuple[Event, ...]
 
 
 def stored(chunks: Mapping[str, Chunk]) -> Any:
@@ -29,49 +24,24 @@ def stored(chunks: Mapping[str, Chunk]) -> Any:
     return SimpleNamespace(chunks=lambda ids: {id: chunks[id] for id in ids if id in chunks})
 
 
-def sources_of(*texts: str) -> Sources:
-    """A stored document `d1` with one chunk on each page."""
-    pages = {("d1", number): Page("d1", number, text) for number, text in enumerate(texts, 1)}
-    chunks = [
-        Chunk(chunk_id("d1", page, 0, text), "d1", page - 1, page, 0, len(text), text)
-        for page, text in enumerate(texts, 1)
-    ]
-    by_id = {chunk.id: chunk for chunk in chunks}
-    return Sources(by_id, pages, {"d1": SourceDocument("d1", title="d1.txt")})
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Events, Sources]:
+    heard: list[Event] = []
+    with filled(tmp_path_factory.mktemp("curie"), ENGLISH) as rag:
+        rag.query(ENGLISH.question, mode="hybrid", explain=True, listener=heard.append)
+        return tuple(heard), rag.traces.sources(rag.traces.get("0001"))
 
 
 @pytest.fixture
-def sources() -> Sources:
-    return sources_of("Marie Curie discovered radium.", "Marie Curie was born in Warsaw.")
+def events(recorded: tuple[Events, Sources]) -> Events:
+    return recorded[0]
 
 
 @pytest.fixture
-def events(sources: Sources) -> Events:
-    def example(*, sources: Sources = sources, answer: str = "Radium [1].") -> tuple[e.Event, ...]:
-        first, second = sources.chunks
-        curie = "Marie Curie"
-        relations = (
-            Relation(curie, "radium", ("discovered",), "She found it.", chunk_ids=(first,)),
-            Relation(curie, "Warsaw", ("born in",), "Her birthplace.", chunk_ids=(second,)),
-        )
-        edges = candidate_edges(relations)
-        chosen = SelectedEdge(edges[0], reasoning=REASON)
-        shown = e.Shown(1, "relation", edges[0].id, LABEL, (first,), "She found it.")
-        context = Context(relations=relations[:1])
-        cited = resolve_citations(stored(sources.chunks), answer, context, (1,))
-        return (
-            e.Session("0001", QUESTION, "hybrid", NOON),
-            e.Retrieval("0001", "hybrid", edges),
-            e.Selection("0001", "llm", (chosen,), shown=(shown,)),
-            e.AnswerChunk("0001", answer),
-            e.AnswerChunk("0001", "", end_of_stream=True),
-            e.Answered("0001", answer, *cited, prompt_numbers=(1,)),
-            e.End("0001", NOON, sources=("d1.txt",)),
-        )
-
-    return example
+def sources(recorded: tuple[Events, Sources]) -> Sources:
+    return recorded[1]
 
 
 @pytest.fixture
 def trace(events: Events) -> Trace:
-    return assemble_trace(events())
+    return assemble_trace(events)

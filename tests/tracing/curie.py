@@ -10,6 +10,7 @@ from typing import Any
 from lightrag_jsonl import Document, LightRAG
 from lightrag_jsonl.core.types import Record
 from lightrag_jsonl.testing import Request, Scripted, ScriptedLLM
+from tests.kit import entity, relation
 
 NOON = 1_767_355_200.0  # 2026-01-02 12:00 UTC
 
@@ -45,19 +46,9 @@ class Example:
         return [*self.records_of(0, *self.found), *self.records_of(1, *self.born)]
 
     def records_of(self, chunk: int, predicate: str, target: str) -> list[Record]:
-        common = {"description": f"{self.person} {predicate} {target}", "chunk": chunk}
-        ends: list[Record] = [
-            {"type": "entity", "entity": name, "entity_type": "concept", **common}
-            for name in (self.person, target)
-        ]
-        relation: Record = {
-            "type": "relationship",
-            "source": self.person,
-            "target": target,
-            "keywords": [predicate],
-            **common,
-        }
-        return [*ends, relation]
+        told = f"{self.person} {predicate} {target}"
+        ends = [entity(name, told, "concept", chunk=chunk) for name in (self.person, target)]
+        return [*ends, relation(self.person, target, told, keywords=[predicate], chunk=chunk)]
 
     @property
     def selection(self) -> str:

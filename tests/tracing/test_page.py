@@ -21,7 +21,8 @@ from lightrag_jsonl.tracing.events import Shown
 from lightrag_jsonl.tracing.page import render_page
 from lightrag_jsonl.tracing.trace import Sources, Trace, assemble_trace
 
-from .conftest import NOON, Events, sources_of
+from .conftest import NOON, Events
+from .curie import ENGLISH, opened
 
 VOID = {"meta", "br", "hr", "link", "img"}
 
@@ -87,7 +88,7 @@ def test_an_edge_is_shown_with_reason_and_source(trace: Trace, sources: Sources)
     page, bare = render_page(trace, sources), render_page(trace, Sources())
     by_rank = replace(trace, selected=(SelectedEdge(trace.candidates[0], score=0.25),))
 
-    assert '<a class="cite" href="#n1"><g class="edge on" data-edge="66bd5bed">' in page
+    assert '<a class="cite" href="#n2"><g class="edge on" data-edge="66bd5bed">' in page
     assert "2 of 2 edges drawn; highlighted: 1 chosen for the answer." in page
     assert "Names the discovered element" in page
     assert '<a href="#c0">Chunk 1 → Page 1 → d1.txt</a>' in page
@@ -97,30 +98,31 @@ def test_an_edge_is_shown_with_reason_and_source(trace: Trace, sources: Sources)
 
 def test_failures_and_inventions_are_reported(events: Events, sources: Sources) -> None:
     """Invented numbers, fallbacks, unfinished and failed queries are in plain sight."""
-    trace = assemble_trace(events(answer="Radium [1] and gold [8].")[:-1])
+    trace = assemble_trace(events[:-1])
     page = render_page(trace, sources)
     failed = replace(trace, status="failed", error="no route", answer=None, fallback=True)
 
-    assert "Cited, but never shown: [8]" in page
+    assert "Cited, but never shown: [9]" in page
     assert "did not finish" in page
-    assert '<span class="cite number invented">8</span>' in page
+    assert '<span class="cite number invented">9</span>' in page
     reused = render_page(replace(trace, reused=True), sources)
     assert "written for an earlier, similar question" in reused
     for words in ("The query failed: no route", "No answer is on record.", "The model chose no"):
         assert words in render_page(failed, sources)
 
 
-def test_exactly_the_cited_span_is_marked(events: Events) -> None:
+def test_exactly_the_cited_span_is_marked(tmp_path: Path) -> None:
     """The chunk is cut at the borders of the citation, and nothing of its text is lost."""
     text = "A note 🧪 first. Marie Curie discovered radium. She liked <b>chemistry</b> & physics."
-    sources = sources_of(text, "Marie Curie was born in Warsaw.")
-    trace = assemble_trace(events(sources=sources, answer="Marie Curie discovered radium [1]."))
+    with opened(tmp_path, ENGLISH) as rag:
+        rag.insert_records(ENGLISH.document(text=text), ENGLISH.records_of(0, *ENGLISH.found))
+        page = rag.traces.page(rag.query(ENGLISH.question, mode="naive").trace_id)
 
     assert (
         '<p class="text">A note 🧪 first. '
         '<mark data-numbers="1">Marie Curie discovered radium.</mark>'
         " She liked &lt;b&gt;chemistry&lt;/b&gt; &amp; physics.</p>"
-    ) in render_page(trace, sources)
+    ) in page
 
 
 CLICK = 'document.querySelector("#answer a.cite").click()'
@@ -143,7 +145,7 @@ def test_a_click_on_a_citation_opens_its_passage(
 
     (panel,) = re.findall(r'<aside id="panel".*?</aside>', done.stdout, re.DOTALL)
     assert " hidden" not in panel.partition(">")[0]
-    assert '<mark data-numbers="1" class="on">Marie Curie discovered radium.</mark>' in panel
+    assert '<mark data-numbers="1 2" class="on">Marie Curie discovered radium.</mark>' in panel
 
 
 hostile = st.lists(
@@ -154,11 +156,16 @@ hostile = st.lists(
 ).map("".join)
 
 
+@pytest.fixture(scope="module")
+def benign() -> ParsedPage:
+    """A page without any markup in its texts."""
+    return ParsedPage(render_page(*filled_with(["a"] * 8)))
+
+
 @settings(max_examples=40)
 @given(texts=st.lists(hostile, min_size=8, max_size=8))
-def test_hostile_texts_stay_texts(texts: list[str]) -> None:
+def test_hostile_texts_stay_texts(benign: ParsedPage, texts: list[str]) -> None:
     """Whatever a document or a model writes, no tag, attribute or script comes of it."""
-    benign = ParsedPage(render_page(*filled_with(["a"] * 8)))
     page = render_page(*filled_with([*texts[:7], texts[7] + "</script>"]))
     parsed = ParsedPage(page)
 

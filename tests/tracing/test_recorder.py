@@ -2,121 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from lightrag_jsonl.core.types import Answer, Chunk, Context, Entity, Keywords, Relation
-from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.retrieval.edge_selection import EdgeSelection
+from lightrag_jsonl import IndexOptions, LightRAG
+from lightrag_jsonl.core.errors import StorageError
 from lightrag_jsonl.storage.sqlite.database import SQLiteStore
-from lightrag_jsonl.tracing.events import AnswerChunk, Event, Session
-from lightrag_jsonl.tracing.recorder import Listener, Recorder
-from lightrag_jsonl.tracing.trace import Trace, assemble_trace, load_trace
+from lightrag_jsonl.tracing.events import AnswerChunk, Event
+from lightrag_jsonl.tracing.trace import assemble_trace, load_trace
+from tests.kit import reading
 
-from .conftest import NOON, QUESTION, REASON
+from .curie import ENGLISH, filled, settings
 
-CHUNK = Chunk("c1", "d1", 0, 1, 0, 30, "Marie Curie discovered radium.")
-RELATION = Relation(
-    "Marie Curie", "radium", ("discovered",), "She\nfound it.", chunk_ids=("c1",), score=0.5
-)
-ENTITY = Entity("radium", "element", "A metal.", chunk_ids=("c1",))
-FOUND = {"keywords": Keywords(("discovery",)), "documents": {"d1": "d1.txt"}}
-CONTEXT = Context(QUESTION, "mix", (ENTITY,), (RELATION,), (CHUNK,), **FOUND)  # type: ignore[arg-type]
-ANSWER = Answer("Radium [2].", context=CONTEXT, usage=Usage(calls=2))
 STAGES = ["session", "keywords", "retrieval", "selection", "chunk", "chunk", "answer", "end"]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SQLiteStore]:
-    opened = SQLiteStore(tmp_path)
-    yield opened
-    opened.close()
+def ask(rag: LightRAG, listener: Callable[[Event], Any] | None = None) -> str | None:
+    """Ask the example's question; the id of its trace."""
+    return rag.query(ENGLISH.question, mode="hybrid", explain=True, listener=listener).trace_id
 
 
-def recorder(store: Any, listener: Listener | None = None, id: str = "0001") -> Recorder:
-    meter: Any = SimpleNamespace(spent=Usage(calls=1))
-    session = Session(id, QUESTION, "mix", NOON, 3)
-    return Recorder(store, session, meter, listener=listener, clock=lambda: NOON, keep=9)
-
-
-async def answer_question(recorder: Recorder, reason: str | None = REASON) -> None:
-    """What the pipeline reports of one question, from its beginning to its answer."""
-    await recorder.begin()
-    await recorder.keywords_found(CONTEXT.keywords)
-    await recorder.retrieved((RELATION,), (CHUNK,))
-    reasons = {(RELATION.source, RELATION.target): reason} if reason else {}
-    await recorder.selected(EdgeSelection("llm", (RELATION,), reasons), CONTEXT)
-    await recorder.piece(ANSWER.text)
-    await recorder.answered(ANSWER)
-
-
-async def test_only_the_newest_queries_are_kept(store: SQLiteStore) -> None:
+def test_only_the_newest_queries_are_kept(tmp_path: Path) -> None:
     """Each question removes what is beyond the limit; with 0 none is recorded."""
-    for number in range(12):
-        await answer_question(recorder(store, id=f"{number:04}"))
-    with store.reader() as reader:
-        kept = [trace.id for trace in reader.traces()]
-        assert kept == [f"{number:04}" for number in range(11, 2, -1)]
-    off = recorder(store, id="none")
-    off.keep = 0
-    await answer_question(off)
-    with store.reader() as reader:
-        assert off.stored_trace_id is None and [one.id for one in reader.traces()] == kept
+    given = settings(ENGLISH, None)
+    with LightRAG(tmp_path, options=IndexOptions(keep_traces=3), **given) as rag:
+        for _ in range(5):
+            ask(rag)
+        assert [one.id for one in rag.traces.list()] == ["0005", "0004", "0003"]
+    with LightRAG(tmp_path, options=IndexOptions(keep_traces=0), **given) as rag:
+        assert ask(rag) is None and len(rag.traces.list()) == 3
 
 
-def stored(store: SQLiteStore, id: str = "0001") -> Trace:
-    with store.reader() as reader:
-        return load_trace(reader, id)
-
-
-async def test_a_query_is_stored_from_its_question_to_its_end(store: SQLiteStore) -> None:
-    """The trace holds what was found, chosen and shown, numbered as in the prompt, and the cost; no
-    reason is invented for an edge that rank chose.
-    """
-    recording = recorder(store)
-    await answer_question(recording)
-    trace = stored(store)
-    await answer_question(recorder(store, id="0002"), reason=None)
-    assert [(one.reasoning, one.score) for one in stored(store, "0002").selected] == [(None, 0.5)]
-
-    assert trace.status == "complete" and recording.stored_trace_id == "0001"
-    assert trace.stages == ("session", "keywords", "retrieval", "selection", "answer", "end")
-    assert (trace.generation, trace.keywords, trace.usage) == (3, CONTEXT.keywords, ANSWER.usage)
-    assert [(item.number, item.kind, item.label, item.text) for item in trace.shown] == [
-        (1, "chunk", "d1.txt", ""),
-        (2, "entity", "radium", "A metal."),
-        (3, "relation", "Marie Curie — discovered → radium", "She found it."),
-    ]
-    assert (trace.shown[0].start, trace.shown[0].end) == (0, 30)
-    assert trace.retrieved_chunks == trace.selected_chunks == ("c1",)
-    assert [(one.edge.id, one.reasoning, one.score) for one in trace.selected] == [
-        ("66bd5bed", REASON, None)
-    ]
-    assert trace.sources == ("d1.txt",)
-
-
-async def test_each_event_is_stored_before_the_listener_gets_it(store: SQLiteStore) -> None:
+def test_each_event_is_stored_before_the_listener_gets_it(tmp_path: Path) -> None:
     """A listener may be a coroutine; pieces of the answer are passed on and not stored."""
     heard: list[Event] = []
 
     async def listen(event: Event) -> None:
-        heard.append(event)
         if not isinstance(event, AnswerChunk):
-            assert event.stage in stored(store).stages
+            with reading(tmp_path) as snapshot:
+                assert event.stage in load_trace(snapshot, event.trace_id).stages
+        heard.append(event)
 
-    await answer_question(recorder(store, listen))
-
+    with filled(tmp_path, ENGLISH) as rag:
+        trace = rag.traces.get(ask(rag, listen))
     assert [event.stage for event in heard] == STAGES
-    assert assemble_trace(heard) == stored(store)
+    assert assemble_trace(heard) == trace
 
 
-async def test_a_failing_listener_changes_nothing(
-    store: SQLiteStore, caplog: pytest.LogCaptureFixture
+def test_a_failing_listener_changes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It gets no further events, which is logged once; the trace is complete."""
     heard: list[Event] = []
@@ -125,64 +62,54 @@ async def test_a_failing_listener_changes_nothing(
         heard.append(event)
         raise ZeroDivisionError
 
-    await answer_question(recorder(store, listen))
-
-    assert len(heard) == 1 and stored(store).status == "complete"
-    (record,) = caplog.records
-    assert record.message == "a listener of trace 0001 failed and gets no more"
+    with filled(tmp_path, ENGLISH) as rag:
+        trace = rag.traces.get(ask(rag, listen))
+    assert len(heard) == 1 and trace.status == "complete"
+    assert caplog.messages == ["a listener of trace 0001 failed and gets no more"]
 
 
 @pytest.mark.parametrize("listening", [True, False])
-async def test_what_cannot_be_stored_costs_no_answer(
-    store: SQLiteStore, listening: bool, caplog: pytest.LogCaptureFixture
+def test_what_cannot_be_stored_costs_no_answer(
+    tmp_path: Path,
+    listening: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The listener still gets every event; that the trace is not stored is logged once."""
     heard: list[Event] = []
-    store.close()
-    recording = recorder(store, heard.append if listening else None)
 
-    await answer_question(recording)
+    def full(*given: object, **more: object) -> None:
+        raise StorageError("the disk is full")
 
-    assert recording.stored_trace_id is None
+    with LightRAG(tmp_path) as rag:
+        rag.insert(ENGLISH.document())
+        monkeypatch.setattr(SQLiteStore, "transaction", full)
+        assert ask(rag, heard.append if listening else None) is None
     assert [event.stage for event in heard] == (STAGES if listening else [])
     assert len(caplog.records) == 1 and "not stored" in caplog.text
 
 
-async def test_an_error_is_on_record_once(store: SQLiteStore) -> None:
-    """With its words and what was paid until then; a second report of it changes nothing."""
-    heard: list[Event] = []
-    recording = recorder(store, heard.append)
-    await recording.begin()
-    await recording.failed(ValueError())
-    await recording.failed(RuntimeError("again"))
-
-    trace = stored(store)
-    assert (trace.status, trace.error, trace.usage) == ("failed", "ValueError", Usage(calls=1))
-    assert [event.stage for event in heard] == ["session", "end"]
-
-
-async def test_a_query_deleted_while_it_runs_leaves_nothing(store: SQLiteStore) -> None:
+def test_a_query_deleted_while_it_runs_leaves_nothing(tmp_path: Path) -> None:
     """Its further events are not stored under an id that nobody lists."""
-    recording = recorder(store)
-    await recording.begin()
-    with store.transaction() as transaction:
-        assert transaction.delete_traces(keep=0) == 1
-    await recording.answered(ANSWER)
+    other = SQLiteStore(tmp_path)
 
-    with store.reader() as reader:
-        assert reader.traces() == []
+    def delete(event: Event) -> None:
+        if event.stage == "retrieval":
+            with other.transaction() as transaction:
+                assert transaction.delete_traces(keep=0) == 1
+
+    with filled(tmp_path, ENGLISH) as rag:
+        ask(rag, delete)
+        assert rag.traces.list() == ()
+    other.close()
 
 
-async def test_ids_may_be_shortened(store: SQLiteStore) -> None:
+def test_ids_may_be_shortened(tmp_path: Path) -> None:
     """To a beginning that only one trace has; a whole id always counts."""
-    for id in ("abc", "abcd", "b"):
-        await answer_question(recorder(store, id=id))
-
-    assert [stored(store, id).id for id in ("abc", "abcd", "b")] == ["abc", "abcd", "b"]
-    for wrong in ("ab", "c", ""):
-        with pytest.raises(KeyError, match="begins with"):
-            stored(store, wrong)
-    with store.reader() as reader:
-        assert [one.id for one in reader.traces()] == ["b", "abcd", "abc"]
-        (newest,) = reader.traces(limit=1)
-    assert datetime.fromtimestamp(newest.started_at, NOON.tzinfo) == NOON
+    ids = ["abc", "abcd", "b"]
+    with LightRAG(tmp_path, **{**settings(ENGLISH, None), "new_id": iter(ids).__next__}) as rag:
+        assert [ask(rag) for _ in ids] == ids == [rag.traces.get(id).id for id in ids]
+        for wrong in ("ab", "c", ""):
+            with pytest.raises(KeyError, match="begins with"):
+                rag.traces.get(wrong)
+        assert [one.id for one in rag.traces.list(limit=2)] == ["b", "abcd"]

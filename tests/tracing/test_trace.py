@@ -23,40 +23,43 @@ from lightrag_jsonl.tracing.events import (
 from lightrag_jsonl.tracing.export import trace_triples
 from lightrag_jsonl.tracing.trace import Trace, assemble_trace
 
-from .conftest import NOON, REASON, Events
+from .conftest import NOON, Events
+from .curie import ENGLISH
 
 KEYS = "error response end_of_stream explain_id explain_collection message_type end_of_session"
 
 
 def test_messages_have_the_keys_of_the_specification(events: Events) -> None:
     """Every event gives the same seven keys; explaining ones carry their URI, the last one ends."""
-    messages = [event.to_message() for event in events()]
+    messages = [event.to_message() for event in events]
 
     assert all(" ".join(message) == KEYS for message in messages)
-    kinds = ["explain", "explain", "explain", "chunk", "chunk", "explain", "chunk"]
+    kinds = [*["explain"] * 4, "chunk", "chunk", "explain", "chunk"]
     assert [message["message_type"] for message in messages] == kinds
     assert [message["explain_id"] for message in messages if message["explain_id"]] == [
         "urn:trustgraph:session:0001",
+        "urn:trustgraph:prov:keywords:0001",
         "urn:trustgraph:prov:retrieval:0001",
         "urn:trustgraph:prov:selection:0001",
         "urn:trustgraph:prov:answer:0001",
     ]
-    assert [message["end_of_session"] for message in messages] == [*[False] * 6, True]
-    assert [message["end_of_stream"] for message in messages] == [*[False] * 4, True, False, False]
+    assert [message["end_of_session"] for message in messages] == [*[False] * 7, True]
+    assert [message["end_of_stream"] for message in messages] == [*[False] * 5, True, False, False]
     assert messages[-1]["response"] == "d1.txt"
     assert {message["explain_collection"] for message in messages} == {"explainability"}
-    mine = events()[0].to_message(explain_collection="mine")
+    mine = events[0].to_message(explain_collection="mine")
     assert mine == {**messages[0], "explain_collection": "mine"}
 
 
 def test_the_events_triples_are_the_traces(events: Events, trace: Trace) -> None:
     """What the events state one by one is what the whole trace exports; keywords are stated once."""
-    for wrong in (events()[1:], ()):
+    for wrong in (events[1:], ()):
         with pytest.raises(ValueError, match="session"):
             assemble_trace(wrong)
-    stated = [triple for event in events() for triple in event.triples]
+    others = [event for event in events if not isinstance(event, KeywordsFound)]
+    stated = [triple for event in others for triple in event.triples]
     assert stated == list(trace_triples(trace))
-    assert [chosen.reasoning for chosen in trace.selected] == [REASON]
+    assert [chosen.reasoning for chosen in trace.selected] == [ENGLISH.reason]
 
     words = KeywordsFound("1", Keywords(("discovery",), ("Marie Curie", "discovery")))
     concepts = [value for _, name, value in words.triples if name.endswith("concept>")]
@@ -72,7 +75,7 @@ def test_any_event_comes_back_from_json(events: Events, error: str) -> None:
     """Whatever its texts; what UTF-8 cannot hold is replaced. An event of another version loads:
     what it lacks is empty, what it adds is ignored.
     """
-    for event in (*events(), KeywordsFound("1", Keywords(("话题",), ("名",)))):
+    for event in (*events, KeywordsFound("1", Keywords(("话题",), ("名",)))):
         assert event_from_json(event_to_json(event)) == event
     end = End("1", NOON, error=error, usage=Usage(1, 2, 3, 4))
     assert event_from_json(event_to_json(end)) == msgspec.structs.replace(

@@ -22,18 +22,18 @@ from .curie import ENGLISH, filled
 def test_a_sound_trace_has_no_problems(trace: Trace, sources: Sources) -> None:
     """The example passes, also with an empty answer, and after its sources were deleted."""
     assert verify_trace(trace, sources) == ()
-    assert verify_trace(replace(trace, answer="", citations=()), sources) == ()
+    assert verify_trace(replace(trace, answer="", citations=(), invented=()), sources) == ()
     assert verify_trace(trace, Sources()) == ()
 
 
 def test_every_prefix_of_a_query_is_sound(events: Events, sources: Sources) -> None:
     """A query that was killed or failed anywhere is no fault; its trace shows how far it came."""
-    recorded, end = events(), End("0001", NOON, error="gone")
+    recorded, end = events, End("0001", NOON, error="gone")
     for length in range(1, len(recorded)):
         killed = assemble_trace(recorded[:length])
         failed = assemble_trace([*recorded[:length], end])
         assert (killed.status, failed.status, failed.error) == ("incomplete", "failed", "gone")
-        assert (killed.answer is None) == (length < 6)
+        assert (killed.answer is None) == (length < 7)
         assert verify_trace(killed, sources) == () == verify_trace(failed, sources)
 
 
@@ -49,7 +49,7 @@ BROKEN: dict[str, tuple[str, Callable[[Trace], Trace]]] = {
     ),
     "a selected edge that was not found": ("edges", lambda t: replace(t, candidates=())),
     "a citation of nothing shown": ("citations", citing(number=7)),
-    "a citation of another kind": ("citations", citing(kind="chunk")),
+    "a citation of another kind": ("citations", citing(kind="relation")),
     "a citation of another chunk": ("citations", citing(chunk_id="other")),
     "a citation beyond its chunk": ("citations", citing(start=-5)),
     "a citation of another page": ("citations", citing(page=2)),

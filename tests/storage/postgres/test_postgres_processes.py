@@ -24,12 +24,12 @@ from lightrag_jsonl.cli import main
 from lightrag_jsonl.core.address import as_address
 from lightrag_jsonl.core.errors import ConfigError, StorageError
 from lightrag_jsonl.core.options import MODES, QueryParam
-from lightrag_jsonl.core.types import Record, TraceSummary
+from lightrag_jsonl.core.types import TraceSummary
 from lightrag_jsonl.storage.opening import has_index, open_store
 from lightrag_jsonl.storage.store import Store
 from lightrag_jsonl.testing import put_sample, stored_content
 from lightrag_jsonl.tools.copying import copy_index
-from tests.indexing.libraries import libraries, pending
+from tests.indexing.libraries import Step, change, pending, steps
 from tests.kit import index, problems, view
 from tests.laws.killed import run
 from tests.storage.test_processes import (  # noqa: F401
@@ -97,37 +97,23 @@ def test_a_killed_writer_leaves_whole_documents(url: Url, unbroken: Path, tmp_pa
 
 
 @settings(max_examples=4, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from("idumr"), libraries), max_size=6))
-def test_any_series_of_changes_leaves_what_sqlite_has(
-    url: Url, steps: list[tuple[int, str, list[list[Record]]]]
-) -> None:
+@given(st.lists(steps, max_size=6))
+def test_any_series_of_changes_leaves_what_sqlite_has(url: Url, series: list[Step]) -> None:
     """Inserts, deletions, merges and rebuilding: the laws of fold and undo hold here, too."""
 
-    async def change(place: str, seen: Store | None = None) -> None:
+    async def run_steps(place: str, seen: Store | None = None) -> None:
         async with index(place) as rag:
-            for number, action, library in steps:
-                known = {status.id for status in await rag.documents()}
-                names = [one.name for one in await rag.entities.list()]
-                if action == "d" and f"d{number}" in known:
-                    await rag.delete(f"d{number}")
-                elif action == "m" and len(names) > 1:
-                    await rag.entities.merge([names[number % len(names)]], into=names[0])
-                elif action == "u" and number % 2:
-                    with contextlib.suppress(KeyError):
-                        await rag.entities.unmerge(*names[:1])
-                elif action == "r":
-                    await rag.admin.rebuild()
-                else:
-                    await rag._indexing.insert([pending(number, library[0])])
+            for step in series:
+                await change(rag, *step)
                 if seen is not None:
                     stored_content(seen)
 
     with tempfile.TemporaryDirectory() as folder:
         address = url(folder)
         with contextlib.closing(open_store(as_address(address))) as seen:
-            asyncio.run(change(address, seen))
+            asyncio.run(run_steps(address, seen))
             assert problems(address, seen) == []
-        asyncio.run(change(folder))
+        asyncio.run(run_steps(folder))
         assert view(address, times=True) == view(folder, times=True)
 
 
@@ -140,18 +126,6 @@ def rows(folder: Path) -> dict[str, list[Any]]:
         return {
             name: sorted(connection.execute(f"SELECT * FROM {name}"), key=repr) for name in names
         }
-
-
-def everything(store: Store) -> list[object]:
-    """All that a copy must keep."""
-    with store.reader() as reader:
-        ends, keys = reader.next_ids(), reader.completion_keys()
-        kept = {n: value for n, value in reader.settings().items() if n != "format"}
-        found: list[object] = [kept, reader.pending(), keys, list(map(reader.completion, keys))]
-        traces, cached = reader.traces(), reader.cached_vectors()
-        found += [traces, [reader.trace_events(trace_id=one.id) for one in traces]]
-        vectors = cached | reader.vectors("chunk", range(1, ends.chunks))
-        return [*found, {key: one.tolist() for key, one in vectors.items()}, stored_content(store)]
 
 
 def test_a_copy_there_and_back_is_equal(url: Url, unbroken: Path, tmp_path: Path) -> None:
@@ -167,11 +141,7 @@ def test_a_copy_there_and_back_is_equal(url: Url, unbroken: Path, tmp_path: Path
     copied = copy_index(unbroken, address, progress=seen.append)
     assert copied.chunks == seen[-1].chunks_done == seen[-1].chunks_known > 0
     assert copy_index(address, tmp_path / "back") == copied
-    stores = [open_store(as_address(one)) for one in (unbroken, address, tmp_path / "back")]
-    with contextlib.ExitStack() as stack:
-        first, *others = [everything(stack.enter_context(contextlib.closing(o))) for o in stores]
-    assert others == [first, first] and problems(address) == []
-    assert rows(tmp_path / "back") == rows(unbroken)
+    assert rows(tmp_path / "back") == rows(unbroken) and problems(address) == []
     with pytest.raises(StorageError, match="holds an index already"):
         copy_index(unbroken, address)
 
