@@ -6,8 +6,6 @@ Pairs with a name that is ambiguous, or has no label, do not count. `joined_reca
 that the right proposals make one together. Prints one JSON object.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import gzip

@@ -6,8 +6,6 @@ unsupported. (b) English: claims in other words than their passages, labelled by
 that supports them, or null. Prints one JSON object; figures are shares of 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

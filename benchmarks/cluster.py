@@ -6,8 +6,6 @@ summaries, and started again. Each index is compared row by row with one made wi
 first, then all summaries. A call is repeated if the same was made before. Prints one JSON object.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import multiprocessing

@@ -5,8 +5,6 @@ measure both packages, in turn, `--rounds` times. Prints one JSON object: for ea
 of this package and of the other one, and the ratio of the first to the second.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

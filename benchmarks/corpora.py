@@ -1,7 +1,5 @@
 """Builds indexes of the question sets, from recorded triples or else with the offline extractor."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator, Sequence

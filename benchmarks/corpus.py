@@ -6,8 +6,6 @@ took, and the times of questions in the modes mix and walk: the first of a fresh
 warm ones, and the first after one more sentence was inserted. Questions are embedded in advance.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

@@ -7,8 +7,6 @@ without its lexical lane, and `reference` the walk of HippoRAG 2 from the questi
 are compared by the average of recall@2, @5 and @10. Prints one JSON object.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import itertools

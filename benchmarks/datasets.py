@@ -1,7 +1,5 @@
 """Loads the question sets of the benchmarks from the shared data folder into one form."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import gzip

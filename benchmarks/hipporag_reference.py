@@ -6,8 +6,6 @@ question, and at every passage with 0.05 times its similarity; the damping is 0.
 that filters the triples is left out.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ process (the median of several). `growth` is the CPU time per chunk of the large
 that of the smallest. The time of a fixed Python loop before and after shows how fast the machine was.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -4,8 +4,6 @@ Prints one JSON object with the CPU seconds that 40 records, repeated, take: rea
 this library, only read, read by `json.loads`, and validated by `jsonschema` (scaled up from a few).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

@@ -7,8 +7,6 @@ SQL, by `admin.check(full=True)`, and by comparing a store that was just opened 
 seen all earlier states. Exit 1 if there is one.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib

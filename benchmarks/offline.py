@@ -6,8 +6,6 @@ questions with even numbers, counted from 0 (`tuned`); the others are `held`. `f
 which the first sentence holds it. Prints one JSON object; figures are shares of 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

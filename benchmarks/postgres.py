@@ -5,8 +5,6 @@ writes while others ask, for `--seconds`. Without `--url` a server is started, w
 packages of `pip install 'lightrag-jsonl[dev]'`. Prints one JSON object on stdout.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import multiprocessing

@@ -7,8 +7,6 @@ threads, by an instant model. The time of a fixed Python loop before and after s
 machine was.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

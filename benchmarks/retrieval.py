@@ -4,8 +4,6 @@ No model but the embedder is called. Prints one JSON object on stdout, and table
 passage is one chunk. `--keep` names a folder where indexes are kept, so that a second run is quick.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -10,8 +10,6 @@ WRITE are tokens a second of one GPU: they are given, not measured here. Prints 
 the table of docs/scale.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sqlite3

@@ -4,8 +4,6 @@ Each call of the model takes 0.2 s (`--seconds`). Compares the wall time with th
 can take in this number of slots. Prints one JSON object.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

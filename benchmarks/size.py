@@ -11,8 +11,6 @@ package that run, in any thread, and their files; `code_objects` has lambdas, co
 generator expressions, too (Python 3.12 and later run comprehensions inline).
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import json

@@ -1,7 +1,5 @@
 """A deterministic corpus with ready-made extractions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

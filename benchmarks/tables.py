@@ -1,7 +1,5 @@
 """Writes figures as Markdown tables into pages of docs, between `<!-- NAME:begin -->` and `:end -->`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Measures what a process uses: time, bytes written, memory."""
 
-from __future__ import annotations
-
 import resource
 import time
 from collections.abc import Sequence

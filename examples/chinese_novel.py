@@ -4,8 +4,6 @@
 python examples/chinese_novel.py 小说.txt qwen-plus
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A line of QUESTIONS is {"question": …, "supporting": [ids of documents or chun
 Without a file, questions over two chunks each are generated from the graph.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 First: ollama pull qwen3:8b && ollama pull bge-m3. `OPENAI_BASE_URL` names another server.
 """
 
-from __future__ import annotations
-
 import os
 
 from lightrag_jsonl import IndexOptions, LightRAG, OpenAIEmbedder, OpenAILLM

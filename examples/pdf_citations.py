@@ -3,8 +3,6 @@
 Needs the extra `files`.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

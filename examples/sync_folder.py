@@ -4,8 +4,6 @@ Run it again, from cron for example: edited files replace their earlier text, do
 files are deleted, and unchanged files cost nothing.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

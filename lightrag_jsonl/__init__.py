@@ -1,7 +1,5 @@
 """LightRAG with JSONL extraction: texts to a knowledge graph, questions to answers with sources."""
 
-from __future__ import annotations
-
 from lightrag_jsonl.core.address import Address as Address
 from lightrag_jsonl.core.errors import (
     BudgetError,

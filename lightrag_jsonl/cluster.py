@@ -5,8 +5,6 @@ names that the index remembers. It comes back through Ray's object store and is 
 so that what is merged is never lost. Ray repeats the task of a node that dies.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

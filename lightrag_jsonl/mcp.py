@@ -1,7 +1,5 @@
 """A server of the Model Context Protocol: an index as tools for agents, on stdio or mounted as ASGI."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, ParamSpec
@@ -85,7 +83,7 @@ def asgi_app(
     *,
     allow_write: bool = False,
     allowed_hosts: Sequence[str] | None = None,
-) -> Starlette:
+) -> "Starlette":
     """An ASGI application with the endpoint at its root, to be mounted in another one.
 
     The other one must run its lifespan (`app.router.lifespan_context(app)`). Requests for other

@@ -6,8 +6,6 @@ ratios to ours, and writes the tables of docs/benchmarks*.md. Each part runs in 
 time, with one thread for each numeric library.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

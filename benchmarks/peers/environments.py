@@ -1,7 +1,5 @@
 """A virtual environment for each measured library, made once and kept."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import dataclass

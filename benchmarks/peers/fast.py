@@ -1,7 +1,5 @@
 """fast-graphrag with its default storages and its own response models."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

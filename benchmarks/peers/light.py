@@ -1,7 +1,5 @@
 """LightRAG (lightrag-hku) with its file storages and its own tuple format."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """What every library is given: the corpus as a file, the instant model and the fast embedder."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

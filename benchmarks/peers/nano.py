@@ -1,7 +1,5 @@
 """nano-graphrag with its file storages, its naive mode and its own tuple format."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """This library, measured like the others."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 The figures go to a file, since some libraries print while they work.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

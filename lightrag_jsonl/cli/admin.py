@@ -1,7 +1,5 @@
 """`cache`, `vacuum`, `reembed`, `rebuild` and `doctor`: maintain an index."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """`demo`: index the samples and ask questions, in English and Chinese, without any model."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`insert`, `retry`, `resume`, `delete`; `status`, `documents` and `rejections`."""
 
-from __future__ import annotations
-
 import glob
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`entities` and `relations`: list them, edit them by hand, and merge names of one entity."""
 
-from __future__ import annotations
-
 import getpass
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """`explain`: how answers came about; and the events of `query --explain`, as they happen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The command group `main`, its errors and exit statuses, and how commands are added to it."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import json

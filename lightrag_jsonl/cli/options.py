@@ -1,7 +1,5 @@
 """Options that several commands share; those for folder and models make up a `Setup`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias

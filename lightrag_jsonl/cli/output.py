@@ -1,7 +1,5 @@
 """How results are printed: plain text and aligned tables for people, JSON for programs."""
 
-from __future__ import annotations
-
 import json
 import sys
 import unicodedata

@@ -1,7 +1,5 @@
 """`prompts`, `parse` and `extract`: prompts and records, without an index."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`query`, `retrieve` and `eval`: ask questions of an index."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`serve` and `mcp`: answer the questions of other programs."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`estimate`, `batch`, `copy`, `import`, `export`, `merge`, `split`: texts, graphs and indexes."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Where an index is: in a folder, or in a schema of a PostgreSQL database."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import parse_qsl, urlencode, urlsplit

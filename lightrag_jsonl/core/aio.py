@@ -1,7 +1,5 @@
 """Runs coroutines together, blocking calls in threads, and calls that may never end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import contextvars

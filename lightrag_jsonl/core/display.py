@@ -1,7 +1,5 @@
 """How values look in a console and in a notebook: short reprs, and small tables of HTML."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from html import escape

@@ -1,7 +1,5 @@
 """Decodes text files, whatever encoding they are in."""
 
-from __future__ import annotations
-
 import codecs
 
 from lightrag_jsonl.core.errors import ConfigError

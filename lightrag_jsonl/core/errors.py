@@ -1,7 +1,5 @@
 """The error tree: what went wrong, where, and what to do about it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from lightrag_jsonl.core.usage import Usage

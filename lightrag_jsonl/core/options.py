@@ -1,7 +1,5 @@
 """How to index (`IndexOptions`) and how to ask (`QueryParam`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

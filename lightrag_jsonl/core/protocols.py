@@ -1,7 +1,5 @@
 """The ports: what the core needs from models, embedders and the like, one or two methods each."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Literal, Protocol, runtime_checkable
 

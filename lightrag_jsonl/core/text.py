@@ -1,7 +1,5 @@
 """Basic text functions: ids, keys of names, cleaning, sentences, search terms."""
 
-from __future__ import annotations
-
 import hashlib
 import html
 import re
@@ -184,7 +182,7 @@ def _nfkc_casefold(text: str) -> str:
 
 
 @cache
-def _simplifier() -> OpenCC:
+def _simplifier() -> "OpenCC":
     from opencc import OpenCC
 
     return OpenCC("t2s")

@@ -1,7 +1,5 @@
 """Counts tokens, and cuts texts to a number of tokens, with tiktoken or a fitted counter."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import logging
@@ -85,7 +83,7 @@ class TiktokenTokenizer:
         return list(self._encoding.encode_ordinary(sanitize(text)))
 
     @functools.cached_property
-    def _encoding(self) -> Encoding:
+    def _encoding(self) -> "Encoding":
         encoding = _encoding(self._encoding_name)
         if encoding is None:
             raise ConfigError(
@@ -161,7 +159,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 @functools.cache
-def _encoding(name: str) -> Encoding | None:
+def _encoding(name: str) -> "Encoding | None":
     """tiktoken's encoding, with ranks from its cache or the network; None after 5 s without them."""
     found: list[Encoding] = []
 

@@ -1,7 +1,5 @@
 """The nouns: frozen values that the steps take and return."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -25,7 +23,7 @@ HEADING_SEPARATOR = " › "  # between the headings of a path
 PERSON, PROVIDED = "person", "records"  # extractors: an edit by hand, and ready-made records
 UNKNOWN_TYPE = "unknown"  # the type of an entity that no mention gives one
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 Record: TypeAlias = dict[str, Json]
 ResponseType: TypeAlias = Literal["text", "json", "jsonl"]
 RejectionReason: TypeAlias = Literal[
@@ -186,7 +184,7 @@ class Extraction:
         return self.state == "failed" or bool(self.error)
 
     @property
-    def report(self) -> ExtractionReport:
+    def report(self) -> "ExtractionReport":
         """How the extraction went, in numbers."""
         reasons = Counter[str](rejection.reason for rejection in self.rejections)
         return ExtractionReport(
@@ -424,7 +422,7 @@ class ExtractionReport:
     gleaned: tuple[int, ...] = ()
     usage: Usage = Usage()
 
-    def __add__(self, other: ExtractionReport) -> ExtractionReport:
+    def __add__(self, other: "ExtractionReport") -> "ExtractionReport":
         sums = {one.name: getattr(self, one.name) for one in fields(self)}
         rejections = Counter(sums.pop("rejections")) + Counter(other.rejections)
         gleaned = zip_longest(sums.pop("gleaned"), other.gleaned, fillvalue=0)

@@ -1,7 +1,5 @@
 """What model calls cost, in tokens."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 
@@ -14,7 +12,7 @@ class Usage:
     cached_tokens: int = 0
     calls: int = 0
 
-    def __add__(self, other: Usage) -> Usage:
+    def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,

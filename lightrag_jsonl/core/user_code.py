@@ -1,7 +1,5 @@
 """Calls of parts that users bring: what they raise or return is checked, with the part's name."""
 
-from __future__ import annotations
-
 import logging
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Checks the fields of dataclasses against their annotations, with msgspec."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Set
 from dataclasses import fields
 from functools import cache, wraps

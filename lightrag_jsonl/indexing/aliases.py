@@ -1,7 +1,5 @@
 """Merges of names, as decided by a person: which name keys stand for which entity."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from lightrag_jsonl.core.errors import ConfigError, NotFoundError

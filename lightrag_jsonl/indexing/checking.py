@@ -1,7 +1,5 @@
 """Checks what is derived: merges stored mentions again, and compares with the stored rows."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Cuts documents into pages, and pages into overlapping chunks at exact character offsets."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

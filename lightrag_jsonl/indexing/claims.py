@@ -1,7 +1,5 @@
 """What people claim by hand: read from the stored mentions, later claims before earlier ones."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from operator import itemgetter
 from typing import Any, TypeAlias

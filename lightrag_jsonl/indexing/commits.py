@@ -1,7 +1,5 @@
 """Makes changes visible: describes what they touch, embeds, and writes in one transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date

@@ -1,7 +1,5 @@
 """Finds pairs of entities that may be the same, with the evidence, for a person or a model to decide."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import defaultdict
@@ -165,12 +163,12 @@ class _Name:
             bare = (ghost[1] or ghost[2]) if ghost else OWNER.sub("", bare)
             self.words = tuple(word for word in search_terms(bare) if word not in NO_PART)
 
-    def agrees(self, other: _Name) -> bool:
+    def agrees(self, other: "_Name") -> bool:
         """Whether neither numbers nor titles tell two names apart ("Henry IV", "Mrs. Smith")."""
         couple = sorted((self.title, other.title)) == [(False, True), (True, False)]
         return (self.numbers == other.numbers or self.core == other.core) and not couple
 
-    def is_part_of(self, other: _Name) -> bool:
+    def is_part_of(self, other: "_Name") -> bool:
         """Whether it is a part of a longer name: any of a person's, else its last words."""
         if not self.may_be(other):
             return False
@@ -185,7 +183,7 @@ class _Name:
         proper = not any(word.islower() and len(word) > 3 for word in other.row.name.split())
         return proper or set(one) == set(all_)
 
-    def may_be(self, other: _Name) -> bool:
+    def may_be(self, other: "_Name") -> bool:
         """Whether the types do not speak against it."""
         types = {self.row.type.casefold(), other.row.type.casefold()}
         return len(types) == 1 or not types.isdisjoint(UNTYPED)

@@ -4,8 +4,6 @@ Its mentions are claims beside those that were read in texts, so that it is kept
 deleting the document, undone like any other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime

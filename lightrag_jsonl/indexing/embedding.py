@@ -1,7 +1,5 @@
 """Turns texts into vectors: in batches, each text once, and only those that have none yet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from hashlib import sha256

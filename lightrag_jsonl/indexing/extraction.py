@@ -1,7 +1,5 @@
 """The extraction of one chunk by a model: ask, resume what was cut off, glean what was missed."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -41,7 +39,7 @@ class LLMExtractor:
         options: IndexOptions,
         *,
         language: str,
-        ontology: Ontology | None = None,
+        ontology: "Ontology | None" = None,
         names_in: Callable[[str], Sequence[str]] | None = None,
     ) -> None:
         self._client = client

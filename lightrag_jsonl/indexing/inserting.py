@@ -1,7 +1,5 @@
 """Inserts documents: reads them side by side, and commits them in the order they were given."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from asyncio import Task

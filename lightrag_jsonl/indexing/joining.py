@@ -1,7 +1,5 @@
 """Takes the documents of other indexes into this one, with all that was paid for there."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Loads what callers give as documents (texts, files, folders), and makes it storable."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """Turns records into mentions, and checks each mention."""
 
-from __future__ import annotations
-
 import html
 import itertools
 import json
@@ -50,7 +48,7 @@ class MentionCollector:
 
     text: str
     prompt: str = GRAPH_PROMPT
-    ontology: Ontology | None = None
+    ontology: "Ontology | None" = None
     limits: Limits = Limits()
     entities: dict[EntityMention, None] = field(default_factory=dict)
     relations: dict[RelationMention, None] = field(default_factory=dict)

@@ -4,8 +4,6 @@ Everything a row holds is a sum or a vote, so adding and removing mentions in an
 same row: the graph is a function of the set of mentions (laws *fold* and *undo*).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain

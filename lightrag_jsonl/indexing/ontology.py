@@ -1,7 +1,5 @@
 """An ontology: the classes and properties that records may use, and the check of records against it."""
 
-from __future__ import annotations
-
 import difflib
 import re
 import unicodedata
@@ -50,7 +48,7 @@ class Ontology:
     _names: dict[str, str] = field(default_factory=dict, repr=False)  # of classes, by folded name
 
     @classmethod
-    def load(cls, source: Path | str | Mapping[str, Json]) -> Ontology:
+    def load(cls, source: Path | str | Mapping[str, Json]) -> "Ontology":
         """Read a JSON or YAML file, or a mapping; `ConfigError` says what is wrong and where.
 
         The keys are `classes`, `object_properties` and `datatype_properties` in any spelling

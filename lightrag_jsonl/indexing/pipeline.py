@@ -1,7 +1,5 @@
 """Indexing: inserts, updates, retries and deletes documents, and merges names."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

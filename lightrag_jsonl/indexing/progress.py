@@ -1,7 +1,5 @@
 """Progress of an insert: what a callback is given, and the bars that are shown without one."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """Lets a model judge which proposed pairs are one entity, in batches; estimates what that costs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Sequence

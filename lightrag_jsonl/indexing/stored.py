@@ -1,7 +1,5 @@
 """Stored documents with all that was extracted from them, as another index takes them over."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The description of each entity and relation: its mentions' descriptions, or a summary of them."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass

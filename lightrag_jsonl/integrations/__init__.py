@@ -1,7 +1,5 @@
 """Retrievers for other programs, and spans for OpenTelemetry; each module imports what it is for."""
 
-from __future__ import annotations
-
 from lightrag_jsonl.core.types import Chunk, Context
 
 PLACE = ("document_id", "page", "start", "end", "heading", "score")

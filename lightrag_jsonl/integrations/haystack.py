@@ -1,7 +1,5 @@
 """A retriever for Haystack."""
 
-from __future__ import annotations
-
 from haystack import Document, component
 
 from lightrag_jsonl import LightRAG

@@ -1,7 +1,5 @@
 """A retriever for LlamaIndex."""
 
-from __future__ import annotations
-
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 

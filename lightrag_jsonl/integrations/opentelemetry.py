@@ -1,7 +1,5 @@
 """Spans of OpenTelemetry from the events of a query."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Every call to the model: render, look in the cache, call, store the answer, parse it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hashlib
@@ -64,7 +62,7 @@ class Cache(Protocol):
 class UsageMeter:
     """Adds up what an operation costs, in its parent, too; subclasses may set limits."""
 
-    def __init__(self, parent: UsageMeter | None = None) -> None:
+    def __init__(self, parent: "UsageMeter | None" = None) -> None:
         self.spent = Usage()
         self._parent = parent
 

@@ -1,7 +1,5 @@
 """Converts records in the shapes that models fall into (other names for types, keys, lists) to ours."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Finds JSON in a model's text: one object, which may be cut or broken, or a reply's one value."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

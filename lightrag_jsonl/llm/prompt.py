@@ -1,7 +1,5 @@
 """One prompt: its templates and the form of the answer, from settings or a file, with checks of both."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -100,7 +98,7 @@ class Prompt(
         user = Message("user", _render(self.template, values, self.origin))
         return (Message("system", system), user) if system else (user,)
 
-    def check(self, base: Prompt | None = None) -> None:
+    def check(self, base: "Prompt | None" = None) -> None:
         """Raise `PromptError` with all that is wrong, or if it cannot replace the prompt `base`."""
         problems = list(self._problems()) or ([] if base is None else self._differences(base))
         if problems:
@@ -122,7 +120,7 @@ class Prompt(
             if fault:
                 yield f"examples: line {number}: {fault}"
 
-    def _differences(self, base: Prompt) -> list[str]:
+    def _differences(self, base: "Prompt") -> list[str]:
         if self.response_type != base.response_type:
             return [f"response-type: must be {base.response_type!r}, as in {base.origin}"]
         given = base.variables | set(base.inputs)

@@ -1,7 +1,5 @@
 """Prompts by id: loaded from folders or a configuration, rendered, asked, and their answers read."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import logging
@@ -64,7 +62,7 @@ class PromptManager:
     @classmethod
     def load(
         cls, language: str | Path = "en", overrides: str | Path | None = None
-    ) -> PromptManager:
+    ) -> "PromptManager":
         """A language's prompts (a code, or a folder), with those of the folder `overrides` on top.
 
         A user's folder is checked completely: `PromptError` names the file and the key.
@@ -168,7 +166,7 @@ class PromptManager:
         schema = None if prompt is None else self.prompt(prompt).checker
         return list(parse_jsonl(text, schema=schema).records)
 
-    def _add(self, prompts: Mapping[str, Prompt], *, bases: PromptManager | None = None) -> None:
+    def _add(self, prompts: Mapping[str, Prompt], *, bases: "PromptManager | None" = None) -> None:
         """Add or replace prompts, also by an alias; with `bases`, check what they replace there."""
         for id, prompt in prompts.items():
             if bases is not None:

@@ -6,8 +6,6 @@ object that breaks off ends at the next line that can only be a new record; obje
 are not read as records.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Limits the model calls in flight, and decides which call is next."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

@@ -1,7 +1,5 @@
 """Compiled JSON Schemas (Draft 2020-12) that say in words what is wrong with a record, and where."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from itertools import islice

@@ -1,7 +1,5 @@
 """Recognizes the thinking that models write before their answers, and removes it."""
 
-from __future__ import annotations
-
 import re
 import sys
 

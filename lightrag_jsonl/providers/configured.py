@@ -1,7 +1,5 @@
 """The user's settings, from files, the environment and arguments; and models made from names."""
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The connection to a server that speaks OpenAI's protocol, and its failures in words."""
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 import os
@@ -81,7 +79,7 @@ class Connection:
     timeout: float
     max_retries: int
     max_bytes: int | None = None  # of a reply's body, or of one event of a stream
-    _made: tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI] | None = None
+    _made: "tuple[asyncio.AbstractEventLoop, openai.AsyncOpenAI] | None" = None
 
     def __post_init__(self) -> None:
         if self.base_url is not None:
@@ -97,14 +95,14 @@ class Connection:
         """The server's name and port."""
         return urlsplit(self.url).netloc
 
-    def client(self) -> openai.AsyncOpenAI:
+    def client(self) -> "openai.AsyncOpenAI":
         """The client; another event loop gets a new one, since connections belong to a loop."""
         loop = asyncio.get_running_loop()
         if self._made is None or self._made[0] is not loop:
             self._made = loop, self._new_client()
         return self._made[1]
 
-    def _new_client(self) -> openai.AsyncOpenAI:
+    def _new_client(self) -> "openai.AsyncOpenAI":
         import openai
 
         try:

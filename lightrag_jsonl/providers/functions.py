@@ -1,7 +1,5 @@
 """Plain functions as models and embedders, in the signatures that people already have."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial

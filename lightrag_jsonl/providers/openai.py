@@ -1,7 +1,5 @@
 """Chat and embedding models behind any endpoint that speaks OpenAI's protocol."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
@@ -92,7 +90,7 @@ class OpenAILLM:
         """The model's answer, with how it ended and what it cost."""
         return await self._complete(self.request_body(messages, max_tokens=max_tokens))
 
-    def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> ChatStream:
+    def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> "ChatStream":
         """The answer piece by piece; a connection that breaks off raises `LLMError`."""
         return ChatStream(self, self.request_body(messages, max_tokens=max_tokens))
 
@@ -161,7 +159,7 @@ class ChatStream:
         self.finish: Finish = "stop"
         self._pieces = self._read(llm, {"stream_options": {"include_usage": True}, **body})
 
-    def __aiter__(self) -> ChatStream:
+    def __aiter__(self) -> "ChatStream":
         return self
 
     async def __anext__(self) -> str:

@@ -1,7 +1,5 @@
 """Embedders and rerankers that run on this machine, with the package `sentence-transformers`."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """AsyncLightRAG: documents in, answers out, and how each answer came about."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -324,7 +322,7 @@ class AsyncLightRAG(IndexParts):
         return AsyncAnswerStream(queued(run), meter)
 
     @property
-    def graph(self) -> nx.Graph:
+    def graph(self) -> "nx.Graph":
         """A read-only networkx view: nodes by entity name, with all their attributes as texts, and
         weights as numbers, so that networkx can write it in any format.
         """

@@ -1,7 +1,5 @@
 """LightRAG: the methods of AsyncLightRAG without await, on an event loop of its own."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import weakref
@@ -106,7 +104,7 @@ def blocking(
 
 def _streaming(
     method: Callable[Concatenate[AsyncLightRAG, P], AsyncAnswerStream],
-) -> Callable[Concatenate[Any, P], AnswerStream]:
+) -> "Callable[Concatenate[Any, P], AnswerStream]":
     """The method, with a stream that is read without await."""
 
     def call(self: _Blocking, *args: P.args, **more: P.kwargs) -> AnswerStream:
@@ -248,7 +246,7 @@ class LightRAG(_Blocking):
         return self._loop.run(function, self._twin, *args, **more)
 
     @property
-    def graph(self) -> nx.Graph:
+    def graph(self) -> "nx.Graph":
         """A read-only networkx view: nodes by entity name, with all their attributes."""
         return self._twin.graph
 

@@ -1,7 +1,5 @@
 """The graph in the formats of other programs, and as one web page."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -74,7 +72,7 @@ def export_graph(reader: Reader, format: GraphFormat, *, language: str = "en") -
     return WRITERS[format](entities, relations)
 
 
-def network(entities: Iterable[Entity], relations: Iterable[Relation]) -> nx.Graph:
+def network(entities: Iterable[Entity], relations: Iterable[Relation]) -> "nx.Graph":
     """A frozen networkx graph: nodes by entity name, with the attributes of `Entity` and `Relation`.
 
     All of these but weights are texts, as GraphML wants them: lists are joined with "; ", pairs

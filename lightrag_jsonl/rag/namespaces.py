@@ -1,7 +1,5 @@
 """The namespaces of an index: its entities, its traces and its administration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -45,7 +43,7 @@ MOST_WEIGHT = 1_000_000
 class _Namespace:
     """Some of the methods of an index."""
 
-    def __init__(self, parts: IndexParts) -> None:
+    def __init__(self, parts: "IndexParts") -> None:
         self._parts = parts
 
     async def _read(self, function: Callable[[Reader], Result]) -> Result:

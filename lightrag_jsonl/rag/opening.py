@@ -1,7 +1,5 @@
 """Opens an index with models by name: names come from the folder, addresses and keys from the user."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

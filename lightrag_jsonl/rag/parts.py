@@ -1,7 +1,5 @@
 """The parts of an index: chosen from arguments and what the index records, and connected."""
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

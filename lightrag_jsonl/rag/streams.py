@@ -1,7 +1,5 @@
 """An answer in pieces, as the model writes it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Self

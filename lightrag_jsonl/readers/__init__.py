@@ -1,7 +1,5 @@
 """Reads files of many kinds, each by the reader that a table has for its suffix."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import PurePath

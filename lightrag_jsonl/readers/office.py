@@ -1,7 +1,5 @@
 """Reads documents of Word, and slides of PowerPoint."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from io import BytesIO

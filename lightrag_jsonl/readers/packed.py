@@ -1,7 +1,5 @@
 """Opens compressed files, unless they unpack to more than a document can be."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from io import BytesIO

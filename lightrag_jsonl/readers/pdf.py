@@ -1,7 +1,5 @@
 """Reads PDF files: the text of each page, column by column."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterable, Sequence

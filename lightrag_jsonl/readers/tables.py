@@ -1,7 +1,5 @@
 """Reads tables: each row becomes a paragraph that repeats the header, so that it can stand alone."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, time

@@ -1,7 +1,5 @@
 """Reads web pages, and e-books, whose chapters are such pages."""
 
-from __future__ import annotations
-
 import posixpath
 from typing import Any
 from urllib.parse import unquote

@@ -3,8 +3,6 @@
 Used only if `QueryParam.similarity_reuse` is set: similar questions may want different answers.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Selects what fits into the token budgets, and writes it: passages, entities, relations, sources."""
 
-from __future__ import annotations
-
 import hmac
 import itertools
 import re
@@ -70,7 +68,7 @@ def fit_context(
 
 def _select(
     found: Context,
-    writer: Writer,
+    writer: "Writer",
     param: QueryParam,
     share: float,
     tokenizer: Tokenizer,

@@ -3,8 +3,6 @@
 The model is shown each relation with a short id, and answers with ids.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections import Counter

@@ -1,7 +1,5 @@
 """Ranked lists of rows and how they are merged, and what else the steps of a search pass on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
@@ -36,14 +34,14 @@ class Hits:
     @classmethod
     def of(
         cls, ids: Sequence[int] | Ids, scores: npt.ArrayLike, why: str | Sequence[str] = ""
-    ) -> Hits:
+    ) -> "Hits":
         """Hits from plain values; a single `why` is used for all."""
         reasons = np.empty(len(ids), np.object_)
         reasons[:] = why
         return cls(np.asarray(ids, np.int64), np.asarray(scores, np.float64), reasons)
 
     @classmethod
-    def ranked(cls, ids: Ids, scores: Floats, limit: int | None = None, why: str = "") -> Hits:
+    def ranked(cls, ids: Ids, scores: Floats, limit: int | None = None, why: str = "") -> "Hits":
         """The rows (ascending ids) with the highest scores, best first, ties by row id."""
         best = np.argsort(-scores, kind="stable")[:limit]
         return cls.of(ids[best], scores[best], why)
@@ -51,7 +49,7 @@ class Hits:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def __getitem__(self, which: slice | Ids | Mask) -> Hits:
+    def __getitem__(self, which: slice | Ids | Mask) -> "Hits":
         """The hits at these positions, in this order, or those selected by a mask."""
         return Hits(self.ids[which], self.scores[which], self.why[which])
 
@@ -69,7 +67,7 @@ def fuse(
     *,
     weights: Sequence[float] | None = None,
     limit: int | None = None,
-) -> Hits:
+) -> "Hits":
     """The best hits of all lists, best first; ties by id. `why` lists the reasons of every list.
 
     "rrf" adds up weight / (60 + rank) over the lists, ranks from 1; "round_robin" takes the first

@@ -1,7 +1,5 @@
 """What each query mode searches, and the texts it searches with: a question's keywords."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

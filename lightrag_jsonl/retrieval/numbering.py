@@ -1,7 +1,5 @@
 """Numbers the citations of an answer 1, 2, 3 in the order of their first use, as it is written."""
 
-from __future__ import annotations
-
 import re
 
 from lightrag_jsonl.core.text import CITATION_MARKER

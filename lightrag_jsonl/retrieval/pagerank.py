@@ -6,8 +6,6 @@ cost does not grow with the index, and nothing is kept between questions. Nodes 
 entities first (0 to E - 1), then chunks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias

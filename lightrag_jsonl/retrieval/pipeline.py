@@ -1,7 +1,5 @@
 """Answers a question: keywords, search, selection, context, answer, citations."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence

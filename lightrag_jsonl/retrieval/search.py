@@ -1,7 +1,5 @@
 """Searches the index for one question, within one snapshot: seeds, the graph around them, the walk."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Finds the first hits: entities by name and vector, relations by vector, chunks by vector and words."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The Model Context Protocol at `/mcp/{index}`, for programs that act on a person's behalf."""
 
-from __future__ import annotations
-
 import importlib.util
 from typing import Any
 

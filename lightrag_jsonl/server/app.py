@@ -1,7 +1,5 @@
 """The application: the tables of routes, the static files of the page, health and metrics."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

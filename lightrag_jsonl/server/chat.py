@@ -1,7 +1,5 @@
 """What both chat protocols share: models that are indexes, conversations, and the answer's sources."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

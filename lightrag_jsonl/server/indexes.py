@@ -1,7 +1,5 @@
 """The indexes of a server, each with its jobs and the questions that are being answered."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The jobs that change an index: kept in its folder, and done one by one in a child process."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,7 +1,5 @@
 """Counters and a histogram of latencies, in the text format of Prometheus."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping

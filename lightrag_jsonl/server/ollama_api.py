@@ -1,7 +1,5 @@
 """Ollama's protocol, as far as chat programs such as Open WebUI use it; a model is an index."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any, Final
 

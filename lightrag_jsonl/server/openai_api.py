@@ -1,7 +1,5 @@
 """OpenAI's protocol: `/v1/models` and `/v1/chat/completions`; a model is an index."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from typing import Any, Final

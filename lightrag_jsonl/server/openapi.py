@@ -1,7 +1,5 @@
 """The OpenAPI description of a table of routes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any, Final

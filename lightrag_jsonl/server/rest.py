@@ -1,7 +1,5 @@
 """The routes of REST: documents and jobs, questions, traces, and the graph."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections import Counter

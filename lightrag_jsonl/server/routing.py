@@ -1,7 +1,5 @@
 """From a table of routes to an application: reads requests, checks them, and writes responses."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

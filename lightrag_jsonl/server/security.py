@@ -1,7 +1,5 @@
 """Who may ask: checks the host, the origin and the token of every request before anything else."""
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Collection
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """One stream of events with many listeners, so that equal questions at once are answered once."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Generic, TypeVar

@@ -4,8 +4,6 @@ It ends when its stdin does, even in the middle of a job: when the server has no
 was killed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

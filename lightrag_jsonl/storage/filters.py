@@ -5,8 +5,6 @@ in its metadata. There, a list meets a condition if one of its members does, nul
 and false count as 1 and 0, and objects meet nothing.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ It consists of sorted columns, in which many rows are looked up at once. An inde
 `updated` copies the columns with the changed rows replaced, so a search keeps the one it began with.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,7 +45,7 @@ class GraphIndex:
         self._chunks_of = _pairs(rows.mentions[:, 0], rows.mentions[:, 1])
         self._entities_of = _pairs(rows.mentions[:, 1], rows.mentions[:, 0])
 
-    def updated(self, entities: Ids, relations: Ids, chunks: Ids, rows: GraphRows) -> GraphIndex:
+    def updated(self, entities: Ids, relations: Ids, chunks: Ids, rows: GraphRows) -> "GraphIndex":
         """A copy for a changed graph.
 
         The first three arguments are the row ids of everything that was added, changed or deleted;

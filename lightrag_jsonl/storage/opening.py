@@ -1,7 +1,5 @@
 """Opens the store that an address leads to."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +26,7 @@ def has_index(address: Address) -> bool:
     return _postgres().has_index(address)
 
 
-def _postgres() -> type[PostgresStore]:
+def _postgres() -> "type[PostgresStore]":
     try:
         from lightrag_jsonl.storage.postgres.database import PostgresStore
     except ImportError as error:

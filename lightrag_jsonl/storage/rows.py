@@ -3,8 +3,6 @@
 Row ids are positive integers, unique for each kind; ids and names that users see are texts.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

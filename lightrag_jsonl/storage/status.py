@@ -1,7 +1,5 @@
 """What an index holds, for people: its totals, and its documents one by one."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence

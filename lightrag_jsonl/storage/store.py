@@ -6,8 +6,6 @@ its own writes; either all of them become visible or none. All calls block: call
 (`read`, `write`). `lightrag_jsonl.testing.StoreContract` is the test that an implementation passes.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager

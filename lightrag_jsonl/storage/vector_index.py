@@ -1,7 +1,5 @@
 """Nearest-neighbour search over unit vectors in memory: FAISS searches one numpy matrix, exactly."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fakes and contract tests for your own model, embedder, tokenizer, reranker, extractor or store."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

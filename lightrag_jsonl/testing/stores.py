@@ -1,7 +1,5 @@
 """What the core requires of a store, as tests; sample documents for these, and all a store holds."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

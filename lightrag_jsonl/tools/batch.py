@@ -4,14 +4,12 @@ Each round runs the real extraction with an object in place of the model, which 
 requests that have no answer in the cache: about chunks, to resume and glean, and at last summaries.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 from anyio import to_thread
@@ -24,11 +22,9 @@ from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.loading import Given, read_text
 from lightrag_jsonl.llm.client import request_key
 from lightrag_jsonl.providers.openai import read_completion
+from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.store import Transaction, write
-
-if TYPE_CHECKING:
-    from lightrag_jsonl.rag import AsyncLightRAG
 
 Round: TypeAlias = Literal["extraction", "summaries", "done"]
 Request: TypeAlias = tuple[tuple[Message, ...], int | None]  # the turns, and the most tokens

@@ -1,7 +1,5 @@
 """Copies an index from one store to another, such as from a folder to PostgreSQL and back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 

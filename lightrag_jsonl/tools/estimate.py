@@ -1,12 +1,9 @@
 """Estimates what an insert would cost: the real prompts and chunks, with a simulated model."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from lightrag_jsonl.core.options import ExtractionPrompt
 from lightrag_jsonl.core.types import Chunk, Completion, Failure, Message, Record, ResponseType
@@ -14,9 +11,7 @@ from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
 from lightrag_jsonl.indexing.loading import Given, load_documents
 from lightrag_jsonl.llm.client import request_key
-
-if TYPE_CHECKING:
-    from lightrag_jsonl.rag import AsyncLightRAG
+from lightrag_jsonl.rag import AsyncLightRAG
 
 # Fitted on recorded answers of gpt-4o and gpt-4o-mini about A Christmas Carol (three runs, 42
 # chunks of 1,200 tokens): written tokens = BASE + RATE * tokens of text, first turn and later ones.

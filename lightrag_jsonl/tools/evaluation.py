@@ -1,7 +1,5 @@
 """Measures whether retrieval finds the passages that support an answer, and what the graph adds."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections import defaultdict
@@ -9,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -19,10 +17,8 @@ from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.text import digest, name_key, search_terms
 from lightrag_jsonl.core.types import Chunk, Mode, Relation, known_language
 from lightrag_jsonl.indexing.loading import read_text
+from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.storage.store import Reader, Snapshot, read, search
-
-if TYPE_CHECKING:
-    from lightrag_jsonl.rag import AsyncLightRAG
 
 RECALL_AT = (1, 2, 5, 10)
 METRICS = (*(f"recall@{count}" for count in RECALL_AT), "answer")

@@ -1,7 +1,5 @@
 """Imports a working directory of LightRAG or nano-graphrag without model calls."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict
@@ -18,6 +16,7 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import clean_name, digest, name_key, sanitize
 from lightrag_jsonl.core.types import UNKNOWN_TYPE, Document, Failure, Json, Record
 from lightrag_jsonl.indexing.progress import ShowProgress
+from lightrag_jsonl.rag import AsyncLightRAG
 from lightrag_jsonl.storage.rows import PendingDocument
 from lightrag_jsonl.storage.store import Reader, read
 
@@ -39,7 +38,7 @@ class ForeignIndex:
 
     documents: Mapping[str, Record]
     chunks: Mapping[str, Record]
-    graph: nx.Graph
+    graph: "nx.Graph"
 
 
 @dataclass(frozen=True, slots=True)

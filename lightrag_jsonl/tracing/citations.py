@@ -1,7 +1,5 @@
 """Resolves the `[n]` of an answer to the sentences that support them, without a model."""
 
-from __future__ import annotations
-
 import math
 import re
 from bisect import bisect_right

@@ -1,7 +1,5 @@
 """The typed events of one query, in the order they happen, each with its URI and its triples."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from datetime import datetime

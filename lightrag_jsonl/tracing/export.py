@@ -1,7 +1,5 @@
 """Exports a trace as RDF and, if wanted, the chain from what was selected to its documents."""
 
-from __future__ import annotations
-
 import mimetypes
 import re
 from collections.abc import Iterable, Iterator

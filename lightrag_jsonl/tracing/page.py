@@ -1,7 +1,5 @@
 """A trace as one self-contained web page: question, answer, subgraph, chosen edges, sources."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """RDF: the URIs of what a trace refers to, triples as text, and their serialization."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime

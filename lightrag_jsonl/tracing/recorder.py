@@ -1,7 +1,5 @@
 """Records how a question is answered: makes the events, stores them, and passes them on."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A trace: how one answer came about, and its sources, and whether both are sound."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """A small bilingual collection written for this project, with questions over several of its texts."""
 
-from __future__ import annotations
-
 import json
 from importlib.resources import files
 

@@ -1,7 +1,5 @@
 """Answers composed of the best sentences of the context, each with its citation."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Embeds texts by hashing their words and n-grams: no model, no vocabulary."""
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata

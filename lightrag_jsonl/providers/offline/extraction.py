@@ -1,7 +1,5 @@
 """Finds entities, relations and keywords by language rules, without any model."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Finds sentences, the phrases that name things, and content words, by rules of each language."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
@@ -319,7 +317,7 @@ def _chinese(
 
 
 @cache
-def _segmenter() -> Jieba:
+def _segmenter() -> "Jieba":
     """A segmenter of our own, loaded once (0.1 s): other code may add words to the shared one."""
     from rjieba import Jieba
 

@@ -1,7 +1,5 @@
 """Word tables of the offline rules, English and Chinese."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from lightrag_jsonl.core.text import words

@@ -1,7 +1,5 @@
 """Connections to PostgreSQL, and its errors as ours."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

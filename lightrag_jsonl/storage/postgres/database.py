@@ -1,7 +1,5 @@
 """The index in a schema of a PostgreSQL database: its connections, transactions and snapshots."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import threading

@@ -1,7 +1,5 @@
 """The shape of the graph, looked up in the database, for graphs that do not fit into memory."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -33,7 +31,7 @@ ALL_MENTIONS = """SELECT DISTINCT entity, chunk FROM entity_mentions WHERE entit
 class DatabaseGraph(GraphIndex):
     """The graph as a snapshot sees it; what is asked of it is one query each."""
 
-    def __init__(self, snapshot: PostgresSnapshot) -> None:
+    def __init__(self, snapshot: "PostgresSnapshot") -> None:
         self._snapshot = snapshot
 
     @cached_property

@@ -3,8 +3,6 @@
 Of a snapshot only the graph is in memory; vectors and words are searched in the database.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -1,7 +1,5 @@
 """Wakes a process that searches when another one has changed the index, so it catches up at once."""
 
-from __future__ import annotations
-
 import contextlib
 import select
 import socket

@@ -1,7 +1,5 @@
 """The SQLite database of one working directory: its connections, transactions and snapshots."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

@@ -4,8 +4,6 @@ The full text is SQLite's FTS5 with BM25 over the terms of `core.text`. It holds
 so it can remove a chunk only when given all its terms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import starmap

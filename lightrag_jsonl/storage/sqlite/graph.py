@@ -1,7 +1,5 @@
 """Mentions, the entities and relations merged from them, the merges of names, and all vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What all tables share, and the small ones: settings, cached answers and recorded queries."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence

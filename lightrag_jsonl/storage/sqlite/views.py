@@ -1,7 +1,5 @@
 """The views of a database: all tables together, and snapshots with graph and vectors in memory."""
 
-from __future__ import annotations
-
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
@@ -55,7 +53,7 @@ class SQLiteView(DocumentTables, GraphTables, Transaction):
 class SQLiteSnapshot(SQLiteView):
     """A reader with the graph in memory, and search by vectors; the methods are those of the port."""
 
-    def __init__(self, connection: sqlite3.Connection, memory: Memory) -> None:
+    def __init__(self, connection: sqlite3.Connection, memory: "Memory") -> None:
         super().__init__(connection)
         self._memory = memory
 
@@ -164,7 +162,7 @@ class ViewStore(ABC):
     ONLY_READ: str  # what to do about it
     read_only: bool
 
-    def __init__(self, location: str, memory: Memory) -> None:
+    def __init__(self, location: str, memory: "Memory") -> None:
         self.location = location  # for messages
         self._memory = memory
         self._write_lock = RLock()  # so that a transaction inside another is an error
