@@ -1,7 +1,5 @@
 """Fixtures that every test may use: the shared data folder, and no network but loopback."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import os

@@ -1,7 +1,5 @@
 """What many tests share: small indexes, records as models write them, and all that an index holds."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """A Python of its own for what a test cannot do in the process that runs it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Model servers for tests: one that plays a script, and a real llama.cpp with a tiny random model."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -121,7 +119,7 @@ class ScriptedServer:
     def bodies(self) -> list[dict[str, Any]]:
         return [request.json for request in self.requests]
 
-    def __enter__(self) -> ScriptedServer:
+    def __enter__(self) -> "ScriptedServer":
         serve = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         serve.start()
         return self

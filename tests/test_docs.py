@@ -1,7 +1,5 @@
 """The documentation: its code runs, its links lead somewhere, and the site builds."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import subprocess

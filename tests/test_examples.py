@@ -1,7 +1,5 @@
 """The examples: each script runs as its docstring says, and the notebook from top to bottom."""
 
-from __future__ import annotations
-
 import json
 import os
 import runpy

@@ -1,7 +1,5 @@
 """The tools for agents, called by the official client over stdio and over HTTP."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence

@@ -1,7 +1,5 @@
 """What is shipped: the wheel has all it needs and nothing else, and stands on declared, free packages."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

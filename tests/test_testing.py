@@ -1,7 +1,5 @@
 """The public fakes follow their scripts, and the contract classes find what breaks a promise."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import Any

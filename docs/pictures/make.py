@@ -3,8 +3,6 @@
 Needs Chromium (apt-get install chromium) and Pillow (extra `files`). Works without a model.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

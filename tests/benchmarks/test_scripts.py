@@ -1,7 +1,5 @@
 """Every benchmark runs, on a tiny input, and prints one JSON object."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

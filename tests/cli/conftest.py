@@ -1,7 +1,5 @@
 """Fixtures of the command line's tests: running a command, and a small index to run it on."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

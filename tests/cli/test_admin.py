@@ -1,7 +1,5 @@
 """entities, cache, vacuum, reembed, rebuild, doctor, demo: whether an index is sound, and keeping it so."""
 
-from __future__ import annotations
-
 import contextlib
 import shlex
 import sqlite3

@@ -1,7 +1,5 @@
 """insert, retry, resume, delete, status, documents: what goes in, what is reported and remembered."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

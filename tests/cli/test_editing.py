@@ -1,7 +1,5 @@
 """Edits by hand, upgrades and folders kept in step, on the command line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.cli.conftest import run, run_json

@@ -1,7 +1,5 @@
 """`query --explain` and `explain`: how an answer came about, on the command line."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import sqlite3

@@ -1,7 +1,5 @@
 """The group and the real process: help, errors in one line, exit statuses, pipes, Ctrl-C."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

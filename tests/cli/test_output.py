@@ -1,7 +1,5 @@
 """Tables, cut lines and JSON: readable with wide characters, harmless for a terminal."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

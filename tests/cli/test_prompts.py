@@ -1,7 +1,5 @@
 """parse, extract and prompts: model output and prompts, without an index."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

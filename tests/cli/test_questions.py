@@ -1,7 +1,5 @@
 """query, retrieve and eval: questions from arguments and stdin, filters, streams, prompts, measures."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """estimate, batch, import and export on the command line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A model behind a server that reads as `read_all` does."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

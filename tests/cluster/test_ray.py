@@ -1,7 +1,5 @@
 """Indexing on a Ray cluster of two nodes on this machine, of which one is killed."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The recipes of docs/scale.md: batch files answered by a server, until nothing is left to ask."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Promises of what values look like in a console and in a notebook."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import typing

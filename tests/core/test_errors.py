@@ -1,7 +1,5 @@
 """Errors: one tree, that can be pickled, and is also what Python calls it."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import pickle

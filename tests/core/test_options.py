@@ -1,7 +1,5 @@
 """Options and documents: a value that makes no sense is refused by its field, before anything is done."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import re

@@ -1,7 +1,5 @@
 """Promises of the text functions: ids, names, sentences, and terms."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Tokens: counts that are right or nearly so, and cuts that keep characters whole."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import logging

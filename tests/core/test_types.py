@@ -1,7 +1,5 @@
 """The nouns: what answers, contexts and extractions say about themselves."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from lightrag_jsonl.core.types import (

@@ -1,7 +1,5 @@
 """Tokenizers that users bring: whatever they do wrong becomes an error, or is put right."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

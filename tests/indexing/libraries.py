@@ -1,7 +1,5 @@
 """Documents with records, as hypothesis draws them."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Texts and records that nobody should hand in: taken as they are, or refused in words."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

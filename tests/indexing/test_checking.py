@@ -1,7 +1,5 @@
 """`check` finds what differs from its sources, and `rebuild` puts it right."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

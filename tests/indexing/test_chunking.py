@@ -1,7 +1,5 @@
 """Chunking: pages, chunks that end where a reader would, and chunks that outlive an edit."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

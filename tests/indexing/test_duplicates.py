@@ -1,7 +1,5 @@
 """The pairs of entities that are proposed as one, with what speaks for and against each."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Entities and relations that people create, edit and delete by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

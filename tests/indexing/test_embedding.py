@@ -1,7 +1,5 @@
 """Vectors: each text is embedded once, what is paid for is kept, and a broken embedder costs no answer."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Merging names by hand: reversible, and it outlives inserts and deletes; proposals come with evidence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

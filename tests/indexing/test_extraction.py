@@ -1,7 +1,5 @@
 """Conversations about a chunk: what is asked when, and what an answer of each kind leaves behind."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from pathlib import Path

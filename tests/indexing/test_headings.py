@@ -1,7 +1,5 @@
 """Headings: which lines are some, which hold where, and what is told of them."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Inserting, updating and deleting: what is asked, what is kept, what is reported about it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What callers hand in, as documents: every kind of file, and every kind of thing that is none."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Records to mentions: the checks on each mention, and their order."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

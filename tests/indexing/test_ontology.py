@@ -1,7 +1,5 @@
 """What an ontology promises: read in any usual spelling, and enforced on every record."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

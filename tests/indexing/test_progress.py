@@ -1,7 +1,5 @@
 """Promises of the progress bars."""
 
-from __future__ import annotations
-
 import io
 import sys
 

@@ -1,7 +1,5 @@
 """Purging: of a deleted document no word is left in any file."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

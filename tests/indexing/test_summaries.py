@@ -1,7 +1,5 @@
 """One description for each entity and relation: when a model is asked for it, from what, how often."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path

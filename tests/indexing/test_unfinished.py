@@ -1,7 +1,5 @@
 """Chunks that failed, in whole or in part: on record, and asked for what is missing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

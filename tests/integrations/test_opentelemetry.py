@@ -1,7 +1,5 @@
 """Spans of OpenTelemetry, exported by the real SDK."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 pip install langchain-core llama-index-core haystack-ai
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The work of a process that is killed, again and again: see `test_commit`."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 `LIGHTRAG_JSONL_KILLS` says how often a process is killed.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import random

@@ -1,7 +1,5 @@
 """Law `fold`: the graph is a function of the set of mentions, whatever the order, batches or repetition."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import random

@@ -1,7 +1,5 @@
 """Law `isolation`: two working directories in one process never see each other."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Law `order`: the same input gives the same index and answers, whatever order the model answers in."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import random

@@ -1,7 +1,5 @@
 """Two laws of the reader: prefix (a cut loses only what it cuts) and split (pieces do not matter)."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Law `span`: chunks are exact, cover their pages, keep characters whole, and none only repeats."""
 
-from __future__ import annotations
-
 import re
 
 import regex

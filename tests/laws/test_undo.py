@@ -1,7 +1,5 @@
 """Law `undo`: deleting what was inserted leaves what was there before, and asks nobody."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import random

@@ -1,7 +1,5 @@
 """The client: answers are cached, shared, limited, tried again, and never lost once they are paid."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 from collections.abc import Collection, Iterable
@@ -321,7 +319,7 @@ class Pieces:
         self._pieces = iter(pieces)
         self.read = self.closed = 0
 
-    def __aiter__(self) -> Pieces:
+    def __aiter__(self) -> "Pieces":
         return self
 
     async def __anext__(self) -> str:

@@ -1,7 +1,5 @@
 """Records in the shapes that models fall into, read as what they clearly mean."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

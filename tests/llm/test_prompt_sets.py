@@ -1,7 +1,5 @@
 """What the packaged prompt sets promise: sound, in step with each other, and cheap."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """What prompts promise: strict templates, errors at load that name file and key, replies read."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

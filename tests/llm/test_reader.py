@@ -1,7 +1,5 @@
 """The reader, rule by rule: what becomes a record, what is refused and why."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

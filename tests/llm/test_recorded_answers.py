@@ -1,7 +1,5 @@
 """The reader on other people's material: JSONTestSuite, broken JSON, answers of real models."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import tarfile

@@ -1,7 +1,5 @@
 """The scheduler: never more calls than allowed, the right one next, and no slot lost."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine
 

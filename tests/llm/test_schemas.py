@@ -1,7 +1,5 @@
 """Schemas: compiled once, checked at load, and clear about what is wrong with a record."""
 
-from __future__ import annotations
-
 import pytest
 
 from lightrag_jsonl.core.errors import PromptError

@@ -1,7 +1,5 @@
 """The thinking that models write before their answers is no part of these."""
 
-from __future__ import annotations
-
 import itertools
 import json
 

@@ -1,7 +1,5 @@
 """Promises of the extractive answerer."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Promises of the hashing embedder."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

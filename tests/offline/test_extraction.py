@@ -1,7 +1,5 @@
 """Promises of the offline extractor, English and Chinese."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 from collections import Counter

@@ -1,7 +1,5 @@
 """Promises of the offline keyword extractor."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

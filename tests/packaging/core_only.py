@@ -1,7 +1,5 @@
 """What must work where only the wheel and its core dependencies are installed; run by `installed`."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib.util import find_spec

@@ -5,8 +5,6 @@
 Needs `uv`. Arguments after `--` go to pytest.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

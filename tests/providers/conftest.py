@@ -1,7 +1,5 @@
 """Fixtures of the providers' tests."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.servers import tiny_llama

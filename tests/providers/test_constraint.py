@@ -1,7 +1,5 @@
 """Record schemas as constraints, and answers wrapped in one object."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Plain functions as models and embedders."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import threading

@@ -1,7 +1,5 @@
 """The providers against a real llama.cpp server with a random model: nothing is played here."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """Models that run on this machine: a real MiniLM, and a small cross-encoder made on the spot."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """OpenAIEmbedder against a server that plays a script."""
 
-from __future__ import annotations
-
 import asyncio
 
 import numpy as np

@@ -1,7 +1,5 @@
 """OpenAILLM against a server that plays a script."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import logging

@@ -1,7 +1,5 @@
 """The graph as files that other programs read."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

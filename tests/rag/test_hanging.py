@@ -1,7 +1,5 @@
 """A model or embedder that hangs: nobody waits for it, neither `close` nor Ctrl-C nor the end of the process."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Lists in pages, and an index that is only read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The public face: at home in notebooks, threads and running loops, honest about reuse."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Models by name: recorded in the index, built from the user's settings, and which key goes where."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Answers in pieces: whoever reads slowly, leaves or forgets them keeps nobody waiting."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc

@@ -1,7 +1,5 @@
 """An index that is kept in step with a folder of files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

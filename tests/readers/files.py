@@ -1,7 +1,5 @@
 """Files for the tests, made by the libraries that people's programs use."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Callable, Mapping

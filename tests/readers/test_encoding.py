@@ -1,7 +1,5 @@
 """Text files in any encoding."""
 
-from __future__ import annotations
-
 import pytest
 
 from lightrag_jsonl.core.encoding import decoded

@@ -1,7 +1,5 @@
 """Word, PowerPoint and Excel files, and the traps that such archives of XML can hold."""
 
-from __future__ import annotations
-
 import datetime
 import io
 import zipfile

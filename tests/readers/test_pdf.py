@@ -1,7 +1,5 @@
 """PDF files: pages, columns, Chinese, divided words, and those that cannot be read."""
 
-from __future__ import annotations
-
 from pathlib import Path, PurePath
 
 import pytest

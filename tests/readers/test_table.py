@@ -1,7 +1,5 @@
 """The table of readers: gzip, archives, a user's own reader, folders, and a missing extra."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path, PurePath
 

@@ -1,7 +1,5 @@
 """Web pages and e-books."""
 
-from __future__ import annotations
-
 from pathlib import Path, PurePath
 
 import pytest

@@ -1,7 +1,5 @@
 """The recorded extraction answers over A Christmas Carol, turned from tuples into JSONL."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """A Christmas Carol as gpt-4o really read it, through the whole pipeline."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

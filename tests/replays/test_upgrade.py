@@ -1,7 +1,5 @@
 """A Christmas Carol read without a model, then by gpt-4o as it was recorded."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

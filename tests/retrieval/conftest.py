@@ -1,7 +1,5 @@
 """A small index made of given records, and a query pipeline over it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Answers that are given again to similar questions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

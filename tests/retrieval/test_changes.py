@@ -1,7 +1,5 @@
 """What is found never outlives a change, and several questions may be asked at once."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is shown: budgets, numbers, and what was left out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Choosing relations: ids of edges, reading a selection, and a model's choice or that by rank."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

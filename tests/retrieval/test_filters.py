@@ -1,7 +1,5 @@
 """Filters: what they let through, and that nothing else is seen through them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

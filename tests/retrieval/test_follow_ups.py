@@ -1,7 +1,5 @@
 """Questions that only the conversation before them explains."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import json

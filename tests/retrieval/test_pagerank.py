@@ -1,7 +1,5 @@
 """The walk: where it starts, where it leads, and how it says why."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace

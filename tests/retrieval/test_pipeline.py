@@ -1,7 +1,5 @@
 """Questions over a small index: what is found, what is asked of a model, what is answered."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """The steps of a search: which keywords are names, and how ranked lists are merged."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What an answer cost, all that was asked of the model for it, and whether the model came to its end."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Literal

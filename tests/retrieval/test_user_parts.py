@@ -1,7 +1,5 @@
 """Keyword extractors, rerankers, answerers and embedders that users bring, in a query."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fixtures of the server's tests: a small bilingual index, and a server for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +15,7 @@ __all__ = ["_kb", "kb", "own_settings"]
 
 
 @pytest.fixture
-def server(kb: Path) -> Iterator[Running]:
+def server(kb: Path) -> Iterator["Running"]:
     """A server for a small bilingual index, `kb`."""
     from tests.server.running import serving
 

@@ -1,7 +1,5 @@
 """A real server on loopback for the server's tests, and a model that writes when it is let."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

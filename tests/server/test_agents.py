@@ -1,7 +1,5 @@
 """The Model Context Protocol in the server, with the official client."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

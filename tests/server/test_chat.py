@@ -1,7 +1,5 @@
 """The protocols of OpenAI and Ollama: the real `openai` client, and what Open WebUI sends."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The page in a real browser, and its files as they are built from their sources."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

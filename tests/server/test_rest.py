@@ -1,7 +1,5 @@
 """REST: questions, documents and jobs, traces and the graph, for people who write curl."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

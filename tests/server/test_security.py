@@ -1,7 +1,5 @@
 """The threat list of docs/server.md, line by line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

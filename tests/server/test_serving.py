@@ -1,7 +1,5 @@
 """`serve` as a process: its command line, jobs that survive kill -9, and its description."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

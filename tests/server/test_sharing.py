@@ -1,7 +1,5 @@
 """Equal questions at once are one, and a client that leaves ends the model's call."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What was paid for is found again, and costs little to store."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 from pathlib import Path

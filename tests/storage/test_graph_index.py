@@ -1,7 +1,5 @@
 """GraphIndex agrees with plain dictionaries after any sequence of changes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

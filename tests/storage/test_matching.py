@@ -1,7 +1,5 @@
 """Filters and full text find exactly the chunks that they should, as plain Python says."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

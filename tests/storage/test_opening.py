@@ -1,7 +1,5 @@
 """Opening a folder: what cannot be opened is an error that says what to do."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

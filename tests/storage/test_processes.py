@@ -1,7 +1,5 @@
 """Several processes on one index see what the others commit."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The graph and the vectors in memory follow the database, whoever changes it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

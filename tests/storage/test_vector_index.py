@@ -1,7 +1,5 @@
 """VectorIndex finds exactly what a look at every vector finds, after any sequence of changes."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

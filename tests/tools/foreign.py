@@ -1,7 +1,5 @@
 """A small working directory, written as LightRAG and nano-graphrag write theirs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

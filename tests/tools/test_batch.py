@@ -1,7 +1,5 @@
 """Batch files: rounds of requests and results until the index is what an insert would have made it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Cost before paying: the estimate beside the usage."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Scores, their intervals and generated questions, on small indexes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

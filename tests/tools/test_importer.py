@@ -1,7 +1,5 @@
 """Importing directories of LightRAG and nano-graphrag: what comes over, and what is reported."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

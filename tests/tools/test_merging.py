@@ -1,7 +1,5 @@
 """Law `merge`: indexes made apart and merged are the index that is made at once, and nothing is paid twice."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import tempfile

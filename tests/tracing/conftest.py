@@ -1,7 +1,5 @@
 """The Marie Curie example of specification 2, section 8, as it is recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import SimpleNamespace

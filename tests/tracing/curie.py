@@ -1,7 +1,5 @@
 """The Marie Curie example of specification 2, section 8, in two languages, with its scripted model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Finding and resolving the `[n]` of an answer."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The acceptance examples of specification 2, section 8, and every mode, through the real pipeline."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

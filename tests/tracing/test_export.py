@@ -1,7 +1,5 @@
 """RDF of a trace: every form, and hostile texts."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The page of a trace: self-contained, and safe with hostile texts."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """Recording a query: what is stored when, and that nothing of it costs the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Events, and the trace assembled from them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

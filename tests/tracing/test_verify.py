@@ -1,7 +1,5 @@
 """Checking traces again: sound ones pass, each planted fault is found by the check meant for it."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing

@@ -3,8 +3,6 @@
 This file is read by `mypy --strict` as a user's code would be, and runs.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A user's plain functions as a model and an embedder, the reader alone, and tools: all well typed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

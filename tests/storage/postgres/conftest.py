@@ -1,7 +1,5 @@
 """A PostgreSQL server with pgvector for the tests in this folder, shared by all test processes."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

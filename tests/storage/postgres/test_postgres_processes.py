@@ -1,7 +1,5 @@
 """Several processes, and changes of every kind: what PostgreSQL holds is what SQLite would hold."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import multiprocessing

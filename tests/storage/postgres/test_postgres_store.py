@@ -1,7 +1,5 @@
 """The PostgreSQL store keeps the promises of the port, and its own."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging
