@@ -54,3 +54,10 @@ def test_an_upgrade_names_its_price_first(texts: Path, tmp_path: Path) -> None:
     (texts / "b.md").unlink()
     report = run_json("insert", "-w", kb, texts, "--sync")
     assert report["deleted"] == [str(texts / "b.md")]
+
+
+def test_a_weight_of_nothing_is_refused(kb: Path) -> None:
+    """It is not taken for the default."""
+    made = run("relations", "create", "-w", kb, "Warsaw", "张骞", "--weight", "0")
+    assert made.exit_code == 1 and "a weight is a number above 0" in made.stderr
+    assert run("relations", "create", "-w", kb, "Warsaw", "张骞").exit_code == 0
