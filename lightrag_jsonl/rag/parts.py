@@ -65,7 +65,7 @@ class IndexParts:
         tokenizer: protocols.Tokenizer | None = None,
         reranker: protocols.Reranker | None = None,
         language: str | None = None,
-        options: IndexOptions | None = None,
+        options: IndexOptions | Mapping[str, Any] | None = None,
         prompts: PromptManager | Path | str | None = None,
         extractor: protocols.Extractor | None = None,
         keyword_extractor: protocols.KeywordExtractor | None = None,
@@ -76,7 +76,8 @@ class IndexParts:
     ) -> None:
         self.working_dir = as_address(working_dir)
         known = recorded_settings(self.working_dir) or {}
-        self.options = options or IndexOptions.from_mapping(recorded_options(known))
+        given = recorded_options(known) if options is None else options
+        self.options = IndexOptions.from_mapping(given)
         self.language = language = language or known.get("language", "en")
         setup = Setup(self.working_dir)
         self._llm = choose_llm(llm, known, setup)
