@@ -99,3 +99,12 @@ def test_an_unknown_suffix_is_refused(rag: LightRAG, tmp_path: Path) -> None:
         rag.admin.export(tmp_path / "g.gexf")
     assert not [*tmp_path.iterdir()]
     assert rag.admin.export(tmp_path / "g.data", format="csv") == "csv"
+
+
+def test_relations_are_in_the_order_of_their_names(tmp_path: Path) -> None:
+    """Whichever entity was there first, as after a deletion."""
+    with LightRAG(tmp_path) as rag:
+        for pair in (("Zed", "Bob"), ("Zed", "Ann"), ("Bob", "Cid")):
+            rag.insert_records(" ".join(pair), [relation(*pair)])
+        found = [(one.source, one.target) for one in rag.entities.relations()]
+    assert found == [("Zed", "Ann"), ("Bob", "Cid"), ("Zed", "Bob")]
