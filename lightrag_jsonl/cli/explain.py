@@ -129,8 +129,7 @@ def gc(rag: LightRAG, keep: int) -> Reply:
 
 
 def _id(rag: LightRAG, id: str | None) -> str:
-    newest = rag.traces.list(limit=1) if id is None else ()
-    if id is None and not newest:
+    if id is None and not (newest := rag.traces.list(limit=1)):
         raise NotFoundError("no queries recorded")
     return newest[0].id if id is None else id
 

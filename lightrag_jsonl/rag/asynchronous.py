@@ -213,10 +213,8 @@ class AsyncLightRAG(IndexParts):
             llm=self._llm or configured.NO_MODEL,
             embedder=self._embedder,
             tokenizer=self._tokenizer,
-            language=self.language,
             options=self.options,
             prompts=self._prompts,
-            extractor=self._extractor,
         ) as part:
             report = await part._join([self._store], ids, progress)
         if remove:
