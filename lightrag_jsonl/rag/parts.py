@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 LATEST = 10_000_000_000  # in seconds: the year 2286; as milliseconds, April 1970
 OPTIONS = "cli.options"  # the setting that holds the options of the last insert, as JSON
+
+log = logging.getLogger(__name__)
 
 
 def _random_id() -> str:
@@ -96,6 +99,10 @@ class IndexParts:
         self._keyword_extractor, self._answerer = keyword_extractor, answerer
         self._network: tuple[int, nx.Graph] | None = None
         self._store: Store = open_store(self.working_dir, create=create)
+        if self._store.read_only:
+            log.warning(
+                "%s can only be read: answers and traces are not kept", self._store.location
+            )
         try:
             self._tokenizer = self._checked_tokenizer(tokenizer)
             self._connect(self._embedder)
