@@ -101,3 +101,11 @@ def test_demo_shows_both_languages(tmp_path: Path) -> None:
     for language in ("en", "zh"):
         assert str(tmp_path / "demo" / language) in result.stdout
         assert run("status", "-w", tmp_path / "demo" / language).exit_code == 0
+
+
+def test_doctor_names_no_address_for_a_model_of_a_program(tmp_path: Path) -> None:
+    """Nothing is asked there: only a program can make this model."""
+    with LightRAG(tmp_path, llm=lambda prompt: "") as rag:
+        rag.insert_records("Ann", [])
+    found = run_json("doctor", "-w", tmp_path)
+    assert found["llm"].startswith("custom:") and not {"llm_endpoint", "llm_key"} & found.keys()
