@@ -20,7 +20,6 @@ from lightrag_jsonl.tracing.rdf import source_uri
 from lightrag_jsonl.tracing.trace import Sources, look_up_sources
 
 FORMATS = click.Choice(["nquads", "turtle", "trig", "jsonld"])
-TIME = "%Y-%m-%d %H:%M:%S"
 trace_id = click.argument("id", required=False)
 
 
@@ -203,7 +202,7 @@ def _citation_lines(event: events.Answered, reader: Reader) -> Iterator[str]:
 def _query_table(traces: Iterable[TraceSummary]) -> str:
     rows = []
     for one in traces:
-        started_at = f"{datetime.fromtimestamp(one.started_at, UTC):{TIME}}"
+        started_at = f"{datetime.fromtimestamp(one.started_at, UTC):%Y-%m-%d %H:%M:%S}"
         rows.append({**asdict(one), "started_at": started_at})
     return table(rows, "id", "status", "started_at", "mode", "question")
 
