@@ -38,7 +38,8 @@ def test_duplicates_are_merged_only_if_asked(kb: Path) -> None:
         rag.insert_records(Document("Manya Ｓ１ is Marie Curie.", id="names"), records)
     before, duplicates = view(kb), ("entities", "duplicates", "-w", kb)
     assert "Manya S1" in run(*duplicates).stdout and view(kb) == before
-    asked = run(*duplicates, "--review", stdin="n\n")
+    model = ("--llm", "m", "--base-url", "http://127.0.0.1:9/v1")
+    asked = run(*duplicates, "--review", *model, stdin="n\n")
     assert asked.exit_code == 1 and "tokens" in asked.stderr
     assert "needs a model" in run(*duplicates, "--review", "--yes").stderr and view(kb) == before
     merged = run(*duplicates, "--merge")
