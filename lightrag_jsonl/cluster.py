@@ -172,8 +172,7 @@ class _Run:
             raise LightRAGError(f"a node of the cluster failed: {error.cause!r}") from error
         except ray.exceptions.RayError as error:
             reason = f"the shard was lost {RETRIES + 1} times: {error}".partition("\n")[0]
-            lost = [Failure(one.document.id or "", None, reason) for one in shard]
-            self.failures += lost
+            self.failures += [Failure(one.document.id or "", None, reason) for one in shard]
         else:
             await self._merge(database, report)
         self._merged += 1

@@ -1,7 +1,6 @@
 """`cache`, `vacuum`, `reembed`, `rebuild` and `doctor`: maintain an index."""
 
 from collections.abc import Mapping
-from typing import Literal
 
 import click
 
@@ -85,16 +84,13 @@ def doctor(setup: Setup, full: bool) -> Reply:
 def _models(setup: Setup, known: Mapping[str, str] | None) -> dict[str, str]:
     """The model, the embedder and the endpoints that will be used, each with where it comes from."""
     used, found = completed(setup, known), dict[str, str]()
-    kinds: tuple[tuple[str, Literal["", "embedder_"]], ...] = (
-        ("llm", ""),
-        ("embedder", "embedder_"),
-    )
-    for part, kind in kinds:
+    for part in ("llm", "embedder"):
         name = str(getattr(used, part))
         found |= {part: name, f"{part}_from": chosen(part, setup, known)[1]}
-        if name == NO_MODEL if part == "llm" else not name.startswith("openai:"):
+        kind, _, own = name.partition(":")
+        if kind in (NO_MODEL, "custom") or (part == "embedder" and not (kind == "openai" and own)):
             continue
-        at = endpoint(used, kind)
+        at = endpoint(used, "" if part == "llm" else "embedder_")
         found[f"{part}_endpoint"] = checked_url(at.url or OPENAI_URL)
         found[f"{part}_endpoint_from"] = at.url_from
         found[f"{part}_key"] = at.refused or (f"from {at.key_from}" if at.key_from else "none")

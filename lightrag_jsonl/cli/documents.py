@@ -16,7 +16,7 @@ from lightrag_jsonl.cli.options import COUNT, NUMBER, limit_options, models, opt
 from lightrag_jsonl.cli.output import cost_words, emit, table
 from lightrag_jsonl.cluster import insert_on_ray
 from lightrag_jsonl.core.encoding import decoded
-from lightrag_jsonl.indexing.loading import Given, load_documents
+from lightrag_jsonl.indexing.loading import Given, load_documents, path_id
 from lightrag_jsonl.indexing.progress import progress_bars
 from lightrag_jsonl.providers.configured import Setup
 from lightrag_jsonl.rag.opening import open_index
@@ -39,6 +39,17 @@ def find_sources(arguments: Sequence[str]) -> Given | list[Given]:
     if len(found) == 1 and isinstance(first, Path) and not first.exists():
         raise ConfigError(f"no such file: {first}")  # before an index is created
     return first if len(found) == 1 else found
+
+
+def known_ids(rag: LightRAG, given: Sequence[str]) -> list[str]:
+    """Ids of documents in full, of which that of a file may be given as a path from here."""
+    paths = {one: path_id(Path(one)) for one in given}
+    with rag._store.reader() as reader:
+        known = {one.id for one in reader.documents([*paths, *paths.values()])}
+        known |= {one.document.id or "" for one in reader.pending()}
+    if unknown := [one for one, path in paths.items() if known.isdisjoint((one, path))]:
+        raise NotFoundError(f"no such document: {', '.join(unknown)}; `documents` lists them")
+    return [one if one in known else path for one, path in paths.items()]
 
 
 def read_stdin() -> str:
@@ -79,7 +90,7 @@ def insert(
 ) -> Reply:
     """Index texts; the index is created if there is none.
 
-    FILES are files (.txt, .md, .csv, .jsonl; with the extra `files` .pdf, .docx, .pptx, .xlsx,
+    FILES are files (.txt, .md, .csv, .tsv, .jsonl; with the extra `files` .pdf, .docx, .pptx, .xlsx,
     .html and .epub; also as .gz), folders, quoted patterns, or - for stdin. A line of a .jsonl
     file is a text, or an object with "text" and optionally "id", "title", "date", "source" and
     other metadata to filter by. A text that is in the index already is skipped; a document with a
@@ -180,7 +191,7 @@ def delete(rag: LightRAG, ids: tuple[str, ...], purge: bool) -> Reply:
     """
     if not ids and not purge:
         raise click.UsageError("name the documents to delete; `documents` lists them")
-    return Reply(rag.delete(*ids, purge=purge))
+    return Reply(rag.delete(*known_ids(rag, ids), purge=purge))
 
 
 @index_command()
@@ -209,11 +220,8 @@ def rejections(rag: LightRAG, ids: tuple[str, ...]) -> Reply:
 
     Of all documents, or of those with IDS. They show what the model gets wrong.
     """
-    unknown = set(ids) - {document.id for document in rag.documents()}
-    if unknown:
-        raise NotFoundError(f"no such document: {', '.join(sorted(unknown))}")
     found = [
         {"document_id": document, "chunk_id": chunk, **asdict(line)}
-        for document, chunk, line in rag.rejections(*ids)
+        for document, chunk, line in rag.rejections(*known_ids(rag, ids))
     ]
     return Reply(found, table(found) or "no lines were rejected")

@@ -84,7 +84,7 @@ def delete_entity(rag: LightRAG, name: str, **given: Any) -> Reply:
 @index_command(*ends, *about_relation, *signed, name="create", group=relations)
 def create_relation(rag: LightRAG, source: str, target: str, **given: Any) -> Reply:
     """Create a relation between SOURCE and TARGET."""
-    given |= {"description": given["description"] or "", "weight": given["weight"] or 1.0}
+    given = {"description": ""} | {name: one for name, one in given.items() if one is not None}
     return _made(rag, rag.entities.create_relation(source, target, **given))
 
 

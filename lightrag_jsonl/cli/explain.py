@@ -18,7 +18,6 @@ from lightrag_jsonl.tracing.rdf import source_uri
 from lightrag_jsonl.tracing.trace import Sources, look_up_sources
 
 FORMATS = click.Choice(["nquads", "turtle", "trig", "jsonld"])
-TIME = "%Y-%m-%d %H:%M:%S"
 trace_id = click.argument("id", required=False)
 
 
@@ -127,8 +126,7 @@ def gc(rag: LightRAG, keep: int) -> Reply:
 
 
 def _id(rag: LightRAG, id: str | None) -> str:
-    newest = rag.traces.list(limit=1) if id is None else ()
-    if id is None and not newest:
+    if id is None and not (newest := rag.traces.list(limit=1)):
         raise NotFoundError("no queries recorded")
     return newest[0].id if id is None else id
 
@@ -202,7 +200,7 @@ def _citation_lines(event: events.Answered, reader: Reader) -> Iterator[str]:
 def _query_table(traces: Iterable[TraceSummary]) -> str:
     rows = []
     for one in traces:
-        started_at = f"{datetime.fromtimestamp(one.started_at, UTC):{TIME}}"
+        started_at = f"{datetime.fromtimestamp(one.started_at, UTC):%Y-%m-%d %H:%M:%S}"
         rows.append({**asdict(one), "started_at": started_at})
     return table(rows, "id", "status", "started_at", "mode", "question")
 

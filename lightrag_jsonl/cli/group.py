@@ -21,7 +21,7 @@ from lightrag_jsonl.rag.opening import open_index
 
 FAILED, INCOMPLETE, INTERRUPTED = 1, 3, 130
 OUTPUT_CLOSED = 141  # the shell's status for a program ended by SIGPIPE
-GO_ON = "progress saved, continue with: lightrag-jsonl resume"
+GO_ON = "nothing that was stored is lost; to go on, run the same command again"
 EPILOG = """\b
 Examples:
   lightrag-jsonl demo

@@ -27,8 +27,8 @@ text_file = click.argument("file", type=click.File("rb"), default="-")
 def prompts() -> None:
     """Show the prompts; check a folder of your own.
 
-    To change a prompt: write the output of `show` to a file of the same name in a folder, edit
-    it, `check` the folder, and pass it to other commands with --prompts.
+    To change a prompt: write the output of `show ID` to a file ID.md in a folder, edit it, `check`
+    the folder, and pass it to other commands with --prompts.
     """
 
 
@@ -82,8 +82,7 @@ def parse(file: BinaryIO, schema: Path | None, strict: bool) -> Reply:
     Records go to stdout, one per line; rejected lines go to stderr.
     """
     try:
-        kind = dict[str, Any]
-        loaded = msgspec.json.decode(read_text(schema), type=kind) if schema else None
+        loaded = msgspec.json.decode(read_text(schema), type=dict[str, Any]) if schema else None
     except msgspec.MsgspecError as error:
         raise ConfigError(f"{schema} is not a JSON Schema: {error}") from error
     result = parse_jsonl(decoded(file.read(), "the answer"), schema=loaded)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from lightrag_jsonl import LightRAG, StorageError
-from lightrag_jsonl.cli.documents import find_sources
+from lightrag_jsonl.cli.documents import find_sources, known_ids
 from lightrag_jsonl.cli.group import INCOMPLETE, Reply, command, index_command, main
 from lightrag_jsonl.cli.options import FILE, FOLDER, TARGET, models, option, reading_options
 from lightrag_jsonl.cli.output import one_line
@@ -195,4 +195,4 @@ def split(rag: LightRAG, ids: tuple[str, ...], into: str, remove: bool) -> Reply
 
     They stay in this index, too, unless --remove is given. `documents` lists the ids.
     """
-    return Reply(rag.split(ids, into, remove=remove))
+    return Reply(rag.split(known_ids(rag, ids), into, remove=remove))

@@ -124,10 +124,7 @@ class IndexOptions:
         check_fields(self)
         if not isinstance(self.ontology, Path | str | Mapping | None):
             raise ConfigError(f"ontology must be a file or a mapping, not {shown(self.ontology)}")
-        if isinstance(self.limits, Mapping):
-            object.__setattr__(self, "limits", from_mapping(Limits, self.limits))
-        if not isinstance(self.limits, Limits):
-            raise ConfigError(f"limits must be Limits(…), not {shown(self.limits)}")
+        object.__setattr__(self, "limits", from_mapping(Limits, self.limits))
         if self.chunk_overlap == OVERLAP >= self.chunk_tokens:
             object.__setattr__(self, "chunk_overlap", self.chunk_tokens // 12)
         if self.chunk_overlap >= self.chunk_tokens:

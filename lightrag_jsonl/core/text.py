@@ -283,6 +283,22 @@ CITATION_MARKER = re.compile(  # [1], [2, 5], 【3-4】; not \[1], which is esca
     rf"(?<!\\)[\[［【]\s*(?P<numbers>{_NUMBERS}(?:\s*[,，、;；]\s*{_NUMBERS})*)\s*[\]］】]"
     r"(?!\((?:https?:|#))"  # a link's text is no citation
 )
+_CODE_OR_MARKER = re.compile(rf"(?P<code>```|`|\n)|{CITATION_MARKER.pattern}")
+
+
+def split_citations(text: str, code: str = "") -> tuple[list[str | re.Match[str]], str]:
+    """A text cut at its citations, and the code of Markdown ("", "`" or "```") that is open at its
+    end, as `code` is at its beginning: `rows[1]` cites nothing, but a number alone in backticks does.
+    """
+    pieces, end = list[str | re.Match[str]](), 0
+    for match in _CODE_OR_MARKER.finditer(text):
+        at, mark = match.start(), match["code"]
+        if mark and (code != "```" or mark == code):  # which nothing else closes
+            code = "" if mark in ("\n", code) else mark
+        elif not mark and (not code or (code == "`" and text[max(at - 1, 0) : at] == "`")):
+            pieces += [text[end:at], match]
+            end = match.end()
+    return [*pieces, text[end:]], code
 
 
 def words(listed: str) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Set
 from dataclasses import fields
 from functools import cache, wraps
-from typing import Any, ParamSpec, TypeVar, get_type_hints
+from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -58,8 +58,10 @@ def names_replacements(function: Callable[P, Result]) -> Callable[P, Result]:
     return checked
 
 
-def from_mapping(kind: Callable[..., Made], given: object) -> Made:
-    """A dataclass made from untrusted input; `ConfigError` also for a name that is no field."""
+def from_mapping(kind: type[Made], given: object) -> Made:
+    """A dataclass, or one made from untrusted input; `ConfigError` also for names of no field."""
+    if isinstance(given, kind):
+        return given
     if not isinstance(given, Mapping):
         raise ConfigError(f"expected names and values, not {shown(given)}")
     known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
@@ -77,7 +79,9 @@ def check_fields(instance: object) -> None:
         try:
             checked = msgspec.convert(plain_json(value, name), hint)
         except (msgspec.ValidationError, RecursionError) as error:
-            raise ConfigError(f"{name}: {error}: {shown(value)}") from error
+            known = ", ".join(get_args(hint)) if get_origin(hint) is Literal else ""
+            hint = f"; known are {known}" if known else ""
+            raise ConfigError(f"{name}: {error}: {shown(value)}{hint}") from error
         object.__setattr__(instance, name, checked)
 
 

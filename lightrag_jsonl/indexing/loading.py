@@ -59,6 +59,8 @@ def _load_or_fail(one: Given, readers: Readers) -> Iterator[Document | Failure]:
 
 def _load(one: Given, readers: Readers) -> Iterator[Document | Failure]:
     if isinstance(one, str | Document):
+        if isinstance(one, str) and os.path.isfile(one):  # noqa: PTH113 - accepts any text
+            log.warning("%r is read as a text, not as a file: for that, give Path(%r)", one, one)
         yield Document(one) if isinstance(one, str) else one
     elif not isinstance(one, Path):
         raise _type_error(one)

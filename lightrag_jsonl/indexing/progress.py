@@ -31,11 +31,8 @@ def progress_bars(given: ShowProgress) -> Iterator[ProgressCallback | None]:
     None shows bars in a terminal and in a notebook.
     """
     shown = (sys.stderr.isatty() or "ipykernel" in sys.modules) if given is None else given
-    if not isinstance(shown, bool):
-        yield shown
-        return
-    if not shown:
-        yield None
+    if shown is not True:
+        yield shown or None
         return
     from tqdm.auto import tqdm
 

@@ -43,7 +43,8 @@ class Review:
 def estimate_review(
     pairs: Sequence[Duplicate], client: ModelClient, count: Callable[[str], int]
 ) -> Usage:
-    """The calls and tokens of a review; answers in the cache cost nothing."""
+    """The calls and tokens of a review; `ConfigError` without a model."""
+    _ = client.llm  # rather than after somebody agreed to the price
     total = Usage()
     for at in range(0, len(pairs), PAIRS_AT_ONCE):
         lines = _lines(pairs[at : at + PAIRS_AT_ONCE])

@@ -5,15 +5,7 @@ import contextlib
 import hashlib
 import logging
 import time
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Collection,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias, TypedDict, Unpack
 from weakref import WeakValueDictionary
@@ -56,7 +48,7 @@ class Cache(Protocol):
         self, key: bytes, completion: Completion, document: str | None = None
     ) -> None: ...
 
-    async def delete(self, keys: Collection[bytes]) -> None: ...
+    async def delete(self, keys: Sequence[bytes]) -> None: ...
 
 
 class UsageMeter:

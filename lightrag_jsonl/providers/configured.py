@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from lightrag_jsonl.core.address import Address
 from lightrag_jsonl.core.errors import ConfigError, EmbeddingError, LightRAGError
 from lightrag_jsonl.core.protocols import LLM, Embedder, Vectors
-from lightrag_jsonl.core.types import Completion, Message, ResponseType
+from lightrag_jsonl.core.types import Completion
 from lightrag_jsonl.providers.connection import OPENAI_URL, gets_no_key
 from lightrag_jsonl.providers.offline import HashEmbedder
 from lightrag_jsonl.providers.openai import OpenAIEmbedder, OpenAILLM
@@ -192,16 +192,10 @@ class Missing:
         self.name, self.recorded_as, self.dim = name, recorded_as, dim
         self._error = error
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        response_type: ResponseType = "text",
-        max_tokens: int | None = None,
-    ) -> Completion:
+    async def complete(self, *messages: object, **how: object) -> Completion:
         raise self._error
 
-    async def embed(self, texts: Sequence[str], *, kind: Literal["query", "passage"]) -> Vectors:
+    async def embed(self, *texts: object, **how: object) -> Vectors:
         raise self._error
 
 

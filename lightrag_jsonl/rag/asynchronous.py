@@ -79,9 +79,10 @@ class AsyncLightRAG(IndexParts):
         replaces the old one. A bar for each stage is shown in a terminal and in a notebook;
         `progress=False` shows none, and a function is called with a `Progress` instead.
 
-        A file or document that cannot be read or indexed becomes a failure in the report; if it is
-        the only one given, it raises `ConfigError`. Like every method that writes, this raises
-        `LockedError` if another process keeps writing for longer than `IndexOptions.lock_timeout`.
+        A file or document that cannot be read or indexed becomes a failure in the report; a file
+        that cannot be read and is the only one given raises `ConfigError`. Like every method that
+        writes, this raises `LockedError` if another process keeps writing for longer than
+        `IndexOptions.lock_timeout`.
         """
         failures: list[Failure] = []
         await self._record_models()
@@ -211,10 +212,8 @@ class AsyncLightRAG(IndexParts):
             llm=self._llm or configured.NO_MODEL,
             embedder=self._embedder,
             tokenizer=self._tokenizer,
-            language=self.language,
             options=self.options,
             prompts=self._prompts,
-            extractor=self._extractor,
         ) as part:
             report = await part._join([self._store], ids, progress)
         if remove:

@@ -208,7 +208,7 @@ class Entities(_Namespace):
         return merged
 
     async def estimate_review(self, pairs: Iterable[Duplicate]) -> Usage:
-        """The calls and tokens that `review` would cost, if no answer is in the cache."""
+        """What `review` would cost, if no answer is in the cache; `ConfigError` without a model."""
         return estimate_review(tuple(pairs), self._parts._client, self._parts._tokenizer.count)
 
     async def review(self, pairs: Iterable[Duplicate]) -> Review:

@@ -1,6 +1,7 @@
 """The parts of an index: chosen from arguments and what the index records, and connected."""
 
 import json
+import logging
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 LATEST = 10_000_000_000  # in seconds: the year 2286; as milliseconds, April 1970
 OPTIONS = "cli.options"  # the setting that holds the options of the last insert, as JSON
 
+log = logging.getLogger(__name__)
+
 
 def _random_id() -> str:
     return str(uuid.uuid4())
@@ -63,7 +66,7 @@ class IndexParts:
         tokenizer: protocols.Tokenizer | None = None,
         reranker: protocols.Reranker | None = None,
         language: str | None = None,
-        options: IndexOptions | None = None,
+        options: IndexOptions | Mapping[str, Any] | None = None,
         prompts: PromptManager | Path | str | None = None,
         extractor: protocols.Extractor | None = None,
         keyword_extractor: protocols.KeywordExtractor | None = None,
@@ -74,7 +77,8 @@ class IndexParts:
     ) -> None:
         self.working_dir = as_address(working_dir)
         known = recorded_settings(self.working_dir) or {}
-        self.options = options or IndexOptions.from_mapping(recorded_options(known))
+        given = recorded_options(known) if options is None else options
+        self.options = IndexOptions.from_mapping(given)
         self.language = language = language or known.get("language", "en")
         setup = Setup(self.working_dir)
         self._llm = choose_llm(llm, known, setup)
@@ -93,6 +97,10 @@ class IndexParts:
         self._keyword_extractor, self._answerer = keyword_extractor, answerer
         self._network: tuple[int, nx.Graph] | None = None
         self._store: Store = open_store(self.working_dir, create=create)
+        if self._store.read_only:
+            log.warning(
+                "%s can only be read: answers and traces are not kept", self._store.location
+            )
         try:
             self._tokenizer = self._checked_tokenizer(tokenizer)
             self._connect(self._embedder)

@@ -2,14 +2,14 @@
 
 import re
 
-from lightrag_jsonl.core.text import CITATION_MARKER
+from lightrag_jsonl.core.text import split_citations
 
 _RANGE = re.compile(r"(\d+)(?:\s*[-‐-―−~～－]\s*(\d+))?")
 _LONGEST_RANGE = 100  # longer ranges count as their two ends: so many items are never shown
 _LONGEST_MARKER = 400  # characters; a longer one is not waited for
 _UNFINISHED = re.compile(  # the beginning of a marker, or a whole one that may be a link's text
-    r"\\?[\[［【][\s\d,，、;；‐-―−~～－-]*(?:[\]］】](?:\((?:#|h(?:t(?:t(?:p(?:s?:?)?)?)?)?)?)?)?\Z"
-    r"|\\\Z"
+    r"`*\\?[\[［【][\s\d,，、;；‐-―−~～－-]*(?:[\]］】](?:\((?:#|h(?:t(?:t(?:p(?:s?:?)?)?)?)?)?)?)?\Z"
+    r"|\\\Z|`+\Z"
 )
 
 
@@ -23,7 +23,7 @@ class CitationNumbering:
 
     def __init__(self, shown: int) -> None:
         self._shown = shown
-        self._held = ""
+        self._held = self._code = ""
         self.numbers: dict[int, int] = {}
 
     def feed(self, piece: str, *, last: bool = False) -> str:
@@ -34,7 +34,8 @@ class CitationNumbering:
         unfinished = _UNFINISHED.search(text, max(len(text) - _LONGEST_MARKER, 0))
         end = unfinished.start() if unfinished and not last else len(text)
         self._held = text[end:]
-        return CITATION_MARKER.sub(self._marker, text[:end])
+        pieces, self._code = split_citations(text[:end], self._code)
+        return "".join([one if isinstance(one, str) else self._marker(one) for one in pieces])
 
     def _marker(self, found: re.Match[str]) -> str:
         numbers = marked_numbers(found)

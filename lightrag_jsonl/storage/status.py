@@ -10,7 +10,7 @@ from lightrag_jsonl.core.types import DocumentStatus, ExtractionReport, Failure,
 from lightrag_jsonl.storage.rows import ChunkReport, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.store import Reader
 
-UNNAMED = re.compile(r"doc-[0-9a-f]{16}")  # the id of a text, if it was given none
+UNNAMED = re.compile(r"doc-(?:[0-9a-f]{16}){1,2}")  # id of a text given none; LightRAG's are longer
 TITLE_LENGTH = 40  # characters, of a text without a title
 ALL_REFUSED = "no line of the answer could be read as a record"
 

@@ -46,12 +46,8 @@ def copy_index(
 
 def _holds_anything(reader: Reader) -> bool:
     counts, answers = reader.counts(), reader.completion_stats()[0]
-    return bool(
-        counts != Counts()
-        or answers
-        or reader.settings().keys() - OWN_SETTINGS
-        or reader.traces(limit=1)
-    )
+    settings = reader.settings().keys() - OWN_SETTINGS
+    return bool(counts != Counts() or answers or settings or reader.traces(limit=1))
 
 
 def _copy_documents(

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 
-from lightrag_jsonl.core.text import CITATION_MARKER, search_terms, sentence_spans
+from lightrag_jsonl.core.text import CITATION_MARKER, search_terms, sentence_spans, split_citations
 from lightrag_jsonl.core.types import Chunk, Citation, Context
 from lightrag_jsonl.retrieval.numbering import marked_numbers
 from lightrag_jsonl.retrieval.pipeline import Cited
@@ -65,7 +65,8 @@ def _cited_numbers(text: str) -> list[tuple[int, frozenset[str]]]:
     spans = sentence_spans(text)
     found: dict[tuple[int, frozenset[str]], None] = {}
     end, terms = 0, frozenset[str]()
-    for marker in CITATION_MARKER.finditer(text):
+    markers = [one for one in split_citations(text)[0] if not isinstance(one, str)]
+    for marker in markers:
         if end == 0 or text[end : marker.start()].strip():
             index = max(bisect_right(spans, (marker.start(), len(text))) - 1, 0)
             start = spans[index][0]

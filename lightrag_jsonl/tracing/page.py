@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from importlib import resources
 from itertools import pairwise
 
-from lightrag_jsonl.core.text import CITATION_MARKER, sanitize
+from lightrag_jsonl.core.text import sanitize, split_citations
 from lightrag_jsonl.core.types import Chunk, Citation, known_language, source_lines
 from lightrag_jsonl.retrieval.edge_selection import Edge
 from lightrag_jsonl.retrieval.numbering import marked_numbers
@@ -76,12 +76,8 @@ def layout(edges: Sequence[Edge]) -> tuple[tuple[int, int], dict[str, tuple[floa
 
 def _answer_parts(answer: str) -> Iterator[str | int]:
     """The text between the citations of an answer, and the cited numbers."""
-    end = 0
-    for found in CITATION_MARKER.finditer(answer):
-        yield answer[end : found.start()]
-        yield from marked_numbers(found)
-        end = found.end()
-    yield answer[end:]
+    for piece in split_citations(answer)[0]:
+        yield from (piece,) if isinstance(piece, str) else marked_numbers(piece)
 
 
 def _marked(chunk: Chunk, citations: Sequence[Citation]) -> Iterator[tuple[str, str]]:

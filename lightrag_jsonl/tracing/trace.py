@@ -208,7 +208,8 @@ def document_provenance(reader: Reader, document_id: str) -> DocumentProvenance:
         named = [
             id
             for id, one in documents.items()
-            if wanted in (" ".join(one.name.split()), source_uri("document", id))
+            if document_id in (one.title, one.source)
+            or wanted in (" ".join(one.name.split()), source_uri("document", id))
         ]
         if len(named) != 1:
             ids = f"; several are called so: {', '.join(named)}" if named else ""

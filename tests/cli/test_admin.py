@@ -36,7 +36,8 @@ def test_duplicates_are_merged_only_if_asked(kb: Path) -> None:
         rag.insert_records(Document("Manya Ｓ１ is Marie Curie.", id="names"), records)
     before, duplicates = view(kb), ("entities", "duplicates", "-w", kb)
     assert "Manya S1" in run(*duplicates).stdout and view(kb) == before
-    asked = run(*duplicates, "--review", stdin="n\n")
+    model = ("--llm", "m", "--base-url", "http://127.0.0.1:9/v1")
+    asked = run(*duplicates, "--review", *model, stdin="n\n")
     assert asked.exit_code == 1 and "tokens" in asked.stderr
     assert "needs a model" in run(*duplicates, "--review", "--yes").stderr and view(kb) == before
     merged = run(*duplicates, "--merge")
@@ -99,3 +100,11 @@ def test_demo_shows_both_languages(tmp_path: Path) -> None:
     for language in ("en", "zh"):
         assert str(tmp_path / "demo" / language) in result.stdout
         assert run("status", "-w", tmp_path / "demo" / language).exit_code == 0
+
+
+def test_doctor_names_no_address_for_a_model_of_a_program(tmp_path: Path) -> None:
+    """Nothing is asked there: only a program can make this model."""
+    with LightRAG(tmp_path, llm=lambda prompt: "") as rag:
+        rag.insert_records("Ann", [])
+    found = run_json("doctor", "-w", tmp_path)
+    assert found["llm"].startswith("custom:") and not {"llm_endpoint", "llm_key"} & found.keys()

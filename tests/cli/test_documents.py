@@ -176,3 +176,20 @@ def test_resume_goes_on_with_the_options_of_the_insert(texts: Path, tmp_path: Pa
     with LightRAG(kb) as rag:
         assert (rag._twin.options.chunk_tokens, rag._twin.options.chunk_overlap) == (200, 0)
     assert {one["state"] for one in run_json("documents", "-w", kb)} == {"done"}
+
+
+def test_a_file_is_known_by_its_path_from_here(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it was given to insert, also when the file is gone; `explain` knows its title, too."""
+    monkeypatch.chdir(texts)
+    assert run("insert", "-w", tmp_path / "kb", "a.txt", "b.md").exit_code == 0
+    Path("b.md").unlink()
+    for name in ("a", "a.txt"):
+        assert run("explain", "documents", "-w", tmp_path / "kb", name).exit_code == 0
+    assert run("rejections", "-w", tmp_path / "kb", "b.md").exit_code == 0
+    assert run("split", "-w", tmp_path / "kb", "--into", tmp_path / "b", "b.md").exit_code == 0
+    assert run_json("delete", "-w", tmp_path / "kb", "b.md")["documents"] == [str(texts / "b.md")]
+    unknown = run("delete", "-w", tmp_path / "kb", "a.txt", "c.txt", "图.md")
+    assert unknown.stderr == "error: no such document: c.txt, 图.md; `documents` lists them\n"
+    assert len(run_json("documents", "-w", tmp_path / "kb")) == 1

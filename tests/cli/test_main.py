@@ -168,7 +168,7 @@ def test_a_closed_output_is_no_error(environment: dict[str, str]) -> None:
 def test_ctrl_c_keeps_what_was_read(
     environment: dict[str, str], texts: Path, tmp_path: Path
 ) -> None:
-    """Status 130, one line with the command to continue; `resume` repeats only calls that were in flight."""
+    """Status 130, one line on how to continue; `resume` repeats only calls that were in flight."""
     asked, stuck = threading.Event(), True
 
     def respond(request: Request) -> Reply:
@@ -190,7 +190,7 @@ def test_ctrl_c_keeps_what_was_read(
         resumed = run("resume", "-w", tmp_path / "kb", *model[2:])
 
         assert child.returncode == 130
-        assert errors.decode().endswith("continue with: lightrag-jsonl resume\n")
+        assert errors.decode().endswith("run the same command again\n")
         assert resumed.exit_code == 0, resumed.output
         assert len(server.requests) - before <= 2
 

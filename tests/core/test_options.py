@@ -128,3 +128,9 @@ def test_the_default_overlap_fits_small_chunks(tokens: int) -> None:
     )
     with pytest.raises(ConfigError, match="below"):
         IndexOptions(chunk_tokens=tokens, chunk_overlap=tokens + (tokens == 100))
+
+
+def test_a_choice_that_there_is_not_names_those_there_are() -> None:
+    """For a mode, for example."""
+    with pytest.raises(ConfigError, match=r"mode: .*'graph'; known are naive, local, .*bypass"):
+        QueryParam(mode="graph")  # type: ignore[arg-type]

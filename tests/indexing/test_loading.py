@@ -147,3 +147,14 @@ def test_a_closed_folder_and_a_broken_link_are_failures(tmp_path: Path) -> None:
     assert "no such file" in failures["gone.txt"] and "no text file" in failures["bad.txt"]
     if os.getuid() != 0:  # whom no folder is closed to
         assert "Permission denied" in failures["closed"]
+
+
+def test_the_name_of_a_file_as_a_text_is_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is a text, as it was given; texts that are no file's name are not reported."""
+    name = str(write(tmp_path / "笔记.txt", "Ada"))
+    texts = [name, "笔记", "\ud800", "a\0b", "x" * 5_000]
+    assert list(load_documents(texts)) == [Document(text) for text in texts]
+    (message,) = caplog.messages
+    assert message.endswith(f"give Path({name!r})")

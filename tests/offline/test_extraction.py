@@ -242,3 +242,9 @@ def test_a_person_is_named_by_surname_and_given_name() -> None:
     text = "刘备大怒。刘备又笑。此人姓刘名备，字玄德。"
     described = {one.name: one.description for one in extract_text(text, "zh").entities}
     assert described["刘备"].startswith("此人姓刘名备")
+
+
+def test_the_first_row_of_a_table_is_no_title() -> None:
+    """It is text like the other rows."""
+    names = found("城市: 临川; 市长: 沈若兰\n\n城市: 桃屿; 市长: 何海", "zh")
+    assert "沈若兰" in names and not [name for name in names if ";" in name]

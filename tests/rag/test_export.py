@@ -89,3 +89,12 @@ def test_the_page_is_small_and_loads_nothing(rag: LightRAG, tmp_path: Path) -> N
     assert 20 < len(labels) <= 80
     for (x, y), (a, b) in combinations([(float(x), float(y)) for x, y in labels], 2):
         assert abs(x - a) > 30 or abs(y - b) > 15
+
+
+def test_relations_are_in_the_order_of_their_names(tmp_path: Path) -> None:
+    """Whichever entity was there first, as after a deletion."""
+    with LightRAG(tmp_path) as rag:
+        for pair in (("Zed", "Bob"), ("Zed", "Ann"), ("Bob", "Cid")):
+            rag.insert_records(" ".join(pair), [relation(*pair)])
+        found = [(one.source, one.target) for one in rag.entities.relations()]
+    assert found == [("Zed", "Ann"), ("Bob", "Cid"), ("Zed", "Bob")]

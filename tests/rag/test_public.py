@@ -119,3 +119,13 @@ def test_an_empty_question_is_an_error(tmp_path: Path) -> None:
         for ask in (rag.query, rag.retrieve):
             with pytest.raises(ConfigError, match="empty"):
                 ask("  ")
+
+
+def test_options_may_be_a_mapping(tmp_path: Path) -> None:
+    """As those of `limits`; what is wrong with it is named."""
+    with LightRAG(tmp_path, options={"chunk_tokens": 9}) as rag:
+        rag.insert("Ann met Bob. " * 9, progress=False)
+        assert rag.status().chunks > 3
+    for wrong in ({"chunk_size": 9}, 5):
+        with pytest.raises(ConfigError, match=r"no option 'chunk_size'|names and values, not 5"):
+            LightRAG(tmp_path, options=wrong)  # type: ignore[arg-type]

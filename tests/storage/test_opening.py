@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
+from lightrag_jsonl.providers.configured import Setup
+from lightrag_jsonl.rag.opening import open_index
 from lightrag_jsonl.storage.sqlite import database
 from lightrag_jsonl.storage.sqlite.database import FILE_NAME, FORMAT, SQLiteStore
 from lightrag_jsonl.storage.store import Store
@@ -190,12 +192,11 @@ def test_a_transaction_inside_another_is_an_error(kb: Path) -> None:
         assert len(reader.documents()) == 2
 
 
-def test_a_sealed_folder_is_read(kb: Path, sealed: Seal, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_sealed_folder_is_read(kb: Path, sealed: Seal) -> None:
     """All is found as where it can be written to; an error says how to write: copy the folder."""
     expected = stored_content(SQLiteStore(kb))
     store = SQLiteStore(sealed(kb), create=False)
     assert store.read_only and stored_content(store) == expected and store.check() == []
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
     for use in (store.transaction, lambda: store.writer_lock(0)):
         with pytest.raises(StorageError, match="copy the folder to change it"), use():
             pass
@@ -212,3 +213,13 @@ def test_a_sealed_folder_is_read_beside_its_writer(kb: Path, sealed: Seal) -> No
         with writer.transaction() as transaction:
             put_sample(transaction, number)
         assert stored_content(store) == stored_content(writer)
+
+
+def test_a_sealed_folder_is_reported_once(
+    kb: Path, sealed: Seal, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However often its settings were looked up before; that nothing can be kept is all it says."""
+    with open_index(Setup(sealed(kb))) as rag:
+        assert len(rag.documents()) == 1
+    (message,) = caplog.messages
+    assert message.endswith("can only be read: answers and traces are not kept")

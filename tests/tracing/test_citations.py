@@ -156,8 +156,10 @@ def renumbered(*pieces: str, shown: int = 40) -> tuple[str, tuple[int, ...]]:
         ("Forged [41], in part [7; 99], of [2024] and [0].", "Forged [41], in part [1, 99], of [2024] and [0].", (7,)),
         (r"As a\[3] and [7](https://a.b) are, [x] and [8", r"As a\[3] and [7](https://a.b) are, [x] and [8", ()),
         ("甲［１２］。乙【3，１2】", "甲［1］。乙【1, 2】", (12, 3)),
+        ("`a[5]` [4]:\n```\nb[5] = [4]\n```\n`[5]", "`a[5]` [1]:\n```\nb[5] = [4]\n```\n`[2]", (4, 5)),
+        ("A ` alone [5] ends with its line.\nB [4]", "A ` alone [5] ends with its line.\nB [1]", (4,)),
     ],
-    ids=["order of use", "ranges and lists", "not shown", "no citations", "Chinese"],
+    ids=["order of use", "ranges and lists", "not shown", "no citations", "Chinese", "code", "line"],
 )  # fmt: skip
 def test_citations_are_numbered_in_the_order_of_their_first_use(
     written: str, read: str, numbers: tuple[int, ...]
@@ -167,7 +169,7 @@ def test_citations_are_numbered_in_the_order_of_their_first_use(
     assert renumbered(*written) == (read, numbers)
 
 
-@given(st.lists(st.text("ab [1,-3]】【\\\\(http:#", max_size=12), max_size=8))
+@given(st.lists(st.text("ab [1,-3]】【\\\\(http:#`\n", max_size=12), max_size=8))
 def test_pieces_are_numbered_like_the_text(pieces: list[str]) -> None:
     """Wherever a stream is cut, the reader sees what the text as one piece would show."""
     assert renumbered(*pieces) == renumbered("".join(pieces))
@@ -179,3 +181,13 @@ def test_a_piece_is_held_back_only_while_it_may_become_a_citation() -> None:
     assert [numbering.feed(one) for one in ("See [", "7", "]", " or [a", "] [1](", "x)")] == [
         "See ", "", "", "[1] or [a", "] ", "[2](x)",
     ]  # fmt: skip
+
+
+def test_an_index_in_code_is_no_citation() -> None:
+    """Code in an answer is not changed, and nothing in it counts as cited."""
+    found = cited(
+        "Use `argv[2]` [1]:\n```\nrows[2] = [2, 1]\n```",
+        chunk("Use argv."),
+        chunk("Rows.", id="c2"),
+    )
+    assert [one.number for one in found] == [1]

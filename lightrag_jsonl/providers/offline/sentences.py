@@ -161,7 +161,7 @@ def _without_overlap(phrases: Iterable[Phrase]) -> list[Phrase]:
 
 
 _TITLE = re.compile(
-    r"([^\W_][^()\n。！？，；：《》=]{0,60}?[^\s.!?…:,;。！？])(?<![.!?]['\"’”])\s*(?:\([^()\n]{1,40}\))?"
+    r"([^\W_][^()\n。！？，；;：《》=]{0,60}?[^\s.!?…:,;。！？])(?<![.!?]['\"’”])\s*(?:\([^()\n]{1,40}\))?"
 )
 _TITLE_WORDS = 8
 _MOST_CAPITALS = 4  # words: more of them in capitals are a sentence or a heading

@@ -1,7 +1,6 @@
 """The SQLite database of one working directory: its connections, transactions and snapshots."""
 
 import contextlib
-import logging
 import os
 import re
 import socket
@@ -29,7 +28,6 @@ PRAGMAS = (
     "temp_store = MEMORY",
     f"wal_autocheckpoint = {256_000_000 // PAGE_BYTES}",
 )
-READ_ONLY = "%s cannot be written to: neither answers nor traces are stored"
 SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}  # made by ANALYZE
 OURS = "SELECT count(*) FROM sqlite_schema WHERE name IN ('settings', 'documents', 'chunks')"
@@ -55,8 +53,6 @@ ERRORS: tuple[tuple[str, type[StorageError], str], ...] = (  # by a pattern of S
     ("not a database|malformed|no such (table|column)|decode to UTF-8", CorruptError, DAMAGED),
 )
 
-log = logging.getLogger(__name__)
-
 
 class SQLiteStore(ViewStore):
     """The index in a folder; safe to use from any thread.
@@ -66,7 +62,7 @@ class SQLiteStore(ViewStore):
     `VersionError` is raised for a file of another program, or of another format.
     """
 
-    ONLY_READ = "cannot be written to, and its index only be read; copy the folder to change it"
+    ONLY_READ = "cannot be written to: its index can only be read; copy the folder to change it"
 
     def __init__(self, folder: Path, *, create: bool = True) -> None:
         self._folder = _resolved(folder, create=create)
@@ -74,8 +70,6 @@ class SQLiteStore(ViewStore):
         self._path = self._folder / FILE_NAME
         writable = os.access(self._folder, os.W_OK) and os.access(self._path, os.W_OK)
         self.read_only = self._path.exists() and not writable
-        if self.read_only:
-            log.warning(READ_ONLY, self._folder)
         self._free: deque[sqlite3.Connection] = deque()  # for reading; thread-safe at both ends
         self._writer: sqlite3.Connection | None = None
         self._open()

@@ -48,7 +48,9 @@ LISTED: dict[Kind, str] = {
         AND (type = ?2 OR ?2 = '') ORDER BY name, id""",
     "relation": """SELECT r.id FROM {relations} JOIN entities a ON a.id = r.low
         JOIN entities b ON b.id = r.high WHERE {in_text}(a.key, ?1) > 0
-        OR {in_text}(b.key, ?1) > 0 ORDER BY r.weight DESC, a.key, b.key""",
+        OR {in_text}(b.key, ?1) > 0 ORDER BY r.weight DESC,
+        CASE WHEN a.key < b.key THEN a.key ELSE b.key END,
+        CASE WHEN a.key < b.key THEN b.key ELSE a.key END""",
 }
 NEXT_IDS = ", ".join(
     f"(SELECT coalesce(max(id), 0) + 1 FROM {one.name})" for one in fields(r.NextIds)
