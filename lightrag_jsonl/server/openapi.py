@@ -41,19 +41,15 @@ class Error(msgspec.Struct):
 
 def describe(routes: Sequence[Route], version: str, indexes: Sequence[str]) -> dict[str, Any]:
     """OpenAPI 3.1 as plain JSON, with the names of the indexes."""
-    kinds: list[Any] = [Error]
-    for route in routes:
-        kinds += [
-            kind for kind in (route.params, route.body, route.result) if kind not in (None, bytes)
-        ]
+    used = (kind for route in routes for kind in (route.params, route.body, route.result))
+    kinds: list[Any] = [Error, *(kind for kind in used if kind not in (None, bytes))]
     schemas, components = msgspec.json.schema_components(kinds, ref_template=REF)
     known = dict(zip(map(repr, kinds), schemas, strict=True))
     components["Index"] = {"type": "string", "enum": [*indexes]}
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(
-            route, known, components
-        )
+        operations = paths.setdefault(route.path, {})
+        operations[route.method.lower()] = _operation(route, known, components)
     bearer = {"type": "http", "scheme": "bearer"}
     return {
         "openapi": "3.1.0",
@@ -91,12 +87,8 @@ def _parameters(route: Route, components: dict[str, Any]) -> list[dict[str, Any]
         for name in re.findall(r"{(\w+)}", route.path)
     ]
     kind = components[route.params.__name__]
+    required = kind.get("required", ())
     return in_path + [
-        {
-            "name": name,
-            "in": "query",
-            "required": name in kind.get("required", ()),
-            "schema": schema,
-        }
+        {"name": name, "in": "query", "required": name in required, "schema": schema}
         for name, schema in kind["properties"].items()
     ]
