@@ -13,8 +13,7 @@ function show() {
   const [, view = "ask"] = location.hash.match(/^#(ask|graph|documents)$/) ?? [];
   for (const name of Object.keys(VIEWS)) {
     $(`#${name}`).hidden = name !== view;
-    const link = $(`nav a[href="#${name}"]`);
-    name === view ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
+    $(`nav a[href="#${name}"]`).ariaCurrent = name === view ? "page" : null;
   }
   $("#passage").close();
   VIEWS[view]();
@@ -49,6 +48,10 @@ const start = guarded(async () => {
   $("textarea").focus();
 });
 
+for (const name of Object.keys(VIEWS)) {
+  $("nav").append(h("a", { href: `#${name}`, t: name }));
+  $("main").append(h("section", { id: name, class: "view", hidden: true }));
+}
 showTheme();
 startAsk();
 startGraph();
