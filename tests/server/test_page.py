@@ -327,7 +327,7 @@ def test_answers_say_which_citations_have_no_support_and_show_markdown(
     with serving_model(kb, llm) as server:
         page.open(server)
         page.ask("Where was Marie Curie born?")
-        page.wait("#ask .foot .line", "No sentence here supports the answer.")
+        page.wait("#ask .foot .line:has(.weak)", "No sentence here supports the answer.")
         assert page.wait(".answer b").text == "Marie Curie"
         assert "#" not in page.wait(".answer").text and "• She" in page.wait(".answer").text
 

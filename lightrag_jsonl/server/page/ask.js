@@ -112,13 +112,12 @@ function finish(question, turn, answer) {
   turn.text.replaceChildren(...written(answer));
   if (answer.truncated) turn.foot.append(h("p", { class: "warn", t: "cut_off" }));
   const sources = [...Map.groupBy(answer.citations, (one) => one.number)].map(([number, cited]) =>
-    line(() => openCitations(cited), h("span", { class: "number" }, number),
+    line(() => openCitations(cited), h("span", { class: numberClass(cited) }, number),
       h("span", {}, h("b", {}, place(cited[0].document, cited[0].heading, cited[0].paged && t("page_of", cited[0].page))), ...cited.map(({ text, supported }) => [" ", supported ? text : h("span", { t: "unsupported" })]).flat())));
   if (sources.length) turn.foot.append(h("h3", { t: "sources" }), h("ul", { class: "list" }, sources));
-  const href = answer.trace_id && indexPath(`/traces/${answer.trace_id}/page`);
-  const trace = { href, target: "_blank", rel: "noopener", t: "trace", onclick: guarded(openTrace) };
+  const trace = { href: answer.trace_id && indexPath(`/traces/${answer.trace_id}/page`), target: "_blank", rel: "noopener", t: "trace", onclick: guarded(openTrace) };
   const again = { class: "link", t: "show_evidence", onclick: () => showEvidence(turn.evidence) };
-  turn.foot.append(h("p", { class: "row" }, h("button", again), href && h("a", trace)));
+  turn.foot.append(h("p", { class: "row" }, h("button", again), trace.href && h("a", trace)));
 }
 
 // A link cannot send the token: the page is fetched with it, and opened from memory.
@@ -143,8 +142,10 @@ function citationButton(number, citations) {
   const cited = citations.filter((one) => one.number === number);
   if (!cited.length) return h("s", { class: "number" }, number);
   const label = `${t("passage")} ${number}: ${cited[0].document}`;
-  return h("button", { class: "number", "aria-label": label, onclick: () => openCitations(cited) }, number);
+  return h("button", { class: numberClass(cited), "aria-label": label, onclick: () => openCitations(cited) }, number);
 }
+
+const numberClass = (cited) => (cited.some(({ supported }) => supported) ? "number" : "number weak");
 
 function showEvidence(edges) {
   const ends = Map.groupBy(edges.flatMap(({ source, target }) => [source, target]), (name) => name);

@@ -100,7 +100,7 @@ export class Drawing {
         labelFont: getComputedStyle(document.body).fontFamily,
         labelRenderedSizeThreshold: 6,
         labelDensity: 0.7,
-        labelGridCellSize: 110,
+        labelGridCellSize: 90,
         stagePadding: 64,
         nodeReducer: (name, attributes) => this.#styled(name, attributes),
         defaultDrawNodeLabel: drawName,
@@ -122,6 +122,6 @@ export class Drawing {
   #styled(name, attributes) {
     const chosen = name === this.#chosen;
     const hidden = !chosen && this.#type !== "" && attributes.kind !== this.#type;
-    return { ...attributes, color: colorOf(attributes.kind), hidden, forceLabel: chosen };
+    return { ...attributes, color: colorOf(attributes.kind), hidden, forceLabel: chosen || this.#graph.order < 10 };
   }
 }

@@ -16,6 +16,7 @@ function show() {
     $(`nav a[href="#${name}"]`).ariaCurrent = name === view ? "page" : null;
   }
   $("#passage").close();
+  scrollTo(0, 0);
   VIEWS[view]();
 }
 
@@ -37,8 +38,7 @@ const start = guarded(async () => {
   const names = await get("/indexes");
   const select = $("#index");
   select.replaceChildren(...names.map((name) => h("option", {}, name)));
-  const last = sessionStorage.getItem("index");
-  current.index = select.value = names.includes(last) ? last : names[0];
+  current.index = select.value = names.find((name) => name === sessionStorage.getItem("index")) ?? names[0];
   select.addEventListener("change", () => {
     sessionStorage.setItem("index", select.value);
     location.reload();
