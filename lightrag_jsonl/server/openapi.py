@@ -65,9 +65,7 @@ def _operation(route: Route, known: dict[str, Any], components: dict[str, Any]) 
     if route.other_media:
         content[route.other_media] = {}
     error = {"application/json": {"schema": known[repr(Error)]}}
-    failures = {
-        status: {"description": words, "content": error} for status, words in ERRORS.items()
-    }
+    failures = {code: {"description": words, "content": error} for code, words in ERRORS.items()}
     operation: dict[str, Any] = {
         "summary": (route.run.__doc__ or "").removesuffix("."),
         "parameters": [*_parameters(route, components)],

@@ -21,9 +21,10 @@ import msgspec
 
 from lightrag_jsonl import AsyncLightRAG, Document, LightRAGError
 from lightrag_jsonl.core.types import Failure
-from lightrag_jsonl.indexing.loading import document_from, documents_in
+from lightrag_jsonl.indexing.loading import LINES, document_from, documents_in
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.rag.opening import open_async
+from lightrag_jsonl.readers import file_suffix
 from lightrag_jsonl.server.jobs import Job, Message
 
 SECONDS_BETWEEN: Final = 0.2  # of reports on progress
@@ -99,8 +100,10 @@ async def do(
 
 def uploaded(about: dict[str, Any], content: bytes) -> Iterator[Document | Failure]:
     """The documents in the bytes of a file; `ConfigError` if they cannot be read."""
-    given = {key: about[key] for key in ("id", "title", "date") if about.get(key)}
-    for one in documents_in(content, PurePath(about["name"])):
+    path = PurePath(about["name"])
+    keys = ["title", "date"] + ["id"] * (file_suffix(path) != LINES)  # lines have ids of their own
+    given = {key: about[key] for key in keys if about.get(key)}
+    for one in documents_in(content, path):
         yield replace(one, **given) if isinstance(one, Document) else one
 
 

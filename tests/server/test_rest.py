@@ -207,7 +207,7 @@ def test_metrics_count_what_happened(server: Running) -> None:
 def test_each_line_of_jsonl_is_a_document(server: Running) -> None:
     """Of an upload, too; a bad line is a problem in the report, and no path of the server is shown."""
     lines = '{"text": "Ann Lee met Bob Ray.", "id": "ann"}\n\nno JSON\n"邓稼先出生于怀宁。"\n'
-    job = server.job(server.upload("notes.jsonl", lines.encode()))
+    job = server.job(server.upload("notes.jsonl", lines.encode(), id="x"))
 
     assert (
         job["state"] == "done" and "notes.jsonl, line 3" in job["report"]["failures"][0]["reason"]
