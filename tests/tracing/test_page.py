@@ -82,8 +82,9 @@ def test_an_edge_is_shown_with_reason_and_source(trace: Trace, sources: Sources)
     """Chosen edges are drawn, listed with their reason or score, and lead to their chunk; of a
     deleted chunk the page keeps the quotation. The page is in the language of the index.
     """
-    chinese = render_page(trace, sources, language="zh-CN")
-    assert '<html lang="zh-CN">' in chinese and "分块 1 → d1.txt" in chinese
+    chinese = render_page(trace, replace(sources, paged=frozenset(["d1"])), language="zh-CN")
+    assert '<html lang="zh-CN">' in chinese and "分块 1 → 第 1 页 → d1.txt" in chinese
+    sources = replace(sources, paged=frozenset())  # a document without pages
     page, bare = render_page(trace, sources), render_page(trace, Sources())
     by_rank = replace(trace, selected=(SelectedEdge(trace.candidates[0], score=0.25),))
 
