@@ -63,12 +63,10 @@ def mcp_server(rag: lightrag_jsonl.AsyncLightRAG, *, allow_write: bool = False) 
     tools = Tools(rag)
     reading: list[Callable[..., Awaitable[str]]]
     reading = [tools.search, tools.ask, tools.entity, tools.source, tools.documents]
-    for tool in reading:
-        hints = ToolAnnotations(read_only_hint=True)
-        server.add_tool(_in_words(tool), annotations=hints, structured_output=False)
     writing: list[Callable[..., Awaitable[str]]] = [tools.insert, tools.delete]
-    for tool in writing if allow_write else ():
-        hints = ToolAnnotations(read_only_hint=False, destructive_hint=tool == tools.delete)
+    for tool in reading + writing * allow_write:
+        reads, destroys = tool in reading, tool == tools.delete
+        hints = ToolAnnotations(read_only_hint=reads, destructive_hint=destroys)
         server.add_tool(_in_words(tool), annotations=hints, structured_output=False)
     return server
 
@@ -151,9 +149,8 @@ class Tools:
     async def entity(self, name: str, start: Place = 0, max_tokens: Tokens = 4_000) -> str:
         """Show what is known of one entity: its type, other names, descriptions and relations."""
         entity, relations = await self._rag.entities.neighbours(name)
-        about = f"{entity.name} ({entity.type})\n{entity.description}"
-        if entity.aliases:
-            about = about.replace("\n", f" = {', '.join(entity.aliases)}\n", 1)
+        others = f" = {', '.join(entity.aliases)}" if entity.aliases else ""
+        about = f"{entity.name} ({entity.type}){others}\n{entity.description}"
         about = self._tokenizer.truncate(about, max_tokens // 2)
         rest = max_tokens - self._tokenizer.count(about)
         return f"{about}\n\n{self._listed([*map(_relation, relations)], start, rest)}"

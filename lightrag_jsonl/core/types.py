@@ -490,7 +490,7 @@ class DeleteReport:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """One document of the index and how its extraction went; `created_at` is when it was inserted."""
+    """A document and how its extraction went. The title of an untitled text is its first words."""
 
     id: str
     title: str | None

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
 from lightrag_jsonl.core.encoding import decoded
@@ -14,7 +14,7 @@ from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import digest, name_key, sanitize
 from lightrag_jsonl.core.types import Document, Failure, Json, Page
 from lightrag_jsonl.indexing.chunking import document_pages
-from lightrag_jsonl.readers import READERS, Readers, file_suffix, read_document, unpacked
+from lightrag_jsonl.readers import READERS, Readers, file_suffix, read_document
 from lightrag_jsonl.storage.rows import PendingDocument, StoredDocument
 
 Given: TypeAlias = str | Path | Document
@@ -66,14 +66,31 @@ def _load(one: Given, readers: Readers) -> Iterator[Document | Failure]:
         raise _type_error(one)
     elif one.is_dir():
         yield from _load_folder(one, readers)
-    elif file_suffix(one) == LINES:
-        text = decoded(unpacked(_read_bytes(one), one), str(one))
-        if not text.strip():
-            raise ConfigError(f"{one} is empty")
-        yield from _parse_lines(one, text)
     else:
-        document = read_document(_read_bytes(one), one, readers)
-        yield replace(document, id=document.id or path_id(one), source=document.source or str(one))
+        for found in documents_in(_read_bytes(one), one, readers):
+            if isinstance(found, Document):
+                found = replace(found, id=found.id or _file_id(one, found))
+            yield found
+
+
+def documents_in(
+    data: bytes, path: PurePath, readers: Readers | None = None
+) -> Iterator[Document | Failure]:
+    """The documents in a file's bytes: one on each line of a `.jsonl` file, or else one.
+
+    Their source is the path. `ConfigError` if the file cannot be read.
+    """
+    document = read_document(data, path, readers)
+    if file_suffix(path) == LINES:
+        yield from _parse_lines(path, document.text)
+    else:
+        yield replace(document, source=document.source or str(path))
+
+
+def _file_id(path: Path, document: Document) -> str:
+    """The id of a document without one: a line is known by its text, wherever in the file it is."""
+    line = LINE_MARK + digest(document.text, *(document.pages or ()))
+    return path_id(path) + line * (file_suffix(path) == LINES)
 
 
 def path_id(path: Path) -> str:
@@ -137,24 +154,18 @@ def _read_bytes(path: Path) -> bytes:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _parse_lines(path: Path, text: str) -> Iterator[Document | Failure]:
-    """One document for each line: a string, or an object with `text` and any field of `Document`.
-
-    Without an id it is known by the file and its content, wherever in the file it stands.
-    """
+def _parse_lines(path: PurePath, text: str) -> Iterator[Document | Failure]:
+    """One document for each line: a string, or an object with `text` and any field of `Document`."""
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         where = f"{path}, line {number}"
         try:
-            document = document_from(json.loads(line), where=where, source=str(path))
+            yield document_from(json.loads(line), where=where, source=str(path))
         except ConfigError as error:
-            yield Failure(path_id(path), None, str(error))
+            yield Failure(str(path), None, str(error))
         except (ValueError, RecursionError) as error:
-            yield Failure(path_id(path), None, f"{where}: invalid JSON ({error})")
-        else:
-            text_digest = digest(document.text, *(document.pages or ()))
-            yield replace(document, id=document.id or path_id(path) + LINE_MARK + text_digest)
+            yield Failure(str(path), None, f"{where}: invalid JSON ({error})")
 
 
 def document_from(value: Json, *, where: str, source: str | None = None) -> Document:

@@ -54,24 +54,6 @@ def file_suffix(path: PurePath) -> str:
     return name.suffix.lower()
 
 
-def unpacked(data: bytes, path: PurePath) -> bytes:
-    """The content of a file, which is decompressed if its name ends with .gz.
-
-    `ConfigError` if that is broken or too large, or if the file is an archive of files or in an
-    older format of Office.
-    """
-    if file_suffix(path) in ARCHIVES:
-        raise ConfigError(f"{path} is an archive: unpack it, and insert the folder")
-    if newer := OLD_FORMATS.get(file_suffix(path)):
-        raise ConfigError(f"{path} is in an older format: save it as {newer}")
-    if path.suffix.lower() != ".gz":
-        return data
-    try:
-        return gunzip(data)
-    except ConfigError as error:
-        raise ConfigError(f"{path} {error}") from error
-
-
 def read_document(data: bytes, path: PurePath, readers: Readers | None = None) -> Document:
     """The document in a file's bytes, read as its suffix says, or else as plain text.
 
@@ -81,13 +63,12 @@ def read_document(data: bytes, path: PurePath, readers: Readers | None = None) -
     """
     reader = {**READERS, **(readers or {})}.get(file_suffix(path), read_plain)
     try:
-        document = reader(unpacked(data, path))
+        document = reader(_unpacked(data, path))
     except ModuleNotFoundError as error:
         needs = f"{file_suffix(path)} files need the package {error.name}"
         raise ConfigError(f"{needs}: pip install 'lightrag-jsonl[files]'") from error
     except ConfigError as error:
-        words = str(error).removeprefix("the file ")
-        raise ConfigError(words if words.startswith(str(path)) else f"{path} {words}") from error
+        raise ConfigError(f"{path} {str(error).removeprefix('the file ')}") from error
     except Exception as error:
         raise ConfigError(f"{path} cannot be read: {described(error)}") from error
     if not isinstance(document, Document):
@@ -96,3 +77,16 @@ def read_document(data: bytes, path: PurePath, readers: Readers | None = None) -
         raise ConfigError(f"{path} is empty")
     stem = path.with_suffix("").stem if path.suffix.lower() == ".gz" else path.stem
     return replace(document, title=document.title or stem)
+
+
+def _unpacked(data: bytes, path: PurePath) -> bytes:
+    """The content of a file, which is decompressed if its name ends with .gz.
+
+    `ConfigError` if that is broken or too large, or if the file is an archive of files or in an
+    older format of Office.
+    """
+    if file_suffix(path) in ARCHIVES:
+        raise ConfigError("is an archive: unpack it, and insert the folder")
+    if newer := OLD_FORMATS.get(file_suffix(path)):
+        raise ConfigError(f"is in an older format: save it as {newer}")
+    return gunzip(data) if path.suffix.lower() == ".gz" else data

@@ -10,6 +10,7 @@ from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.readers.packed import open_zip
 
 SHORT = 2_000  # bytes of UTF-8: so much of neighbouring slides is put together
+_SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "p": "\n", "noBreakHyphen": "-"}  # by element
 _HEADING = re.compile(r"(?i)heading ([1-6])$")
 
 
@@ -41,13 +42,12 @@ def _block(block: Any, levels: dict[str, int]) -> str:
 
 def _paragraphs(element: Any) -> str:
     """The text in an element of WordprocessingML, without copies for older programs."""
-    wanted = "self::w:t or self::w:tab or self::w:br or self::w:cr or self::w:p"
+    wanted = " or ".join(f"self::w:{name}" for name in ("t", *_SIGNS))
     pieces = []
     for node in element.xpath(f".//*[{wanted}][not(ancestor::w:del)]"):
         if any(above.tag.endswith("}Fallback") for above in node.iterancestors()):
             continue
-        kind = node.tag.rpartition("}")[2]
-        pieces.append(node.text or "" if kind == "t" else "\t" if kind == "tab" else "\n")
+        pieces.append(_SIGNS.get(node.tag.rpartition("}")[2]) or node.text or "")
     return "".join(pieces).strip()
 
 

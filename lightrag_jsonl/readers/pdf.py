@@ -145,9 +145,8 @@ def _titles(pdf: Any) -> dict[int, list[tuple[int, str]]]:
         target = entry.get_dest()
         index = target.get_index() if target else None
         if index is not None:
-            found.setdefault(index, []).append(
-                (entry.level + 1, " ".join(entry.get_title().split()))
-            )
+            title = " ".join(entry.get_title().split())
+            found.setdefault(index, []).append((entry.level + 1, title))
     return found
 
 

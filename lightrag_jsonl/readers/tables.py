@@ -42,22 +42,19 @@ def read_xlsx(data: bytes) -> Document:
 
 
 def described_rows(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Each row as "Name: Ada; Born: 1815"; the names are those of the first row that has a value."""
-    header: Sequence[str] = ()
-    row: Sequence[str] = ()
-    count = 0
-    for cells in rows:
-        row = [" ".join(cell.split()) for cell in cells]
-        if not any(row):
-            continue
-        if not header:
-            header = row
-            continue
-        count += 1
+    """Each row as "Name: Ada; Born: 1815"; the names are those of the first row that has a value
+    beyond the first column: what is above it are titles. They are those of the first row if none has.
+    """
+    words = ([" ".join(cell.split()) for cell in cells] for cells in rows)
+    table = [row for row in words if any(row)]
+    top = next((number for number, row in enumerate(table) if any(row[1:])), 0)
+    yield from (row[0] for row in table[:top])
+    header, *body = table[top:] or [[]]
+    for row in body:
         names = [*header, *[""] * (len(row) - len(header))]
         pairs = zip(names, row, strict=False)
         yield "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
-    if header and not count:
+    if header and not body:
         yield "; ".join(filter(None, header))
 
 

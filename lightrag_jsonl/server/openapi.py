@@ -39,19 +39,15 @@ class Error(msgspec.Struct):
 
 def describe(routes: Sequence[Route], version: str, indexes: Sequence[str]) -> dict[str, Any]:
     """OpenAPI 3.1 as plain JSON, with the names of the indexes."""
-    kinds: list[Any] = [Error]
-    for route in routes:
-        kinds += [
-            kind for kind in (route.params, route.body, route.result) if kind not in (None, bytes)
-        ]
+    used = (kind for route in routes for kind in (route.params, route.body, route.result))
+    kinds: list[Any] = [Error, *(kind for kind in used if kind not in (None, bytes))]
     schemas, components = msgspec.json.schema_components(kinds, ref_template=REF)
     known = dict(zip(map(repr, kinds), schemas, strict=True))
     components["Index"] = {"type": "string", "enum": [*indexes]}
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(
-            route, known, components
-        )
+        operations = paths.setdefault(route.path, {})
+        operations[route.method.lower()] = _operation(route, known, components)
     bearer = {"type": "http", "scheme": "bearer"}
     return {
         "openapi": "3.1.0",
@@ -67,9 +63,7 @@ def _operation(route: Route, known: dict[str, Any], components: dict[str, Any]) 
     if route.other_media:
         content[route.other_media] = {}
     error = {"application/json": {"schema": known[repr(Error)]}}
-    failures = {
-        status: {"description": words, "content": error} for status, words in ERRORS.items()
-    }
+    failures = {code: {"description": words, "content": error} for code, words in ERRORS.items()}
     operation: dict[str, Any] = {
         "summary": (route.run.__doc__ or "").removesuffix("."),
         "parameters": [*_parameters(route, components)],
@@ -89,12 +83,8 @@ def _parameters(route: Route, components: dict[str, Any]) -> list[dict[str, Any]
         for name in re.findall(r"{(\w+)}", route.path)
     ]
     kind = components[route.params.__name__]
+    required = kind.get("required", ())
     return in_path + [
-        {
-            "name": name,
-            "in": "query",
-            "required": name in kind.get("required", ()),
-            "schema": schema,
-        }
+        {"name": name, "in": "query", "required": name in required, "schema": schema}
         for name, schema in kind["properties"].items()
     ]

@@ -371,7 +371,7 @@ async def sources(call: Call) -> ChunkList:
     found = await read(rag._store, lambda reader: look_up_sources(reader, ids))
     if not found.chunks:
         raise NotFoundError("no passage: name a chunk, an entity, or an entity and a target")
-    titles = {id: one.name for id, one in found.documents.items()}
+    titles = {id: one.title or one.name for id, one in found.documents.items()}
     return ChunkList([*found.chunks.values()], titles)
 
 

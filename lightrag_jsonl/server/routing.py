@@ -114,13 +114,12 @@ def described(error: Exception, indexes: Indexes) -> tuple[int, str, str]:
 def http_error(request: Request, error: Exception) -> Response:
     """The response to a request that no route takes, or that is wrong in its form."""
     assert isinstance(error, HTTPException)
-    path, routes = request.scope["path"], request.app.routes
-    known = [
-        one for one in routes if isinstance(one, StarletteRoute) and one.path_regex.match(path)
-    ]
+    routes = [one for one in request.app.routes if isinstance(one, StarletteRoute)]
+    known = [one for one in routes if one.path_regex.match(request.scope["path"])]
     methods = sorted({method for one in known for method in one.methods or ()})
-    if methods and request.method not in methods:  # the page takes all other paths
-        error = HTTPException(405, headers={"Allow": ", ".join(methods)})
+    if request.method not in methods:  # the page has refused it, which takes all other paths
+        allowed = {"Allow": ", ".join(methods)}
+        error = HTTPException(405, headers=allowed) if methods else HTTPException(404)
     codes = {404: "not_found", 405: "method", 413: "too_large", 415: "media_type"}
     code = codes.get(error.status_code, "invalid")
     return error_response(request, error.status_code, code, error.detail, error.headers)

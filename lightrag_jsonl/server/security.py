@@ -7,11 +7,12 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.server.metrics import Metrics
+from lightrag_jsonl.server.routing import error_response
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 SHORTEST_TOKEN: Final = 16  # characters
@@ -37,11 +38,10 @@ class Access:
     public: Collection[str] = ()
 
     def __post_init__(self) -> None:
-        if self.token is not None and (
-            len(self.token) < SHORTEST_TOKEN or not self.token.isascii()
-        ):
+        token = self.token
+        if token is not None and (len(token) < SHORTEST_TOKEN or not token.isascii()):
             raise ConfigError(f"the token must be ASCII, at least {SHORTEST_TOKEN} characters")
-        if self.token is None and self.host not in LOOPBACK:
+        if token is None and self.host not in LOOPBACK:
             raise ConfigError(
                 f"to listen on {self.host}, beyond this machine, set a token: "
                 "--token-file FILE or LIGHTRAG_JSONL_TOKEN"
@@ -92,7 +92,7 @@ class Guard:
             status, code, words = refused
             self._metrics.count("refused_total", reason=code)
             more = {"WWW-Authenticate": "Bearer"} if status == 401 else None
-            app = JSONResponse({"error": {"code": code, "message": words}}, status, more)
+            app = error_response(Request(scope), status, code, words, more)
         await app(scope, receive, send_safely)
 
 

@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any, Final, TypeAlias
@@ -18,10 +18,11 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from lightrag_jsonl import AsyncLightRAG, Document, LightRAGError
-from lightrag_jsonl.indexing.loading import document_from
+from lightrag_jsonl.core.types import Failure
+from lightrag_jsonl.indexing.loading import LINES, document_from, documents_in
 from lightrag_jsonl.indexing.progress import Progress
 from lightrag_jsonl.rag.opening import open_async
-from lightrag_jsonl.readers import read_document
+from lightrag_jsonl.readers import file_suffix
 from lightrag_jsonl.server.jobs import Job, Message
 
 SECONDS_BETWEEN: Final = 0.2  # of reports on progress
@@ -87,15 +88,21 @@ async def do(
         found = [document_from(value, where="document") for value in values]
         report = await rag.insert(found, progress=progress)
     else:
-        report = await rag.insert(uploaded(job.about, content.read_bytes()), progress=progress)
+        read = list(uploaded(job.about, content.read_bytes()))
+        documents = [one for one in read if isinstance(one, Document)]
+        inserted = await rag.insert(documents, progress=progress)
+        unread = tuple(one for one in read if isinstance(one, Failure))
+        report = replace(inserted, failures=unread + inserted.failures)
     return plain(report)
 
 
-def uploaded(about: dict[str, Any], content: bytes) -> Document:
-    """A document from the bytes of a file; `ConfigError` if they cannot be read."""
-    document = read_document(content, PurePath(about["name"]))
-    given = {key: about[key] for key in ("id", "title", "date") if about.get(key)}
-    return replace(document, source=about["name"], **given)
+def uploaded(about: dict[str, Any], content: bytes) -> Iterator[Document | Failure]:
+    """The documents in the bytes of a file; `ConfigError` if they cannot be read."""
+    path = PurePath(about["name"])
+    keys = ["title", "date"] + ["id"] * (file_suffix(path) != LINES)  # lines have ids of their own
+    given = {key: about[key] for key in keys if about.get(key)}
+    for one in documents_in(content, path):
+        yield replace(one, **given) if isinstance(one, Document) else one
 
 
 def plain(value: object) -> dict[str, Any]:

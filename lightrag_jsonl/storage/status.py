@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from lightrag_jsonl.core.text import first_words
@@ -55,7 +56,8 @@ def document_statuses(
     is_all = limit is None and offset == 0
     for report in reader.chunk_reports(None if is_all else [one.id for one in visible]):
         chunks[report.document_id].append(report)
-    found = [_visible(one, chunks[one.id]) for one in visible]
+    named = titles(reader, visible)
+    found = [_visible(replace(one, title=named[one.id]), chunks[one.id]) for one in visible]
     if limit is None or len(visible) < limit:
         waiting = reader.pending()
         both = {one.id for one in reader.documents([one.document.id or "" for one in waiting])}

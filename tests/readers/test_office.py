@@ -170,3 +170,12 @@ def test_an_archive_cannot_lie_about_its_sizes() -> None:
         opened.read("word/document.xml")
     with zipfile.ZipFile(io.BytesIO(lying)) as opened:
         assert opened.infolist()[0].file_size == 10
+
+
+def test_signs_of_word_are_characters() -> None:
+    """A hyphen that does not break a line, a tab and a line's end do not join the words around."""
+    signs = b"<w:noBreakHyphen/><w:t>known</w:t><w:tab/><w:t>1</w:t><w:br/><w:t>2</w:t>"
+    xml = b"<w:p><w:r><w:t>well</w:t>" + signs + b"</w:r></w:p><w:sectPr"
+    body = "word/document.xml"
+    data = replaced(saved(letter()), body, lambda part: part.replace(b"<w:sectPr", xml, 1))
+    assert read(data, "a.docx").text.endswith("\n\nwell-known\t1\n2")

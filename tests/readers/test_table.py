@@ -95,3 +95,11 @@ def test_without_the_extra_it_says_which_one(tmp_path: Path) -> None:
     needs = ".pdf files need the package pypdfium2: pip install 'lightrag-jsonl[files]'"
     assert done.stdout.split("\n")[:2] == [needs, needs], done.stderr
     assert "Document(text='a: 1; b: 2'" in done.stdout
+
+
+def test_titles_above_a_table_are_no_names_of_columns() -> None:
+    """Rows with the first cell only, above the first fuller row, are texts of their own."""
+    table = "船队 2024\nas of May\n\nShip,Captain\nPetrel,Rosa Delmar\nHeron,\n"
+    expected = ["船队 2024", "as of May", "Ship: Petrel; Captain: Rosa Delmar", "Ship: Heron"]
+    for text, rows in ((table, expected), ("Name\nAda\nBo\n", ["Name: Ada", "Name: Bo"])):
+        assert read_document(text.encode(), PurePath("a.csv")).text.split("\n\n") == rows

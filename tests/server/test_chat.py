@@ -11,8 +11,9 @@ pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-js
 
 from lightrag_jsonl import LLMError
 from lightrag_jsonl.core.options import MODES
+from lightrag_jsonl.server.security import Access
 from lightrag_jsonl.testing import ScriptedLLM
-from tests.server.running import PacedLLM, Running, serving_model
+from tests.server.running import PacedLLM, Running, serving, serving_model
 
 TITLE_TASK = """### Task:
 Generate a concise, 3-5 word title with an emoji summarizing the chat history.
@@ -174,3 +175,18 @@ def test_error_of_the_model_ends_a_stream_in_words(kb: Path) -> None:
         assert "the model is gone" in json.loads(lines[-1])["error"]
         events = server.events("/indexes/kb/stream", {"question": "Curie", "mode": "naive"})
         assert events[-1][0] == "error" and events[-1][1]["code"] == "model"
+
+
+def test_refusals_are_written_in_the_protocol(kb: Path) -> None:
+    """Without the token, Ollama's clients get a text, and those of OpenAI an object."""
+    with serving(kb, access=Access(token="a-token-for-this-test")) as server:
+        paths, nothing = ("/api/tags", "/v1/models"), {"X-API-Key": ""}
+        first, second = (server.client.get(path, headers=nothing).json() for path in paths)
+        assert first["error"].startswith("send the token")
+        assert second["error"]["message"] == first["error"]
+
+
+def test_paths_that_are_none_are_404(server: Running) -> None:
+    """Also for a POST, so that a program that asks for more of a protocol learns what is missing."""
+    for path in ("/v1/embeddings", "/v1/chat/completion", "/api/pull"):
+        assert server.client.post(path, json={}).status_code == 404

@@ -287,8 +287,9 @@ def test_the_token_is_asked_for_once(kb: Path, page: Page) -> None:
     """A wrong one is asked for again; with the right one also the trace's page opens."""
     with serving(kb, access=Access(token=TOKEN)) as server:
         page.open(server)
-        for token in ("wrong", TOKEN):
-            page.wait("#token input").send_keys(token, Keys.ENTER)
+        page.wait("#token input").send_keys("wrong", Keys.ENTER)
+        page.wait("#token .warn", "does not accept")
+        page.wait("#token input").send_keys(TOKEN, Keys.ENTER)
         page.ask("Curie")
         page.wait("#ask .foot a").click()
         first, second = page.driver.window_handles
@@ -301,3 +302,54 @@ def test_the_token_is_asked_for_once(kb: Path, page: Page) -> None:
         page.open(server, "documents")
         page.wait("#documents .rows", "Curie")
         page.problems()  # the refusals without the token
+
+
+def test_escape_ends_an_answer(kb: Path, page: Page) -> None:
+    """As the documentation says; the model's call ends, too."""
+    llm = PacedLLM(["Ada ", "Lovelace"])
+    with serving_model(kb, llm) as server:
+        page.open(server)
+        page.ask("Who was first?")
+        llm.turns.release()
+        page.wait(".answer", "Ada")
+        page.press(Keys.ESCAPE)
+        page.wait("article .warn", "Stopped.")
+
+
+def test_answers_say_which_citations_have_no_support_and_show_markdown(
+    kb: Path, page: Page
+) -> None:
+    """Headings and items of a model's answer are shown as such."""
+    llm = PacedLLM(["## **Marie** Curie\n- She was born on Mars [1].\n"])
+    llm.turns.release(9)
+    with serving_model(kb, llm) as server:
+        page.open(server)
+        page.ask("Where was Marie Curie born?")
+        page.wait("#ask .foot .line:has(.weak)", "No sentence here supports the answer.")
+        assert page.wait(".answer b").text == "Marie Curie"
+        assert "#" not in page.wait(".answer").text and "• She" in page.wait(".answer").text
+
+
+def test_jobs_are_shown_where_files_are_dropped(
+    server: Running, page: Page, tmp_path: Path
+) -> None:
+    """Above the list of documents, and with what came of a file whose text is known."""
+    text = "Ada Lovelace met Charles Babbage."
+    page.open(server, "documents")
+    page.wait("#documents .rows .card b", "Curie")
+    for name in ("ada.txt", "again.txt"):
+        file = tmp_path / name
+        file.write_text(text, encoding="utf-8")
+        page.driver.find_element(By.CSS_SELECTOR, "input[type=file]").send_keys(str(file))
+        page.wait("#documents details[open] .card", name)
+    page.wait("#documents .drop + details .card", "The index holds this text already.")
+
+
+def test_the_graph_begins_with_the_best_connected(server: Running, page: Page) -> None:
+    """Before a choice; and the top of a view is not hidden by the header."""
+    page.open(server)
+    page.wait("#index option")
+    page.run("location.hash = '#graph'")
+    page.wait("#graph aside h2", "Curie")
+    header = page.run("document.querySelector('header').getBoundingClientRect().bottom")
+    assert page.run("document.querySelector('#graph input').getBoundingClientRect().top") >= header

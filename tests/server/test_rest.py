@@ -200,3 +200,25 @@ def test_metrics_count_what_happened(server: Running) -> None:
     assert count in lines and count.replace("count{", "bucket{").replace("}} 1", '},le="+Inf"} 1')
     types = [line for line in lines if line.startswith("# TYPE")]
     assert len(types) == len(set(types)) >= 8
+
+
+def test_each_line_of_jsonl_is_a_document(server: Running) -> None:
+    """Of an upload, too; a bad line is a problem in the report, and no path of the server is shown."""
+    lines = '{"text": "Ann Lee met Bob Ray.", "id": "ann"}\n\nno JSON\n"邓稼先出生于怀宁。"\n'
+    job = server.job(server.upload("notes.jsonl", lines.encode(), id="x"))
+
+    assert (
+        job["state"] == "done" and "notes.jsonl, line 3" in job["report"]["failures"][0]["reason"]
+    )
+    found = server.get("/indexes/kb/documents", q="notes.jsonl")["items"]
+    assert [one["characters"] for one in found] == [20, 9]
+    assert "ann" in {one["id"] for one in found} and not any("/" in one["id"] for one in found)
+
+
+def test_untitled_texts_are_listed_by_their_first_words(server: Running) -> None:
+    """As they are cited; they can be searched by them."""
+    text = "Grace Hopper wrote a compiler. " * 5
+    server.job(server.post("/indexes/kb/documents", {"documents": [{"text": text}]}, 202))
+
+    (one,) = server.get("/indexes/kb/documents", q="grace hopper")["items"]
+    assert one["title"].startswith("Grace Hopper wrote") and len(one["title"]) <= 41

@@ -1,6 +1,6 @@
 // Requests to the server: the token, errors in words, and streams of events.
 
-import { $ } from "./dom.js";
+import { $, h } from "./dom.js";
 
 export const current = { index: "" };
 
@@ -13,8 +13,6 @@ export const indexPath = (path) => `/indexes/${encodeURIComponent(current.index)
 export const get = async (path, params) => (await request(path, { params })).json();
 
 export const post = async (path, json) => (await request(path, { json })).json();
-
-export const upload = (file) => request(indexPath("/upload"), { params: { name: file.name }, file });
 
 export async function request(path, { params, json, file, signal } = {}) {
   const url = new URL(path, location.origin);
@@ -43,6 +41,7 @@ async function askForToken() {
   const dialog = $("#token");
   if (!dialog.open) {
     dialog.returnValue = $("#token input").value = "";
+    $("#token p").replaceWith(h("p", token() ? { class: "warn", t: "token_wrong" } : { class: "soft", t: "token_why" }));
     dialog.showModal();
   }
   await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));

@@ -25,7 +25,7 @@ export function startAsk() {
     filters: h("form", { class: "filters" }, filter("title"), filter("from", "date"), filter("to", "date")),
     canvas: h("div", { class: "canvas", role: "img", label: "graph_drawing" }),
     relations: h("ul", { class: "list" }),
-    evidence: h("p", { class: "soft" }),
+    evidence: h("p", { class: "soft", t: "evidence_none" }),
   };
   const again = h("button", { type: "button", t: "new_conversation", onclick: reset });
   const controls = h("div", { class: "row" }, parts.mode, again, h("span", { class: "grow" }), parts.send);
@@ -48,6 +48,7 @@ function reset() {
 }
 
 function keyed(event) {
+  if (event.key === "Escape") running?.abort();
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();
   event.target.form.requestSubmit();
@@ -70,6 +71,7 @@ async function submitted(event) {
     evidence: [],
   };
   parts.turns.append(h("article", {}, h("h2", {}, question), turn.keywords, turn.text, turn.foot));
+  turn.foot.parentNode.scrollIntoView();
   parts.intro.hidden = true;
   parts.question.value = "";
   const mine = setRunning(new AbortController());
@@ -78,6 +80,7 @@ async function submitted(event) {
   } catch (error) {
     const words = error.name === "AbortError" ? t("stopped") : errorWords(error);
     turn.foot.append(h("p", { class: "warn", role: "alert" }, words));
+    parts.question.value ||= error.name === "AbortError" ? "" : question; // to ask it again
   }
   if (turn.keywords.dataset.t) turn.keywords.remove();
   if (mine === running) setRunning();
@@ -94,9 +97,8 @@ async function receive(question, turn, signal) {
   for await (const [name, value] of events(indexPath("/stream"), asked, signal)) {
     if (name === "keywords") {
       const words = new Set([...value.keywords.low_level, ...value.keywords.high_level]);
-      const chips = h("p", { class: "chips" }, [...words].map((word) => h("span", { class: "chip" }, word)));
-      turn.keywords.replaceWith(chips);
-      turn.keywords = chips;
+      turn.keywords.replaceChildren(...[...words].map((word) => h("span", { class: "chip" }, word)));
+      delete turn.keywords.dataset.t;
     } else if (name === "evidence") {
       turn.evidence = value.selected.map(({ edge, reasoning }) => ({ ...edge, reasoning }));
       showEvidence(turn.evidence);
@@ -110,13 +112,12 @@ function finish(question, turn, answer) {
   turn.text.replaceChildren(...written(answer));
   if (answer.truncated) turn.foot.append(h("p", { class: "warn", t: "cut_off" }));
   const sources = [...Map.groupBy(answer.citations, (one) => one.number)].map(([number, cited]) =>
-    line(() => openCitations(cited), h("span", { class: "number" }, number),
-      h("span", {}, h("b", {}, place(cited[0].document, cited[0].heading, cited[0].paged && t("page_of", cited[0].page))), ...cited.map(({ text }) => ` ${text}`))));
+    line(() => openCitations(cited), h("span", { class: numberClass(cited) }, number),
+      h("span", {}, h("b", {}, place(cited[0].document, cited[0].heading, cited[0].paged && t("page_of", cited[0].page))), ...cited.map(({ text, supported }) => [" ", supported ? text : h("span", { t: "unsupported" })]).flat())));
   if (sources.length) turn.foot.append(h("h3", { t: "sources" }), h("ul", { class: "list" }, sources));
-  const href = answer.trace_id && indexPath(`/traces/${answer.trace_id}/page`);
-  const trace = { href, target: "_blank", rel: "noopener", t: "trace", onclick: guarded(openTrace) };
+  const trace = { href: answer.trace_id && indexPath(`/traces/${answer.trace_id}/page`), target: "_blank", rel: "noopener", t: "trace", onclick: guarded(openTrace) };
   const again = { class: "link", t: "show_evidence", onclick: () => showEvidence(turn.evidence) };
-  turn.foot.append(h("p", { class: "row" }, h("button", again), href && h("a", trace)));
+  turn.foot.append(h("p", { class: "row" }, h("button", again), trace.href && h("a", trace)));
 }
 
 // A link cannot send the token: the page is fetched with it, and opened from memory.
@@ -128,9 +129,10 @@ async function openTrace(event) {
   tab.location = URL.createObjectURL(page);
 }
 
-// The text with its citations as buttons, and what stands between ** in bold.
+// The text with its citations as buttons; of Markdown, headings and what stands between ** in bold, and dots at items.
 function written({ text, citations }) {
-  return text.split(MARKER).flatMap((piece, at) => {
+  const bold = text.replace(/^#+ (.*)/gm, (_line, title) => `**${title.replaceAll("**", "")}**`);
+  return bold.replace(/^( *)[-*] /gm, "$1• ").split(MARKER).flatMap((piece, at) => {
     if (at % 2) return piece.match(/\d+/g).map((number) => citationButton(Number(number), citations));
     return piece.split("**").map((words, place) => (place % 2 ? h("b", {}, words) : words));
   });
@@ -140,18 +142,18 @@ function citationButton(number, citations) {
   const cited = citations.filter((one) => one.number === number);
   if (!cited.length) return h("s", { class: "number" }, number);
   const label = `${t("passage")} ${number}: ${cited[0].document}`;
-  return h("button", { class: "number", "aria-label": label, onclick: () => openCitations(cited) }, number);
+  return h("button", { class: numberClass(cited), "aria-label": label, onclick: () => openCitations(cited) }, number);
 }
 
+const numberClass = (cited) => (cited.some(({ supported }) => supported) ? "number" : "number weak");
+
 function showEvidence(edges) {
-  const degrees = new Map();
-  for (const name of edges.flatMap(({ source, target }) => [source, target])) {
-    degrees.set(name, (degrees.get(name) ?? 0) + 1);
-  }
-  parts.evidence.replaceChildren(edges.length || !parts.intro.hidden ? "" : h("span", { t: "evidence_none" }));
+  const ends = Map.groupBy(edges.flatMap(({ source, target }) => [source, target]), (name) => name);
+  parts.evidence.parentNode.hidden = !parts.intro.hidden;
+  parts.evidence.hidden = edges.length > 0;
   parts.canvas.hidden = !edges.length;
   drawing.clear();
-  drawing.add([...degrees].map(([name, degree]) => ({ name, degree, type: "" })), edges);
+  drawing.add([...ends].map(([name, { length }]) => ({ name, degree: length, type: "" })), edges);
   parts.relations.replaceChildren(...edges.map((edge) =>
     line(() => openSources({ entity: edge.source, target: edge.target }), relationWords(edge))));
 }

@@ -1,12 +1,12 @@
 // Documents: upload, states and failures, jobs, and how extraction went.
 
-import { get, indexPath, post, upload } from "./api.js";
+import { get, indexPath, post, request } from "./api.js";
 import { $, guarded, h, notify } from "./dom.js";
 import { format, t } from "./strings.js";
 
 const STATES = ["", "done", "partial", "failed", "pending"];
 const PAGE = 25;
-const JOBS = 6;
+const JOBS = 100;
 const POLL = 700; // milliseconds, while a job runs
 
 let parts;
@@ -30,16 +30,18 @@ export function startDocuments() {
   };
   const retry = h("button", { t: "retry", onclick: guarded(() => change("/retry", {})) });
   $("#documents").replaceChildren(
-    drop, h("div", { class: "row" }, parts.search, parts.state, retry), parts.rows, parts.pages,
-    h("h2", { t: "jobs" }), parts.jobs, h("h2", { t: "health" }), parts.health,
+    drop, h("details", {}, h("summary", { t: "jobs" }), parts.jobs),
+    h("div", { class: "row" }, parts.search, parts.state, retry), parts.rows, parts.pages,
+    h("h2", { t: "health" }), parts.health,
   );
 }
 
-// Show everything, again and again while jobs change it.
-export const showDocuments = guarded(async () => {
+// Show everything, again and again while jobs change it; the list of jobs opens with a new one.
+export const showDocuments = guarded(async (isNew = false) => {
+  parts.jobs.parentNode.open ||= isNew;
   clearTimeout(polling);
   const [{ items }] = await Promise.all([get(indexPath("/jobs"), { limit: JOBS }), list(), status()]);
-  parts.jobs.replaceChildren(...items.map(job));
+  parts.jobs.replaceChildren(...items.sort((a, b) => (b.state === "running") - (a.state === "running")).map(job));
   const busy = items.some(({ state }) => state === "waiting" || state === "running");
   if (busy && !$("#documents").hidden) polling = setTimeout(showDocuments, POLL);
 });
@@ -52,14 +54,15 @@ function over(event) {
 
 async function send(files) {
   for (const file of [...files]) {
-    await upload(file).catch((error) => notify(error, file.name));
-    showDocuments();
+    const sent = file.slice(0, 1).arrayBuffer(); // fails for a folder, which cannot be sent
+    await sent.then(() => request(indexPath("/upload"), { params: { name: file.name }, file })).catch((error) => notify(error, file.name));
+    showDocuments(true);
   }
 }
 
 async function change(path, body) {
   await post(indexPath(path), body);
-  showDocuments();
+  showDocuments(true);
 }
 
 const list = guarded(async () => {
@@ -69,8 +72,7 @@ const list = guarded(async () => {
   parts.rows.replaceChildren(...items.map((one) => row(one, open)));
   if (!total) parts.rows.append(h("li", { class: "soft", t: "no_matches" }));
   const turn = (t, by, possible) => h("button", { t, disabled: !possible, onclick: () => list((offset += by)) });
-  const range = `${offset + 1}–${offset + items.length} / ${format(total)}`;
-  const buttons = [range, turn("previous", -PAGE, offset > 0), turn("next", PAGE, offset + PAGE < total)];
+  const buttons = [`${offset + 1}–${offset + items.length} / ${format(total)}`, turn("previous", -PAGE, offset > 0), turn("next", PAGE, offset + PAGE < total)];
   parts.pages.replaceChildren(...(total > PAGE ? buttons : []));
 });
 
@@ -101,6 +103,7 @@ function job({ kind, about, state, progress, error, report }) {
     h("div", { class: "row" }, h("span", { class: "grow", t: `job_${kind}`, n: about.name ?? "" }), badge(state)),
     state === "running" && h("progress", max ? { value, max } : {}),
     error && h("p", { class: "warn" }, error),
+    report.unchanged?.length > 0 && h("p", { class: "soft", t: "unchanged" }),
     problems(report.failures));
 }
 

@@ -2,7 +2,6 @@
 
 import Graph from "graphology";
 import Sigma from "sigma";
-import { drawDiscNodeLabel } from "sigma/rendering";
 
 import { h } from "./dom.js";
 
@@ -16,6 +15,12 @@ export function colorOf(type) {
   return colors.get(type);
 }
 
+// Write a node's name below it, where it needs only half its width to the right.
+function drawName(context, { label, x, y, size }, { labelSize, labelFont, labelColor }) {
+  Object.assign(context, { font: `${labelSize}px ${labelFont}`, fillStyle: labelColor.color, textAlign: "center" });
+  context.fillText(label, x, y + size + labelSize);
+}
+
 const themeColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
 
 export class Drawing {
@@ -27,7 +32,6 @@ export class Drawing {
   #onnode;
   #chosen;
   #type = "";
-  #line;
 
   // `onnode` gets the name of a node that is clicked.
   constructor(container, onnode) {
@@ -99,8 +103,8 @@ export class Drawing {
         labelGridCellSize: 90,
         stagePadding: 64,
         nodeReducer: (name, attributes) => this.#styled(name, attributes),
-        edgeReducer: (_edge, attributes) => ({ ...attributes, color: this.#line }),
-        defaultDrawNodeHover: drawDiscNodeLabel,
+        defaultDrawNodeLabel: drawName,
+        defaultDrawNodeHover: drawName,
       });
     } catch (error) {
       console.warn(error);
@@ -112,14 +116,12 @@ export class Drawing {
   }
 
   #restyle() {
-    this.#line = themeColor("--edge");
-    this.#sigma?.setSetting("labelColor", { color: themeColor("--ink") });
-    this.#sigma?.refresh();
+    this.#sigma?.setSettings({ defaultEdgeColor: themeColor("--edge"), labelColor: { color: themeColor("--ink") } });
   }
 
   #styled(name, attributes) {
     const chosen = name === this.#chosen;
     const hidden = !chosen && this.#type !== "" && attributes.kind !== this.#type;
-    return { ...attributes, color: colorOf(attributes.kind), hidden, forceLabel: chosen };
+    return { ...attributes, color: colorOf(attributes.kind), hidden, forceLabel: chosen || this.#graph.order < 10 };
   }
 }

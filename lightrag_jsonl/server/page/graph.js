@@ -5,7 +5,7 @@ import { line, relationWords } from "./ask.js";
 import { $, guarded, h, notify } from "./dom.js";
 import { colorOf, Drawing } from "./drawing.js";
 import { openSources } from "./passage.js";
-import { format, t, translate } from "./strings.js";
+import { format, t } from "./strings.js";
 
 const FOUND = 30;
 const AROUND = 40; // relations that a click adds at most
@@ -41,6 +41,7 @@ export const showGraph = guarded(async () => {
   parts.type.replaceChildren(h("option", { value: "", t: "all_types" }), ...options);
   parts.type.value = chosen;
   await find();
+  if (!drawing.types().length) $("#graph .line")?.click(); // the best connected, to begin with
 });
 
 function reset() {
@@ -55,15 +56,13 @@ const find = guarded(async () => {
   drawing.showOnly(type);
   const { total, items } = await get(indexPath("/entities"), { q: parts.search.value, type, limit: FOUND });
   if (round !== searched) return; // the user has typed on
-  Object.assign(parts.total.dataset, { t: total ? "found" : "no_matches", n: format(total) });
-  translate(parts.total);
+  parts.total.replaceChildren(h("span", { t: total ? "found" : "no_matches", n: format(total) }));
   parts.found.replaceChildren(...items.map((one) =>
     line(() => choose(one.name), h("span", { class: "grow" }, h("b", {}, one.name), ` ${one.type}`), format(one.degree))));
 });
 
 const choose = guarded(async (name) => {
-  const found = await get(indexPath("/neighbourhood"), { name, limit: AROUND });
-  const { entity, relations, neighbours, total } = found;
+  const { entity, relations, neighbours, total } = await get(indexPath("/neighbourhood"), { name, limit: AROUND });
   const center = { name: entity.name, type: entity.type, degree: total };
   if (!drawing.add([center, ...neighbours], relations, entity.name)) notify({ message: t("full") });
   parts.legend.replaceChildren(...drawing.types().map((type) => chip(type)));

@@ -13,10 +13,10 @@ function show() {
   const [, view = "ask"] = location.hash.match(/^#(ask|graph|documents)$/) ?? [];
   for (const name of Object.keys(VIEWS)) {
     $(`#${name}`).hidden = name !== view;
-    const link = $(`nav a[href="#${name}"]`);
-    name === view ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
+    $(`nav a[href="#${name}"]`).ariaCurrent = name === view ? "page" : null;
   }
   $("#passage").close();
+  scrollTo(0, 0);
   VIEWS[view]();
 }
 
@@ -38,8 +38,7 @@ const start = guarded(async () => {
   const names = await get("/indexes");
   const select = $("#index");
   select.replaceChildren(...names.map((name) => h("option", {}, name)));
-  const last = sessionStorage.getItem("index");
-  current.index = select.value = names.includes(last) ? last : names[0];
+  current.index = select.value = names.find((name) => name === sessionStorage.getItem("index")) ?? names[0];
   select.addEventListener("change", () => {
     sessionStorage.setItem("index", select.value);
     location.reload();
@@ -49,6 +48,10 @@ const start = guarded(async () => {
   $("textarea").focus();
 });
 
+for (const name of Object.keys(VIEWS)) {
+  $("nav").append(h("a", { href: `#${name}`, t: name }));
+  $("main").append(h("section", { id: name, class: "view", hidden: true }));
+}
 showTheme();
 startAsk();
 startGraph();

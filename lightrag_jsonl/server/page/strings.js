@@ -14,6 +14,7 @@ const WORDS = {
   token: ["Token", "令牌"],
   token_title: ["This server needs a token", "此服务器需要令牌"],
   token_why: ["It is kept until you close this tab.", "令牌只保留到关闭此标签页为止。"],
+  token_wrong: ["The server does not accept this token.", "服务器不接受此令牌。"],
   // Ask
   ask_title: ["Ask your documents", "向文档提问"],
   ask_hint: ["Answers cite their sources: click a number to read the passage.", "回答会注明出处：点击编号即可查看原文。"],
@@ -78,6 +79,7 @@ const WORDS = {
   retry: ["Retry what failed", "重试失败部分"],
   failures: ["Problems: {}", "问题：{}"],
   jobs: ["Jobs", "任务"],
+  unchanged: ["The index holds this text already.", "索引中已有此文本。"],
   job_upload: ["Indexing {}", "索引 {}"],
   job_insert: ["Indexing texts", "索引文本"],
   job_delete: ["Deleting documents", "删除文档"],
