@@ -64,7 +64,7 @@ def mcp_server(rag: lightrag_jsonl.AsyncLightRAG, *, allow_write: bool = False) 
     reading: list[Callable[..., Awaitable[str]]]
     reading = [tools.search, tools.ask, tools.entity, tools.source, tools.documents]
     writing: list[Callable[..., Awaitable[str]]] = [tools.insert, tools.delete]
-    for tool in reading + writing * allow_write:
+    for tool in reading + writing if allow_write else reading:
         reads, destroys = tool in reading, tool == tools.delete
         hints = ToolAnnotations(read_only_hint=reads, destructive_hint=destroys)
         server.add_tool(_in_words(tool), annotations=hints, structured_output=False)

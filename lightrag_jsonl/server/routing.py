@@ -127,7 +127,8 @@ def http_error(request: Request, error: Exception) -> Response:
 
 def crash(request: Request, error: Exception) -> Response:
     """The response to a request that failed for a mistake of ours, whose traceback is logged."""
-    return error_response(request, 500, "internal", "internal error: see the server's log")
+    closed = {"Connection": "close"}  # uvicorn closes it, so that no client may use it again
+    return error_response(request, 500, "internal", "internal error: see the server's log", closed)
 
 
 def starlette_route(route: Route, indexes: Indexes) -> StarletteRoute:

@@ -99,7 +99,7 @@ async def do(
 def uploaded(about: dict[str, Any], content: bytes) -> Iterator[Document | Failure]:
     """The documents in the bytes of a file; `ConfigError` if they cannot be read."""
     path = PurePath(about["name"])
-    keys = ["title", "date"] + ["id"] * (file_suffix(path) != LINES)  # lines have ids of their own
+    keys = ("title", "date") if file_suffix(path) == LINES else ("title", "date", "id")
     given = {key: about[key] for key in keys if about.get(key)}
     for one in documents_in(content, path):
         yield replace(one, **given) if isinstance(one, Document) else one
