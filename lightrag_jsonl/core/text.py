@@ -70,8 +70,10 @@ def clipped(text: str, limit: int) -> str:
 
 
 def first_words(text: str, limit: int) -> str:
-    """The beginning of a text, without a mark of Markdown, cut between words where there are some."""
-    line = clipped(text.lstrip("#> \n"), limit)
+    """The first sentence of a text, without a mark of Markdown; a long one is cut between words."""
+    text = text.lstrip("#> \n")
+    first = text[slice(*next(iter(sentence_spans(text[: 9 * limit])), (0, 0)))]
+    line = clipped(first.rstrip("。."), limit)
     return line if line[-1:] != "…" else re.sub(r"(\s\S{0,15})?…$", "", line) + "…"
 
 

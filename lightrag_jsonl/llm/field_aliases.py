@@ -39,6 +39,7 @@ low_level_keywords: lowlevelkeywords lowlevel llkeywords 低级关键词 低层�
 """)  # by the letters of a key alone
 _QUESTIONS = ("question", "query", "rewritten_question", "standalone_question", "问题", "完整问题")
 _OUR_KEYS = {"type", "name", *_KEYS.values()}
+_TEXTS = {"name", "source", "target", "description"}
 # Of a triple:
 _PREDICATES = ["predicate", "relation", "relationship", "label", "谓语", "谓词", "关系", "关系类型"]
 _COMMA = re.compile(r"[,，、;；]")
@@ -130,6 +131,9 @@ def _normalize(record: Record) -> Record:
         elif "name" in found and "description" in found:
             known = "entity"
             found.setdefault("entity_type", own)
+    for key in _TEXTS & found.keys():
+        if type(found[key]) in (int, float):  # a year or the like
+            found[key] = str(found[key])
     if known is not None:
         found["type"] = known
     if known == "relationship":

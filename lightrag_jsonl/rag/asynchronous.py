@@ -1,6 +1,6 @@
 """AsyncLightRAG: documents in, answers out, and how each answer came about."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
@@ -265,7 +265,7 @@ class AsyncLightRAG(IndexParts):
     async def query(
         self,
         question: str,
-        param: QueryParam | None = None,
+        param: QueryParam | Mapping[str, Any] | None = None,
         *,
         history: Sequence[Turn] = (),
         explain: bool = False,
@@ -289,7 +289,7 @@ class AsyncLightRAG(IndexParts):
     async def retrieve(
         self,
         question: str,
-        param: QueryParam | None = None,
+        param: QueryParam | Mapping[str, Any] | None = None,
         *,
         history: Sequence[Turn] = (),
         **fields: Unpack[QueryFields],
@@ -301,7 +301,7 @@ class AsyncLightRAG(IndexParts):
     def stream(
         self,
         question: str,
-        param: QueryParam | None = None,
+        param: QueryParam | Mapping[str, Any] | None = None,
         *,
         history: Sequence[Turn] = (),
         explain: bool = False,
@@ -378,14 +378,14 @@ class AsyncLightRAG(IndexParts):
 
     def _param(
         self,
-        param: QueryParam | None,
+        param: QueryParam | Mapping[str, Any] | None,
         history: Sequence[Turn],
         fields: QueryFields,
         explain: bool = False,
     ) -> QueryParam:
         """The settings of a question, all in one."""
         given: dict[str, Any] = {name: one for name, one in fields.items() if one is not None}
-        param = replace(param, **given) if param and given else param or QueryParam(**given)
+        param = replace(QueryParam.from_mapping(param or {}), **given)
         if explain and param.selection == "score" and self._client.has_model:
             param = replace(param, selection="llm")
         return replace(param, conversation_history=tuple(history)) if history else param

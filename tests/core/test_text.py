@@ -150,11 +150,12 @@ def test_each_cjk_character_begins_an_index_term(text: str) -> None:
 
 
 def test_first_words_are_cut_between_words() -> None:
-    """Where there are some; a mark of Markdown before them is left out."""
-    assert t.first_words("# Ann Lee\n\nShe wrote books.", 12) == "Ann Lee…"
+    """Where there are some, or after a sentence; a mark of Markdown before them is left out."""
+    assert t.first_words("# Ann Lee\n\nShe wrote books.", 12) == "Ann Lee"
+    assert t.first_words("Dr. Lee wrote. He slept.", 12) == "Dr. Lee…"
     assert t.first_words("居里夫人发现了钋和镭。", 4) == "居里夫人…"
     assert [t.first_words(text, 9) for text in ("", "短文。", "👻" * 10)] == [
         "",
-        "短文。",
+        "短文",
         "👻" * 9 + "…",
     ]

@@ -63,6 +63,12 @@ def test_a_shape_with_a_plain_meaning_is_read(shape: str) -> None:
     assert read(shape) == read(ASKED)
 
 
+def test_a_number_may_be_a_name() -> None:
+    """A year, of which models leave out the quotes."""
+    year = ASKED.replace('"Ann"', "1811")
+    assert read(year) == read(ASKED.replace('"Ann"', '"1811"'))
+
+
 @pytest.mark.parametrize(
     "triple",
     [

@@ -157,6 +157,8 @@ def test_a_heading_is_not_quoted_but_counts_for_the_sentence_under_it(heading: s
     given = replace(context(f"{heading}\n\n{under}", facts=False), documents={"d": "Marie Curie"})
     alone = replace(context(heading, facts=False), documents={"d": "Marie Curie"})
 
+    clause = context("2. Price\n\n2.1 The price is 900 euros.", facts=False)
+    assert answer("What is the price?", clause).startswith("2.1 The price is 900 euros. [1]\n")
     line = answer("Who is Marie Curie?", given)
     assert line.startswith("Marie Curie was a chemist in Paris. [1] She was born in Warsaw. [1]\n")
     assert answer("Who is Marie Curie?", alone).startswith(f"{heading} [1]\n")

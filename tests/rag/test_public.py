@@ -99,8 +99,9 @@ def test_arguments_of_lightrag_and_fields_of_a_question(tmp_path: Path) -> None:
                 ask("Who?", only_need_context=True)
         where = {"id": "d2"}
         param = QueryParam(mode="naive", chunk_top_k=0)
-        found = rag.retrieve("Paris", param, mode=None, chunk_top_k=9, where=where)
-        assert [chunk.document_id for chunk in found.chunks] == ["d2"]
+        for given in (param, {"mode": "naive", "chunk_top_k": 0}):
+            found = rag.retrieve("Paris", given, mode=None, chunk_top_k=9, where=where)
+            assert found.mode == "naive" and [one.document_id for one in found.chunks] == ["d2"]
         answer = rag.query("Who taught?", where={"id": "d1"}, fail_response="？")
         assert "Pierre" not in answer.text
         assert "taught" in "".join(rag.stream("Who taught?", where=where, mode="naive"))

@@ -164,4 +164,4 @@ def test_a_document_without_a_name_is_called_by_its_first_words(tmp_path: Path) 
     with LightRAG(tmp_path) as rag:
         rag.insert(Document("Marie Curie discovered radium.", id="doc-" + "0a" * 16))
         answer = rag.query("Who discovered radium?")
-    assert answer.citations[0].document == "Marie Curie discovered radium."
+    assert answer.citations[0].document == "Marie Curie discovered radium"

@@ -90,6 +90,11 @@ class _Quote:
         headed = name.casefold() in self.heading.casefold()
         return defines(self.text, name) or (headed and _THIS_IS.match(self.text) is not None)
 
+    def only_names(self, asked: frozenset[str]) -> bool:
+        """Whether it is no sentence, but a heading that says nothing beyond what is asked."""
+        words = {term for term in self.terms if not term.isdigit()}
+        return words <= asked and self.text[-1:].isalnum()
+
 
 _THIS_IS = re.compile(r"(?:This|It) is an? ")
 _SUBJECT = re.compile(  # of "Who is …?" and the like
@@ -179,7 +184,8 @@ def _select(asked: frozenset[str], quotes: Sequence[_Quote]) -> list[_Quote]:
     """The best quotes, best first; each is valued by the terms that earlier ones lack."""
     counts = Counter(term for quote in quotes for term in quote.terms & asked)
     rarity = {term: math.log(1 + len(quotes) / count) for term, count in counts.items()}
-    left = [quote for quote in quotes if quote.terms & asked]
+    found = [quote for quote in quotes if quote.terms & asked]
+    left = [quote for quote in found if not quote.only_names(asked)] or found
     covered: Counter[str] = Counter()
     chosen, best = list[_Quote](), 0.0
     while left and len(chosen) < _MOST:
