@@ -19,7 +19,9 @@ PROMPTS = click.Choice(["extract-graph", "agent-kg-extract", "extract-with-ontol
 INDEXING = tuple(IndexOptions.__dataclass_fields__)
 
 
-def option(flags: str, help: str, type: click.ParamType[Any] | None = None, **more: Any) -> Option:
+def option(
+    flags: str, help: str, type: "click.ParamType[Any] | None" = None, **more: Any
+) -> Option:
     """An option with these flags, separated by spaces."""
     if isinstance(type, click.IntRange):
         more["metavar"] = "N"
