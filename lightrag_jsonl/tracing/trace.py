@@ -139,20 +139,18 @@ class Sources:
     chunks: Mapping[str, t.Chunk] = field(default_factory=dict)
     pages: Mapping[tuple[str, int], t.Page] = field(default_factory=dict)
     documents: Mapping[str, SourceDocument] = field(default_factory=dict)
-    paged: frozenset[str] = frozenset()  # ids of documents with more than one page
 
     def page_of(self, chunk: t.Chunk) -> t.Page | None:
         """The page that a chunk is on."""
         return self.pages.get((chunk.document_id, chunk.page))
 
-    def where(self, chunk_id: str, words: str = "Chunk {}", page: str = "Page {}") -> str:
-        """A chunk's position: `Chunk 1 → Page 2 → d1.pdf`, `Chunk 1 → d1.txt`, or `source deleted`."""
+    def where(self, chunk_id: str, words: str = "Chunk {} → Page {} → {}") -> str:
+        """A chunk's position in words: `Chunk 1 → Page 1 → d1.txt`, or `source deleted`."""
         chunk = self.chunks.get(chunk_id)
         if chunk is None:
             return "source deleted"
         document = self.documents.get(chunk.document_id) or SourceDocument(chunk.document_id)
-        pages = [page.format(chunk.page)] if chunk.document_id in self.paged else []
-        return " → ".join([words.format(chunk.index + 1), *pages, document.name])
+        return words.format(chunk.index + 1, chunk.page, document.name)
 
 
 def look_up_sources(reader: Reader, chunk_ids: Iterable[str]) -> Sources:
@@ -162,9 +160,7 @@ def look_up_sources(reader: Reader, chunk_ids: Iterable[str]) -> Sources:
     chunks = {id: stored[id] for id in ids if id in stored}
     wanted = dict.fromkeys((chunk.document_id, chunk.page) for chunk in chunks.values())
     pages = {(id, number): page for id, number in wanted for page in reader.pages([id], number)}
-    documents = describe_documents(reader, {id for id, _ in wanted})
-    paged = frozenset([page.document_id for page in reader.pages([*documents], 2)])
-    return Sources(chunks, pages, documents, paged)
+    return Sources(chunks, pages, describe_documents(reader, {id for id, _ in wanted}))
 
 
 def describe_documents(reader: Reader, ids: Collection[str]) -> dict[str, SourceDocument]:

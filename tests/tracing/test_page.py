@@ -81,16 +81,15 @@ def test_an_edge_is_shown_with_reason_and_source(trace: Trace, sources: Sources)
     """Chosen edges are drawn, listed with their reason or score, and lead to their chunk; of a
     deleted chunk the page keeps the quotation. The page is in the language of the index.
     """
-    chinese = render_page(trace, replace(sources, paged=frozenset(["d1"])), language="zh-CN")
+    chinese = render_page(trace, sources, language="zh-CN")
     assert '<html lang="zh-CN">' in chinese and "分块 1 → 第 1 页 → d1.txt" in chinese
-    sources = replace(sources, paged=frozenset())  # a document without pages
     page, bare = render_page(trace, sources), render_page(trace, Sources())
     by_rank = replace(trace, selected=(SelectedEdge(trace.candidates[0], score=0.25),))
 
     assert '<a class="cite" href="#n2"><g class="edge on" data-edge="66bd5bed">' in page
     assert "2 of 2 edges drawn; highlighted: 1 chosen for the answer." in page
     assert "Names the discovered element" in page
-    assert '<a href="#c0">Chunk 1 → d1.txt</a>' in page
+    assert '<a href="#c0">Chunk 1 → Page 1 → d1.txt</a>' in page
     assert "chosen by rank, score 0.25" in render_page(by_rank, sources)
     assert "source deleted" in bare and "Marie Curie discovered radium." in bare
 
