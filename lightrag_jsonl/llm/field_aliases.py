@@ -134,6 +134,8 @@ def _normalize(record: Record) -> Record:
     for key in _TEXTS & found.keys():
         if type(found[key]) in (int, float):  # a year or the like
             found[key] = str(found[key])
+    if isinstance(types := found.get("entity_type"), list) and types:
+        found["entity_type"] = types[0]
     if known is not None:
         found["type"] = known
     if known == "relationship":

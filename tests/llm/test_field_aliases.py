@@ -53,6 +53,7 @@ SHAPES = {
     "Chinese lists": """{"实体列表": [{"name": "Ann", "entity_type": "person",
         "说明": "Ann sings."}], "关系列表": [{"source": "Ann", "target": "Bob",
         "keywords": ["friends", "music"], "description": "They sing.", "strength": 8}]}""",
+    "several types": ASKED.replace('"person"', '["person", "singer"]'),
     "keys that hold nothing": ASKED.replace("}", ', "aliases": null, "entity": null}'),
 }
 
