@@ -87,8 +87,8 @@ def _models(setup: Setup, known: Mapping[str, str] | None) -> dict[str, str]:
     for part in ("llm", "embedder"):
         name = str(getattr(used, part))
         found |= {part: name, f"{part}_from": chosen(part, setup, known)[1]}
-        kind, _, own = name.partition(":")
-        if kind in (NO_MODEL, "custom") or (part == "embedder" and not (kind == "openai" and own)):
+        is_own = name == NO_MODEL or name.startswith("custom:")  # it has no endpoint that we know
+        if is_own if part == "llm" else not name.startswith("openai:"):
             continue
         at = endpoint(used, "" if part == "llm" else "embedder_")
         found[f"{part}_endpoint"] = checked_url(at.url or OPENAI_URL)

@@ -126,9 +126,11 @@ def gc(rag: LightRAG, keep: int) -> Reply:
 
 
 def _id(rag: LightRAG, id: str | None) -> str:
-    if id is None and not (newest := rag.traces.list(limit=1)):
-        raise NotFoundError("no queries recorded")
-    return newest[0].id if id is None else id
+    if id is not None:
+        return id
+    if newest := rag.traces.list(limit=1):
+        return newest[0].id
+    raise NotFoundError("no queries recorded")
 
 
 def _located(chunk_ids: Iterable[str], sources: Sources) -> list[dict[str, object]]:

@@ -71,9 +71,9 @@ def clipped(text: str, limit: int) -> str:
 
 def first_words(text: str, limit: int) -> str:
     """The first sentence of a text, without a mark of Markdown; a long one is cut between words."""
-    text = text.lstrip("#> \n")
-    first = text[slice(*next(iter(sentence_spans(text[: 9 * limit])), (0, 0)))]
-    line = clipped(first.rstrip("。."), limit)
+    text = text.lstrip("#> \n")[: 9 * limit]
+    ends = [end for _, end in sentence_spans(text)]
+    line = clipped(text[: min(ends, default=0)].rstrip("。."), limit)
     return line if line[-1:] != "…" else re.sub(r"(\s\S{0,15})?…$", "", line) + "…"
 
 

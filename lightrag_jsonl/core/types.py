@@ -490,7 +490,7 @@ class DeleteReport:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """A document and how its extraction went. The title of an untitled text is its first words."""
+    """A document and how its extraction went. An untitled text has its first sentence for a title."""
 
     id: str
     title: str | None

@@ -79,9 +79,9 @@ def check_fields(instance: object) -> None:
         try:
             checked = msgspec.convert(plain_json(value, name), hint)
         except (msgspec.ValidationError, RecursionError) as error:
-            known = ", ".join(get_args(hint)) if get_origin(hint) is Literal else ""
-            hint = f"; known are {known}" if known else ""
-            raise ConfigError(f"{name}: {error}: {shown(value)}{hint}") from error
+            known = get_args(hint) if get_origin(hint) is Literal else ()
+            there = f"; known are {', '.join(known)}" if known else ""
+            raise ConfigError(f"{name}: {error}: {shown(value)}{there}") from error
         object.__setattr__(instance, name, checked)
 
 

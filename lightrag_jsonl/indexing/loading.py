@@ -89,8 +89,9 @@ def documents_in(
 
 def _file_id(path: Path, document: Document) -> str:
     """The id of a document without one: a line is known by its text, wherever in the file it is."""
-    line = LINE_MARK + digest(document.text, *(document.pages or ()))
-    return path_id(path) + line if file_suffix(path) == LINES else path_id(path)
+    if file_suffix(path) != LINES:
+        return path_id(path)
+    return path_id(path) + LINE_MARK + digest(document.text, *(document.pages or ()))
 
 
 def path_id(path: Path) -> str:

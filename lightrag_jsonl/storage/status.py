@@ -17,7 +17,7 @@ ALL_REFUSED = "no line of the answer could be read as a record"
 
 
 def titles(reader: Reader, documents: Collection[StoredDocument]) -> dict[str, str | None]:
-    """The documents' titles by id; the first words of those that only a digest of the text names."""
+    """The documents' titles by id; the first sentence of those that only a digest of the text names."""
     untitled = [
         one.id for one in documents if not (one.title or one.source) and UNNAMED.fullmatch(one.id)
     ]

@@ -203,7 +203,7 @@ class _Conversion:
             number += 1
             name = f"{cleaned} ({number})"
         if number > 1:
-            self._skip("entity", raw, f"it is {name!r} here: another one is called like it")
+            self._skip("entity", raw, f"it is {name!r} here: another entity has this name")
         self._keys.add(name_key(name))
         self._names[raw] = name
         kind = clean_name(_unquoted(str(data.get("entity_type") or ""))) or UNKNOWN_TYPE
