@@ -68,8 +68,9 @@ class SQLiteStore(ViewStore):
         self._folder = _resolved(folder, create=create)
         super().__init__(str(self._folder), Memory())
         self._path = self._folder / FILE_NAME
-        writable = os.access(self._folder, os.W_OK) and os.access(self._path, os.W_OK)
-        self.read_only = self._path.exists() and not writable
+        self.read_only = self._path.exists() and not (  # in this order: another may create it now
+            os.access(self._folder, os.W_OK) and os.access(self._path, os.W_OK)
+        )
         self._free: deque[sqlite3.Connection] = deque()  # for reading; thread-safe at both ends
         self._writer: sqlite3.Connection | None = None
         self._open()
