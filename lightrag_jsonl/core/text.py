@@ -146,6 +146,9 @@ _MARKS_CLASS = "".join(
     chr(code) for code in range(0x0300, 0x1E00) if unicodedata.category(chr(code))[0] == "M"
 )
 _CJK = re.compile(f"[{CJK}]")
+FUNCTION_CHARACTERS = (
+    "的了是在有我你他她它们这那之与及或而但也都就还又被把为对从到于以其此何么吗呢吧谁哪几"
+)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _TAG = re.compile(  # HTML tags only, since others may be part of a name: List<String>
     r"</?(?:a|abbr|b|big|blockquote|br|center|cite|code|dd|del|dfn|div|dl|dt|em|font|h[1-6]|hr|i|img"

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from lightrag_jsonl.core.text import is_lone
 from lightrag_jsonl.core.types import Context, Relation
 from lightrag_jsonl.retrieval import facts
 from lightrag_jsonl.retrieval.fusion import (
@@ -19,7 +18,7 @@ from lightrag_jsonl.retrieval.fusion import (
     joined,
 )
 from lightrag_jsonl.retrieval.pagerank import walk_around
-from lightrag_jsonl.retrieval.seeds import TEXT_HITS, find_seeds, lexical_hits, names_an_entity
+from lightrag_jsonl.retrieval.seeds import find_seeds, names_an_entity
 from lightrag_jsonl.storage.status import titles
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.storage.vector_index import Floats, Ids
@@ -46,7 +45,9 @@ def search(task: SearchTask, context: Context) -> tuple[Context, list[str]]:
     mode, param, seeds = task.mode, task.param, find_seeds(task)
     if not _is_about(task, seeds):
         return context, []
-    by_text = _by_text(task, seeds) if mode.chunks else NO_HITS
+    weights = [WORD_COUNTS if task.query.lexical else 1.0, 1.0]
+    by_text = fuse([seeds.dense, seeds.lexical], param.fusion, weights=weights)
+    by_text = by_text if mode.chunks else NO_HITS
     if not mode.graph:
         return _loaded(task, context, Subgraph(), by_text[: task.chunk_limit], by_text)
     choose = param.selection != "score"
@@ -57,17 +58,6 @@ def search(task: SearchTask, context: Context) -> tuple[Context, list[str]]:
         is_relevant = np.isin(walked.entities.ids, walked.relevant)
         shown = shown._replace(entities=walked.entities[is_relevant])
     return _loaded(task, context, shown, _with_text(task, walked.chunks, by_text), by_text)
-
-
-def _by_text(task: SearchTask, seeds: Seeds) -> Hits:
-    """The chunks that the question's text found: all that a search without the graph finds, and so
-    without keywords.
-    """
-    weights, words = [WORD_COUNTS if task.query.lexical else 1.0, 1.0], seeds.lexical
-    if len(words) and any(map(is_lone, task.query.low)):
-        alone = task._replace(query=task.query._replace(low=()))
-        words = lexical_hits(alone, max(TEXT_HITS, task.chunk_limit))
-    return fuse([seeds.dense, words], task.param.fusion, weights=weights)
 
 
 def _with_text(task: SearchTask, found: Hits, by_text: Hits) -> Hits:

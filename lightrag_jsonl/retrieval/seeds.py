@@ -2,12 +2,19 @@
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.text import CJK, has_cjk, is_cjk, is_lone, name_key, search_terms
+from lightrag_jsonl.core.text import (
+    CJK,
+    FUNCTION_CHARACTERS,
+    has_cjk,
+    is_cjk,
+    name_key,
+    search_terms,
+)
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.retrieval import facts
 from lightrag_jsonl.retrieval.fusion import NO_HITS, Hits, SearchTask, Seeds, column, fuse, joined
@@ -173,22 +180,23 @@ def _name_spans(question: str) -> list[tuple[int, int, str]]:
 
 
 def lexical_hits(task: SearchTask, limit: int) -> Hits:
-    """The chunks that share words with the question, or hold a one-character keyword."""
-    terms = distinctive_terms(task.snapshot, task.query.question, task.query.low)
+    """The chunks that share words with the question."""
+    terms = distinctive_terms(task.snapshot, task.query.question)
     allowed = None if task.filtered is None else task.filtered["chunk"].tolist()
     rows = task.snapshot.search_terms(terms, limit, allowed)
     ids, scores = [row for row, _ in rows], [score for _, score in rows]
     return Hits.of(ids, scores, "shares words with the question")
 
 
-def distinctive_terms(snapshot: Snapshot, question: str, keywords: Iterable[str]) -> list[str]:
+def distinctive_terms(snapshot: Snapshot, question: str) -> list[str]:
     """The terms to search for: the rarest, as far as `POSTINGS` allows, at least one.
 
-    A single CJK character that is one of the keywords, or the whole question, becomes a beginning
-    ("镭*"). Terms in more than half of the chunks have no weight in BM25.
+    Each CJK character that means something is a beginning, too ("父*"): older and shorter wordings
+    share characters with the question, not bigrams. Terms in more than half of the chunks have no
+    weight in BM25.
     """
     total = len(snapshot.graph.chunks)
-    terms = _terms(question, keywords)[:TERM_LIMIT]
+    terms = _terms(question)[:TERM_LIMIT]
     if total > LARGE:
         terms = [term for term in terms if term not in FUNCTION_WORDS] or terms
     counts = snapshot.term_counts(terms)
@@ -201,9 +209,8 @@ def distinctive_terms(snapshot: Snapshot, question: str, keywords: Iterable[str]
     return kept or rare[:1]
 
 
-def _terms(question: str, keywords: Iterable[str]) -> list[str]:
+def _terms(question: str) -> list[str]:
     terms = dict.fromkeys(search_terms(question))
-    lone = dict.fromkeys(filter(is_lone, map(name_key, keywords)))
-    if all(map(is_lone, terms)):
-        lone |= terms
-    return [f"{char}{ANY_END}" for char in lone] + [term for term in terms if term not in lone]
+    characters = dict.fromkeys(filter(is_cjk, "".join(terms)))
+    alone = [f"{char}{ANY_END}" for char in characters if char not in FUNCTION_CHARACTERS]
+    return [*(term for term in terms if f"{term}{ANY_END}" not in alone), *alone]

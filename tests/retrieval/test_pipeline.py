@@ -89,6 +89,15 @@ async def test_a_name_of_one_character_is_found_by_its_words(
     assert {chunk.document_id for chunk in context.chunks[:2]} == {"她研", "居里"}
 
 
+async def test_characters_find_an_older_wording(tmp_path: Path, pipelines: Pipelines) -> None:
+    """操父曹嵩 shares no two characters in a row with 父亲 and 姓什么."""
+    texts = ["操父曹嵩，本姓夏侯氏。", "云南产茶，福建也产。", "六国为秦所灭。", "长江流入东海。", "她研究镭。"]
+    fill(tmp_path, [(Document(text, id=text[:2]), [entity(text[:2], text)]) for text in texts])
+    context = await pipelines(tmp_path).retrieve("曹孟德的父亲姓什么？", QueryParam(mode="naive"))
+    assert context.chunks[0].document_id == "操父"
+    assert "shares words" in context.chunks[0].why
+
+
 @pytest.mark.parametrize("mode", ["local", "hybrid", "mix"])
 async def test_a_named_entity_without_relations_comes_before_its_neighbours(
     tmp_path: Path, mode: Mode

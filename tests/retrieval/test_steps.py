@@ -44,7 +44,7 @@ def test_rare_terms_come_first_and_frequent_ones_not_at_all() -> None:
     ):
         snapshot: Any = SimpleNamespace(graph=SimpleNamespace(chunks=range(chunks)))
         snapshot.term_counts = lambda terms, found=counts: {one: found.get(one, 0) for one in terms}
-        assert distinctive_terms(snapshot, "Who was Scrooge's, his partner?", ()) == expected
+        assert distinctive_terms(snapshot, "Who was Scrooge's, his partner?") == expected
 
 
 # ── fusion ──────────────────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ import numpy as np
 from anyio import to_thread
 
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.text import has_cjk, sanitize, search_terms
+from lightrag_jsonl.core.text import FUNCTION_CHARACTERS, has_cjk, sanitize, search_terms
 from lightrag_jsonl.providers.offline.words import FUNCTION_WORDS
 
 _Features: TypeAlias = tuple[list[int], list[float]]  # slots, and the weights added to them
@@ -26,9 +26,6 @@ _LOUDNESS = 2.0  # factor for capitalized words, which are mostly names
 _LOUD = re.compile(r"[A-ZÀ-ÞΑ-ΩА-Я][^\W_]*(?:['’][^\W_]+)*")
 _NOTHING = 1e-9
 _LONGEST_WORD = 40  # characters; longer "words" are addresses or data, and are cut
-_FAINT_CHARACTERS = (
-    "的了是在有我你他她它们这那之与及或而但也都就还又被把为对从到于以其此何么吗呢吧谁哪几"
-)
 _FAINT_TERMS = frozenset(word.replace("'", "") for word in FUNCTION_WORDS)
 
 
@@ -99,7 +96,7 @@ def _features(term: str, loud: bool, dim: int) -> _Features:
 
 def _weight(term: str) -> float:
     if has_cjk(term):
-        faint = sum(char in _FAINT_CHARACTERS for char in term)
+        faint = sum(char in FUNCTION_CHARACTERS for char in term)
         if len(term) == 1:
             return _FAINT * _LONE_CHARACTER if faint else _LONE_CHARACTER
         return (1.0, 0.3, _FAINT)[2 if term in _FAINT_TERMS else min(faint, 2)]
