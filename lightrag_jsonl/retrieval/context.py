@@ -5,11 +5,12 @@ import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from lightrag_jsonl.core import types
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
+from lightrag_jsonl.core.text import sentence_spans
 from lightrag_jsonl.core.types import Chunk, Context, Entity, Relation
 
 CLIP_SHARE = 0.25  # of its section's budget: the most that one description may take
@@ -23,6 +24,7 @@ REDUCED = 0.9  # if a selection was too long, the next one has at most this shar
 
 Fact = TypeVar("Fact", Entity, Relation)
 Item = TypeVar("Item")
+Passage: TypeAlias = tuple[str, str]  # heading and text
 
 
 def fit_context(
@@ -89,7 +91,11 @@ def _select(
     headings = count("\n\n".join(writer.headings()))
     promised = min(int(total * param.chunk_share), sum(costs))
     sums = itertools.accumulate([costs[n] for n in ranks])
-    sure = [found.chunks[n].text for n, used in zip(ranks, sums, strict=True) if used <= promised]
+    sure = [
+        (writer.heading(0, found.chunks[n]), found.chunks[n].text)
+        for n, used in zip(ranks, sums, strict=True)
+        if used <= promised
+    ]
     entities = _lines(found.entities, writer.entity, most_entities, tokenizer, sure)
     relations = _lines(found.relations, writer.relation, most_relations, tokenizer, sure)
     facts = total - headings - promised
@@ -111,7 +117,7 @@ def _lines(
     write: Callable[[Fact], str],
     budget: int,
     tokenizer: Tokenizer,
-    passages: Sequence[str],
+    passages: Sequence[Passage],
 ) -> list[tuple[tuple[Fact, str], int]]:
     """Items with their lines and the tokens of these. Lines do not repeat what these passages say;
     long descriptions are cut, so that one hub does not fill a whole section.
@@ -131,18 +137,27 @@ def _lines(
     return lines
 
 
-def _without_repeated(item: Fact, passages: Sequence[str]) -> Fact:
-    """The item without those parts of its description that stand in a passage word for word, with
-    the names that it is about.
+def _without_repeated(item: Fact, passages: Sequence[Passage]) -> Fact:
+    """The item without those sentences of its description that stand in a passage word for word,
+    with the names that it is about, or under a heading that names them.
     """
     names = (item.name,) if isinstance(item, Entity) else (item.source, item.target)
 
-    def is_repeated(part: str) -> bool:
-        return all(name in part for name in names) and any(part in text for text in passages)
+    def is_repeated(sentence: str) -> bool:
+        return any(
+            all(name in sentence or name in heading for name in names) and sentence in text
+            for heading, text in passages
+        )
 
-    parts = item.description.split("\n")
-    kept = [part for part in parts if not is_repeated(part)]
-    return item if len(kept) == len(parts) else replace(item, description="\n".join(kept))
+    lines = map(_sentences, item.description.split("\n"))
+    kept = ["".join([one for one in line if not is_repeated(one.strip())]) for line in lines]
+    return replace(item, description="\n".join(filter(None, map(str.strip, kept))))
+
+
+def _sentences(line: str) -> list[str]:
+    """The sentences of a line, each with the white space before it."""
+    ends = [0, *[end for _, end in sentence_spans(line)]]
+    return [line[start:end] for start, end in itertools.pairwise(ends)]
 
 
 def _greedy(items: Sequence[tuple[Item, int]], budget: int) -> tuple[list[Item], int]:
@@ -250,7 +265,7 @@ class Writer(NamedTuple):
     def frame(self, chunk: Chunk) -> str:
         """The text around a chunk's own: its heading, and its entry among the sources."""
         return (
-            f"{self._heading(99, chunk)}\n- {self._title(chunk.document_id)}{self.words.colon}[99]"
+            f"{self.heading(99, chunk)}\n- {self._title(chunk.document_id)}{self.words.colon}[99]"
         )
 
     def headings(self) -> list[str]:
@@ -266,7 +281,7 @@ class Writer(NamedTuple):
         facts = [f"[{number}] {text}" for number, text in numbered]
         passages, cited = [], dict[str, str]()
         for number, chunk in enumerate(chunks, 1):
-            passages.append(f"{self._heading(number, chunk)}\n{escaped(chunk.text)}")
+            passages.append(f"{self.heading(number, chunk)}\n{escaped(chunk.text)}")
             cited[chunk.document_id] = f"{cited.get(chunk.document_id, '')}[{number}]"
         sections = (
             passages,
@@ -282,7 +297,8 @@ class Writer(NamedTuple):
     def _predicate(self, keywords: Sequence[str]) -> str:
         return _line(self.words.listed.join(keywords)) or self.words.related
 
-    def _heading(self, number: int, chunk: Chunk) -> str:
+    def heading(self, number: int, chunk: Chunk) -> str:
+        """The line above a chunk: number, title and date, heading path, page."""
         page = self.words.page.format(chunk.page) if chunk.document_id in self.found.paged else ""
         parts = [self._title(chunk.document_id), _line(chunk.heading)[:LABEL_LENGTH], page]
         where = (

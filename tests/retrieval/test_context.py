@@ -190,21 +190,28 @@ def test_a_hub_does_not_fill_the_section_alone() -> None:
 
 
 def test_a_description_does_not_repeat_a_passage() -> None:
-    """What a passage shown says in the same words, with the names, is not written again, nor is it
-    in the items returned. A word that stands in a passage by chance says nothing about an entity.
+    """A sentence of a passage shown is not written again, nor is it in the items returned, if it or
+    the passage's heading has the names. A word that stands there by chance says nothing of an entity.
     """
     what = replace(
         found(0, 0),
-        entities=(Entity("E0", "thing", "E0 met X.\nE0 was old."), Entity("X", "thing", "captain")),
-        relations=(Relation("E0", "X", ("met",), "E0 met X.", 2.0, (), DAY),),
-        chunks=(chunk(0, "Then E0 met X. The captain left."),),
+        entities=(
+            Entity("E0", "thing", "E0 met Xu. E0 was old."),
+            Entity("Xu", "thing", "captain"),
+        ),
+        relations=(
+            Relation("E0", "Xu", ("met",), "E0 met Xu.", 2.0, (), DAY),
+            Relation("The title", "Xu", ("of",), "Xu sailed.", 2.0, (), DAY),
+        ),
+        chunks=(chunk(0, "E0 met Xu. The captain left. Xu sailed."),),
     )
     context = fit_context(what, QueryParam(), Words())
-    assert context.prompt.count("E0 met X.") == 1 and "E0 (thing): E0 was old." in context.prompt
-    assert "X (thing): captain" in context.prompt
+    assert context.prompt.count("E0 met Xu.") == 1 == context.prompt.count("Xu sailed.")
+    assert "E0 (thing): E0 was old." in context.prompt
+    assert "Xu (thing): captain" in context.prompt
     assert [one.description for one in context.entities] == ["E0 was old.", "captain"]
     alone = fit_context(replace(what, chunks=()), QueryParam(), Words())
-    assert alone.prompt.count("E0 met X.") == 2
+    assert alone.prompt.count("E0 met Xu.") == 2
 
 
 def test_a_passage_longer_than_the_budget_is_shown_from_its_beginning() -> None:

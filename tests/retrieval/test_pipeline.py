@@ -91,7 +91,13 @@ async def test_a_name_of_one_character_is_found_by_its_words(
 
 async def test_characters_find_an_older_wording(tmp_path: Path, pipelines: Pipelines) -> None:
     """操父曹嵩 shares no two characters in a row with 父亲 and 姓什么."""
-    texts = ["操父曹嵩，本姓夏侯氏。", "云南产茶，福建也产。", "六国为秦所灭。", "长江流入东海。", "她研究镭。"]
+    texts = [
+        "操父曹嵩，本姓夏侯氏。",
+        "云南产茶，福建也产。",
+        "六国为秦所灭。",
+        "长江流入东海。",
+        "她研究镭。",
+    ]
     fill(tmp_path, [(Document(text, id=text[:2]), [entity(text[:2], text)]) for text in texts])
     context = await pipelines(tmp_path).retrieve("曹孟德的父亲姓什么？", QueryParam(mode="naive"))
     assert context.chunks[0].document_id == "操父"
