@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from lightrag_jsonl.core.text import search_terms
 from lightrag_jsonl.core.types import Context, Relation
 from lightrag_jsonl.retrieval import facts
 from lightrag_jsonl.retrieval.fusion import (
@@ -18,7 +19,7 @@ from lightrag_jsonl.retrieval.fusion import (
     joined,
 )
 from lightrag_jsonl.retrieval.pagerank import walk_around
-from lightrag_jsonl.retrieval.seeds import find_seeds, names_an_entity
+from lightrag_jsonl.retrieval.seeds import ANY_END, find_seeds, names_an_entity
 from lightrag_jsonl.storage.status import titles
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.storage.vector_index import Floats, Ids
@@ -89,14 +90,16 @@ def _is_about(task: SearchTask, seeds: Seeds) -> bool:
 
     It is if the nearest passage resembles the question clearly more than passages resemble each
     other, by `least_likeness` standard deviations, or if the question names an entity. Where vectors
-    only count words, a word of the question that occurs is enough. Too few passages are no measure:
-    then it is taken to be.
+    only count words, a word of the question that occurs is enough, but not a Chinese character. Too
+    few passages are no measure: then it is taken to be.
     """
     chunks, least = task.snapshot.graph.chunks, task.param.least_likeness
     if not least or len(chunks) < LEAST_SAMPLE or not len(seeds.dense):
         return True
     if task.query.lexical:
-        is_near = len(seeds.lexical) > 0 or not task.param.lexical
+        keywords = [f"{text}{ANY_END}" for text in task.query.low]
+        counts = task.snapshot.term_counts([*search_terms(task.query.question), *keywords])
+        is_near = any(counts.values()) or not task.param.lexical
     else:
         sample = chunks[:: -(-len(chunks) // SAMPLE)]
         vectors = task.snapshot.vector_matrix("chunk", sample)
