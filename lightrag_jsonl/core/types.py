@@ -224,7 +224,8 @@ class Entity:
 class Relation:
     """All mentions of one pair of entities, merged; `weight` is the sum of their strengths.
 
-    `keywords` say what leads from source to target, `reverse_keywords` what leads back. `score` and `why` are set in search results only.
+    `keywords` say what leads from source to target, `reverse_keywords` what leads back. `score` and
+    `why` are set in search results only.
     """
 
     source: str

@@ -91,11 +91,11 @@ def _select(
     headings = count("\n\n".join(writer.headings()))
     promised = min(int(total * param.chunk_share), sum(costs))
     sums = itertools.accumulate([costs[n] for n in ranks])
-    sure = [
-        (writer.heading(0, found.chunks[n]), found.chunks[n].text)
+    sure = {
+        found.chunks[n].id: (writer.heading(0, found.chunks[n]), found.chunks[n].text)
         for n, used in zip(ranks, sums, strict=True)
         if used <= promised
-    ]
+    }
     entities = _lines(found.entities, writer.entity, most_entities, tokenizer, sure)
     relations = _lines(found.relations, writer.relation, most_relations, tokenizer, sure)
     facts = total - headings - promised
@@ -117,7 +117,7 @@ def _lines(
     write: Callable[[Fact], str],
     budget: int,
     tokenizer: Tokenizer,
-    passages: Sequence[Passage],
+    passages: Mapping[str, Passage],
 ) -> list[tuple[tuple[Fact, str], int]]:
     """Items with their lines and the tokens of these. Lines do not repeat what these passages say;
     long descriptions are cut, so that one hub does not fill a whole section.
@@ -137,18 +137,21 @@ def _lines(
     return lines
 
 
-def _without_repeated(item: Fact, passages: Sequence[Passage]) -> Fact:
-    """The item without those sentences of its description that stand in a passage word for word,
-    with the names that it is about, or under a heading that names them.
+def _without_repeated(item: Fact, passages: Mapping[str, Passage]) -> Fact:
+    """The item without those sentences of its description that stand in one of its passages word for
+    word, with the names that it is about, or under a heading that names them.
     """
+    own = [passages[id] for id in item.chunk_ids if id in passages]
     names = (item.name,) if isinstance(item, Entity) else (item.source, item.target)
 
     def is_repeated(sentence: str) -> bool:
         return any(
-            all(name in sentence or name in heading for name in names) and sentence in text
-            for heading, text in passages
+            sentence in text and all(name in sentence or name in heading for name in names)
+            for heading, text in own
         )
 
+    if not own:
+        return item
     lines = map(_sentences, item.description.split("\n"))
     kept = ["".join([one for one in line if not is_repeated(one.strip())]) for line in lines]
     return replace(item, description="\n".join(filter(None, map(str.strip, kept))))

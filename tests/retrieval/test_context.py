@@ -196,12 +196,12 @@ def test_a_description_does_not_repeat_a_passage() -> None:
     what = replace(
         found(0, 0),
         entities=(
-            Entity("E0", "thing", "E0 met Xu. E0 was old."),
-            Entity("Xu", "thing", "captain"),
+            Entity("E0", "thing", "E0 met Xu. E0 was old.", ("c0",)),
+            Entity("Xu", "thing", "captain", ("c0",)),
         ),
         relations=(
-            Relation("E0", "Xu", ("met",), "E0 met Xu.", 2.0, (), DAY),
-            Relation("The title", "Xu", ("of",), "Xu sailed.", 2.0, (), DAY),
+            Relation("E0", "Xu", ("met",), "E0 met Xu.", 2.0, ("c0",), DAY),
+            Relation("The title", "Xu", ("of",), "Xu sailed.", 2.0, ("c0",), DAY),
         ),
         chunks=(chunk(0, "E0 met Xu. The captain left. Xu sailed."),),
     )
