@@ -319,15 +319,31 @@ def test_escape_ends_an_answer(kb: Path, page: Page) -> None:
 def test_answers_say_which_citations_have_no_support_and_show_markdown(
     kb: Path, page: Page
 ) -> None:
-    """Headings and items of a model's answer are shown as such."""
-    llm = PacedLLM(["## **Marie** Curie\n- She was born on Mars [1].\n"])
+    """Headings, lists, tables and code of a model's answer are shown as such; code cites nothing."""
+    written = """## **Marie** Curie
+- She was born on Mars [1].
+- See <b>`argv[1]`</b>.
+
+| Born | Where |
+|---|---|
+| 1867 | Mars [1] |
+
+[1]: Mars
+"""
+    llm = PacedLLM([written])
     llm.turns.release(9)
     with serving_model(kb, llm) as server:
         page.open(server)
         page.ask("Where was Marie Curie born?")
         page.wait("#ask .foot .line:has(.weak)", "No sentence here supports the answer.")
-        assert page.wait(".answer b").text == "Marie Curie"
-        assert "#" not in page.wait(".answer").text and "• She" in page.wait(".answer").text
+        assert page.wait(".answer h4").text == "Marie Curie"
+        assert [one.text for one in page.all(".answer li")] == [
+            "She was born on Mars 1.",
+            "See <b>argv[1]</b>.",
+        ]
+        assert page.wait(".answer code").text == "argv[1]"
+        assert page.wait(".answer td:nth-child(2)").text == "Mars 1"
+        assert len(page.all(".answer button.number")) == 3
 
 
 def test_jobs_are_shown_where_files_are_dropped(

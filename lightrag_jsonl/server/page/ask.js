@@ -3,11 +3,11 @@
 import { events, indexPath, request, token } from "./api.js";
 import { $, errorWords, guarded, h } from "./dom.js";
 import { Drawing } from "./drawing.js";
+import { markdown } from "./markdown.js";
 import { openCitations, openSources, place } from "./passage.js";
 import { t, translate } from "./strings.js";
 
 const MODES = ["mix", "hybrid", "local", "global", "naive", "walk", "bypass"];
-const MARKER = /[[［【]\s*(\d+(?:\s*[,，、;；-]\s*\d+)*)\s*[\]］】](?!\()/;
 
 let history = [];
 let running;
@@ -109,7 +109,8 @@ async function receive(question, turn, signal) {
 
 function finish(question, turn, answer) {
   history = [...history, { role: "user", content: question }, { role: "assistant", content: answer.text }];
-  turn.text.replaceChildren(...written(answer));
+  turn.text.replaceChildren(...markdown(answer.text, (number) => citationButton(number, answer.citations)));
+  turn.text.classList.add("written");
   if (answer.truncated) turn.foot.append(h("p", { class: "warn", t: "cut_off" }));
   const sources = [...Map.groupBy(answer.citations, (one) => one.number)].map(([number, cited]) =>
     line(() => openCitations(cited), h("span", { class: numberClass(cited) }, number),
@@ -127,15 +128,6 @@ async function openTrace(event) {
   const tab = open();
   const page = await (await request(new URL(event.target.href).pathname)).blob();
   tab.location = URL.createObjectURL(page);
-}
-
-// The text with its citations as buttons; of Markdown, headings and what stands between ** in bold, and dots at items.
-function written({ text, citations }) {
-  const bold = text.replace(/^#+ (.*)/gm, (_line, title) => `**${title.replaceAll("**", "")}**`);
-  return bold.replace(/^( *)[-*] /gm, "$1• ").split(MARKER).flatMap((piece, at) => {
-    if (at % 2) return piece.match(/\d+/g).map((number) => citationButton(Number(number), citations));
-    return piece.split("**").map((words, place) => (place % 2 ? h("b", {}, words) : words));
-  });
 }
 
 function citationButton(number, citations) {
