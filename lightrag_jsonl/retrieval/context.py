@@ -139,22 +139,18 @@ def _lines(
 
 def _without_repeated(item: Fact, passages: Mapping[str, Passage]) -> Fact:
     """The item without those sentences of its description that stand in one of its passages word for
-    word, with the names that it is about, or under a heading that names them.
+    word; with all of them if neither they nor the headings of these passages name what it is about.
     """
     own = [passages[id] for id in item.chunk_ids if id in passages]
+    lines = [_sentences(line) for line in item.description.split("\n")] if own else []
+    every = itertools.chain.from_iterable(lines)
+    shown = {one for one in every if any(one.strip() in text for _, text in own)}
+    known = "\n".join([*shown, *[heading for heading, _ in own]])
     names = (item.name,) if isinstance(item, Entity) else (item.source, item.target)
-
-    def is_repeated(sentence: str) -> bool:
-        return any(
-            sentence in text and all(name in sentence or name in heading for name in names)
-            for heading, text in own
-        )
-
-    if not own:
+    if not shown or not all(name in known for name in names):
         return item
-    lines = map(_sentences, item.description.split("\n"))
-    kept = ["".join([one for one in line if not is_repeated(one.strip())]) for line in lines]
-    return replace(item, description="\n".join(filter(None, map(str.strip, kept))))
+    kept = ["".join([one for one in line if one not in shown]).strip() for line in lines]
+    return replace(item, description="\n".join(filter(None, kept)))
 
 
 def _sentences(line: str) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lightrag_jsonl.core.text import search_terms
+from lightrag_jsonl.core.text import is_lone, search_terms
 from lightrag_jsonl.core.types import Context, Relation
 from lightrag_jsonl.retrieval import facts
 from lightrag_jsonl.retrieval.fusion import (
@@ -90,15 +90,16 @@ def _is_about(task: SearchTask, seeds: Seeds) -> bool:
 
     It is if the nearest passage resembles the question clearly more than passages resemble each
     other, by `least_likeness` standard deviations, or if the question names an entity. Where vectors
-    only count words, a word of the question that occurs is enough, but not a Chinese character. Too
+    only count words, a word of the question that occurs is enough, but not a character of a Chinese word. Too
     few passages are no measure: then it is taken to be.
     """
     chunks, least = task.snapshot.graph.chunks, task.param.least_likeness
     if not least or len(chunks) < LEAST_SAMPLE or not len(seeds.dense):
         return True
     if task.query.lexical:
-        keywords = [f"{text}{ANY_END}" for text in task.query.low]
-        counts = task.snapshot.term_counts([*search_terms(task.query.question), *keywords])
+        terms = search_terms(task.query.question)
+        begun = [f"{text}{ANY_END}" for text in (*task.query.low, *filter(is_lone, terms))]
+        counts = task.snapshot.term_counts([*terms, *begun])
         is_near = any(counts.values()) or not task.param.lexical
     else:
         sample = chunks[:: -(-len(chunks) // SAMPLE)]
@@ -128,7 +129,7 @@ def with_sources(
     missing = reader.chunks(ids=chosen.keys() - {chunk.id for chunk in kept})
     others = {chunk.id: chunk for chunk in missing.values()}
     chunks = (*kept, *(others[id] for id in chosen if id in others))[:limit]
-    return _described(reader, replace(found, entities=(), chunks=chunks))
+    return described(reader, replace(found, entities=(), chunks=chunks))
 
 
 def _loaded(
@@ -150,10 +151,10 @@ def _loaded(
         ),
         chunks=tuple([replace(stored[r], score=s, why=why) for r, s, why in hits.rows()]),
     )
-    return _described(task.snapshot, context), direct
+    return described(task.snapshot, context), direct
 
 
-def _described(reader: Reader, found: Context) -> Context:
+def described(reader: Reader, found: Context) -> Context:
     """The context with what readers know the documents of its chunks by: title or the like;
     their dates; and which of them have pages.
     """

@@ -5,19 +5,21 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from lightrag_jsonl.core.text import CITATION_MARKER, search_terms, sentence_spans, split_citations
 from lightrag_jsonl.core.types import Chunk, Citation, Context
 from lightrag_jsonl.retrieval.numbering import marked_numbers
 from lightrag_jsonl.retrieval.pipeline import Cited
+from lightrag_jsonl.retrieval.search import described
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing.events import Shown
 from lightrag_jsonl.tracing.recorder import numbered_items
 
 CITED_CHUNKS = 5  # an entity or relation is cited by the first so many chunks
 
-_LEADING = re.compile(rf"(?:\s|{CITATION_MARKER.pattern})*".replace("?P<numbers>", "?:"))
+_LEADING = re.compile(rf"(?:[\s\"'”’」』]|{CITATION_MARKER.pattern})*".replace("?P<numbers>", "?:"))
 _ENDING = re.compile(r"(?<=[a-z]{2})(?:ing|ies|ied|es|ed|[esy])$")
 _ENOUGH_SHARE = 0.2
 _ENOUGH_TERMS = 2
@@ -45,6 +47,7 @@ def resolve_citations(
     cited = _cited_numbers(text)
     ids = {id for item in items.values() for id in item.chunk_ids[:CITED_CHUNKS]}
     stored = {chunk.id: chunk for chunk in reader.chunks(ids=ids).values()}
+    context = described(reader, replace(context, chunks=(*context.chunks, *stored.values())))
     citations: dict[Citation, None] = {}
     for number, sentence in cited:
         if (item := items.get(number)) is None:

@@ -18,8 +18,14 @@ Events = tuple[Event, ...]
 
 
 def stored(chunks: Mapping[str, Chunk]) -> Any:
-    """A reader of an index that holds these chunks."""
-    return SimpleNamespace(chunks=lambda ids: {id: chunks[id] for id in ids if id in chunks})
+    """A reader of an index that holds these chunks, of documents with the title "Lives"."""
+    return SimpleNamespace(
+        chunks=lambda ids: {id: chunks[id] for id in ids if id in chunks},
+        documents=lambda ids: [
+            SimpleNamespace(id=id, title="Lives", source=None, date=None) for id in ids
+        ],
+        pages=lambda *_: (),
+    )
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ ENGLISH = (
     "Marie Curie was born in Warsaw in 1867. 🧪 She discovered radium and polonium. "
     "The Nobel Prize followed in 1903."
 )
+QUOTES = '吕布骂道："环眼贼！我打你，便是打吕布！"张飞不答。张飞说："我不怕吕布。"'
 CHINESE = "居里夫人１８６７年生于华沙。她和丈夫一起发现了镭和钋。一九〇三年，她获得诺贝尔奖。"
 
 
@@ -72,6 +73,11 @@ PRIZE = "The Nobel Prize followed in 1903."
         ),
         (ENGLISH, "Her prize came in 1903 [1], radium was her discovery [1].", [PRIZE, RADIUM]),
         (ENGLISH, "In Warsaw in 1867. [1] The Nobel Prize came later. [1]", [BORN, PRIZE]),
+        (
+            QUOTES,
+            '我打你，便是打吕布！" [1] 张飞说："我不怕吕布。" [1]',
+            ['我打你，便是打吕布！"', '张飞说："我不怕吕布。"'],
+        ),
         (ENGLISH, "Bananas are yellow [1].", NONE),
         (ENGLISH, "He was in the zoo [1].", NONE),
         (ENGLISH, "In 1867, in Warsaw [1]. In Warsaw in 1867 " + "[1]" * 500 + ".", [BORN]),
@@ -81,6 +87,7 @@ PRIZE = "The Nobel Prize followed in 1903."
         "paragraphs",
         "two claims",
         "marker after",
+        "straight quotation marks",
         "nothing shared",
         "function words",
         "again",
@@ -97,7 +104,7 @@ def test_the_best_sentence_is_cited(text: str, answer: str, sentences: list[str]
 
 def test_invented_numbers_are_reported_once() -> None:
     """A number that was not shown is no citation, but is on record; the others are kept."""
-    context = Context(chunks=(chunk(ENGLISH),), documents={"d1": "Lives"})
+    context = Context(chunks=(chunk(ENGLISH),))
     answer = "Radium [1, 7]. Polonium [7][2-3]."
 
     citations, invented = resolved(answer, context)
@@ -108,11 +115,13 @@ def test_invented_numbers_are_reported_once() -> None:
 
 def test_a_relation_cites_every_chunk_it_was_read_from() -> None:
     """One citation a chunk that supports the sentence, all under the relation's number; deleted ones
-    are left out. The same chunk, cut to the budget in the context, does not support it there.
+    are left out. The same chunk, cut to the budget in the context, does not support it there. All
+    have their document's title, also if no passage of it is shown.
     """
     chunks = {"c1": chunk(ENGLISH), "c2": chunk("The Nobel Prize.", id="c2")}
     cut = replace(chunks["c1"], text=ENGLISH[:20], end=20)
     fact = Relation("Curie", "prize", ("won",), "", chunk_ids=("c1", "gone", "c2", "c3"))
+    chunks["c2"] = replace(chunks["c2"], document_id="d2")
     chunks["c3"] = chunk("Something else.", id="c3")
     context = Context(relations=(fact,), chunks=(cut,))
 
@@ -123,6 +132,7 @@ def test_a_relation_cites_every_chunk_it_was_read_from() -> None:
         (2, "c1", "relation", PRIZE, True),
         (2, "c2", "relation", "The Nobel Prize.", True),
     ]
+    assert {one.document for one in found} == {"Lives"}
     assert found[1].label == "Curie — won → prize"
 
 

@@ -17,6 +17,7 @@ from lightrag_jsonl.core.text import (
     name_key,
     search_terms,
     sentence_spans,
+    simplified,
 )
 from lightrag_jsonl.core.types import Context, Keywords, Language
 from lightrag_jsonl.providers.offline.extraction import find_keywords
@@ -34,6 +35,7 @@ _LEAST = 2  # so many sentences are used even if they are weak, unless they shar
 _WEAK = 0.45  # times the best score: weaker sentences are left out
 _RANK_DECAY = 0.08  # how fast scores fall with the rank of the chunk
 _LONGEST = 400  # characters of one quoted sentence
+_APART = 3  # so many characters may stand between those of a name
 _MOST_DEFINING = 3  # sentences that answer what something is
 
 _CLOSING: Mapping[Language, str] = {
@@ -88,7 +90,8 @@ class _Quote:
     def defines(self, name: str) -> bool:
         """Whether it defines a name; under a heading with the name also by "This is a …"."""
         headed = name.casefold() in self.heading.casefold()
-        return defines(self.text, name) or (headed and _THIS_IS.match(self.text) is not None)
+        is_said = defines(simplified(self.text), simplified(name))
+        return is_said or (headed and _THIS_IS.match(self.text) is not None)
 
     def only_names(self, asked: frozenset[str]) -> bool:
         """Whether it is no sentence, but a heading that says nothing beyond what is asked."""
@@ -154,7 +157,7 @@ def _best(question: str, keywords: Keywords, context: Context) -> list[_Quote]:
     asked = _terms(question).union(lone, *map(_terms, low))
     named = [*map(frozenset, lone), *map(_terms, low)] if low else []
     chunks, descriptions = _context_quotes(context)
-    if subject := _SUBJECT.fullmatch(question.strip()):
+    if subject := _SUBJECT.fullmatch(simplified(question.strip())):
         name = next(filter(None, subject.groups()))
         every = {one.text: one for one in (*descriptions, *chunks)}.values()
         if defining := [one for one in every if one.defines(name)]:
@@ -165,8 +168,14 @@ def _best(question: str, keywords: Keywords, context: Context) -> list[_Quote]:
         if _concern(named, asked, quotes) and (best := _select(asked, quotes)):
             return best
     characters = frozenset(folded_text("".join(low)))
-    held = [quote for quote in chunks if characters <= quote.terms]
+    held = [one for one in chunks if all(_holds(one.text, name) for name in low)]
     return _select(characters, held) if all(map(is_cjk, characters)) else []
+
+
+def _holds(text: str, name: str) -> bool:
+    """Whether the characters of a name stand in the text, close together, in any order."""
+    text, wanted = folded_text(text), set(folded_text(name))
+    return any(wanted <= set(text[at : at + len(name) + _APART]) for at in range(len(text)))
 
 
 def _concern(

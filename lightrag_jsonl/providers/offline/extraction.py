@@ -192,11 +192,14 @@ def _from_history(
     turns = [turn for turn in reversed(history[-_TURNS:]) if turn.role == "user"]
     turns += [turn for turn in reversed(history[-_TURNS:]) if turn.role == "assistant"][:1]
     for turn in turns:
-        before = _names_and_words(sanitize(turn.content[:_TURN]), language)
-        if names and not refers and before[1]:
-            return [], before[1]
-        if before[0] and (refers or not names):
-            return before[0][:_TURN_NAMES], []
+        text = sanitize(turn.content[:_TURN])
+        about, themes = _names_and_words(text, language)
+        if turn.role == "user":
+            if names and not refers and themes:
+                return [], themes
+            about = about or ([] if _PERSONAL.search(text) else themes)
+        if about and (refers or not names):
+            return about[:_TURN_NAMES], []
     return [], []
 
 

@@ -356,8 +356,13 @@ def _joined(words: Iterable[_Word]) -> list[_Word]:
 
 
 def without_fillers(text: str) -> str:
-    """A Chinese question without pronouns and adverbs, which no search should look for."""
-    return "".join(word.text for word in _words(text) if word.tag not in _FILLERS)
+    """A Chinese question without pronouns and adverbs, which no search should look for.
+
+    An adverb of one character may be a part of a word that the segmenter does not know (守将).
+    """
+    fillers = [one for one in _words(text) if one.tag in _FILLERS]
+    fillers = [one for one in fillers if one.tag != "d" or len(one.text) > 1]
+    return "".join([one.text for one in _words(text) if one not in fillers])
 
 
 def _is_content(word: _Word, *, question: bool) -> bool:
