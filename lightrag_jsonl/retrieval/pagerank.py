@@ -18,7 +18,7 @@ from lightrag_jsonl.retrieval.fusion import Hits, SearchTask, Seeds, Subgraph, d
 from lightrag_jsonl.storage.store import Snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
-CHUNK_LIMITS = (300, 600)  # chunks reached by each of the two hops
+CHUNK_LIMITS = (200, 300)  # chunks reached by each of the two hops
 FREQUENT = 200  # mentions or relations; entities with more of them lead no further
 DAMPING = 0.7  # the probability of following an edge; else the walker starts again
 TOLERANCE = 3e-3

@@ -11,6 +11,7 @@ from anyio import to_thread
 
 from lightrag_jsonl.core.text import (
     CITATION_MARKER,
+    FUNCTION_CHARACTERS,
     folded_text,
     is_cjk,
     is_lone,
@@ -164,12 +165,14 @@ def _best(question: str, keywords: Keywords, context: Context) -> list[_Quote]:
             others = [one for one in chunks if one not in defining]
             wanted = asked.union(filter(is_cjk, name))  # 姓关名羽
             return [*_select(wanted, defining), *_select(asked, others)][:_MOST_DEFINING]
+    characters = (char for char in folded_text(question) if is_cjk(char))
+    every = asked.union(char for char in characters if char not in FUNCTION_CHARACTERS)
     for quotes in (chunks, descriptions):
-        if _concern(named, asked, quotes) and (best := _select(asked, quotes)):
-            return best
-    characters = frozenset(folded_text("".join(low)))
+        if _concern(named, asked, quotes) and _select(asked, quotes):
+            return _select(every, quotes)
+    parts = frozenset(folded_text("".join(low)))
     held = [one for one in chunks if all(_holds(one.text, name) for name in low)]
-    return _select(characters, held) if all(map(is_cjk, characters)) else []
+    return _select(parts, held) if all(map(is_cjk, parts)) else []
 
 
 def _holds(text: str, name: str) -> bool:
