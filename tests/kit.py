@@ -1,6 +1,7 @@
 """What many tests share: small indexes, records as models write them, and all that an index holds."""
 
 import contextlib
+import gzip
 import itertools
 import json
 import re
@@ -59,6 +60,19 @@ def reading(folder: Path | str) -> Iterator[Snapshot]:
     """What is stored in a folder, as a process of its own would see it."""
     with contextlib.closing(open_store(as_address(folder))) as store, store.snapshot() as snapshot:
         yield snapshot
+
+
+# ── recordings ──────────────────────────────────────────────────────────────────
+
+
+def unzipped(path: Path) -> str:
+    """The text of a gzipped file."""
+    return gzip.decompress(path.read_bytes()).decode()
+
+
+def rows_of(path: Path) -> list[Any]:
+    """The JSON values in the lines of a gzipped file."""
+    return [json.loads(line) for line in unzipped(path).split("\n") if line]
 
 
 # ── records and answers ─────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ import pytest
 
 from lightrag_jsonl import testing
 from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.protocols import LLM, Embedder, Reranker, Tokenizer
+from lightrag_jsonl.core.protocols import LLM, Embedder, Tokenizer
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Chunk, Completion, EntityMention, Extraction, Message
 from lightrag_jsonl.core.types import RelationMention as Found
@@ -34,18 +34,6 @@ class TestHashEmbedderKeepsTheContract(testing.EmbedderContract):
 class TestFittedTokenizerKeepsTheContract(testing.TokenizerContract):
     def make(self) -> Tokenizer:
         return FittedTokenizer()
-
-
-class Longest:
-    """A reranker that likes long texts."""
-
-    async def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        return [float(len(text)) for text in texts]
-
-
-class TestRerankerKeepsTheContract(testing.RerankerContract):
-    def make(self) -> Reranker:
-        return Longest()
 
 
 class Short(HashEmbedder):

@@ -59,11 +59,3 @@ def test_a_weight_of_nothing_is_refused(kb: Path) -> None:
     made = run("relations", "create", "-w", kb, "Warsaw", "张骞", "--weight", "0")
     assert made.exit_code == 1 and "a weight is a number above 0" in made.stderr
     assert run("relations", "create", "-w", kb, "Warsaw", "张骞").exit_code == 0
-
-
-def test_a_review_without_a_model_has_no_price(kb: Path) -> None:
-    """The error comes before the question whether to pay."""
-    run("entities", "create", "-w", kb, "Marie Curye", "--type", "person", "--description", "x")
-    assert run_json("entities", "duplicates", "-w", kb)
-    asked = run("entities", "duplicates", "-w", kb, "--review", stdin="y\n")
-    assert asked.exit_code == 1 and asked.stderr.startswith("error: this needs a model")

@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 import lightrag_jsonl
 from lightrag_jsonl.cli import main
 from tests.cli.conftest import process, run
-from tests.processes import heed_interrupts
+from tests.processes import heed_interrupts, run_python
 from tests.servers import Reply, Request, ScriptedServer, chat_reply
 
 PROMISED = (  # by the README
@@ -120,7 +119,7 @@ HEAVY = (
 )
 
 
-def test_help_loads_nothing_heavy(environment: dict[str, str], tmp_path: Path) -> None:
+def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
     """--help needs no package that takes long to import, nor does a model before its first call."""
     code = (
         "import sys; from lightrag_jsonl.cli import main\n"
@@ -130,8 +129,7 @@ def test_help_loads_nothing_heavy(environment: dict[str, str], tmp_path: Path) -
         "p.CrossEncoderReranker('m')\n"
         f"print([name for name in {HEAVY!r}.split() if name in sys.modules])"
     )
-    line = [sys.executable, "-c", code]
-    done = subprocess.run(line, env=environment, cwd=tmp_path, capture_output=True, text=True)
+    done = run_python(code, cwd=tmp_path)
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip().endswith("[]")

@@ -26,7 +26,6 @@ from lightrag_jsonl.core.validation import REPLACEMENTS
         (Document, "metadata", [("a", 1)]),
         (QueryParam, "top_k", "5"),
         (QueryParam, "top_k", -1),
-        (QueryParam, "mode", "everything"),
         (QueryParam, "ll_keywords", "Alice"),
         (QueryParam, "rerank_weight", -0.1),
         (QueryParam, "similarity_reuse", float("nan")),

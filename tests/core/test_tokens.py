@@ -1,7 +1,5 @@
 """Tokens: counts that are right or nearly so, and cuts that keep characters whole."""
 
-import gzip
-import json
 import logging
 import sysconfig
 from collections.abc import Iterator
@@ -15,6 +13,7 @@ from lightrag_jsonl.core import tokens
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.tokens import FittedTokenizer, TiktokenTokenizer, character_boundary
+from tests.kit import rows_of, unzipped
 
 FAMILY = "👩\u200d👩\u200d👧"
 PARTS = ["word ", "的", "，", "中国", "１２", "é", "e\u0301", FAMILY, "🇨🇳", "👍🏽", "\r\n", "  "]
@@ -45,23 +44,18 @@ def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
     return exact
 
 
-def read(path: Path) -> str:
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return file.read()
-
-
 def test_both_tokenizers_keep_their_promises_on_real_texts(
     shared_data: Path, o200k: TiktokenTokenizer
 ) -> None:
     """tiktoken's counts are exact although texts are counted in pieces; the fitted ones are within
     15 % on English prose, code, classical and modern Chinese.
     """
-    passages = read(shared_data / "zh-cmrc2018" / "passages.jsonl.gz").split("\n")[:300]
+    passages = rows_of(shared_data / "zh-cmrc2018" / "passages.jsonl.gz")[:300]
     library = Path(sysconfig.get_paths()["stdlib"])
     samples = {
-        "novel": read(shared_data / "text" / "christmas_carol.txt.gz"),
-        "classical Chinese": read(shared_data / "text" / "sanguo_yanyi.txt.gz")[:100_000],
-        "modern Chinese": "\n".join(json.loads(line)["text"] for line in passages if line),
+        "novel": unzipped(shared_data / "text" / "christmas_carol.txt.gz"),
+        "classical Chinese": unzipped(shared_data / "text" / "sanguo_yanyi.txt.gz")[:100_000],
+        "modern Chinese": "\n".join(one["text"] for one in passages),
         "code": "\n".join((library / f"{n}.py").read_text("utf-8") for n in ("ast", "typing")),
     }
     fitted = FittedTokenizer()

@@ -108,25 +108,20 @@ async def test_a_number_that_json_does_not_know_is_null(tmp_path: Path, number: 
 
 
 async def test_records_that_are_no_json_are_refused(tmp_path: Path) -> None:
-    """What is nested too deeply, too, or has a number too long to be written; nothing is stored."""
+    """What is nested too deeply, too, also in metadata, or has a number too long to be written;
+    nothing is stored.
+    """
     deep: Json = 1
-    for _ in range(2_000):
+    for _ in range(5_000):
         deep = [deep]
+    with pytest.raises(ConfigError, match="metadata"):
+        Document("Ann", metadata={"deep": deep})
     async with index(tmp_path) as rag:
         for bad in (deep, b"1900", 10**5_000):
             record = {**entity("Ann"), "x": bad}
             with pytest.raises(ConfigError, match="plain JSON that can be stored"):
                 await rag.insert_records(Document("Ann met Bob."), [record])  # type: ignore[list-item]
         assert await rag.documents() == ()
-
-
-def test_metadata_that_is_nested_too_deeply_is_refused() -> None:
-    """As an error of ours, not as one of Python's recursion."""
-    deep: Json = 1
-    for _ in range(5_000):
-        deep = {"x": deep}
-    with pytest.raises(ConfigError, match="metadata"):
-        Document("Ann", metadata={"deep": deep})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.tokens import FittedTokenizer
 from lightrag_jsonl.core.types import Chunk, Document
 from lightrag_jsonl.indexing.chunking import chunk_pages, document_pages
-from tests.laws.test_span import assert_law
+from tests.laws.test_span import Bytes, assert_law
 
 FITTED = FittedTokenizer()
 ENGLISH = "\n\n".join(
@@ -19,18 +19,6 @@ ENGLISH = "\n\n".join(
 CHINESE = "".join(
     f"第{n}回，玄德与关公、张飞同至城下。公曰：“此言是也！”众人皆喜。" for n in range(120)
 )
-
-
-class Letters:
-    """A tokenizer that counts characters, so that a test can count too."""
-
-    name = "letters"
-
-    def count(self, text: str) -> int:
-        return len(text)
-
-    def truncate(self, text: str, limit: int) -> str:
-        return text[: max(limit, 0)]
 
 
 def chunks_of(
@@ -109,7 +97,7 @@ def test_ids_tell_documents_pages_places_and_texts_apart() -> None:
 def test_paragraphs_are_preferred_near_an_even_share() -> None:
     """A chunk ends with a paragraph if one ends near its even share."""
     text = "\n\n".join("One two three. Four five six. Seven eight nine." for _ in range(300))
-    chunks = chunks_of(text, size=1000, overlap=0, tokenizer=Letters())
+    chunks = chunks_of(text, size=1000, overlap=0, tokenizer=Bytes())
 
     assert all(chunk.text.endswith("nine.\n\n") for chunk in chunks[:-1])
 
@@ -118,7 +106,7 @@ def test_paragraphs_are_preferred_near_an_even_share() -> None:
 def test_chunks_of_a_page_have_about_equal_sizes(length: int) -> None:
     """No short tail after full chunks, and at most one chunk more than a text needs."""
     words = [f"A{n} clerk wrote down every word." for n in range(length)]
-    chunks = chunks_of("  ".join(words)[:length], size=1200, overlap=100, tokenizer=Letters())
+    chunks = chunks_of("  ".join(words)[:length], size=1200, overlap=100, tokenizer=Bytes())
 
     sizes = [chunk.tokens for chunk in chunks]
     assert len(chunks) <= math.ceil((length - 100) / 1100) + 1

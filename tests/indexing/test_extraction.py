@@ -88,28 +88,28 @@ def test_gleaning_ends_with_a_round_that_brings_nothing_new(tmp_path: Path, seco
     assert turns(llm) == ["extract", "glean"] and report.extraction.gleaned == (0,)
 
 
-@pytest.mark.parametrize("no", ["NO", "No.", "no, nothing", "**No**", "否", "没有"])
-def test_with_a_check_declared_counts_that_match_are_asked_about(tmp_path: Path, no: str) -> None:
-    """Where as much was read as was declared, a short question replaces the round."""
-    llm, report, _ = extract(tmp_path, [FIRST, no], options(max_gleanings=1, glean_check=True))
-    assert turns(llm) == ["extract", "check"] and report.extraction.gleaned == ()
+LOST = FIRST.replace('"name": "Bob"', '"name": Bob')
+MORE = jsonl(entity("Cid"), {"type": "done", "entities": 1, "relationships": 0})
+NOES = ("NO", "No.", "no, nothing", "**No**", "否", "没有")
 
 
-def test_a_check_that_says_yes_is_followed_by_the_round(tmp_path: Path) -> None:
-    """Also in later rounds, where the counts are those of the round alone."""
-    more = jsonl(entity("Cid"), {"type": "done", "entities": 1, "relationships": 0})
-    given = options(max_gleanings=3, glean_check=True)
-    llm, report, _ = extract(tmp_path, [FIRST, "YES", more, "NO"], given)
-    assert turns(llm) == ["extract", "check", "glean", "check"]
-    assert report.extraction.gleaned == (1,) and "Cid" in names(tmp_path)
-
-
-def test_declared_counts_that_do_not_match_need_no_check(tmp_path: Path) -> None:
-    """A line was lost, so there is something to glean."""
-    broken = FIRST.replace('"name": "Bob"', '"name": Bob')
-    given = options(max_gleanings=2, glean_check=True)
-    llm, _, _ = extract(tmp_path, [broken, NOTHING], given)
-    assert turns(llm) == ["extract", "glean"]
+@pytest.mark.parametrize(
+    ("answers", "asked", "gleaned"),
+    [
+        *(([FIRST, no], "extract check", ()) for no in NOES),
+        ([FIRST, "YES", MORE, "NO"], "extract check glean check", (1,)),
+        ([LOST, NOTHING], "extract glean", (0,)),
+    ],
+)
+def test_with_a_check_declared_counts_that_match_are_asked_about(
+    tmp_path: Path, answers: list[str], asked: str, gleaned: tuple[int, ...]
+) -> None:
+    """Where as much was read as was declared, a short question replaces the round, or is followed by
+    it, also in later rounds; where a line was lost, no check is needed.
+    """
+    llm, report, _ = extract(tmp_path, answers, options(max_gleanings=3, glean_check=True))
+    assert turns(llm) == asked.split() and report.extraction.gleaned == gleaned
+    assert ("Cid" in names(tmp_path)) == (MORE in answers)
 
 
 def test_short_chunks_and_empty_answers_are_not_gleaned(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Headings: which lines are some, which hold where, and what is told of them."""
 
-import gzip
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from lightrag_jsonl.indexing.chunking import (
     provided_chunks,
 )
 from lightrag_jsonl.testing import ScriptedLLM
-from tests.kit import entity, index, jsonl, prompts
+from tests.kit import entity, index, jsonl, prompts, unzipped
 
 REPORT = """# Report #
 
@@ -73,7 +72,7 @@ def test_which_lines_are_headings(text: str, found: list[str]) -> None:
 def test_real_books(shared_data: Path) -> None:
     """The Carol has five staves, its list of contents none; 三国 has 120 chapters."""
     paths = [shared_data / "text" / f"{one}.txt.gz" for one in ("christmas_carol", "sanguo_yanyi")]
-    texts = [gzip.decompress(path.read_bytes()).decode() for path in paths]
+    texts = [unzipped(path) for path in paths]
     staves = [title for title in titles(texts[0]) if title.startswith("STAVE")]
     assert staves == [f"STAVE {n}" for n in ("ONE", "TWO", "THREE", "FOUR", "FIVE")]
     assert len(titles(texts[1])) == 120
@@ -128,7 +127,6 @@ def test_a_text_without_headings_is_asked_about_as_ever(language: str, id: str) 
     """No background, no word of it."""
     names = ["classes", "object_properties", "datatype_properties"]
     given = {"text": "猫", **{name: ["A"] for name in names}}
-    (_, user) = prompts(language).render(id, given)
-    assert user.content == {"en": "Text:\n猫", "zh": "文本：\n猫"}[language]
-    (_, user) = prompts(language).render(id, {**given, "background": ""})
-    assert user.content == {"en": "Text:\n猫", "zh": "文本：\n猫"}[language]
+    for none in ({}, {"background": ""}):
+        (_, user) = prompts(language).render(id, {**given, **none})
+        assert user.content == {"en": "Text:\n猫", "zh": "文本：\n猫"}[language]

@@ -8,7 +8,7 @@ import pytest
 from lightrag_jsonl.core.tokens import TiktokenTokenizer
 from lightrag_jsonl.core.types import Json
 from lightrag_jsonl.llm.prompt import Prompt
-from lightrag_jsonl.llm.prompt_manager import PromptManager, check_set, prompt_folder
+from lightrag_jsonl.llm.prompt_manager import PromptManager, prompt_folder
 
 LANGUAGES = ("en", "zh")
 IDS = {
@@ -66,12 +66,6 @@ def shown(manager: PromptManager, id: str) -> str:
     return "\n".join(message.content for message in manager.render(id, given))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_set_is_sound(language):
-    """Inputs equal used variables, schemas are valid, example lines pass their own schema."""
-    assert check_set(prompt_folder(language)) == []
-
-
 def test_a_set_is_whole(manager):
     """Every prompt of the specification is there, with its response type and inputs declared."""
     assert {id: manager.prompt(id).response_type for id in manager.ids} == IDS
@@ -122,18 +116,6 @@ def test_chinese_prose_is_chinese_and_keys_are_ascii():
         assert len(re.findall(r"[\u4e00-\u9fff]", prose)) >= 10, id
         for line in zh.prompt(id).example_lines:
             assert "".join(json.loads(line)).isascii()
-
-
-def test_everything_before_the_text_is_the_same_for_all_chunks(manager):
-    """Prefixes can be cached: two chunks' requests differ only in the text, which stands last."""
-    first, second = (
-        manager.render("extract-graph", {"text": text}) for text in ("first 一", "second 二")
-    )
-
-    assert first[0] == second[0]
-    assert first[0].role == "system"
-    assert first[1].content.removesuffix("first 一") == second[1].content.removesuffix("second 二")
-    assert first[1].content.endswith("first 一")
 
 
 def test_the_question_stands_last_in_answer_prompts(manager):

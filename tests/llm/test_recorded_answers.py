@@ -1,6 +1,5 @@
 """The reader on other people's material: JSONTestSuite, broken JSON, answers of real models."""
 
-import gzip
 import json
 import tarfile
 from collections import Counter
@@ -10,6 +9,7 @@ import pytest
 
 from lightrag_jsonl.core.types import Json, JsonlResult, Record
 from lightrag_jsonl.llm.reader import JsonlReader, parse_jsonl
+from tests.kit import rows_of
 
 # `[{}` is no JSON, but it is an array cut after a whole object, and that object is kept
 # (specification 1, example 3). It is the one refused file with a record in it.
@@ -32,9 +32,7 @@ def suite(shared_data: Path) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def answers(shared_data: Path) -> list[dict[str, Json]]:
     """Recorded answers of real models."""
-    path = shared_data / "llm-answers" / "answers.jsonl.gz"
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
+    return rows_of(shared_data / "llm-answers" / "answers.jsonl.gz")
 
 
 def objects_of(text: str) -> tuple[Record, ...]:

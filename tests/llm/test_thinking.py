@@ -62,12 +62,12 @@ PLAIN_MARKS = [
 ]
 
 
-@pytest.mark.parametrize("prompted", [False, True])
-@pytest.mark.parametrize(("begin", "end"), MARKS + PLAIN_MARKS)
+@pytest.mark.parametrize(
+    ("begin", "end", "prompted"),
+    [(*marks, False) for marks in MARKS + PLAIN_MARKS] + [(*marks, True) for marks in MARKS],
+)
 def test_models_mark_their_thinking_in_many_ways(begin: str, end: str, prompted: bool) -> None:
     """Nothing of the thinking is text, a value or a record, even if the prompt began it."""
-    if prompted and (begin, end) in PLAIN_MARKS:
-        return
     thinking = f'{"" if prompted else begin}Is it [7]?\n{{"a": 0}} or {{"a": it}}\n{end}\n'
     assert without_thinking(f"{thinking}Radium [1].") == "Radium [1]."
     assert read_json(f'{thinking}{{"a": 1}} it is') == {"a": 1}

@@ -1,7 +1,6 @@
 """Promises of the offline extractor, English and Chinese."""
 
 import asyncio
-import gzip
 from collections import Counter
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from lightrag_jsonl.core.text import name_key, simplified
 from lightrag_jsonl.core.types import Chunk, Language
 from lightrag_jsonl.providers.offline import OfflineExtractor
 from lightrag_jsonl.providers.offline.extraction import extract_text
+from tests.kit import unzipped
 
 ENGLISH = (
     "Mr. Scrooge met the Ghost of Christmas Past. Jacob Marley was dead, said Scrooge. "
@@ -167,7 +167,7 @@ def test_a_sentence_is_about_the_first_name_of_its_paragraph() -> None:
 
 def test_names_of_a_chinese_novel(shared_data: Path) -> None:
     """In 三国演义 the heroes are named most; a storyteller's phrases are no entities."""
-    text = gzip.decompress((shared_data / "text" / "sanguo_yanyi.txt.gz").read_bytes()).decode()
+    text = unzipped(shared_data / "text" / "sanguo_yanyi.txt.gz")
     mentions: Counter[str] = Counter()
     for at in range(0, len(text), 6000):
         piece = text[at : at + 1200]

@@ -3,10 +3,19 @@
 import io
 import zipfile
 from collections.abc import Callable, Mapping
+from pathlib import PurePath
 from typing import Any
 
 from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
+
+from lightrag_jsonl import Document
+from lightrag_jsonl.readers import read_document
+
+
+def read(data: bytes | str, name: str) -> Document:
+    """The document in these bytes."""
+    return read_document(data if isinstance(data, bytes) else data.encode(), PurePath(name))
 
 
 def pdf(draw: Callable[[Canvas], None], **options: Any) -> bytes:

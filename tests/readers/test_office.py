@@ -3,7 +3,7 @@
 import datetime
 import io
 import zipfile
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import pytest
 
@@ -16,13 +16,8 @@ import openpyxl
 import pptx
 
 from lightrag_jsonl import ConfigError, Document, LightRAG
-from lightrag_jsonl.readers import packed, read_document
-from tests.readers.files import replaced, saved, zipped
-
-
-def read(data: bytes, name: str) -> Document:
-    """The document in these bytes."""
-    return read_document(data, PurePath(name))
+from lightrag_jsonl.readers import packed
+from tests.readers.files import read, replaced, saved, zipped
 
 
 def letter() -> docx.document.Document:
@@ -44,18 +39,26 @@ def test_word_keeps_the_order_of_the_body() -> None:
     )
 
 
-def test_word_reads_insertions_and_not_deletions() -> None:
-    """What a reviewer added is text; what they removed, and copies for old programs, is none."""
-    xml = (
-        b"<w:p><w:r><w:t>kept </w:t></w:r><w:ins><w:r><w:t>added</w:t></w:r></w:ins>"
-        b"<w:del><w:r><w:delText>gone</w:delText></w:r></w:del></w:p>"
-    )
-    data = replaced(
-        saved(letter()),
-        "word/document.xml",
-        lambda part: part.replace(b"<w:sectPr", xml + b"<w:sectPr", 1),
-    )
-    assert read(data, "a.docx").text.endswith("张骞出使西域。\n\nkept added")
+REVIEWED = (
+    b"<w:r><w:t>kept </w:t></w:r><w:ins><w:r><w:t>added</w:t></w:r></w:ins>"
+    b"<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>"
+)
+SIGNS = (
+    b"<w:r><w:t>well</w:t><w:noBreakHyphen/><w:t>known</w:t><w:tab/><w:t>1</w:t><w:br/>"
+    b"<w:t>2</w:t></w:r>"
+)
+
+
+@pytest.mark.parametrize(
+    ("xml", "text"), [(REVIEWED, "kept added"), (SIGNS, "well-known\t1\n2")], ids=["edits", "signs"]
+)
+def test_word_reads_insertions_and_signs_and_not_deletions(xml: bytes, text: str) -> None:
+    """What a reviewer added is text, what they removed is none; a hyphen that does not break a line,
+    a tab and a line's end do not join the words around.
+    """
+    body, more = "word/document.xml", b"<w:p>" + xml + b"</w:p><w:sectPr"
+    data = replaced(saved(letter()), body, lambda part: part.replace(b"<w:sectPr", more, 1))
+    assert read(data, "a.docx").text.endswith(f"张骞出使西域。\n\n{text}")
 
 
 def test_external_entities_are_not_read(tmp_path: Path) -> None:
@@ -170,12 +173,3 @@ def test_an_archive_cannot_lie_about_its_sizes() -> None:
         opened.read("word/document.xml")
     with zipfile.ZipFile(io.BytesIO(lying)) as opened:
         assert opened.infolist()[0].file_size == 10
-
-
-def test_signs_of_word_are_characters() -> None:
-    """A hyphen that does not break a line, a tab and a line's end do not join the words around."""
-    signs = b"<w:noBreakHyphen/><w:t>known</w:t><w:tab/><w:t>1</w:t><w:br/><w:t>2</w:t>"
-    xml = b"<w:p><w:r><w:t>well</w:t>" + signs + b"</w:r></w:p><w:sectPr"
-    body = "word/document.xml"
-    data = replaced(saved(letter()), body, lambda part: part.replace(b"<w:sectPr", xml, 1))
-    assert read(data, "a.docx").text.endswith("\n\nwell-known\t1\n2")

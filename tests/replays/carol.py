@@ -1,18 +1,19 @@
 """The recorded extraction answers over A Christmas Carol, turned from tuples into JSONL."""
 
-import gzip
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+
+from lightrag_jsonl import Document
+from tests.kit import rows_of
 
 RECORD = re.compile(r'\((?=["“]?(?:entity|relationship|content_keywords)["”]?<\|>)')
 
 
 def chunks(data: Path, chunkset: str = "nobom") -> list[str]:
     """The 42 chunk texts of a chunk set, in order."""
-    rows = list(_rows(data / "replay-carol" / "chunks.jsonl.gz"))
+    rows = rows_of(data / "replay-carol" / "chunks.jsonl.gz")
     return [
         row["text"] for row in sorted(rows, key=lambda r: r["chunk"]) if row["chunkset"] == chunkset
     ]
@@ -20,11 +21,18 @@ def chunks(data: Path, chunkset: str = "nobom") -> list[str]:
 
 def answers(data: Path, run: str = "gpt-4o") -> list[list[str]]:
     """For each chunk the model's two answers, as JSONL."""
-    rows = [r for r in _rows(data / "replay-carol" / "answers.jsonl.gz") if r["run"] == run]
+    rows = [r for r in rows_of(data / "replay-carol" / "answers.jsonl.gz") if r["run"] == run]
     return [
         [to_jsonl(text) for text in row["answers"]]
         for row in sorted(rows, key=lambda r: r["chunk"])
     ]
+
+
+def documents(data: Path, count: int = 42) -> tuple[list[Document], dict[str, list[str]]]:
+    """A document for each of the first chunks, and what gpt-4o answered about its text."""
+    texts = [text.strip() for text in chunks(data)[:count]]
+    made = [Document(text, id=f"carol-{n:02}") for n, text in enumerate(texts)]
+    return made, dict(zip(texts, answers(data), strict=False))
 
 
 def to_jsonl(answer: str) -> str:
@@ -58,9 +66,3 @@ def _record(fields: list[str]) -> dict[str, object]:
         record["strength"] = fields[-1]
         return record
     return {"type": fields[0], "fields": list(fields[1:])}
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        for line in file:
-            yield json.loads(line)

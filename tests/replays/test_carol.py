@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import IndexOptions
-from lightrag_jsonl.core.types import Document, Mode
+from lightrag_jsonl.core.types import Mode
 from lightrag_jsonl.testing import HashEmbedder, ReplayLLM, Request
 from tests.kit import index, problems
-from tests.replays.carol import answers, chunks
+from tests.replays.carol import documents
 
 OPTIONS = IndexOptions(chunk_tokens=3_000)  # a chunk of the recording is one chunk here
 
@@ -21,16 +21,15 @@ def otherwise(request: Request) -> str:
     return " ".join(request.question.partition("Notes:\n- ")[2].split("\n- ")[:3])
 
 
-async def build(folder: Path, data: Path, run: str) -> None:
+async def build(folder: Path, data: Path) -> None:
     """The index that recorded answers make, one document a chunk of the recording."""
-    texts = [text.strip() for text in chunks(data)]
-    llm = ReplayLLM(dict(zip(texts, answers(data, run), strict=True)), otherwise=otherwise)
+    given, recorded = documents(data)
+    llm = ReplayLLM(recorded, otherwise=otherwise)
     async with index(folder, llm, options=OPTIONS, embedder=HashEmbedder()) as rag:
-        documents = [Document(text, id=f"carol-{n:02}") for n, text in enumerate(texts)]
-        report = await rag.insert(documents)
+        report = await rag.insert(given)
         assert (len(report.documents), report.chunks) == (42, 42) and report.failures == ()
         calls = len(llm.requests)
-        again = await rag.insert(documents)
+        again = await rag.insert(given)
         assert len(again.unchanged) == 42 and len(llm.requests) == calls
 
 
@@ -38,7 +37,7 @@ async def build(folder: Path, data: Path, run: str) -> None:
 def carol(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The index of what gpt-4o answered."""
     folder = tmp_path_factory.mktemp("carol")
-    asyncio.run(build(folder, shared_data, "gpt-4o"))
+    asyncio.run(build(folder, shared_data))
     return folder
 
 
@@ -53,18 +52,6 @@ async def test_the_graph_holds_what_the_model_wrote(carol: Path) -> None:
             assert data["weight"] >= 1 and data["description"] and data["chunk_ids"]
         assert {"Marley", "Tiny Tim", "Bob Cratchit"} <= set(graph)
     assert problems(carol) == []
-
-
-async def test_keywords_come_with_the_prompt_that_asks_for_them(
-    shared_data: Path, tmp_path: Path
-) -> None:
-    """The answers to LightRAG's own prompt name what each relation is about."""
-    await build(tmp_path, shared_data, "gpt-4o-mini (LightRAG prompt)")
-    async with index(tmp_path, embedder=HashEmbedder()) as rag:
-        graph = rag.graph
-        assert graph.number_of_nodes() >= 300 and graph.number_of_edges() >= 250
-        named = sum(bool(data["keywords"]) for _, _, data in graph.edges(data=True))
-        assert named >= 0.95 * graph.number_of_edges()
 
 
 @pytest.mark.parametrize("mode", ["naive", "local", "hybrid", "mix", "walk"])

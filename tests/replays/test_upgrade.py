@@ -11,7 +11,7 @@ from lightrag_jsonl.llm.prompt_manager import PromptManager
 from lightrag_jsonl.testing import ReplayLLM, Request, ScriptedLLM
 from lightrag_jsonl.tools.estimate import estimate_upgrade
 from tests.kit import entity, index, problems, read_names, reading, view
-from tests.replays.carol import answers, chunks
+from tests.replays.carol import documents
 from tests.replays.test_carol import OPTIONS, otherwise
 
 
@@ -19,24 +19,22 @@ def test_an_upgraded_index_equals_one_made_at_once(shared_data: Path, tmp_path: 
     """Entities, relations, vectors, full text and reports, also when the upgrade stops half-way and
     goes on; each chunk is paid for once, and a second upgrade finds nothing to read.
     """
-    texts = [text.strip() for text in chunks(shared_data)]
-    documents = [Document(text, id=f"carol-{n:02}") for n, text in enumerate(texts)]
-    recorded = dict(zip(texts, answers(shared_data), strict=True))
+    given, recorded = documents(shared_data, 20)
     more = {"clock": lambda: 1000.0}
-    few = IndexOptions(chunk_tokens=3_000, max_calls=40)
+    few = IndexOptions(chunk_tokens=3_000, max_calls=19)
 
     async def run() -> None:
         llm = ReplayLLM(recorded, otherwise=otherwise)
         async with index(tmp_path / "once", llm, options=OPTIONS, **more) as rag:
-            await rag.insert(documents)
+            await rag.insert(given)
         async with index(tmp_path / "kb", options=OPTIONS, **more) as rag:
-            await rag.insert(documents)
+            await rag.insert(given)
             with pytest.raises(ConfigError, match="needs a model"):
                 await rag.retry(upgrade=True)
         again = ReplayLLM(recorded, otherwise=otherwise)
         async with index(tmp_path / "kb", again, options=few, **more) as rag:
             price = await estimate_upgrade(rag)
-            assert price.chunks == 42 and price.extraction.calls == 84
+            assert price.chunks == 20 and price.extraction.calls == 40
             assert (await rag.retry(upgrade=True)).stopped
         async with index(tmp_path / "kb", again, options=OPTIONS, **more) as rag:
             report = await rag.retry(upgrade=True)

@@ -44,13 +44,14 @@ async def test_a_warm_index_answers_as_a_fresh_one(tmp_path: Path) -> None:
     """After each kind of change, contexts are those of an index that was opened after it."""
     async with index(tmp_path) as warm:
         await warm.insert(_document("a"))
-        await _contexts(warm)
+        before = await _contexts(warm)
         for name, change in CHANGES.items():
-            before = await _contexts(warm)
             await change(warm)
+            after = await _contexts(warm)
             async with index(tmp_path) as fresh:
-                assert await _contexts(warm) == await _contexts(fresh), name
-            assert name == "all rebuilt" or await _contexts(warm) != before, name
+                assert after == await _contexts(fresh), name
+            assert name == "all rebuilt" or after != before, name
+            before = after
 
 
 async def test_questions_side_by_side_find_what_they_find_alone(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl.core.options import QueryParam
-from lightrag_jsonl.core.types import Context, JsonlResult, Record, Rejection, Relation
+from lightrag_jsonl.core.types import Context, JsonlResult, Record, Relation
 from lightrag_jsonl.retrieval import edge_selection
 from lightrag_jsonl.retrieval.edge_selection import (
     DESCRIPTION_LENGTH,
@@ -27,21 +27,13 @@ COLLIDING = [
 ]
 
 
-def answer(*records: Record, rejections: tuple[Rejection, ...] = ()) -> JsonlResult:
-    return JsonlResult(records, tuple(range(1, len(records) + 1)), rejections, bool(rejections))
+def answer(*records: Record) -> JsonlResult:
+    return JsonlResult(records, tuple(range(1, len(records) + 1)), (), False)
 
 
-@pytest.mark.parametrize(
-    ("triple", "expected"),
-    [
-        (("DNA", "located_in", "cell nucleus"), "ffb79d1c"),
-        (("Marie Curie", "discovered", "radium"), "66bd5bed"),
-        (("居里夫人", "发现", "镭"), "17f268d1"),
-    ],
-)
-def test_ids_of_the_specification(triple: tuple[str, str, str], expected: str) -> None:
+def test_ids_of_the_specification() -> None:
     """An id is the first 8 hex digits of sha256 of `s|p|o`."""
-    assert edge_id(*triple) == expected
+    assert edge_id("DNA", "located_in", "cell nucleus") == "ffb79d1c"
 
 
 label = st.text("ab|中 ", min_size=1, max_size=4)
@@ -53,25 +45,13 @@ def test_ids_are_distinct_for_distinct_edges(triples: list[tuple[str, str, str]]
     assert len(set(edge_ids(triples))) == len(triples)
 
 
-def test_a_selection_keeps_the_models_order_and_reports_the_rest() -> None:
-    """Known ids in the order chosen; unknown, repeated and cut lines are rejections on record."""
-    ids = edge_ids([("Marie Curie", "discovered", "radium"), ("a", "b", "c")])
-    cut = Rejection(5, '{"id": "66b', "truncated")
-    result = answer(
-        {"id": ids[1], "reasoning": "second"},
-        {"id": "66bd5bed", "reasoning": "Names the discovered element"},
-        {"id": "00000000", "reasoning": "no such edge"},
-        {"id": "66bd5bed", "reasoning": "again"},
-        rejections=(cut,),
-    )
-
-    chosen, refused = edge_selection.resolve_selection(result, ids)
-
-    assert [*chosen] == [ids[1], "66bd5bed"]
-    assert chosen["66bd5bed"] == "Names the discovered element"
-    assert [r.reason for r in refused] == ["unknown_id", "duplicate_id", "truncated"]
-    assert [r.line for r in refused] == [3, 4, 5]
-    assert json.loads(refused[0].text)["id"] == "00000000"
+def test_a_selection_keeps_the_models_order() -> None:
+    """What is refused of it is on record with its line and text."""
+    one, other = ids = edge_ids([("Marie Curie", "discovered", "radium"), ("a", "b", "c")])
+    records: list[Record] = [{"id": id} for id in (other, one, "00000000")]
+    chosen, (refused,) = edge_selection.resolve_selection(answer(*records), ids)
+    assert [*chosen] == [other, one] and refused.line == 3
+    assert json.loads(refused.text)["id"] == "00000000"
 
 
 def test_a_colliding_pair_is_told_apart() -> None:

@@ -35,22 +35,13 @@ async def test_what_other_documents_say_does_not_leak(
         assert (employment.weight, employment.keywords) == (5, ("employment",))
 
 
-@pytest.mark.parametrize(
-    "where",
-    [
-        {"shelf": "z"},
-        {"shelf": 10**30},
-        {"shelf": ["z", -(10**400)]},
-        {"shelf": "\ud800"},
-        {"shelf": {"$lt": -(10**400)}},
-        {"\ud800": 1},
-    ],
-)
 async def test_a_filter_that_nothing_meets_leaves_nothing(
-    carol: Path, pipelines: Pipelines, where: dict[str, Json]
+    carol: Path, pipelines: Pipelines
 ) -> None:
     """Numbers past 64 bits and half surrogate pairs are compared like any value."""
-    pipeline = pipelines(carol)
-    assert (await pipeline.retrieve(QUESTION, QueryParam(where=where))).empty
+    pipeline, low = pipelines(carol), -(10**400)
+    values: list[Json] = ["z", 10**30, ["z", low], "\ud800", {"$lt": low}]
+    for field, value in (*(("shelf", value) for value in values), ("\ud800", 1)):
+        assert (await pipeline.retrieve(QUESTION, QueryParam(where={field: value}))).empty, value
     shelf = await pipeline.retrieve(QUESTION, QueryParam(where={"shelf": "b"}))
     assert {chunk.document_id for chunk in shelf.chunks} == {"clerk", "son"}

@@ -1,7 +1,6 @@
 """Questions that only the conversation before them explains."""
 
 import contextlib
-import gzip
 import json
 import re
 from collections.abc import AsyncIterator, Sequence
@@ -16,7 +15,7 @@ from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.types import Message, Mode
 from lightrag_jsonl.providers.offline import HashEmbedder, OfflineKeywords
 from lightrag_jsonl.testing import Request, ScriptedLLM
-from tests.kit import index
+from tests.kit import index, unzipped
 
 SEARCHING: list[Mode] = [mode for mode in MODES if mode != "bypass"]
 FIRST_ZH, THEN_ZH = "曹操是谁？", "他的父亲原来姓什么"
@@ -32,8 +31,7 @@ CAROL = {
 
 def sanguo(data: Path) -> list[Document]:
     """The paragraphs of the first chapter of 三国."""
-    with gzip.open(data / "text" / "sanguo_yanyi.txt.gz", "rt", encoding="utf-8") as file:
-        text = file.read()
+    text = unzipped(data / "text" / "sanguo_yanyi.txt.gz")
     text = text[text.index("第一回") : text.index("第二回 ")]
     pieces = [re.sub(r"<.*?>", "", piece).strip() for piece in text.split("</p>")]
     return [Document(piece, id=f"p{n}") for n, piece in enumerate(pieces) if len(piece) > 20]
@@ -63,19 +61,18 @@ async def test_without_a_model_rules_make_a_follow_up_searchable(
     assert alone.chunks[0].document_id != "partner" and not alone.keywords.question
 
 
-@pytest.mark.parametrize("mode", ["naive", "mix", "walk"])
 async def test_a_chinese_follow_up_finds_the_passage_first(
-    tmp_path: Path, shared_data: Path, mode: Mode
+    tmp_path: Path, shared_data: Path
 ) -> None:
     """他 is 曹操, whose father's name was another; no other paragraph of the chapter is nearer."""
     talk = [Message("user", FIRST_ZH), Message("assistant", "曹操是骑都尉。")]
-    param = QueryParam(mode=mode, conversation_history=talk)
     async with index(tmp_path, language="zh", embedder=HashEmbedder()) as rag:
         await rag.insert(sanguo(shared_data))
-        context = await rag.retrieve(THEN_ZH, param)
-        assert "本姓夏侯氏" in context.chunks[0].text
-        alone = await rag.retrieve(THEN_ZH, QueryParam(mode=mode))
-        assert not alone.chunks or "本姓夏侯氏" not in alone.chunks[0].text
+        for mode in ("naive", "mix", "walk"):
+            context = await rag.retrieve(THEN_ZH, mode=mode, conversation_history=talk)
+            assert "本姓夏侯氏" in context.chunks[0].text, mode
+            alone = await rag.retrieve(THEN_ZH, mode=mode)
+            assert not alone.chunks or "本姓夏侯氏" not in alone.chunks[0].text, mode
 
 
 def found(request: Request, question: object = "Who was Scrooge's partner?") -> str:

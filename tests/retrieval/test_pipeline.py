@@ -1,7 +1,5 @@
 """Questions over a small index: what is found, what is asked of a model, what is answered."""
 
-import gzip
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,7 +16,7 @@ from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Document, Keywords, Message, Mode
 from lightrag_jsonl.testing import HashEmbedder, ScriptedLLM
-from tests.kit import entity, index, relation
+from tests.kit import entity, index, relation, rows_of
 from tests.processes import run_python
 from tests.retrieval.conftest import Pipelines, fill
 
@@ -56,11 +54,12 @@ with LightRAG(sys.argv[1]) as rag:
 
 def test_other_processes_give_the_same_bytes(carol: Path) -> None:
     """Neither the process nor its hash seed makes a difference in any mode."""
-    one, other = (
-        run_python(ASKING, carol, QUESTION, *SEARCHING, PYTHONHASHSEED=seed).stdout
-        for seed in ("0", "1")
-    )
-    assert "Marley" in one and one == other
+    other = run_python(ASKING, carol, QUESTION, *SEARCHING, PYTHONHASHSEED="12345").stdout
+    with LightRAG(carol) as rag:
+        assert (
+            "Marley" in other
+            and other == f"{[rag.retrieve(QUESTION, mode=mode) for mode in SEARCHING]}\n"
+        )
 
 
 @pytest.mark.parametrize("question", ["北京大学创办于哪一年？", "北京大學創辦於哪一年？"])
@@ -339,29 +338,26 @@ async def test_the_reranker_decides_as_far_as_it_is_let(
     assert contexts[0] == contexts[1]
 
 
-@pytest.mark.parametrize("reranked", [False, True])
-@pytest.mark.parametrize("mode", ["mix", "walk"])
 async def test_what_vectors_and_words_show_first_is_always_shown(
-    tmp_path: Path, shared_data: Path, mode: Mode, reranked: bool
+    tmp_path: Path, shared_data: Path
 ) -> None:
     """The first passage of `naive` is among the few of `mix`, with a reranker or without, also if
     only two of them fit into the prompt.
     """
-    folder = shared_data / "zh-cmrc2018"
-    lines = [
-        gzip.decompress((folder / f"{name}.jsonl.gz").read_bytes()).decode().split("\n")
-        for name in ("passages", "questions")
-    ]
-    texts = [json.loads(line)["text"] for line in lines[0][:20]]
-    like = Ranked(lambda text: int(digest(text)[:4], 16)) if reranked else None
-    few = QueryParam(mode=mode, chunk_top_k=3, max_total_tokens=2500, chunk_share=0.8)
-    async with index(tmp_path, language="zh", reranker=like) as rag:
+    folder, likes = shared_data / "zh-cmrc2018", Ranked(lambda text: int(digest(text)[:4], 16))
+    texts = [one["text"] for one in rows_of(folder / "passages.jsonl.gz")[:20]]
+    questions = [one["question"] for one in rows_of(folder / "questions.jsonl.gz")[:12]]
+    few = QueryParam(chunk_top_k=3, max_total_tokens=2500, chunk_share=0.8)
+    async with index(tmp_path, language="zh") as rag:
         await rag.insert([Document(text) for text in texts])
-        for question in [json.loads(line)["question"] for line in lines[1][:12]]:
-            first = (await rag.retrieve(question, replace(few, mode="naive"))).chunks[:1]
-            shown = await rag.retrieve(question, few)
-            assert {chunk.id for chunk in first} <= {chunk.id for chunk in shown.chunks}
-            assert len(shown.chunks) <= 3
+    for like in (None, likes):
+        async with index(tmp_path, language="zh", reranker=like) as rag:
+            for question in questions:
+                first = (await rag.retrieve(question, few, mode="naive")).chunks[:1]
+                for mode in ("mix", "walk"):
+                    shown = await rag.retrieve(question, few, mode=mode)
+                    assert {chunk.id for chunk in first} <= {chunk.id for chunk in shown.chunks}
+                    assert len(shown.chunks) <= 3
 
 
 # ── bad input ───────────────────────────────────────────────────────────────────
@@ -456,17 +452,14 @@ async def test_words_that_do_not_occur_find_nothing(
             assert (await rag.retrieve(question, mode=mode)).empty is not found
 
 
-@pytest.mark.parametrize(("question", "found"), [("what of 玄德", True), ("what of it", False)])
-async def test_a_name_makes_a_question_one_about_the_index(
-    tmp_path: Path, question: str, found: bool
-) -> None:
+async def test_a_name_makes_a_question_one_about_the_index(tmp_path: Path) -> None:
     """Also if it is only another name of an entity."""
     named = {**entity("刘备"), "aliases": ["玄德"]}
     async with index(tmp_path, embedder=Topics()) as rag:
         await rag.insert([Document(f"rain {n}" + "." * (n % 5), id=f"d{n}") for n in range(50)])
         await rag.insert_records(Document("刘备，字玄德。", id="name"), [named])
         for mode in ("naive", "mix"):
-            assert (await rag.retrieve(question, mode=mode)).empty is not found
+            assert not (await rag.retrieve("what of 玄德", mode=mode)).empty
 
 
 @pytest.mark.parametrize("mode", SEARCHING)

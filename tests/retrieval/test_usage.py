@@ -28,15 +28,6 @@ def asks_for_keywords(request: Request) -> bool:
     return "high_level_keywords" in request.text
 
 
-async def test_keywords_that_cannot_be_read_cost_what_they_cost(tmp_path: Path) -> None:
-    """Both times they were asked for count, and so does the answer."""
-    model = ScriptedLLM(lambda asked: "none" if asks_for_keywords(asked) else "Radium [1].")
-    async with index(tmp_path, model) as rag:
-        await rag.insert_records(TEXT, RADIUM)
-        usage = (await rag.query("What did Marie Curie discover?")).usage
-    assert usage.calls == len(model.requests) == 3
-
-
 class Limited(ScriptedLLM):
     """A model whose answers and streams end alike."""
 

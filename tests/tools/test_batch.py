@@ -72,15 +72,13 @@ def requests(tmp_path: Path) -> Path:
 
 def test_rounds_of_files_make_what_an_insert_makes(shared_data: Path, tmp_path: Path) -> None:
     """First turns, gleanings, summaries: then the index holds what live calls would have brought."""
-    texts = carol.chunks(shared_data)[:12]
-    answers = dict(zip(texts, carol.answers(shared_data), strict=False))
+    documents, answers = carol.documents(shared_data, 12)
 
     def summary(request: Request) -> str:
         return "In short: " + " ".join(request.question.split()[:40])
 
     llm = ReplayLLM(answers, otherwise=summary)
     options = IndexOptions(chunk_tokens=2000, summarize_fragments=3)
-    documents = [Document(text, id=f"chunk {n}") for n, text in enumerate(texts)]
     rounds, given, path = [], documents, tmp_path / "requests.jsonl"
     with LightRAG(tmp_path / "batch", llm=llm, options=options) as rag:
         while (export := rag.run(export_batch, path, given)).requests:

@@ -157,11 +157,3 @@ def test_damaged_files_are_named(
         with pytest.raises(ConfigError, match=words) as caught:
             rag.run(import_index, folder)
         assert name in str(caught.value) and rag.status().documents == {}
-
-
-def test_a_document_without_a_name_is_called_by_its_first_words(tmp_path: Path) -> None:
-    """Its id is a digest, here as in LightRAG, and tells a reader nothing."""
-    with LightRAG(tmp_path) as rag:
-        rag.insert(Document("Marie Curie discovered radium.", id="doc-" + "0a" * 16))
-        answer = rag.query("Who discovered radium?")
-    assert answer.citations[0].document == "Marie Curie discovered radium"

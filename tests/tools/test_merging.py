@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightrag_jsonl import (
-    AsyncLightRAG,
     ConfigError,
     Document,
     IndexOptions,
@@ -232,20 +231,15 @@ async def test_a_split_index_is_one_of_its_documents_alone(tmp_path: Path, langu
     await made(tmp_path / "part", given[:5], language)
     await made(tmp_path / "rest", given[5:], language)
     llm = ScriptedLLM(read_all)
-
-    async def opened(name: str) -> AsyncLightRAG:
-        return AsyncLightRAG(
-            tmp_path / name, llm=llm, embedder=HashEmbedder(dim=64), options=OPTIONS
-        )
-
-    async with await opened("all") as rag:
+    more: dict[str, Any] = {"options": OPTIONS, "language": language}
+    async with index(tmp_path / "all", llm, **more) as rag:
         with pytest.raises(NotFoundError, match="nothing"):
             await rag.split(["d1", "nothing"], tmp_path / "new")
         assert not (tmp_path / "new").exists()
         await rag.split([one.id or "" for one in given[:5]], tmp_path / "new", remove=True)
         assert llm.requests == []
         await rag.admin.summarize()
-    async with await opened("new") as rag:
+    async with index(tmp_path / "new", llm, **more) as rag:
         await rag.admin.summarize()
         with reading(tmp_path / "new") as reader:
             quoted = set(reader.completion_keys().values()) - {None}

@@ -85,10 +85,11 @@ def test_any_event_comes_back_from_json(events: Events, error: str) -> None:
 
 
 def test_a_text_that_nobody_named_is_shown_by_its_first_words(tmp_path: Path) -> None:
-    """In citations and traces; an id that the caller gave stays."""
+    """In citations and traces, also if its id is a digest; another id that the caller gave stays."""
     text = "Marie Curie discovered polonium and radium. She was born in Warsaw."
     for folder, one, name in (
         ("a", text, "Marie Curie discovered polonium and…"),
+        ("c", Document(text, id="doc-" + "0a" * 16), "Marie Curie discovered polonium and…"),
         ("b", Document(text, id="doc-1"), "doc-1"),
     ):
         with LightRAG(tmp_path / folder) as rag:
