@@ -138,19 +138,24 @@ def _lines(
 
 
 def _without_repeated(item: Fact, passages: Mapping[str, Passage]) -> Fact:
-    """The item without those sentences of its description that stand in one of its passages word for
-    word; with all of them if neither they nor the headings of these passages name what it is about.
-    """
-    own = [passages[id] for id in item.chunk_ids if id in passages]
-    lines = [_sentences(line) for line in item.description.split("\n")] if own else []
-    every = itertools.chain.from_iterable(lines)
-    shown = {one for one in every if any(one.strip() in text for _, text in own)}
-    known = "\n".join([*shown, *[heading for heading, _ in own]])
+    """The item without what its description repeats of its own passages."""
     names = (item.name,) if isinstance(item, Entity) else (item.source, item.target)
+    own = [passages[id] for id in item.chunk_ids if id in passages]
+    return replace(item, description=_unrepeated(item.description, names, own)) if own else item
+
+
+def _unrepeated(text: str, names: Sequence[str], passages: Sequence[Passage]) -> str:
+    """A description without those sentences that stand in one of these passages word for word; with
+    all of them if neither they nor the headings of the passages have the names.
+    """
+    lines = [_sentences(line) for line in text.split("\n")]
+    every = itertools.chain.from_iterable(lines)
+    shown = {one for one in every if any(one.strip() in text for _, text in passages)}
+    known = "\n".join([*shown, *[heading for heading, _ in passages]])
     if not shown or not all(name in known for name in names):
-        return item
+        return text
     kept = ["".join([one for one in line if one not in shown]).strip() for line in lines]
-    return replace(item, description="\n".join(filter(None, kept)))
+    return "\n".join(filter(None, kept))
 
 
 def _sentences(line: str) -> list[str]:

@@ -47,7 +47,8 @@ def resolve_citations(
     cited = _cited_numbers(text)
     ids = {id for item in items.values() for id in item.chunk_ids[:CITED_CHUNKS]}
     stored = {chunk.id: chunk for chunk in reader.chunks(ids=ids).values()}
-    context = described(reader, replace(context, chunks=(*context.chunks, *stored.values())))
+    if stored:
+        context = described(reader, replace(context, chunks=(*context.chunks, *stored.values())))
     citations: dict[Citation, None] = {}
     for number, sentence in cited:
         if (item := items.get(number)) is None:

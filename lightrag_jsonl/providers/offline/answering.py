@@ -165,11 +165,11 @@ def _best(question: str, keywords: Keywords, context: Context) -> list[_Quote]:
             others = [one for one in chunks if one not in defining]
             wanted = asked.union(filter(is_cjk, name))  # 姓关名羽
             return [*_select(wanted, defining), *_select(asked, others)][:_MOST_DEFINING]
-    characters = (char for char in folded_text(question) if is_cjk(char))
-    every = asked.union(char for char in characters if char not in FUNCTION_CHARACTERS)
+    characters = filter(is_cjk, folded_text(question))
+    wanted = asked.union(char for char in characters if char not in FUNCTION_CHARACTERS)
     for quotes in (chunks, descriptions):
         if _concern(named, asked, quotes) and _select(asked, quotes):
-            return _select(every, quotes)
+            return _select(wanted, quotes)
     parts = frozenset(folded_text("".join(low)))
     held = [one for one in chunks if all(_holds(one.text, name) for name in low)]
     return _select(parts, held) if all(map(is_cjk, parts)) else []
