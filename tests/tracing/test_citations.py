@@ -104,7 +104,7 @@ def test_the_best_sentence_is_cited(text: str, answer: str, sentences: list[str]
 
 def test_invented_numbers_are_reported_once() -> None:
     """A number that was not shown is no citation, but is on record; the others are kept."""
-    context = Context(chunks=(chunk(ENGLISH),))
+    context = Context(chunks=(chunk(ENGLISH),), documents={"d1": "Lives"})
     answer = "Radium [1, 7]. Polonium [7][2-3]."
 
     citations, invented = resolved(answer, context)
