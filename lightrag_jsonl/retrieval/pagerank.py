@@ -135,12 +135,15 @@ def neighbourhood(task: SearchTask, seeds: Seeds, subgraph: Subgraph) -> WalkGra
 
 
 def _chunks_around(task: SearchTask, entities: Ids, seeds: Seeds, limit: int) -> Ids:
-    """The chunks that mention these entities, those of named and of rare entities first."""
+    """The chunks that mention these entities, those of named and of rare entities first, and those
+    that the question's text found.
+    """
     which, chunks = task.snapshot.graph.chunks_of(entities)
     counts = np.bincount(which, minlength=len(entities))
     leading = counts[which] <= FREQUENT
     which, chunks = which[leading], chunks[leading]
     pull = (1 / np.maximum(counts, 1) + np.isin(entities, seeds.named_rows))[which]
+    pull += np.isin(chunks, seeds.chunks)
     inside = task.inside("chunk", chunks)
     chunks, pull = chunks[inside], pull[inside]
     each, group = np.unique(chunks, return_inverse=True)
