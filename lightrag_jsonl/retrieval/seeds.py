@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -12,6 +13,7 @@ from lightrag_jsonl.core.text import (
     FUNCTION_CHARACTERS,
     has_cjk,
     is_cjk,
+    is_lone,
     name_key,
     search_terms,
 )
@@ -191,9 +193,9 @@ def lexical_hits(task: SearchTask, limit: int) -> Hits:
 def distinctive_terms(snapshot: Snapshot, question: str) -> list[str]:
     """The terms to search for: the rarest, as far as `POSTINGS` allows, at least one.
 
-    Each CJK character that means something is a beginning, too ("父*"): older and shorter wordings
-    share characters with the question, not bigrams. Terms in more than half of the chunks have no
-    weight in BM25.
+    Each Chinese character that means something is a beginning, too ("父*"): older and shorter
+    wordings share characters with the question, not bigrams. Terms in more than half of the chunks
+    have no weight in BM25.
     """
     total = len(snapshot.graph.chunks)
     terms = _terms(question)[:TERM_LIMIT]
@@ -211,6 +213,9 @@ def distinctive_terms(snapshot: Snapshot, question: str) -> list[str]:
 
 def _terms(question: str) -> list[str]:
     terms = dict.fromkeys(search_terms(question))
-    characters = dict.fromkeys(filter(is_cjk, "".join(terms)))
-    alone = [f"{char}{ANY_END}" for char in characters if char not in FUNCTION_CHARACTERS]
-    return [*(term for term in terms if f"{term}{ANY_END}" not in alone), *alone]
+    chinese = [char for char in "".join(terms) if unicodedata.name(char, "").startswith("CJK ")]
+    single = [
+        char for char in (*filter(is_lone, terms), *chinese) if char not in FUNCTION_CHARACTERS
+    ]
+    begun = dict.fromkeys([f"{char}{ANY_END}" for char in single])
+    return [*(term for term in terms if f"{term}{ANY_END}" not in begun), *begun]
