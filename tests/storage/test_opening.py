@@ -104,7 +104,8 @@ def test_a_prepared_schema_is_refused(kb: Path, what: str) -> None:
     """What is not ours, or was changed, is named and never runs; statistics of ANALYZE are fine."""
     with contextlib.closing(sqlite3.connect(kb / FILE_NAME)) as other:
         other.executescript("ANALYZE")
-        assert SQLiteStore(kb).check() == []
+        with contextlib.closing(SQLiteStore(kb)) as store:
+            assert store.check() == []
         other.executescript(FOREIGN[what])
     before = (kb / FILE_NAME).read_bytes()
     with pytest.raises(CorruptError, match=f"the {what} .*not opened"):
