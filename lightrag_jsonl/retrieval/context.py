@@ -149,8 +149,8 @@ def _unrepeated(text: str, names: Sequence[str], passages: Sequence[Passage]) ->
     all of them if neither they nor the headings of the passages have the names.
     """
     lines = [_sentences(line) for line in text.split("\n")]
-    every = itertools.chain.from_iterable(lines)
-    shown = {one for one in every if any(one.strip() in text for _, text in passages)}
+    every = [one for line in lines for one in line if not one[-1].isalnum()]  # whole sentences
+    shown = {one for one in every if any(one.strip() in passage for _, passage in passages)}
     known = "\n".join([*shown, *[heading for heading, _ in passages]])
     if not shown or not all(name in known for name in names):
         return text

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lightrag_jsonl.core.text import is_lone, search_terms
+from lightrag_jsonl.core.text import is_lone, name_key, search_terms
 from lightrag_jsonl.core.types import Context, Relation
 from lightrag_jsonl.retrieval import facts
 from lightrag_jsonl.retrieval.fusion import (
@@ -19,7 +19,13 @@ from lightrag_jsonl.retrieval.fusion import (
     joined,
 )
 from lightrag_jsonl.retrieval.pagerank import walk_around
-from lightrag_jsonl.retrieval.seeds import ANY_END, find_seeds, names_an_entity
+from lightrag_jsonl.retrieval.seeds import (
+    ANY_END,
+    FUNCTION_WORDS,
+    LARGE,
+    find_seeds,
+    names_an_entity,
+)
 from lightrag_jsonl.storage.status import titles
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.storage.vector_index import Floats, Ids
@@ -90,17 +96,20 @@ def _is_about(task: SearchTask, seeds: Seeds) -> bool:
 
     It is if the nearest passage resembles the question clearly more than passages resemble each
     other, by `least_likeness` standard deviations, or if the question names an entity. Where vectors
-    only count words, a word of the question that occurs is enough, but not a character of a Chinese word. Too
-    few passages are no measure: then it is taken to be.
+    only count words, a word of the question that occurs is enough, but not a character of a Chinese
+    word. Too few passages are no measure: then it is taken to be.
     """
     chunks, least = task.snapshot.graph.chunks, task.param.least_likeness
     if not least or len(chunks) < LEAST_SAMPLE or not len(seeds.dense):
         return True
     if task.query.lexical:
         terms = search_terms(task.query.question)
-        begun = [f"{text}{ANY_END}" for text in (*task.query.low, *filter(is_lone, terms))]
-        counts = task.snapshot.term_counts([*terms, *begun])
-        is_near = any(counts.values()) or not task.param.lexical
+        if len(chunks) > LARGE:
+            terms = [term for term in terms if term not in FUNCTION_WORDS] or terms
+        lone = filter(is_lone, [*terms, *map(name_key, task.query.low)])
+        wanted = [*terms, *(f"{char}{ANY_END}" for char in lone)]
+        allowed = None if task.filtered is None else task.filtered["chunk"].tolist()
+        is_near = bool(task.snapshot.search_terms(wanted, 1, allowed)) or not task.param.lexical
     else:
         sample = chunks[:: -(-len(chunks) // SAMPLE)]
         vectors = task.snapshot.vector_matrix("chunk", sample)

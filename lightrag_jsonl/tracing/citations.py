@@ -45,10 +45,16 @@ def resolve_citations(
     items = {n: shown[number - 1] for n, number in enumerate(prompt_numbers, 1)}
     passages = {chunk.id: chunk for chunk in context.chunks}
     cited = _cited_numbers(text)
-    ids = {id for item in items.values() for id in item.chunk_ids[:CITED_CHUNKS]}
+    facts = [item for item in items.values() if item.kind != "chunk"]
+    ids = {id for item in facts for id in item.chunk_ids[:CITED_CHUNKS]}
     stored = {chunk.id: chunk for chunk in reader.chunks(ids=ids).values()}
-    if stored:
-        context = described(reader, replace(context, chunks=(*context.chunks, *stored.values())))
+    other = described(reader, replace(context, chunks=tuple(stored.values())))
+    context = replace(
+        context,
+        documents={**other.documents, **context.documents},
+        dates={**other.dates, **context.dates},
+        paged=context.paged | other.paged,
+    )
     citations: dict[Citation, None] = {}
     for number, sentence in cited:
         if (item := items.get(number)) is None:

@@ -54,6 +54,13 @@ def test_no_bracket_of_a_source_reads_as_a_citation(text: str, quoted: str) -> N
     assert {mark["numbers"] for mark in CITATION_MARKER.finditer(line)} == {"1"}
 
 
+def test_a_traditional_question_asks_for_a_definition() -> None:
+    """Of a text in either script; and characters far apart are no name."""
+    text = "諸葛亮六出祁山。諸葛亮字孔明，琅琊陽都人。"
+    assert answer("諸葛亮是誰？", context(text), "zh").startswith("諸葛亮字孔明")
+    assert "[" not in answer("雷军是谁？", context("吴懿保雷铜二人为副将，点二万军马。"), "zh")
+
+
 FORMS = "die died|died dies|live lived|living lives|marry married|marries marry|change changing"
 
 

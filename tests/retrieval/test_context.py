@@ -198,18 +198,19 @@ def test_a_description_does_not_repeat_a_passage() -> None:
         entities=(
             Entity("E0", "thing", "E0 met Xu. E0 was old.", ("c0",)),
             Entity("Xu", "thing", "captain", ("c0",)),
+            Entity("Cy", "thing", "Cy left.", ("c9",)),
         ),
         relations=(
             Relation("E0", "Xu", ("met",), "E0 met Xu.", 2.0, ("c0",), DAY),
             Relation("The title", "Xu", ("of",), "Xu sailed.", 2.0, ("c0",), DAY),
         ),
-        chunks=(chunk(0, "E0 met Xu. The captain left. Xu sailed."),),
+        chunks=(chunk(0, "E0 met Xu. The captain left. Cy left. Xu sailed."),),
     )
     context = fit_context(what, QueryParam(), Words())
     assert context.prompt.count("E0 met Xu.") == 1 == context.prompt.count("Xu sailed.")
     assert "E0 (thing): E0 was old." in context.prompt
     assert "Xu (thing): captain" in context.prompt
-    assert [one.description for one in context.entities] == ["E0 was old.", "captain"]
+    assert [one.description for one in context.entities] == ["E0 was old.", "captain", "Cy left."]
     alone = fit_context(replace(what, chunks=()), QueryParam(), Words())
     assert alone.prompt.count("E0 met Xu.") == 2
 

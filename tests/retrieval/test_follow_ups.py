@@ -125,6 +125,8 @@ async def test_whatever_the_model_gives_as_question_is_no_error(
     [
         ((FIRST,), THEN, f"Scrooge {THEN}"),
         ((FIRST, THEN), "When did he die?", "Scrooge When did he die?"),
+        ((FIRST, "What happened next?"), "When did he die?", "Scrooge When did he die?"),
+        (("貂蝉是谁？",), "她的守将是谁？", "貂蝉 的守将是？"),
         ((FIRST,), "Why?", "Scrooge Why?"),
         ((FIRST,), "What is the film that Christopher Nolan made?", ""),
         ((FIRST,), "Where is London?", ""),

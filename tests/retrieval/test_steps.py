@@ -47,6 +47,14 @@ def test_rare_terms_come_first_and_frequent_ones_not_at_all() -> None:
         assert distinctive_terms(snapshot, "Who was Scrooge's, his partner?") == expected
 
 
+def test_chinese_characters_are_terms_but_for_those_without_meaning() -> None:
+    """父 of 父亲, not 他 and 的; no syllable of another script, unless it stands alone."""
+    snapshot: Any = SimpleNamespace(graph=SimpleNamespace(chunks=range(9)))
+    snapshot.term_counts = lambda terms: dict.fromkeys(terms, 1)
+    found = distinctive_terms(snapshot, "他的父亲 책은 차")
+    assert sorted(found) == sorted(["他的", "的父", "父亲", "父*", "亲*", "책은", "차*"])
+
+
 # ── fusion ──────────────────────────────────────────────────────────────────────
 
 ranked = st.lists(st.integers(0, 30), unique=True, max_size=12)

@@ -323,6 +323,7 @@ def test_answers_say_which_citations_have_no_support_and_show_markdown(
     written = """## **Marie** Curie
 - She was born on Mars [1].
 - See <b>`argv[1]`</b>.
+- 关于**《镭》**的[注](/a)，180~190年，200~210年[1](她)。
 
 | Born | Where |
 |---|---|
@@ -340,10 +341,11 @@ def test_answers_say_which_citations_have_no_support_and_show_markdown(
         assert [one.text for one in page.all(".answer li")] == [
             "She was born on Mars 1.",
             "See <b>argv[1]</b>.",
+            "关于《镭》的[注](/a)，180~190年，200~210年1(她)。",
         ]
         assert page.wait(".answer code").text == "argv[1]"
         assert page.wait(".answer td:nth-child(2)").text == "Mars 1"
-        assert len(page.all(".answer button.number")) == 3
+        assert len(page.all(".answer button.number")) == 4
 
 
 def test_jobs_are_shown_where_files_are_dropped(

@@ -189,18 +189,19 @@ def _from_history(
     follows, refers = _FOLLOWING.search(question), _PERSONAL.search(question)
     if names and not refers and not (follows and not words):
         return [], []
-    turns = [turn for turn in reversed(history[-_TURNS:]) if turn.role == "user"]
-    turns += [turn for turn in reversed(history[-_TURNS:]) if turn.role == "assistant"][:1]
-    for turn in turns:
-        text = sanitize(turn.content[:_TURN])
-        about, themes = _names_and_words(text, language)
-        if turn.role == "user":
-            if names and not refers and themes:
-                return [], themes
-            about = about or ([] if _PERSONAL.search(text) else themes)
-        if about and (refers or not names):
-            return about[:_TURN_NAMES], []
-    return [], []
+
+    def read(role: str) -> list[tuple[str, _NamesAndWords]]:
+        """What the turns are about, the latest first."""
+        texts = [sanitize(one.content[:_TURN]) for one in history[-_TURNS:] if one.role == role]
+        return [(text, _names_and_words(text, language)) for text in reversed(texts)]
+
+    asked = read("user")
+    themes = [about for text, (_, about) in asked if not _PERSONAL.search(text)]
+    if names and not refers:
+        return [], next(filter(None, [about for _, (_, about) in asked]), [])
+    subjects = [about for _, (about, _) in asked] + themes
+    subjects += [about for _, (about, _) in read("assistant")[:1]]
+    return next(filter(None, subjects), [])[:_TURN_NAMES], []
 
 
 def _names_and_words(text: str, language: t.Language) -> _NamesAndWords:

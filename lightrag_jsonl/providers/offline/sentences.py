@@ -360,9 +360,9 @@ def without_fillers(text: str) -> str:
 
     An adverb of one character may be a part of a word that the segmenter does not know (守将).
     """
-    fillers = [one for one in _words(text) if one.tag in _FILLERS]
-    fillers = [one for one in fillers if one.tag != "d" or len(one.text) > 1]
-    return "".join([one.text for one in _words(text) if one not in fillers])
+    words = [(one.text, one.tag) for one in _words(text)]
+    kept = [text for text, tag in words if tag not in _FILLERS or (tag == "d" and len(text) == 1)]
+    return "".join(kept)
 
 
 def _is_content(word: _Word, *, question: bool) -> bool:
