@@ -48,13 +48,14 @@ def resolve_citations(
     facts = [item for item in items.values() if item.kind != "chunk"]
     ids = {id for item in facts for id in item.chunk_ids[:CITED_CHUNKS]}
     stored = {chunk.id: chunk for chunk in reader.chunks(ids=ids).values()}
-    other = described(reader, replace(context, chunks=tuple(stored.values())))
-    context = replace(
-        context,
-        documents={**other.documents, **context.documents},
-        dates={**other.dates, **context.dates},
-        paged=context.paged | other.paged,
-    )
+    if stored:
+        other = described(reader, replace(context, chunks=tuple(stored.values())))
+        context = replace(
+            context,
+            documents={**other.documents, **context.documents},
+            dates={**other.dates, **context.dates},
+            paged=context.paged | other.paged,
+        )
     citations: dict[Citation, None] = {}
     for number, sentence in cited:
         if (item := items.get(number)) is None:
