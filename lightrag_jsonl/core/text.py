@@ -146,7 +146,7 @@ _MARKS_CLASS = "".join(
     chr(code) for code in range(0x0300, 0x1E00) if unicodedata.category(chr(code))[0] == "M"
 )
 _CJK = re.compile(f"[{CJK}]")
-FUNCTION_CHARACTERS = (
+FUNCTION_CHARACTERS = (  # Chinese ones that mean little alone
     "的了是在有我你他她它们这那之与及或而但也都就还又被把为对从到于以其此何么吗呢吧谁哪几"
 )
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")

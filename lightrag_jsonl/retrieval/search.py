@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lightrag_jsonl.core.text import is_lone, name_key, search_terms
+from lightrag_jsonl.core.text import is_lone, name_key
 from lightrag_jsonl.core.types import Context, Relation
 from lightrag_jsonl.retrieval import facts
 from lightrag_jsonl.retrieval.fusion import (
@@ -21,10 +21,9 @@ from lightrag_jsonl.retrieval.fusion import (
 from lightrag_jsonl.retrieval.pagerank import walk_around
 from lightrag_jsonl.retrieval.seeds import (
     ANY_END,
-    FUNCTION_WORDS,
-    LARGE,
     find_seeds,
     names_an_entity,
+    question_words,
 )
 from lightrag_jsonl.storage.status import titles
 from lightrag_jsonl.storage.store import Reader
@@ -103,11 +102,9 @@ def _is_about(task: SearchTask, seeds: Seeds) -> bool:
     if not least or len(chunks) < LEAST_SAMPLE or not len(seeds.dense):
         return True
     if task.query.lexical:
-        terms = search_terms(task.query.question)
-        if len(chunks) > LARGE:
-            terms = [term for term in terms if term not in FUNCTION_WORDS] or terms
-        lone = filter(is_lone, [*terms, *map(name_key, task.query.low)])
-        wanted = [*terms, *(f"{char}{ANY_END}" for char in lone)]
+        words = question_words(task.snapshot, task.query.question)
+        lone = filter(is_lone, [*words, *map(name_key, task.query.low)])
+        wanted = [*words, *(f"{char}{ANY_END}" for char in lone)]
         allowed = None if task.filtered is None else task.filtered["chunk"].tolist()
         is_near = bool(task.snapshot.search_terms(wanted, 1, allowed)) or not task.param.lexical
     else:

@@ -198,9 +198,13 @@ def distinctive_terms(snapshot: Snapshot, question: str) -> list[str]:
     have no weight in BM25.
     """
     total = len(snapshot.graph.chunks)
-    terms = _terms(question)[:TERM_LIMIT]
-    if total > LARGE:
-        terms = [term for term in terms if term not in FUNCTION_WORDS] or terms
+    words = question_words(snapshot, question)
+    chinese = [char for char in "".join(words) if unicodedata.name(char, "").startswith("CJK ")]
+    single = [
+        char for char in (*filter(is_lone, words), *chinese) if char not in FUNCTION_CHARACTERS
+    ]
+    begun = dict.fromkeys([f"{char}{ANY_END}" for char in single])
+    terms = [*(word for word in words if f"{word}{ANY_END}" not in begun), *begun][:TERM_LIMIT]
     counts = snapshot.term_counts(terms)
     # Terms with accents may be counted under another spelling.
     known = [term for term in terms if counts[term] or not (term.isascii() or is_cjk(term[0]))]
@@ -211,11 +215,9 @@ def distinctive_terms(snapshot: Snapshot, question: str) -> list[str]:
     return kept or rare[:1]
 
 
-def _terms(question: str) -> list[str]:
-    terms = dict.fromkeys(search_terms(question))
-    chinese = [char for char in "".join(terms) if unicodedata.name(char, "").startswith("CJK ")]
-    single = [
-        char for char in (*filter(is_lone, terms), *chinese) if char not in FUNCTION_CHARACTERS
-    ]
-    begun = dict.fromkeys([f"{char}{ANY_END}" for char in single])
-    return [*(term for term in terms if f"{term}{ANY_END}" not in begun), *begun]
+def question_words(snapshot: Snapshot, question: str) -> list[str]:
+    """The words and bigrams of a question; in a large index without function words, if it has others."""
+    words = list(dict.fromkeys(search_terms(question)))
+    if len(snapshot.graph.chunks) > LARGE:
+        return [word for word in words if word not in FUNCTION_WORDS] or words
+    return words

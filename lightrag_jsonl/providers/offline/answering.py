@@ -168,7 +168,7 @@ def _best(question: str, keywords: Keywords, context: Context) -> list[_Quote]:
     characters = filter(is_cjk, folded_text(question))
     wanted = asked.union(char for char in characters if char not in FUNCTION_CHARACTERS)
     for quotes in (chunks, descriptions):
-        if _concern(named, asked, quotes) and _select(asked, quotes):
+        if _concern(named, asked, quotes) and any(asked & quote.terms for quote in quotes):
             return _select(wanted, quotes)
     parts = frozenset(folded_text("".join(low)))
     held = [one for one in chunks if all(_holds(one.text, name) for name in low)]
