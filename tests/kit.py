@@ -207,7 +207,7 @@ def _terms(snapshot: Snapshot) -> dict[str, Any]:
     """Some terms with the chunks they find, and how many chunks have each."""
     chunks = snapshot.chunks()
     terms = sorted({term for chunk in chunks.values() for term in index_terms(chunk.text)})[:20]
-    counts = snapshot.term_counts(terms)
+    _, counts = snapshot.term_counts(terms)
     found = {term: snapshot.search_terms([term], 99) for term in terms}
     return {
         term: (counts[term], sorted((chunks[row].id, round(s, 9)) for row, s in found[term]))

@@ -102,7 +102,7 @@ def _is_about(task: SearchTask, seeds: Seeds) -> bool:
     if not least or len(chunks) < LEAST_SAMPLE or not len(seeds.dense):
         return True
     if task.query.lexical:
-        words = question_words(task.snapshot, task.query.question)
+        words = question_words(task.query.question)
         lone = filter(is_lone, [*words, *map(name_key, task.query.low)])
         wanted = [*words, *(f"{char}{ANY_END}" for char in lone)]
         allowed = None if task.filtered is None else task.filtered["chunk"].tolist()

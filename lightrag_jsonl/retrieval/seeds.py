@@ -29,8 +29,9 @@ LONGEST_CJK_NAME = 8  # characters; likewise
 NAME_LIMIT = 1_200  # spans of the question that are looked up as names
 TEXT_HITS = 100  # the least number of chunks that each text search returns
 QUESTION_WEIGHT = 2.0  # weight of the whole question, where each keyword has 1, among relations
-POSTINGS = 2_500  # chunks that the terms occur in; more frequent terms hardly count in BM25
-LARGE = 1_000  # chunks; in a larger index, function words are not even counted
+POSTINGS = 2_500  # parts of chunks that the terms occur in; more frequent ones hardly count
+COMMON = 0.5  # share of the parts; a term in more of them has no weight in BM25
+COMMON_FUNCTION_WORD = 0.15  # likewise; "who" may tell much in a list of facts, not in a novel
 TERM_LIMIT = 256  # terms of a question that are used
 ANY_END = "*"  # after a term: all terms that begin with it
 _COMMON = (
@@ -194,30 +195,28 @@ def distinctive_terms(snapshot: Snapshot, question: str) -> list[str]:
     """The terms to search for: the rarest, as far as `POSTINGS` allows, at least one.
 
     Each Chinese character that means something is a beginning, too ("父*"): older and shorter
-    wordings share characters with the question, not bigrams. Terms in more than half of the chunks
-    have no weight in BM25.
+    wordings share characters with the question, not bigrams.
     """
-    total = len(snapshot.graph.chunks)
-    words = question_words(snapshot, question)
+    words = list(dict.fromkeys(search_terms(question)))
     chinese = [char for char in "".join(words) if unicodedata.name(char, "").startswith("CJK ")]
     single = [
         char for char in (*filter(is_lone, words), *chinese) if char not in FUNCTION_CHARACTERS
     ]
     begun = dict.fromkeys([f"{char}{ANY_END}" for char in single])
     terms = [*(word for word in words if f"{word}{ANY_END}" not in begun), *begun][:TERM_LIMIT]
-    counts = snapshot.term_counts(terms)
+    total, counts = snapshot.term_counts(terms)
     # Terms with accents may be counted under another spelling.
     known = [term for term in terms if counts[term] or not (term.isascii() or is_cjk(term[0]))]
     ordered = sorted(known, key=lambda term: (counts[term], term))
-    rare = [term for term in ordered if 2 * counts[term] <= total] or ordered[:1]
+    limits = [COMMON_FUNCTION_WORD if term in FUNCTION_WORDS else COMMON for term in ordered]
+    rare = [one for one, limit in zip(ordered, limits, strict=True) if counts[one] <= limit * total]
+    rare = rare or ordered[:1]
     used = itertools.accumulate([counts[term] for term in rare])
-    kept = [term for term, chunks in zip(rare, used, strict=True) if chunks <= POSTINGS]
+    kept = [term for term, parts in zip(rare, used, strict=True) if parts <= POSTINGS]
     return kept or rare[:1]
 
 
-def question_words(snapshot: Snapshot, question: str) -> list[str]:
-    """The words and bigrams of a question; in a large index without function words, if it has others."""
+def question_words(question: str) -> list[str]:
+    """The words and bigrams of a question, without function words if it has others."""
     words = list(dict.fromkeys(search_terms(question)))
-    if len(snapshot.graph.chunks) > LARGE:
-        return [word for word in words if word not in FUNCTION_WORDS] or words
-    return words
+    return [word for word in words if word not in FUNCTION_WORDS] or words

@@ -207,10 +207,13 @@ class Snapshot(Reader, Protocol):
     def search_terms(
         self, terms: Sequence[str], limit: int, allowed: Collection[int] | None = None
     ) -> list[tuple[int, float]]:
-        """The best chunks by BM25 as (row id, score), ties by row id; "猫*" stands for 猫咪, too."""
+        """The best chunks as (row id, score), ties by row id; "猫*" stands for 猫咪, too.
 
-    def term_counts(self, terms: Collection[str]) -> dict[str, int]:
-        """In how many chunks each term occurs."""
+        Longer chunks are searched in parts, of which the one with the best BM25 counts most.
+        """
+
+    def term_counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
+        """The number of parts of all chunks, and in how many of them each term occurs."""
 
 
 class Transaction(Reader, Protocol):

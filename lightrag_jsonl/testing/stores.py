@@ -140,7 +140,7 @@ class StoreContract:
         with store.snapshot() as snapshot:
             assert len(snapshot.rejections()) == 4 and not snapshot.entity_mentions()
             assert not snapshot.relation_mentions() and not len(snapshot.graph.all_mentions[0])
-            assert snapshot.term_counts(["curie"]) == {"curie": 2}
+            assert snapshot.term_counts(["curie"]) == (2, {"curie": 2})
 
     def test_waiting_documents_are_kept_in_order(self, tmp_path: Path) -> None:
         """A document waits, with all it was given, until it is deleted or replaced."""
@@ -297,7 +297,22 @@ class StoreContract:
             transaction.delete_documents([2])
             transaction.rebuild_terms()
         with store.snapshot() as snapshot:
-            assert snapshot.term_counts(["radium", "镭*"]) == {"radium": 2, "镭*": 0}
+            assert snapshot.term_counts(["radium", "镭*"]) == (2, {"radium": 2, "镭*": 0})
+
+    def test_a_long_chunk_is_found_by_its_best_part(self, tmp_path: Path) -> None:
+        """Two words in one sentence count more than both of them pages apart; all parts are deleted."""
+        store, filler = self.make(tmp_path), " ".join([f"word{n}" for n in range(300)])
+        with store.transaction() as transaction:
+            put_sample(transaction, 1, f"radium {filler} polonium {filler}")
+            put_sample(transaction, 2, f"{filler} {filler} radium and polonium")
+        with store.snapshot() as snapshot:
+            found = snapshot.search_terms(["radium", "polonium"], 9)
+            assert [row for row, _ in found] == [3, 4, 1, 2] and found[1][1] > found[2][1]
+        assert store.check(full=True) == []
+        with store.transaction() as transaction:
+            transaction.delete_documents([1, 2])
+        with store.snapshot() as snapshot:
+            assert snapshot.term_counts(["word7"]) == (0, {"word7": 0})
 
     def test_what_is_undone_leaves_nothing(self, tmp_path: Path) -> None:
         """Deleting a document, and a transaction that raises, leave exactly what was there."""

@@ -33,24 +33,26 @@ def test_a_common_word_is_no_name_beside_one(
 
 
 def test_rare_terms_come_first_and_frequent_ones_not_at_all() -> None:
-    """What is in more than half of the chunks tells nothing, what is in none is not searched for; of
-    a large index only so many chunks are scored.
+    """What is in more than half of the parts tells nothing, what is in none is not searched for; of
+    a large index only so many parts are scored. A function word must be rarer.
     """
-    for chunks, counts, expected in (
-        (10, {"scrooge": 6, "partner": 2, "his": 5}, ["partner", "his"]),
+    for parts, counts, expected in (
+        (20, {"scrooge": 11, "partner": 10, "his": 4, "who": 3}, ["who", "partner"]),
         (10, {"scrooge": 9}, ["scrooge"]),
         (10, {}, []),
-        (20_000, {"partner": 2_000, "scrooge": 1_000, "his": 900}, ["scrooge"]),
+        (20_000, {"partner": 2_000, "scrooge": 1_000, "his": 900}, ["his", "scrooge"]),
     ):
-        snapshot: Any = SimpleNamespace(graph=SimpleNamespace(chunks=range(chunks)))
-        snapshot.term_counts = lambda terms, found=counts: {one: found.get(one, 0) for one in terms}
+        snapshot: Any = SimpleNamespace()
+        snapshot.term_counts = lambda terms, total=parts, found=counts: (
+            total,
+            {one: found.get(one, 0) for one in terms},
+        )
         assert distinctive_terms(snapshot, "Who was Scrooge's, his partner?") == expected
 
 
 def test_chinese_characters_are_terms_but_for_those_without_meaning() -> None:
     """父 of 父亲, not 他 and 的; no syllable of another script, unless it stands alone."""
-    snapshot: Any = SimpleNamespace(graph=SimpleNamespace(chunks=range(9)))
-    snapshot.term_counts = lambda terms: dict.fromkeys(terms, 1)
+    snapshot: Any = SimpleNamespace(term_counts=lambda terms: (9, dict.fromkeys(terms, 1)))
     found = distinctive_terms(snapshot, "他的父亲 책은 차")
     assert sorted(found) == sorted(["他的", "的父", "父亲", "父*", "亲*", "책은", "차*"])
 

@@ -28,6 +28,7 @@ from lightrag_jsonl.storage.postgres.views import (
 )
 from lightrag_jsonl.storage.postgres.waking import Alarm
 from lightrag_jsonl.storage.sqlite.database import FORMAT, SAMPLE, schema_text
+from lightrag_jsonl.storage.sqlite.documents import PARTS
 from lightrag_jsonl.storage.sqlite.views import SQLiteSnapshot, ViewStore
 
 CONNECTIONS = 16
@@ -48,9 +49,9 @@ OWNED = (
 HELD = """SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid)
     WHERE l.locktype = 'advisory' AND l.granted AND (l.classid, l.objsubid) = (?, 2)
     AND l.objid::int4 = hashtext(?)"""
-UNEQUAL = """SELECT count(*) FROM chunks c FULL JOIN (SELECT chunk, sum(occurrences) terms,
-    min(length) shortest, max(length) longest FROM postings GROUP BY chunk) p ON p.chunk = c.id
-    WHERE c.id IS NULL OR p.terms <> p.shortest OR p.terms <> p.longest"""
+UNEQUAL = f"""SELECT count(DISTINCT part / {PARTS}) FROM (SELECT part, sum(occurrences) terms,
+    min(length) shortest, max(length) longest FROM postings GROUP BY part) p
+    LEFT JOIN chunks c ON c.id = part / {PARTS} WHERE c.id IS NULL OR p.terms <> p.shortest OR p.terms <> p.longest"""
 
 HASHED = "EXCLUDE USING hash (key WITH =)"  # a text may be too long for a unique index
 TRANSLATIONS = (  # of SQLite's schema: a pattern, and what replaces it

@@ -7,13 +7,13 @@ ALTER TABLE entity_vectors ALTER COLUMN data SET STORAGE PLAIN; -- beside their 
 ALTER TABLE relation_vectors ALTER COLUMN data SET STORAGE PLAIN; -- many times as fast
 ALTER TABLE chunk_vectors ALTER COLUMN data SET STORAGE PLAIN;
 
--- How often a term occurs in a chunk, which has `length` terms in all; and the sums for BM25.
+-- How often a term occurs in a part of a chunk, which has `length` terms; and the sums for BM25.
 CREATE TABLE postings (
     term text COLLATE "C" NOT NULL,
-    chunk bigint NOT NULL,
+    part bigint NOT NULL,
     occurrences bigint NOT NULL,
     length bigint NOT NULL,
-    PRIMARY KEY (term, chunk) INCLUDE (occurrences, length)
+    PRIMARY KEY (term, part) INCLUDE (occurrences, length)
 );
-CREATE TABLE totals (chunks bigint NOT NULL, terms bigint NOT NULL);
+CREATE TABLE totals (parts bigint NOT NULL, terms bigint NOT NULL);
 INSERT INTO totals VALUES (0, 0);

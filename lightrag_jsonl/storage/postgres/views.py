@@ -6,7 +6,7 @@ Of a snapshot only the graph is in memory; vectors and words are searched in the
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -17,11 +17,10 @@ from pgvector import HalfVector, Vector
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.text import index_terms
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.postgres.neighbours import DatabaseGraph
 from lightrag_jsonl.storage.postgres.waking import CHANNEL, NOTIFY
-from lightrag_jsonl.storage.sqlite.documents import ANY_END
+from lightrag_jsonl.storage.sqlite.documents import ANY_END, JOINT_SCORE, PARTS, term_parts
 from lightrag_jsonl.storage.sqlite.tables import TABLES, Row, Values
 from lightrag_jsonl.storage.sqlite.views import Memory, SQLiteSnapshot, SQLiteView
 from lightrag_jsonl.storage.vector_index import TIES, Floats, Ids
@@ -29,7 +28,7 @@ from lightrag_jsonl.storage.vector_index import TIES, Floats, Ids
 LONGEST_VECTOR = 4_000  # the most that an index of halfvec takes
 EXACT_ROWS = 5_000  # of a kind; more are searched by an index
 LONGEST_TERM = 200  # characters; of longer ones the beginning counts
-POSTING = "COPY postings (term, chunk, occurrences, length) FROM STDIN"
+POSTING = "COPY postings (term, part, occurrences, length) FROM STDIN"
 DESCRIPTIONS = """SELECT wanted.id, m.position, m.description
     FROM unnest(?::bigint[], ?::bigint[]) wanted (id, past) CROSS JOIN LATERAL (
     SELECT position, description FROM {0}_mentions WHERE {0} = wanted.id AND id > wanted.past
@@ -67,16 +66,17 @@ SCORES = f"""SELECT place, id, -(data::vector <#> vector) FROM {{}}_vectors CROS
 LAST = chr(0x10FFFF)
 # BM25 as in SQLite's FTS5. A term is the range of stored terms from `first` to `last`.
 TERMS = """unnest(?1::text[], ?2::text[]) WITH ORDINALITY wanted (first, last, place)"""
-HITS = """SELECT chunk, sum(occurrences) n, min(length) length FROM postings
-    WHERE term >= first COLLATE "C" AND term <= last COLLATE "C" GROUP BY chunk"""
+HITS = """SELECT part, sum(occurrences) n, min(length) length FROM postings
+    WHERE term >= first COLLATE "C" AND term <= last COLLATE "C" GROUP BY part"""
 BM25 = f"""WITH hits AS (SELECT place, hit.* FROM {TERMS} CROSS JOIN LATERAL ({HITS}) hit),
-    weights AS (SELECT place, chunks, terms, greatest(
-        ln((chunks - count(*) + 0.5::float8) / (count(*) + 0.5::float8)), 1e-6::float8) weight
-        FROM hits CROSS JOIN totals GROUP BY place, chunks, terms)
-    SELECT chunk, sum(weight * (n * 2.2::float8)
-        / (n + 1.2::float8 * (0.25::float8 + 0.75::float8 * length * chunks / terms)) ORDER BY place)
-        score FROM hits JOIN weights USING (place) WHERE ?3::bigint[] IS NULL OR chunk = ANY(?3)
-    GROUP BY chunk ORDER BY score DESC, chunk LIMIT ?4"""
+    weights AS (SELECT place, parts, terms, greatest(
+        ln((parts - count(*) + 0.5::float8) / (count(*) + 0.5::float8)), 1e-6::float8) weight
+        FROM hits CROSS JOIN totals GROUP BY place, parts, terms),
+    scores AS (SELECT part / {PARTS} chunk, sum(weight * (n * 2.2::float8)
+        / (n + 1.2::float8 * (0.25::float8 + 0.75::float8 * length * parts / terms)) ORDER BY place)
+        score FROM hits JOIN weights USING (place) GROUP BY part)
+    SELECT chunk, {JOINT_SCORE} joint FROM scores WHERE ?3::bigint[] IS NULL OR chunk = ANY(?3)
+    GROUP BY chunk ORDER BY joint DESC, chunk LIMIT ?4"""
 COUNTS = f"SELECT place, (SELECT count(*) FROM ({HITS}) hit) FROM {TERMS}"
 ACCENTS = re.compile("([A-Za-z])[\u0300-\u036f]+")
 
@@ -106,37 +106,37 @@ class PostgresView(SQLiteView):
 
     def rebuild_terms(self) -> None:
         self._delete("postings", "term")
-        self.connection.execute("UPDATE totals SET chunks = 0, terms = 0")
+        self.connection.execute("UPDATE totals SET parts = 0, terms = 0")
         self._add_terms(self._rows("SELECT id, text FROM chunks"))
 
     def _add_terms(self, texts: Iterable[Row]) -> None:
-        chunks = sum_of_lengths = 0
+        parts = sum_of_lengths = 0
         with self.connection.raw.cursor().copy(POSTING) as copy:  # type: ignore[attr-defined]
-            for row, text in texts:
-                terms = _counted(text)
+            for part, terms in _counted_parts(texts):
                 length = terms.total()
                 for term, occurrences in terms.items():
-                    copy.write_row((term, row, occurrences, length))
-                chunks, sum_of_lengths = chunks + 1, sum_of_lengths + length
-        self._add_to_totals(chunks, sum_of_lengths)
+                    copy.write_row((term, part, occurrences, length))
+                parts, sum_of_lengths = parts + 1, sum_of_lengths + length
+        self._add_to_totals(parts, sum_of_lengths)
 
     def _remove_terms(self, texts: Iterable[Row]) -> None:
-        counted = [(row, _counted(text)) for row, text in texts]
-        pairs = [(term, row) for row, terms in counted for term in terms]
+        counted = list(_counted_parts(texts))
+        pairs = [(term, part) for part, terms in counted for term in terms]
         self.connection.execute(
-            "DELETE FROM postings USING unnest(?::text[], ?::bigint[]) gone (term, chunk) "
-            "WHERE postings.term = gone.term AND postings.chunk = gone.chunk",
-            ([term for term, _ in pairs], [row for _, row in pairs]),
+            "DELETE FROM postings USING unnest(?::text[], ?::bigint[]) gone (term, part) "
+            "WHERE postings.term = gone.term AND postings.part = gone.part",
+            ([term for term, _ in pairs], [part for _, part in pairs]),
         )
         self._add_to_totals(-len(counted), -sum(terms.total() for _, terms in counted))
 
     def _has_terms(self, row: int, text: str) -> bool:
-        terms, query = _counted(text), "SELECT term, occurrences FROM postings WHERE chunk = ?"
-        return dict(self._rows(f"{query} AND term = ANY(?)", row, list(terms))) == terms
+        query = "SELECT term, occurrences FROM postings WHERE part = ? AND term = ANY(?)"
+        parts = _counted_parts([(row, text)])
+        return all(dict(self._rows(query, part, list(terms))) == terms for part, terms in parts)
 
-    def _add_to_totals(self, chunks: int, terms: int) -> None:
-        query = "UPDATE totals SET chunks = chunks + ?, terms = terms + ?"
-        self.connection.execute(query, (chunks, terms))
+    def _add_to_totals(self, parts: int, terms: int) -> None:
+        query = "UPDATE totals SET parts = parts + ?, terms = terms + ?"
+        self.connection.execute(query, (parts, terms))
 
     # ── mentions, graph and vectors ─────────────────────────────────────────────────
 
@@ -243,9 +243,10 @@ class PostgresSnapshot(PostgresView, SQLiteSnapshot):
         among = None if allowed is None else list(allowed)
         return self._rows(BM25, *_ranges(terms), among, max(limit, 0))
 
-    def term_counts(self, terms: Collection[str]) -> dict[str, int]:
-        listed = list(terms)
-        return {listed[place - 1]: count for place, count in self._rows(COUNTS, *_ranges(listed))}
+    def term_counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
+        listed, ((total,),) = list(terms), self._rows("SELECT parts FROM totals")
+        counts = self._rows(COUNTS, *_ranges(listed))
+        return total, {listed[place - 1]: count for place, count in counts}
 
 
 class DatabaseSnapshot(PostgresSnapshot):
@@ -274,6 +275,6 @@ def folded(term: str) -> str:
     return term[:LONGEST_TERM]
 
 
-def _counted(text: str) -> Counter[str]:
-    """The terms of a text, with how often each occurs."""
-    return Counter(map(folded, index_terms(text)))
+def _counted_parts(texts: Iterable[Row]) -> Iterator[tuple[int, Counter[str]]]:
+    """The parts of chunks, and how often each of their terms occurs."""
+    return ((part, Counter(map(folded, terms))) for part, terms in term_parts(texts))

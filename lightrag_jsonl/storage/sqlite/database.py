@@ -14,9 +14,10 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from lightrag_jsonl.core.errors import CorruptError, LockedError, StorageError, VersionError
+from lightrag_jsonl.storage.sqlite.documents import PARTS
 from lightrag_jsonl.storage.sqlite.views import Memory, SQLiteView, ViewStore
 
-FORMAT = 8
+FORMAT = 9
 FILE_NAME = "index.sqlite"
 LOCK_NAME = "writer.lock"
 PAGE_BYTES = 2048
@@ -269,7 +270,7 @@ def _problems(connection: sqlite3.Connection) -> list[str]:
     for (table, parent), rows in sorted(missing.items()):
         found.append(f"{rows} rows of {table} refer to rows of {parent} that are missing")
     (unsearchable,) = connection.execute(
-        "SELECT count(*) FROM chunks WHERE id NOT IN (SELECT id FROM chunk_terms_docsize)"
+        f"SELECT count(*) FROM chunks WHERE id * {PARTS} NOT IN (SELECT id FROM chunk_terms_docsize)"
     ).fetchone()
     return [*found, f"{unsearchable} chunks are not in the full text"] if unsearchable else found
 

@@ -1,10 +1,11 @@
 """Documents, visible or waiting, with their pages, chunks and refused lines, and the full text.
 
 The full text is SQLite's FTS5 with BM25 over the terms of `core.text`. It holds terms but no texts,
-so it can remove a chunk only when given all its terms.
+so it can remove a chunk only when given all its terms. A long chunk is several rows of it, of which
+the best counts most: one sentence on what was asked is not lost in a page on something else.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import starmap
 from typing import Any, TypeAlias
@@ -37,8 +38,15 @@ UPDATE documents SET state = (
         WHEN count(CASE state WHEN 'failed' THEN 1 END) = count(*) THEN 'failed' ELSE 'partial' END
     FROM chunks WHERE document = documents.id)
 WHERE id """
+PART_TERMS = 200  # the terms of a chunk that are one row of the full text
+PARTS = 1_024  # the most rows of a chunk; longer chunks have longer rows
+OTHER_PARTS = 0.2  # what the score of each row of a chunk counts beside the best one's 1
 ADD_TERMS = "INSERT INTO chunk_terms (rowid, terms) VALUES (?, ?)"
 REMOVE_TERMS = "INSERT INTO chunk_terms (chunk_terms, rowid, terms) VALUES ('delete', ?, ?)"
+JOINT_SCORE = f"{1 - OTHER_PARTS} * max(score) + {OTHER_PARTS} * sum(score)"
+SEARCH = f"""SELECT part / {PARTS} chunk, {JOINT_SCORE} joint FROM (
+    SELECT rowid part, -bm25(chunk_terms) score FROM chunk_terms WHERE chunk_terms MATCH ? LIMIT -1)
+    {{}} GROUP BY chunk ORDER BY joint DESC, chunk LIMIT ?"""
 
 # A field meets a test if its value does, or a member of its list. {0} is an object that holds it.
 OWN = "json_object('id', d.name, 'title', d.title, 'source', d.source, 'date', d.date)"
@@ -165,22 +173,20 @@ class DocumentTables(Tables):
     ) -> list[tuple[int, float]]:
         if not terms:
             return []
-        query = "SELECT rowid, bm25(chunk_terms) score FROM chunk_terms WHERE chunk_terms MATCH ?"
-        values: list[object] = [" OR ".join(map(_phrase, terms))]
+        inside, values = "", list[object]()
         if allowed is not None:
-            query += f" AND rowid {AMONG}"
-            values.append(json_text(sorted(allowed)))
-        rows = self._rows(f"{query} ORDER BY score, rowid LIMIT ?", *values, max(limit, 0))
-        return [(row, -score) for row, score in rows]
+            inside, values = f"WHERE chunk {AMONG}", [json_text(sorted(allowed))]
+        wanted = " OR ".join(map(_phrase, terms))
+        return self._rows(SEARCH.format(inside), wanted, *values, max(limit, 0))
 
-    def term_counts(self, terms: Collection[str]) -> dict[str, int]:
+    def term_counts(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         query = f"SELECT term, doc FROM chunk_vocabulary WHERE term {AMONG}"
         counts = dict.fromkeys(terms, 0) | dict(self._rows(query, json_text(list(terms))))
         for term, count in counts.items():
             if term.endswith(ANY_END) or not (count or term.isascii()):  # é is stored as e
                 query = "SELECT count(*) FROM chunk_terms WHERE chunk_terms MATCH ?"
                 counts[term] = self._rows(query, _phrase(term))[0][0]
-        return counts
+        return self._rows("SELECT count(*) FROM chunk_terms_docsize")[0][0], counts
 
     def wrong_terms(self, limit: int | None) -> list[str]:
         """A line for each of `limit` random chunks, or of all, that the full text does not have with
@@ -193,8 +199,8 @@ class DocumentTables(Tables):
     def _has_terms(self, row: int, text: str) -> bool:
         """Whether the full text has the terms of a chunk, in their order."""
         query = "SELECT rowid FROM chunk_terms WHERE chunk_terms MATCH ? AND rowid = ?"
-        terms = _terms(text)
-        return not terms or bool(self._rows(query, _phrase(terms), row))
+        parts = [(part, " ".join(terms)) for part, terms in term_parts([(row, text)])]
+        return all(self._rows(query, _phrase(terms), part) for part, terms in parts if terms)
 
     def rebuild_terms(self) -> None:
         self.connection.execute("INSERT INTO chunk_terms (chunk_terms) VALUES ('delete-all')")
@@ -202,10 +208,10 @@ class DocumentTables(Tables):
 
     def _add_terms(self, texts: Iterable[Row]) -> None:
         """Add the terms of new chunks (row id, text)."""
-        self.connection.executemany(ADD_TERMS, ((row, _terms(text)) for row, text in texts))
+        self.connection.executemany(ADD_TERMS, _joined_parts(texts))
 
     def _remove_terms(self, texts: Iterable[Row]) -> None:
-        self.connection.executemany(REMOVE_TERMS, ((row, _terms(text)) for row, text in texts))
+        self.connection.executemany(REMOVE_TERMS, _joined_parts(texts))
 
     def _compiled(self, condition: Condition) -> tuple[str, list[object]]:
         """A condition on the documents `d` as an SQL expression, and the values of its parameters."""
@@ -224,8 +230,21 @@ class DocumentTables(Tables):
         return found, values
 
 
-def _terms(text: str) -> str:
-    return " ".join(index_terms(text))
+def term_parts(texts: Iterable[Row]) -> Iterator[tuple[int, list[str]]]:
+    """The terms of chunks (row id, text), cut into parts of about the same length: (id, terms).
+
+    The id of a part, divided by `PARTS`, is the row id of the chunk.
+    """
+    for row, text in texts:
+        terms = index_terms(text)
+        count = min(max(-(-len(terms) // PART_TERMS), 1), PARTS)
+        for n in range(count):
+            part = terms[n * len(terms) // count : (n + 1) * len(terms) // count]
+            yield row * PARTS + n, part
+
+
+def _joined_parts(texts: Iterable[Row]) -> Iterator[Row]:
+    return ((part, " ".join(terms)) for part, terms in term_parts(texts))
 
 
 def _phrase(term: str) -> str:

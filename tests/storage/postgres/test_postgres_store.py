@@ -89,6 +89,7 @@ def test_words_have_the_scores_that_sqlite_gives_them(store: Store, tmp_path: Pa
         "Cafe now",
     ]
     texts += [f"number {n} of several" for n in range(9)]
+    texts.append(" ".join(["Curie", *[f"word{n}" for n in range(500)], "radium and curie"]))
     other = SQLiteStore(tmp_path)
     terms = ["curie", "café", "radium", "镭*", "居里", "several"]
     found = []
@@ -150,7 +151,7 @@ def test_check_finds_a_wrong_full_text(url: Url) -> None:
         with store.transaction() as transaction:
             put_sample(transaction, 1)
         assert store.check() == []
-        psql(url("check"), "DELETE FROM postings WHERE term = 'radium' AND chunk = 1")
+        psql(url("check"), "DELETE FROM postings WHERE term = 'radium' AND part = 1024")
         assert len(store.check()) == 1
         with store.transaction() as transaction:
             transaction.rebuild_terms()
