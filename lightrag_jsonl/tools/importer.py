@@ -23,8 +23,6 @@ from lightrag_jsonl.storage.store import Reader, read
 if TYPE_CHECKING:
     import networkx as nx
 
-    from lightrag_jsonl.rag import AsyncLightRAG
-
 GRAPH = "graph_chunk_entity_relation.graphml"
 SEPARATOR = "<SEP>"  # between the parts of a description or of a list of chunks
 QUOTES = "\"'“”"
