@@ -196,8 +196,15 @@ def test_errors_are_shown_in_words(kb: Path, page: Page) -> None:
 
 
 def test_the_graph_is_drawn_and_expanded(server: Running, page: Page) -> None:
-    """Search, neighbourhood and sources, by the keyboard; the drawing itself works under the policy."""
-    page.open(server, "graph")
+    """Before a choice, the best connected entity; then search, neighbourhood and sources, by the
+    keyboard; the drawing itself works under the policy. The header hides nothing.
+    """
+    page.open(server)
+    page.wait("#index option")
+    page.run("location.hash = '#graph'")
+    page.wait("#graph aside h2", "Curie")
+    header = page.run("document.querySelector('header').getBoundingClientRect().bottom")
+    assert page.run("document.querySelector('#graph input').getBoundingClientRect().top") >= header
     page.wait("#graph .side .line", "Curie")
     page.wait("#graph input").send_keys("marie")
     page.wait("#graph [role=status]", "Found: 1")
@@ -361,13 +368,3 @@ def test_jobs_are_shown_where_files_are_dropped(
         page.driver.find_element(By.CSS_SELECTOR, "input[type=file]").send_keys(str(file))
         page.wait("#documents details[open] .card", name)
     page.wait("#documents .drop + details .card", "The index holds this text already.")
-
-
-def test_the_graph_begins_with_the_best_connected(server: Running, page: Page) -> None:
-    """Before a choice; and the top of a view is not hidden by the header."""
-    page.open(server)
-    page.wait("#index option")
-    page.run("location.hash = '#graph'")
-    page.wait("#graph aside h2", "Curie")
-    header = page.run("document.querySelector('header').getBoundingClientRect().bottom")
-    assert page.run("document.querySelector('#graph input').getBoundingClientRect().top") >= header

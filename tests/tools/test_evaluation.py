@@ -110,9 +110,3 @@ def test_generated_questions_take_two_chunks(rag: LightRAG) -> None:
         assert first != second and len(shared) == 1
         assert question.answer not in question.text and shared[0] not in question.text
     assert rag.run(evaluation.generate_questions, 1, seed=3) == made[:1]
-
-
-def test_an_empty_index_has_no_questions(tmp_path: Path) -> None:
-    """In any language."""
-    with LightRAG(tmp_path, language="zh") as empty:
-        assert empty.run(evaluation.generate_questions, 5) == ()
