@@ -22,14 +22,13 @@ from benchmarks.tables import context_table, line, put, retrieval_table
 from lightrag_jsonl import Chunk, LightRAG, QueryParam
 from lightrag_jsonl.core.text import name_key
 from lightrag_jsonl.tools.evaluation import (
-    HEADER,
     SCORED_CHUNKS,
     UNLIMITED,
     YES_OR_NO,
     EvalQuestion,
     Row,
-    cells,
     evaluate,
+    figures,
     interval,
     score,
 )
@@ -80,7 +79,9 @@ def _measured(dataset: Dataset, root: Path, given: argparse.Namespace) -> dict[s
     if not given.no_reference and dataset.language == "en":
         rows += [_row(*system, questions) for system in references(dataset, name)]
     print(f"{dataset.name}, {len(questions)} questions, {name}", file=sys.stderr)
-    print("\n".join(map(line, (HEADER, *cells(rows)))), file=sys.stderr)
+    shown = [figures(row) for row in rows]
+    lines = [list(shown[0]), *(list(one.values()) for one in shown)]
+    print("\n".join(map(line, lines)), file=sys.stderr)
     return {
         "questions": len(questions),
         "embedder": name,

@@ -71,11 +71,6 @@ def mcp_server(rag: lightrag_jsonl.AsyncLightRAG, *, allow_write: bool = False) 
     return server
 
 
-async def serve_stdio(rag: lightrag_jsonl.AsyncLightRAG, *, allow_write: bool = False) -> None:
-    """Serve on stdin and stdout until stdin is closed."""
-    await mcp_server(rag, allow_write=allow_write).run_stdio_async()
-
-
 def asgi_app(
     rag: lightrag_jsonl.AsyncLightRAG,
     *,

@@ -1,8 +1,9 @@
-"""Fixtures that every test may use: the shared data folder, and no network but loopback."""
+"""Fixtures of every test: the shared data folder, no settings, and no network but loopback."""
 
 import asyncio
 import inspect
 import os
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,8 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+DATA = "LIGHTRAG_JSONL_DATA"
+SETTING = re.compile(r"LIGHTRAG_JSONL_|OPENAI_|SSL_CERT_FILE$|(?i:\w+_proxy$)")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -32,7 +35,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real texts and recorded answers; the test is skipped where it is absent."""
-    folder = Path(os.environ.get("LIGHTRAG_JSONL_DATA", CHECKOUT.parent / "shared" / "data"))
+    folder = Path(os.environ.get(DATA, CHECKOUT.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip("no shared data: set LIGHTRAG_JSONL_DATA to its folder")
     return folder
@@ -51,6 +54,15 @@ def o200k(shared_data: Path) -> tokens.TiktokenTokenizer:
         found.count("ranks are read now")
     tokens._encoding.cache_clear()
     return found
+
+
+@pytest.fixture(autouse=True)
+def own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No setting, key, server or proxy comes from whoever runs the tests."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("home")))
+    for name in [*os.environ]:
+        if SETTING.match(name) and name != DATA:
+            monkeypatch.delenv(name)
 
 
 @pytest.fixture(autouse=True)

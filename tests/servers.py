@@ -1,16 +1,13 @@
 """Model servers for tests: one that plays a script, and a real llama.cpp with a tiny random model."""
 
 import json
-import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 STARTUP_SECONDS = 60
 
@@ -193,26 +190,6 @@ def _head(handler: BaseHTTPRequestHandler, reply: Reply, headers: Mapping[str, s
     for name, value in {**headers, **reply.headers}.items():
         handler.send_header(name, value)
     handler.end_headers()
-
-
-@pytest.fixture(scope="session")
-def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The base URL of a real llama.cpp server; its model has random weights and talks noise."""
-    pytest.importorskip("xllamacpp", reason="needs the wheel xllamacpp")
-    pytest.importorskip("gguf", reason="needs the package gguf")
-    model = tmp_path_factory.mktemp("llama") / "tiny.gguf"
-    write_tiny_llama(model)
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    command = [sys.executable, __file__, str(model)]
-    server = subprocess.Popen(command, **pipes, encoding="utf-8")  # type: ignore[call-overload]
-    assert server.stdin is not None and server.stdout is not None
-    try:
-        address = server.stdout.readline().strip()
-        assert address, "the llama.cpp server did not start"
-        yield f"{address}/v1"
-    finally:
-        server.stdin.close()  # its sign to leave; also given if this process dies
-        server.wait(STARTUP_SECONDS)
 
 
 def write_tiny_llama(path: Path) -> None:

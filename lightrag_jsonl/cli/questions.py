@@ -188,6 +188,5 @@ def evaluate(
     if save is not None:
         evaluation.write_questions(save, asked)
     rows = rag.run(evaluation.evaluate, asked, modes=modes or GRAPH_MODES)
-    figures = [dict(zip(evaluation.HEADER, row, strict=True)) for row in evaluation.cells(rows)]
-    words = f"{table(figures)}\n\nquestions  {len(asked)}"
+    words = f"{table(map(evaluation.figures, rows))}\n\nquestions  {len(asked)}"
     return Reply({"questions": len(asked), "rows": rows}, words)

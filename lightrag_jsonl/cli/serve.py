@@ -85,9 +85,9 @@ def mcp(rag: LightRAG, allow_write: bool) -> Reply:
       {"mcpServers": {"kb": {"command": "lightrag-jsonl", "args": ["mcp", "-w", "/data/kb"]}}}
     """
     try:
-        from lightrag_jsonl.mcp import serve_stdio
+        from lightrag_jsonl.mcp import mcp_server
     except ModuleNotFoundError as error:
         needs = f"this needs the package {error.name}: pip install 'lightrag-jsonl[mcp]'"
         raise ConfigError(needs) from error
-    rag.run(serve_stdio, allow_write=allow_write)
+    rag.run(lambda twin: mcp_server(twin, allow_write=allow_write).run_stdio_async())
     return Reply(None, b"")

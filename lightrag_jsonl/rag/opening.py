@@ -79,14 +79,10 @@ def completed(setup: Setup, known: Mapping[str, str] | None) -> Setup:
     found = {
         name: chosen(name, setup, known)[0] for name in ("llm", "embedder", "language", "prompts")
     }
-    embedder = found["embedder"] or "hash"
-    kind, _, name = embedder.partition(":")
-    if kind == "st" and name and Path(name).is_dir():
-        embedder = f"st:{Path(name).resolve()}"
     return replace(
         setup,
         llm=found["llm"] or NO_MODEL,
-        embedder=embedder,
+        embedder=found["embedder"] or "hash",
         language=found["language"] or "en",
         prompts=Path(found["prompts"]).resolve() if found["prompts"] else None,
     )

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
 from lightrag_jsonl.core.options import MODES, QueryParam
-from lightrag_jsonl.core.types import Answer, Context, Message, Mode
+from lightrag_jsonl.core.types import Answer, Context, Message, Mode, source_lines
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.server.indexes import Index, Indexes
 from lightrag_jsonl.server.routing import Call, Stream, described, error_body
@@ -128,14 +128,10 @@ async def _from_index(index: Index, question: str, param: QueryParam) -> Pieces:
             if isinstance(item, AnswerChunk) and item.text:
                 yield item.text
             elif isinstance(item, Answer):
-                if listed := source_lines(item):
-                    yield SOURCES + "\n".join(f"- {line}" for line in listed) + "\n"
+                if item.citations:
+                    listed = source_lines(item.citations, item.context.language)
+                    yield SOURCES + "".join(f"- {line}\n" for line in listed)
                 yield item
-
-
-def source_lines(answer: Answer) -> list[str]:
-    """The sources in words, one for each number that is cited."""
-    return str(answer).removeprefix(answer.text).strip().split("\n") if answer.citations else []
 
 
 async def _side_task(index: Index, prompt: str) -> Pieces:

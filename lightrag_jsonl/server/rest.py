@@ -17,7 +17,7 @@ from lightrag_jsonl.core.errors import LightRAGError, NotFoundError
 from lightrag_jsonl.core.options import QueryParam, Role
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.indexing.loading import document_from
-from lightrag_jsonl.server.chat import EVENTS, source_lines
+from lightrag_jsonl.server.chat import EVENTS
 from lightrag_jsonl.server.indexes import Busy, EntityLine, Index
 from lightrag_jsonl.server.jobs import Job
 from lightrag_jsonl.server.routing import (
@@ -166,7 +166,8 @@ class ChunkList(Struct):
 
 def answered(answer: t.Answer) -> Answered:
     """An answer as REST writes it."""
-    found = answer.text, answer.citations, source_lines(answer), answer.trace_id, answer.usage
+    sources = [*t.source_lines(answer.citations, answer.context.language)]
+    found = answer.text, answer.citations, sources, answer.trace_id, answer.usage
     return Answered(*found, answer.invented, answer.truncated)
 
 

@@ -37,15 +37,14 @@ def main() -> None:
     logging.basicConfig(format="%(levelname)s: %(message)s")
     if hasattr(os, "nice"):  # not on Windows
         os.nice(5)  # questions come first
-    reports = os.fdopen(os.dup(1), "wb", buffering=0)
+    reports = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no report
-    asyncio.run(_work(Path(sys.argv[1]), lambda one: _write(reports.fileno(), one)))
 
+    def send(message: Message) -> None:
+        reports.write(msgspec.json.encode(message, enc_hook=str) + b"\n")
+        reports.flush()
 
-def _write(file: int, message: Message) -> None:
-    rest = msgspec.json.encode(message, enc_hook=str) + b"\n"
-    while rest:
-        rest = rest[os.write(file, rest) :]
+    asyncio.run(_work(Path(sys.argv[1]), send))
 
 
 async def _work(folder: Path, send: Send) -> None:
@@ -82,7 +81,7 @@ async def do(
     elif job.kind == "retry":
         first = await rag.resume(progress=progress)
         again = first if first.stopped else await rag.retry(progress=progress)
-        report = {**plain(again), "resumed": first.documents}
+        report = {**msgspec.to_builtins(again), "resumed": first.documents}
     elif job.kind == "insert":
         values = msgspec.json.decode(content.read_bytes())
         found = [document_from(value, where="document") for value in values]
@@ -93,7 +92,7 @@ async def do(
         inserted = await rag.insert(documents, progress=progress)
         unread = tuple(one for one in read if isinstance(one, Failure))
         report = replace(inserted, failures=unread + inserted.failures)
-    return plain(report)
+    return dict(msgspec.to_builtins(report, enc_hook=str))
 
 
 def uploaded(about: dict[str, Any], content: bytes) -> Iterator[Document | Failure]:
@@ -105,12 +104,6 @@ def uploaded(about: dict[str, Any], content: bytes) -> Iterator[Document | Failu
         yield replace(one, **given) if isinstance(one, Document) else one
 
 
-def plain(value: object) -> dict[str, Any]:
-    """A report as plain JSON."""
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(value, enc_hook=str))
-    return found
-
-
 def _progress(send: Send) -> Callable[[Progress], None]:
     last = 0.0
 
@@ -118,7 +111,7 @@ def _progress(send: Send) -> Callable[[Progress], None]:
         nonlocal last
         if time.monotonic() - last >= SECONDS_BETWEEN:
             last = time.monotonic()
-            send(Message(progress=plain(progress)))
+            send(Message(progress=msgspec.to_builtins(progress)))
 
     return show
 

@@ -33,7 +33,6 @@ TEMPLATES = {
     "en": "Take what “{start}” is linked to by “{first}”: what is that linked to by “{second}”?",
     "zh": "与“{start}”有“{first}”这一联系的，又与什么有“{second}”这一联系？",
 }
-HEADER = ("", *(f"r@{count}" for count in RECALL_AT), "answer", "gain r@5", "ms")
 
 
 class EvalQuestion(msgspec.Struct, frozen=True, omit_defaults=True, rename={"text": "question"}):
@@ -233,16 +232,14 @@ def _row(
     return Row(name, metrics, round(p50, 2), {} if scores is base else gains)
 
 
-def cells(rows: Iterable[Row]) -> list[tuple[str, ...]]:
-    """Rows under `HEADER`: metrics in percent with half of their intervals, then the gain."""
-    found = []
-    for row in rows:
-        shown = [""] * len(METRICS)
-        for number, name in enumerate(METRICS):
-            if one := row.metrics.get(name):
-                shown[number] = f"{100 * one.value:.1f} ±{50 * (one.high - one.low):.0f}"
-        gain = ""
-        if one := row.gains.get("recall@5"):
-            gain = f"{100 * one.value:+.1f} [{100 * one.low:+.0f}, {100 * one.high:+.0f}]"
-        found.append((row.name, *shown, gain, f"{row.p50_ms:.1f}"))
-    return found
+def figures(row: Row) -> dict[str, str]:
+    """A row in words: metrics in percent with half of their intervals, then the gain."""
+    shown = {"": row.name}
+    for name in METRICS:
+        one = row.metrics.get(name)
+        words = f"{100 * one.value:.1f} ±{50 * (one.high - one.low):.0f}" if one else ""
+        shown[name.replace("recall", "r")] = words
+    gain = row.gains.get("recall@5")
+    ends = f"[{100 * gain.low:+.0f}, {100 * gain.high:+.0f}]" if gain else ""
+    shown["gain r@5"] = f"{100 * gain.value:+.1f} {ends}" if gain else ""
+    return {**shown, "ms": f"{row.p50_ms:.1f}"}

@@ -23,8 +23,6 @@ from lightrag_jsonl.storage.store import Reader, read
 if TYPE_CHECKING:
     import networkx as nx
 
-    from lightrag_jsonl.rag import AsyncLightRAG
-
 GRAPH = "graph_chunk_entity_relation.graphml"
 SEPARATOR = "<SEP>"  # between the parts of a description or of a list of chunks
 QUOTES = "\"'“”"
@@ -218,7 +216,8 @@ class _Conversion:
         joined = SEPARATOR.join(_parts(data.get("keywords")))
         words: list[Json] = [*_parts(re.sub("[,，、;；]", SEPARATOR, joined))]
         record: Record = {"type": "relationship", "source": source, "target": target}
-        record |= {"keywords": words, "strength": _weight(data.get("weight"))}
+        weight = float(str(data.get("weight", 1.0)))
+        record |= {"keywords": words, "strength": weight if isfinite(weight) else 1.0}
         self._add(record, data, f"{source} — {target}")
 
     def _add(self, record: Record, data: Mapping[str, object], label: str) -> None:
@@ -254,11 +253,3 @@ def _unquoted(text: str) -> str:
     if len(text) > 1 and text[0] in QUOTES and text[-1] in QUOTES:
         return text[1:-1].strip()
     return text
-
-
-def _weight(value: object) -> float:
-    try:
-        weight = float(str(value))
-    except ValueError:
-        return 1.0
-    return weight if isfinite(weight) else 1.0

@@ -79,14 +79,12 @@ class Recorder(QueryObserver):
 
     async def piece(self, text: str) -> None:
         """Pass on a piece of the answer; the whole answer is stored at the end."""
-        if self.listener is not None:
-            await self._notify(events.AnswerChunk(self.session.trace_id, text))
+        await self._notify(events.AnswerChunk(self.session.trace_id, text))
 
     async def answered(self, answer: Answer, *, reused: bool = False) -> None:
         """Record the whole answer, and the end."""
         self._ended = True
-        if self.listener is not None:
-            await self._notify(events.AnswerChunk(self.session.trace_id, "", end_of_stream=True))
+        await self._notify(events.AnswerChunk(self.session.trace_id, "", end_of_stream=True))
         cited = dict.fromkeys([citation.document for citation in answer.citations])
         sources = tuple(cited or answer.context.documents.values())
         found = answer.text, answer.citations, answer.invented, reused, answer.truncated
@@ -115,7 +113,7 @@ class Recorder(QueryObserver):
             self.stored_trace_id = None
             log.warning("trace %s is not stored to its end: %s", self.session.trace_id, error)
         self._unstored = []
-        for event in new if self.listener is not None else ():
+        for event in new:
             await self._notify(event)
 
     def _append(self, transaction: Transaction) -> None:

@@ -18,14 +18,6 @@ ENGLISH = "Marie Curie was born in Warsaw. She discovered radium with Pierre Cur
 CHINESE = "张骞出使西域，到过大月氏。汉武帝派张骞联络大月氏。"
 
 
-@pytest.fixture(autouse=True)
-def own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("home")))
-    for name in [*os.environ]:
-        if name.startswith(("LIGHTRAG_JSONL_", "OPENAI_")):
-            monkeypatch.delenv(name)
-
-
 def run(*arguments: object, stdin: str | bytes | None = None) -> Result:
     """Run a command in this process; an unexpected exception is raised, not swallowed."""
     runner = CliRunner(catch_exceptions=False)

@@ -29,6 +29,9 @@ def test_edits_and_how_to_undo_them(kb: Path) -> None:
     assert run("entities", "edit", "-w", kb, "Zoe").exit_code == 2
     missing = run("entities", "delete", "-w", kb, "Nobody")
     assert missing.exit_code == 1 and "no such entity: Nobody" in missing.stderr
+    nothing = run("relations", "create", "-w", kb, "Warsaw", "张骞", "--weight", "0")
+    assert nothing.exit_code == 1 and "a weight is a number above 0" in nothing.stderr
+    assert run("relations", "create", "-w", kb, "Warsaw", "张骞").exit_code == 0
     assert len(run_json("documents", "-w", kb, "-n", 1, "--offset", 1)) == 1
 
 
@@ -52,10 +55,3 @@ def test_an_upgrade_names_its_price_first(texts: Path, tmp_path: Path) -> None:
     (texts / "b.md").unlink()
     report = run_json("insert", "-w", kb, texts, "--sync")
     assert report["deleted"] == [str(texts / "b.md")]
-
-
-def test_a_weight_of_nothing_is_refused(kb: Path) -> None:
-    """It is not taken for the default."""
-    made = run("relations", "create", "-w", kb, "Warsaw", "张骞", "--weight", "0")
-    assert made.exit_code == 1 and "a weight is a number above 0" in made.stderr
-    assert run("relations", "create", "-w", kb, "Warsaw", "张骞").exit_code == 0

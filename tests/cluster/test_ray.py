@@ -57,13 +57,10 @@ def inserted(rag: LightRAG, given: Any, cluster: Any, server: ScriptedServer, **
     return rag.run(insert_on_ray, given, cluster.address, setup=setup, shard_characters=60, **more)
 
 
-def test_a_killed_node_costs_its_shard_only(
-    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_node_costs_its_shard_only(tmp_path: Path, cluster: Any) -> None:
     """The index equals one made at once; only calls of the shard in hand are repeated; what is there
     is not read again, and a changed document replaces its earlier version.
     """
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     given = documents("en", 24)
     nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
     seen: list[Progress] = []

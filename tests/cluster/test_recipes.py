@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import own_settings, run_json
+from tests.cli.conftest import run_json
 from tests.cluster.kit import answer
 from tests.conftest import CHECKOUT
 from tests.kit import problems
 from tests.servers import ScriptedServer
 from tests.tools.test_merging import documents
-
-__all__ = ["own_settings"]
 
 
 def test_the_recipe_for_batch_files_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

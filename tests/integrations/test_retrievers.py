@@ -33,15 +33,6 @@ def test_langchain(rag: LightRAG) -> None:
     assert [(one.page_content, one.metadata["page"]) for one in only] == [("张骞出使西域。", 2)]
 
 
-async def test_langchain_awaits(rag: LightRAG) -> None:
-    """Its asynchronous calls work, too."""
-    pytest.importorskip("langchain_core")
-    from lightrag_jsonl.integrations.langchain import LightRAGRetriever
-
-    found = await LightRAGRetriever(rag=rag).ainvoke(QUESTION)
-    assert "radium" in found[0].page_content
-
-
 def test_llama_index(rag: LightRAG) -> None:
     """Nodes have the chunk's text, score and place."""
     pytest.importorskip("llama_index.core")

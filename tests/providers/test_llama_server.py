@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import subprocess
+import sys
+from collections.abc import Iterator
 
 import jsonschema
 import pytest
@@ -9,6 +12,7 @@ import yaml
 
 from lightrag_jsonl.core.types import Json, Message
 from lightrag_jsonl.providers import OpenAILLM
+from tests import servers
 from tests.conftest import CHECKOUT
 
 QUESTION = [Message("user", "Name the heroes. 乔峰 🌍")]
@@ -17,6 +21,26 @@ NAMES = ("乔峰", "Ebenezer Scrooge", 'Tim "Tiny" Cratchit', "C:\\temp", "line\
 # First bytes of needlessly long UTF-8, which llama.cpp's grammars take for the character meant.
 # A token of the tiny model is a byte; no real model writes these.
 OVERLONG = (0xC0, 0xC1, 0xE0, 0xF0, *range(0xF5, 0x100))
+
+
+@pytest.fixture(scope="session")
+def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The base URL of a real llama.cpp server; its model has random weights and talks noise."""
+    pytest.importorskip("xllamacpp", reason="needs the wheel xllamacpp")
+    pytest.importorskip("gguf", reason="needs the package gguf")
+    model = tmp_path_factory.mktemp("llama") / "tiny.gguf"
+    servers.write_tiny_llama(model)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    command = [sys.executable, servers.__file__, str(model)]
+    server = subprocess.Popen(command, **pipes, encoding="utf-8")  # type: ignore[call-overload]
+    assert server.stdin is not None and server.stdout is not None
+    try:
+        address = server.stdout.readline().strip()
+        assert address, "the llama.cpp server did not start"
+        yield f"{address}/v1"
+    finally:
+        server.stdin.close()  # its sign to leave; also given if this process dies
+        server.wait(servers.STARTUP_SECONDS)
 
 
 def record(kind: str, **fields: Json) -> Json:

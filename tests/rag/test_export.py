@@ -31,11 +31,14 @@ def rag(tmp_path_factory: pytest.TempPathFactory) -> LightRAG:
 
 
 def test_networkx_writes_the_graph_as_it_is(rag: LightRAG, tmp_path: Path) -> None:
-    """No attribute has a type that GraphML lacks; what XML forbids is replaced."""
+    """No attribute has a type that GraphML lacks; what XML forbids is replaced. It cannot be changed."""
     nx.write_graphml(rag.graph, tmp_path / "g.graphml")
     read = nx.read_graphml(tmp_path / "g.graphml")
     assert dict(read.nodes(data=True)) == dict(rag.graph.nodes(data=True))
     assert read.nodes["马利"]["aliases"] == "雅各布" and "🙂" in read.nodes["马利"]["description"]
+    assert rag.graph.edges["马利", "Bob"]["keywords"] == "knows; 欠 债"
+    with pytest.raises(nx.NetworkXError):
+        rag.graph.add_node("x")
     assert rag.admin.export(tmp_path / "h.xml") == "graphml"
     assert nx.utils.graphs_equal(nx.read_graphml(tmp_path / "h.xml"), read)
 

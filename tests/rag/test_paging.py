@@ -30,20 +30,10 @@ async def test_pages_together_are_the_whole_list(tmp_path: Path) -> None:
         assert [one.name for one in await rag.entities.list(type="Place")] == ["N中文"]
         relations = await rag.entities.relations(limit=2)
         assert [one.weight for one in relations] == [5.0, 4.0]
+        hub, around = await rag.entities.neighbours("ＨＵＢ")
+        assert hub.degree == len(around) == 5 and around[0] == relations[0]
         assert len(await rag.entities.relations(search="hub")) == 5
         assert not await rag.entities.relations(search="中")
-
-
-async def test_a_neighbourhood_is_read_without_the_graph(tmp_path: Path) -> None:
-    """Only relations at the entity are read: the graph in memory stays empty."""
-    async with index(tmp_path) as rag:
-        await rag.insert_records(
-            Document("A B C", id="d"), [relation("A", "B"), relation("B", "C")]
-        )
-    async with index(tmp_path) as rag:
-        one, around = await rag.entities.neighbours("a")
-        assert (one.name, one.degree, [r.target for r in around]) == ("A", 1, ["B"])
-        assert not len(rag._store._memory.graph.entities)  # type: ignore[attr-defined]
 
 
 def test_a_reader_makes_no_folder(tmp_path: Path) -> None:

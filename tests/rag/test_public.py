@@ -15,7 +15,6 @@ from lightrag_jsonl import (
     QueryParam,
     StorageError,
 )
-from tests.kit import entity, relation
 
 RADIUM = Document("Marie Curie discovered radium in Paris.", id="d1", title="Radium")
 
@@ -70,23 +69,10 @@ def test_threads_may_share_it(tmp_path: Path) -> None:
     assert len(answers) == 8 and all("radium" in answer for answer in answers)
 
 
-def test_the_graph_is_a_read_only_networkx_view(tmp_path: Path) -> None:
-    """Nodes by entity name, edges with keywords and weight; it cannot be changed."""
-    import networkx as nx
-
-    records = [relation("Marie Curie", "radium", keywords=["discovered"])]
-    with LightRAG(tmp_path / "kb") as rag:
-        rag.insert_records(RADIUM, [entity("radium", kind="concept"), *records])
-        graph = rag.graph
-        assert graph.edges["Marie Curie", "radium"]["keywords"] == "discovered"
-        assert graph.nodes["radium"]["entity_type"] == "concept"
-        with pytest.raises(nx.NetworkXError):
-            graph.add_node("x")
-
-
 def test_arguments_of_lightrag_and_fields_of_a_question(tmp_path: Path) -> None:
     """A call as LightRAG's users write it raises a TypeError that names the replacement; any field of
-    `QueryParam` can be given to a question, and overrides `param` unless it is None.
+    `QueryParam` can be given to a question, and overrides `param` unless it is None. An empty
+    question is an error.
     """
     with pytest.raises(TypeError, match="use llm="):
         LightRAG(llm_model_func=print)
@@ -97,6 +83,9 @@ def test_arguments_of_lightrag_and_fields_of_a_question(tmp_path: Path) -> None:
         for ask in (rag.query, rag.retrieve, rag.stream):
             with pytest.raises(TypeError, match=r"use retrieve\(question\)"):
                 ask("Who?", only_need_context=True)
+        for ask in (rag.query, rag.retrieve):
+            with pytest.raises(ConfigError, match="empty"):
+                ask("  ")
         where = {"id": "d2"}
         param = QueryParam(mode="naive", chunk_top_k=0)
         for given in (param, {"mode": "naive", "chunk_top_k": 0}):
@@ -112,14 +101,6 @@ def test_async_has_the_same_names(tmp_path: Path) -> None:
     ours = {name for name in dir(LightRAG) if not name.startswith("_")} - {"run"}
     theirs = {name for name in dir(AsyncLightRAG) if not name.startswith("_")}
     assert ours == theirs and len(theirs) <= 16
-
-
-def test_an_empty_question_is_an_error(tmp_path: Path) -> None:
-    """Before anything is searched."""
-    with LightRAG(tmp_path) as rag:
-        for ask in (rag.query, rag.retrieve):
-            with pytest.raises(ConfigError, match="empty"):
-                ask("  ")
 
 
 def test_options_may_be_a_mapping(tmp_path: Path) -> None:

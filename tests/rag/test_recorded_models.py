@@ -16,13 +16,9 @@ QUESTION = "What did Marie Curie discover?"
 
 @pytest.fixture(autouse=True)
 def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home without settings, in a folder of its own; returns the user's config file."""
-    for name in [*os.environ]:
-        if name.startswith(("LIGHTRAG_JSONL_", "OPENAI_")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    """An empty current folder; returns the user's config file, which is not there yet."""
     monkeypatch.chdir(tmp_path)
-    file = tmp_path / "home" / "lightrag-jsonl" / "config.toml"
+    file = Path(os.environ["XDG_CONFIG_HOME"]) / "lightrag-jsonl" / "config.toml"
     file.parent.mkdir(parents=True)
     return file
 

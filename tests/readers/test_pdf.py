@@ -125,7 +125,7 @@ def test_the_table_of_contents_gives_headings(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_says_why() -> None:
-    """Encrypted, scanned, broken, empty."""
+    """Encrypted, scanned, broken, empty; a file that only forbids changes can be read."""
     secret = pdf(lambda canvas: lines(canvas, ["x"]), encrypt=StandardEncryption("secret"))
     scan = pdf(lambda canvas: canvas.rect(0, 0, 500, 500, fill=1))
     for data, words in (
@@ -136,9 +136,5 @@ def test_what_cannot_be_read_says_why() -> None:
     ):
         with pytest.raises(ConfigError, match=words):
             read_document(data, NAME)
-
-
-def test_without_a_password_an_encrypted_file_is_read() -> None:
-    """Many files only forbid changes; anybody may read them."""
-    data = pdf(lambda c: lines(c, ["Open to all."]), encrypt=StandardEncryption("", "owner"))
-    assert pages(data) == ("Open to all.",)
+    public = pdf(lambda c: lines(c, ["Open to all."]), encrypt=StandardEncryption("", "owner"))
+    assert pages(public) == ("Open to all.",)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import _kb, kb, own_settings
+from tests.cli.conftest import _kb, kb
 
 if TYPE_CHECKING:
     from tests.server.running import Running
 
-__all__ = ["_kb", "kb", "own_settings"]
+__all__ = ["_kb", "kb"]
 
 
 @pytest.fixture

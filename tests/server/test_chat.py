@@ -184,9 +184,3 @@ def test_refusals_are_written_in_the_protocol(kb: Path) -> None:
         first, second = (server.client.get(path, headers=nothing).json() for path in paths)
         assert first["error"].startswith("send the token")
         assert second["error"]["message"] == first["error"]
-
-
-def test_paths_that_are_none_are_404(server: Running) -> None:
-    """Also for a POST, so that a program that asks for more of a protocol learns what is missing."""
-    for path in ("/v1/embeddings", "/v1/chat/completion", "/api/pull"):
-        assert server.client.post(path, json={}).status_code == 404

@@ -196,8 +196,15 @@ def test_errors_are_shown_in_words(kb: Path, page: Page) -> None:
 
 
 def test_the_graph_is_drawn_and_expanded(server: Running, page: Page) -> None:
-    """Search, neighbourhood and sources, by the keyboard; the drawing itself works under the policy."""
-    page.open(server, "graph")
+    """Before a choice, the best connected entity; then search, neighbourhood and sources, by the
+    keyboard; the drawing itself works under the policy. The header hides nothing.
+    """
+    page.open(server)
+    page.wait("#index option")
+    page.run("location.hash = '#graph'")
+    page.wait("#graph aside h2", "Curie")
+    header = page.run("document.querySelector('header').getBoundingClientRect().bottom")
+    assert page.run("document.querySelector('#graph input').getBoundingClientRect().top") >= header
     page.wait("#graph .side .line", "Curie")
     page.wait("#graph input").send_keys("marie")
     page.wait("#graph [role=status]", "Found: 1")
@@ -218,15 +225,20 @@ def test_the_graph_is_drawn_and_expanded(server: Running, page: Page) -> None:
 
 
 def test_documents_are_uploaded_and_deleted(server: Running, page: Page, tmp_path: Path) -> None:
-    """A file that cannot be read shows its reason; deletion waits for the confirmation."""
-    good, bad = tmp_path / "ada.txt", tmp_path / "bad.pdf"
-    good.write_text("Ada Lovelace met Charles Babbage.", encoding="utf-8")
+    """The jobs stand above the list: a file that cannot be read shows its reason, and one whose text
+    is known says so. Deletion waits for the confirmation.
+    """
+    good, again, bad = [tmp_path / name for name in ("ada.txt", "again.txt", "bad.pdf")]
+    for file in (good, again):
+        file.write_text("Ada Lovelace met Charles Babbage.", encoding="utf-8")
     bad.write_bytes(b"no PDF")
     page.open(server, "documents")
     page.wait("#documents .rows .card b", "Curie")
-    files = page.driver.find_element(By.CSS_SELECTOR, "input[type=file]")
-    files.send_keys(f"{good}\n{bad}")
+    for files, name in ((f"{good}\n{bad}", "bad.pdf"), (str(again), "again.txt")):
+        page.driver.find_element(By.CSS_SELECTOR, "input[type=file]").send_keys(files)
+        page.wait("#documents details[open] .card", name)
     page.wait("#documents .rows .warn", "bad.pdf")
+    page.wait("#documents .drop + details .card", "The index holds this text already.")
     row = page.wait("#documents .rows .card:has([data-label=delete_one])", "ada")
     for is_sure, rest in ((False, 3), (True, 2)):
         row = page.wait("#documents .rows .card:has([data-label=delete_one])", "ada")
@@ -346,28 +358,3 @@ def test_answers_say_which_citations_have_no_support_and_show_markdown(
         assert page.wait(".answer code").text == "argv[1]"
         assert page.wait(".answer td:nth-child(2)").text == "Mars 1"
         assert len(page.all(".answer button.number")) == 4
-
-
-def test_jobs_are_shown_where_files_are_dropped(
-    server: Running, page: Page, tmp_path: Path
-) -> None:
-    """Above the list of documents, and with what came of a file whose text is known."""
-    text = "Ada Lovelace met Charles Babbage."
-    page.open(server, "documents")
-    page.wait("#documents .rows .card b", "Curie")
-    for name in ("ada.txt", "again.txt"):
-        file = tmp_path / name
-        file.write_text(text, encoding="utf-8")
-        page.driver.find_element(By.CSS_SELECTOR, "input[type=file]").send_keys(str(file))
-        page.wait("#documents details[open] .card", name)
-    page.wait("#documents .drop + details .card", "The index holds this text already.")
-
-
-def test_the_graph_begins_with_the_best_connected(server: Running, page: Page) -> None:
-    """Before a choice; and the top of a view is not hidden by the header."""
-    page.open(server)
-    page.wait("#index option")
-    page.run("location.hash = '#graph'")
-    page.wait("#graph aside h2", "Curie")
-    header = page.run("document.querySelector('header').getBoundingClientRect().bottom")
-    assert page.run("document.querySelector('#graph input').getBoundingClientRect().top") >= header

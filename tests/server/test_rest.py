@@ -64,7 +64,9 @@ def test_graph_is_searched_and_walked(server: Running) -> None:
 
 
 def test_what_does_not_exist_is_404(server: Running) -> None:
-    """Nothing of another name is given, and the error is JSON with a code and words."""
+    """Nothing of another name is given, and the error is JSON with a code and words; also for a POST,
+    so that a program that asks for more of a protocol learns what is missing.
+    """
     paths = ["/indexes/other", "/nothing", "/indexes/kb/jobs/0", "/indexes/kb/traces/zz"]
     paths += [
         f"/indexes/kb/{one}" for one in ("neighbourhood?name=x", "sources", "sources?chunk=x")
@@ -73,6 +75,8 @@ def test_what_does_not_exist_is_404(server: Running) -> None:
         response = server.client.get(path)
         assert response.status_code == 404, path
         assert response.json()["error"]["code"] == "not_found"
+    for path in ("/v1/embeddings", "/v1/chat/completion", "/api/pull"):
+        assert server.client.post(path, json={}).status_code == 404
 
 
 SENSELESS = [
