@@ -43,6 +43,7 @@ from lightrag_jsonl.tracing.citations import resolve_citations
 if TYPE_CHECKING:
     import networkx as nx
 
+LATEST = 10_000_000_000  # in seconds: the year 2286; as milliseconds, April 1970
 OPTIONS = "cli.options"  # the setting that holds the options of the last insert, as JSON
 
 log = logging.getLogger(__name__)
@@ -212,8 +213,13 @@ class IndexParts:
         return datetime.fromtimestamp(self._seconds(), UTC)
 
     def _seconds(self) -> float:
-        """The time of the clock, in seconds since 1970."""
-        return round(self._clock(), 6)  # a datetime holds no more digits
+        """The time of the clock; `ConfigError` if it cannot be seconds since 1970."""
+        now = self._clock()
+        if isinstance(now, int | float) and 0 <= now <= LATEST:
+            return round(now, 6)  # a datetime holds no more digits
+        raise ConfigError(
+            f"clock returned {now!r}: it must return seconds since 1970, as time.time"
+        )
 
 
 def recorded_settings(address: Address) -> dict[str, str] | None:

@@ -93,7 +93,11 @@ class Index:
                     tokens = getattr(usage, f"{kind}_tokens")
                     self._metrics.count("model_tokens_total", tokens, index=self.name, kind=kind)
 
-        stream = self._asked[key] = SharedStream(run, lambda: self._asked.pop(key, None))
+        def ended() -> None:
+            if self._asked.get(key) is stream:
+                del self._asked[key]
+
+        stream = self._asked[key] = SharedStream(run, ended)
         return stream.listen()
 
     async def directory(self) -> dict[str, EntityLine]:

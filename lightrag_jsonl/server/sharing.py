@@ -51,9 +51,9 @@ class SharedStream(Generic[Item]):
         self._wake()
 
     def _done(self, task: asyncio.Future[None]) -> None:
+        self._ended()
         self._wake()
-        if not task.cancelled():  # by its last listener, who has said so
-            self._ended()
+        if not task.cancelled():
             task.exception()  # it counts as retrieved, even if nobody listens any more
 
     def _wake(self) -> None:

@@ -216,8 +216,7 @@ class _Conversion:
         joined = SEPARATOR.join(_parts(data.get("keywords")))
         words: list[Json] = [*_parts(re.sub("[,，、;；]", SEPARATOR, joined))]
         record: Record = {"type": "relationship", "source": source, "target": target}
-        weight = float(str(data.get("weight", 1.0)))
-        record |= {"keywords": words, "strength": weight if isfinite(weight) else 1.0}
+        record |= {"keywords": words, "strength": _weight(data.get("weight"))}
         self._add(record, data, f"{source} — {target}")
 
     def _add(self, record: Record, data: Mapping[str, object], label: str) -> None:
@@ -253,3 +252,11 @@ def _unquoted(text: str) -> str:
     if len(text) > 1 and text[0] in QUOTES and text[-1] in QUOTES:
         return text[1:-1].strip()
     return text
+
+
+def _weight(value: object) -> float:
+    try:
+        weight = float(str(value))
+    except ValueError:
+        return 1.0
+    return weight if isfinite(weight) else 1.0

@@ -14,6 +14,7 @@ from lightrag_jsonl.core.errors import CorruptError, NotFoundError
 from lightrag_jsonl.core.options import Selection as Method
 from lightrag_jsonl.core.text import name_key, sanitize
 from lightrag_jsonl.core.usage import Usage
+from lightrag_jsonl.indexing.chunking import chunk_id
 from lightrag_jsonl.retrieval.edge_selection import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.storage.status import titles
 from lightrag_jsonl.storage.store import Reader
@@ -321,6 +322,8 @@ def _offsets(chunk: t.Chunk, page: t.Page | None) -> Iterator[str]:
         yield f"chunk {chunk.id} is on page {chunk.page}, which is not stored"
     elif page.text[chunk.start : chunk.end] != chunk.text or not chunk.text:
         yield f"chunk {chunk.id} is not characters {chunk.start}–{chunk.end} of its page"
+    elif chunk.id != chunk_id(chunk.document_id, chunk.page, chunk.start, chunk.text):
+        yield f"chunk {chunk.id} does not match its id"
 
 
 def _citations(trace: Trace, sources: Sources) -> Iterator[str]:

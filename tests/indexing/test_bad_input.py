@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,6 +56,19 @@ async def test_ids_that_cannot_be_stored_are_refused(tmp_path: Path, id: str) ->
             with pytest.raises(NotFoundError, match="no such document"):
                 await use(id)
         assert [one.id for one in await rag.documents()] == ["d\ufffd"]
+
+
+@pytest.mark.parametrize("now", [1_763_935_200_000.0, math.nan, math.inf, -1.0, "noon", None])
+async def test_a_clock_gives_seconds(tmp_path: Path, now: Any) -> None:
+    """A time in milliseconds, which no date can show, is refused before it is stored."""
+    async with index(tmp_path, ScriptedLLM(read_names), clock=lambda: now) as rag:
+        with pytest.raises(ConfigError, match=r"clock returned .* seconds since 1970"):
+            await rag.insert("Ann met Bob.")
+        with pytest.raises(ConfigError, match="seconds since 1970"):
+            await rag.insert_records("Ann met Bob.", [entity("Ann")])
+        with pytest.raises(ConfigError, match="seconds since 1970"):
+            await rag.query("Who?", mode="bypass")
+        assert not await rag.documents() and not await rag.traces.list()
 
 
 async def test_hostile_answers_of_a_model_are_no_errors(tmp_path: Path) -> None:
