@@ -17,15 +17,13 @@ GRACE = 2.0  # seconds that a cancelled call of a user's code has to end
 
 async def gather_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
     """Await all at once, results in order; the first error cancels the others and is raised."""
+    tasks = [asyncio.create_task(coroutine) for coroutine in work]
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(coroutine) for coroutine in work]
-    except BaseExceptionGroup as errors:
-        error: BaseException = errors
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
-        raise error from error.__cause__
-    return [task.result() for task in tasks]
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def finish_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:

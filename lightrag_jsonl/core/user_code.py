@@ -109,15 +109,11 @@ def normalize_vectors(
 ) -> Vectors:
     """float32 of shape (count, dim), each row divided by its length.
 
-    `EmbeddingError`, with the `source`, for another shape (None is any `dim`), complex numbers, no
-    finite number, or a row of zeros.
+    `EmbeddingError`, with the `source`, for another shape (None is any `dim`), no finite
+    number, or a row of zeros.
     """
     try:
-        table = np.asarray(rows)
-        if np.iscomplexobj(table):
-            raise TypeError("they are complex")
-        if table.dtype != np.float32:
-            table = np.array(rows, dtype=np.float64)
+        table = np.asarray(rows, np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise EmbeddingError(
             f"{source}: the vectors are not a table of numbers: {error}"
@@ -128,16 +124,14 @@ def normalize_vectors(
     if not is_table or dim not in (None, table.shape[1]):
         shape = f"({count}, {dim or 'dim'}), got {table.shape}"
         raise EmbeddingError(f"{source}: {count} texts must give vectors of shape {shape}")
-    with np.errstate(over="ignore"):
-        lengths = np.linalg.norm(table, axis=1, keepdims=True)
+    lengths = np.linalg.norm(table, axis=1, keepdims=True)
     if not np.isfinite(lengths).all():
         raise EmbeddingError(f"{source}: a vector holds NaN or infinity, or is that long")
     if not lengths.all():
         raise EmbeddingError(f"{source}: a vector holds only zeros")
-    if table.dtype == np.float32 and (np.abs(lengths - 1.0) <= TOLERANCE).all():
-        return table  # unit vectors keep their bytes
-    unit: Vectors = table / lengths
-    return unit.astype(np.float32, copy=False)
+    if (np.abs(lengths - 1.0) > TOLERANCE).any():  # else unit vectors keep their bytes
+        table = table / lengths
+    return table.astype(np.float32)
 
 
 @contextmanager

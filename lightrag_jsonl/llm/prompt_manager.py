@@ -181,16 +181,12 @@ class PromptManager:
 
 def check_set(language: str | Path) -> list[str]:
     """What is wrong with a language's or a folder's prompts, each problem with file and key."""
-    problems: list[str] = []
-    try:
-        packaged = PromptManager.load("en")
-        for path in _prompt_paths(prompt_folder(language)):
-            try:
-                read_prompt(path).check(packaged._find(path.stem))
-            except PromptError as error:
-                problems.append(str(error))
-    except PromptError as error:
-        return [str(error)]
+    packaged, problems = PromptManager.load("en"), list[str]()
+    for path in _prompt_paths(prompt_folder(language)):
+        try:
+            read_prompt(path).check(packaged._find(path.stem))
+        except PromptError as error:
+            problems.append(str(error))
     return problems
 
 

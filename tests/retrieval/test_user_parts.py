@@ -53,7 +53,7 @@ WRONG: list[tuple[str, Callable[..., object], str]] = [
     ("embedder", filled(float("nan"), 0.0), "NaN"),
     ("embedder", filled(1.0, float("inf")), "infinity"),
     ("embedder", filled(0.0), "only zeros"),
-    ("embedder", filled(1.0, 1j), "they are complex"),
+    ("embedder", filled(1.0, 1j), "not a table of numbers"),
     ("embedder", filled("a", "b"), "not a table of numbers"),
     ("keyword_extractor", lambda *given: Keywords((), (1,)), "it gave int, not a text"),  # type: ignore[arg-type]
     ("keyword_extractor", lambda *given: Keywords("镭", ()), "it gave one text, not several"),  # type: ignore[arg-type]
