@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from operator import attrgetter
 
+import msgspec
+
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.types import Json, JsonlResult, Record, Rejection, RejectionReason
 from lightrag_jsonl.llm import json_values
@@ -25,6 +27,7 @@ _DETAILS = {
     "truncated": "the text ends inside this object",
     "too_deep": f"more than {json_values.MAX_DEPTH} levels",
 }
+_PLAIN = msgspec.json.Decoder(dict)
 
 _SPACE = r"[^\S\n]"
 _APART = "[,，、;；。\\[\\]\r\u2028\u2029\x85]"  # parts what stands on a line
@@ -123,11 +126,25 @@ class JsonlReader:
             if self._at >= len(self._text):
                 self._text, self._at = "", 0
                 yield
-            else:
+            elif not self._read_plain_line():
                 yield from self._read_line()
         if self._arrays and not any(one.reason == "truncated" for one in self._rejections):
             detail = "the text ends inside this array"
             self._rejections.insert(0, Rejection(self._arrays[0], "[", "truncated", detail))
+
+    def _read_plain_line(self) -> bool:
+        """Read a line that is an object and nothing else: the usual case, made fast."""
+        end = line_end(self._text, self._at)
+        line = self._text[self._at : end]
+        if not line.startswith("{") or json_values.is_too_deep(line):
+            return False
+        try:
+            record = _PLAIN.decode(line)
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        self._accept(self._line, line, record)
+        self._at, self._line, self._first = end + 1, self._line + 1, False
+        return True
 
     def _read_line(self) -> Iterator[None]:
         yield from self._skip_beginning()
