@@ -13,8 +13,14 @@ from lightrag_jsonl.indexing import merging
 from lightrag_jsonl.indexing.chunking import chunk_id
 from lightrag_jsonl.indexing.commits import index_texts
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
-from lightrag_jsonl.indexing.merging import GraphChange, GraphRow, IndexChange
-from lightrag_jsonl.storage.rows import EntityMentionRow, EntityRow, RelationMentionRow, RelationRow
+from lightrag_jsonl.indexing.merging import GraphChange, IndexChange
+from lightrag_jsonl.storage.rows import (
+    EntityMentionRow,
+    EntityRow,
+    GraphRow,
+    RelationMentionRow,
+    RelationRow,
+)
 from lightrag_jsonl.storage.store import Reader
 
 SAMPLE = 1_000  # rows of each kind

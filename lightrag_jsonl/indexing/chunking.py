@@ -109,9 +109,7 @@ def _chunks(spans: Iterable[tuple[Page, Span]], pages: Iterable[Page]) -> tuple[
 
 # ── headings ────────────────────────────────────────────────────────────────────
 
-_LONGEST_HEADING = (
-    80  # characters of a line that begins a chapter, and of what is kept of any heading
-)
+_LONGEST_HEADING = 80  # characters of a line that begins a chapter, and kept of any heading
 _BARE = 20  # characters; a Chinese title may follow its number without a space in so short a line
 _LEVELS = {  # below those of Markdown
     **dict.fromkeys(("book", "part", "volume", *"卷部篇集编編"), 7),

@@ -5,21 +5,14 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from lightrag_jsonl.core.text import name_key
-from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, EntityMention, RelationMention
-from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
+from lightrag_jsonl.core.types import UNKNOWN_TYPE, EntityMention, RelationMention
+from lightrag_jsonl.storage.rows import MILLION, EntityMentionRow, RelationMentionRow, stored_at
 from lightrag_jsonl.storage.store import Reader
-
-MILLIONTHS = 1_000_000  # weights are summed as integers, so that subtracting is exact
 
 Mention: TypeAlias = EntityMention | RelationMention
 
 # What people changed, by the key of an entity or pair: the values that they gave, or "deleted".
 Edits: TypeAlias = Mapping[str, Mapping[str, Any]]
-
-
-def stored_at(chunk: Chunk) -> float:
-    """When a chunk was stored, in seconds, exact to the microsecond."""
-    return round(chunk.created_at.timestamp(), 6) if chunk.created_at else 0.0
 
 
 def graph_keys(mention: Mention, targets: Mapping[str, str]) -> list[str]:
@@ -62,7 +55,7 @@ def _given(one: Mention) -> dict[str, Any]:
     if isinstance(one, EntityMention):
         given["type"] = "" if one.type == UNKNOWN_TYPE else one.type
     else:
-        given |= {"keywords": [*one.keywords], "weight": round(one.strength * MILLIONTHS)}
+        given |= {"keywords": [*one.keywords], "weight": round(one.strength * MILLION)}
     return {name: value for name, value in given.items() if value}
 
 
@@ -110,8 +103,6 @@ def refolded(
         for key in {*before, *after}
         if ("deleted" in before.get(key, {})) != ("deleted" in after.get(key, {}))
     }
-    if not changed:
-        return [], []
     ends = {end for key in changed for end in key.split("\0")}
     around = [row for row in mentions_of(reader, ends, targets) if row.chunk not in without]
     relations = reader.relation_mentions(chunks={row.chunk for row in around})

@@ -13,11 +13,10 @@ from lightrag_jsonl.core.protocols import Tokenizer
 from lightrag_jsonl.core.text import digest, name_key, sanitize
 from lightrag_jsonl.core.types import PERSON, Claim, Document, Extraction, Record, known_language
 from lightrag_jsonl.indexing.chunking import provided_chunks
-from lightrag_jsonl.indexing.claims import stored_at
 from lightrag_jsonl.indexing.loading import incoming
 from lightrag_jsonl.indexing.mentions import MentionCollector
 from lightrag_jsonl.indexing.merging import ExtractedDocument
-from lightrag_jsonl.storage.rows import PendingDocument
+from lightrag_jsonl.storage.rows import PendingDocument, stored_at
 from lightrag_jsonl.storage.store import Reader
 
 CHANGEABLE = ("entity_type", "description", "keywords", "strength")

@@ -12,8 +12,8 @@ from lightrag_jsonl.core.aio import finish_all
 from lightrag_jsonl.core.protocols import Embedder, Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.core.user_code import embed_texts
-from lightrag_jsonl.indexing.merging import GraphRow, IndexChange, StepCallback, winner
-from lightrag_jsonl.storage.rows import EntityRow
+from lightrag_jsonl.indexing.merging import IndexChange, StepCallback
+from lightrag_jsonl.storage.rows import EntityRow, GraphRow, winner
 from lightrag_jsonl.storage.store import Reader, Store, Transaction, read, write
 
 Texts: TypeAlias = Mapping[Kind, Mapping[int, str]]  # by kind and row id

@@ -68,8 +68,11 @@ def _load(one: Given, readers: Readers) -> Iterator[Document | Failure]:
         yield from _load_folder(one, readers)
     else:
         for found in documents_in(_read_bytes(one), one, readers):
-            if isinstance(found, Document):
-                found = replace(found, id=found.id or _file_id(one, found))
+            if isinstance(found, Document) and not found.id:
+                id = path_id(one)
+                if file_suffix(one) == LINES:  # a line is known by its text, wherever it stands
+                    id += LINE_MARK + digest(found.text, *(found.pages or ()))
+                found = replace(found, id=id)
             yield found
 
 
@@ -85,13 +88,6 @@ def documents_in(
         yield from _parse_lines(path, document.text)
     else:
         yield replace(document, source=document.source or str(path))
-
-
-def _file_id(path: Path, document: Document) -> str:
-    """The id of a document without one: a line is known by its text, wherever in the file it is."""
-    if file_suffix(path) != LINES:
-        return path_id(path)
-    return path_id(path) + LINE_MARK + digest(document.text, *(document.pages or ()))
 
 
 def path_id(path: Path) -> str:

@@ -52,7 +52,6 @@ class MentionCollector:
     limits: Limits = Limits()
     entities: dict[EntityMention, None] = field(default_factory=dict)
     relations: dict[RelationMention, None] = field(default_factory=dict)
-    keywords: dict[str, None] = field(default_factory=dict)
     rejections: list[Rejection] = field(default_factory=list)
     declared: tuple[Json, Json] | None = None
     _keys: set[str | tuple[str, ...]] = field(default_factory=set)  # of names and of pairs
@@ -85,7 +84,7 @@ class MentionCollector:
                 unknown = EntityMention(end, UNKNOWN_TYPE, "", self._is_in_text(name_key(end)))
                 self.entities[unknown] = None
         entities = sorted(self.entities, key=self._order)
-        return Extraction(tuple(entities), tuple(relations), tuple(self.keywords))
+        return Extraction(tuple(entities), tuple(relations))
 
     def reject(self, line: int, record: Record, reason: RejectionReason, detail: str) -> None:
         """Keep a record that gives no mention, and why."""
@@ -93,16 +92,15 @@ class MentionCollector:
         self.rejections.append(Rejection(line, text, reason, detail))
 
     def _add(self, record: Record) -> Problem | None:
-        """Add what a record of `extract-graph` says; returns what is wrong with it."""
+        """Add what a record of `extract-graph` says; returns what is wrong with it. The keywords of
+        the whole text are not used.
+        """
         type = record.get("type")
         if type == "entity":
             return self._add_entity(record)
         if type == "relationship":
             return self._add_relation(record)
-        if type == "content_keywords":
-            every = _texts(record.get("keywords"))
-            self.keywords |= dict.fromkeys(itertools.filterfalse(self._is_too_long, every))
-        elif type == "done":
+        if type == "done":
             self.declared = record.get("entities"), record.get("relationships")
         return None
 
@@ -234,9 +232,9 @@ def provided_extractions(
             detail = f"records[{line - 1}] is no mapping but {type(record).__name__}"
             collectors[0].reject(line, record, "not_object", detail)
             continue
-        index = _chunk_index(record, len(chunks))
-        if index is None:
-            detail = f"it names chunk {record['chunk']!r}; there are chunks 0 to {len(chunks) - 1}"
+        index = 0 if record.get("chunk") is None else record["chunk"]
+        if type(index) is not int or not 0 <= index < len(chunks):
+            detail = f"it names chunk {index!r}; there are chunks 0 to {len(chunks) - 1}"
             collectors[0].reject(line, record, "unknown_id", detail)
             continue
         plain = {key: value for key, value in record.items() if key != "chunk"}
@@ -254,9 +252,3 @@ def provided_extractions(
         extraction = replace(extraction, state=state, records=count, rejections=refused)
         found.append(replace(extraction, extractor=PROVIDED))
     return tuple(found)
-
-
-def _chunk_index(record: Record, chunks: int) -> int | None:
-    """The chunk that a record names, or the first; None if there is no such chunk."""
-    index = 0 if record.get("chunk") is None else record["chunk"]
-    return index if type(index) is int and 0 <= index < chunks else None

@@ -10,33 +10,31 @@ from itertools import chain
 from typing import TypeAlias, TypeVar
 
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import UNKNOWN_TYPE, Chunk, Extraction, Kind, Page
+from lightrag_jsonl.core.types import Chunk, Extraction, Kind, Page
 from lightrag_jsonl.indexing import aliases
 from lightrag_jsonl.indexing.claims import (
-    MILLIONTHS,
     Edits,
-    edit_key,
     graph_keys,
     is_about,
-    stored_at,
     stored_edits,
 )
 from lightrag_jsonl.storage.rows import (
     Aliases,
     EntityMentionRow,
     EntityRow,
+    GraphRow,
     NextIds,
     RelationMentionRow,
     RelationRow,
     StoredChunk,
     StoredDocument,
+    stored_at,
 )
 from lightrag_jsonl.storage.store import Reader
 
 MOST_CHUNKS = 1 << 40  # no limit
 POSITION_BITS = 10  # room for 1,023 mentions of a kind in one chunk; more share the last position
 
-GraphRow: TypeAlias = EntityRow | RelationRow
 GraphKey: TypeAlias = tuple[Kind, int]  # a kind and a row id
 Row = TypeVar("Row", EntityMentionRow, RelationMentionRow)
 StepCallback: TypeAlias = Callable[[int, int], None]  # items done, items known
@@ -132,12 +130,11 @@ class GraphMerger:
         self._by_pair: dict[tuple[int, int], RelationRow] = {}
 
     def start_with(self, entities: Iterable[EntityRow], relations: Iterable[RelationRow]) -> None:
-        """Change these rows, in place of the stored ones."""
+        """Change these rows, in place of the stored ones, unless they are being changed already."""
         for entity in entities:
-            self._by_key[entity.key] = self.change.entities[entity.id] = entity
-        for relation in relations:
-            self._by_pair[relation.low, relation.high] = relation
-            self.change.relations[relation.id] = relation
+            self._by_key[entity.key] = self.change.entities.setdefault(entity.id, entity)
+        for one in relations:
+            self._by_pair[one.low, one.high] = self.change.relations.setdefault(one.id, one)
 
     def remove(
         self,
@@ -152,15 +149,15 @@ class GraphMerger:
         named = {one.entity for one in entities if one.entity is not None}
         counted = {one.relation for one in relations if one.relation is not None}
         self.start_with(
-            self._reader.entity_rows(ids=named - self.change.entities.keys()).values(),
-            self._reader.relation_rows(ids=counted - self.change.relations.keys()).values(),
+            self._reader.entity_rows(ids=named).values(),
+            self._reader.relation_rows(ids=counted).values(),
         )
         for one in entities:
             if one.entity is not None:
-                count_entity(self.change.entities[one.entity], one, -1)
+                self.change.entities[one.entity].count(one, -1)
         for other in relations:
             if other.relation is not None:
-                count_relation(self.change.relations[other.relation], other, -1)
+                self.change.relations[other.relation].count(other, -1)
         if not rows_go:
             self.change.without.update([one.chunk for one in entities])
         self._update_created()
@@ -171,11 +168,7 @@ class GraphMerger:
         ids = {row.key: row.id for row in rows.values()}
         pairs = [sorted(ids.get(end, 0) for end in key.split("\0")) for key in keys if "\0" in key]
         edges = self._reader.relation_rows(pairs=[(low, high) for low, high in pairs])
-        known = self.change.entities, self.change.relations
-        self.start_with(
-            [row for id, row in rows.items() if row.key in keys and id not in known[0]],
-            [edge for id, edge in edges.items() if id not in known[1]],
-        )
+        self.start_with([row for row in rows.values() if row.key in keys], edges.values())
 
     def add(
         self,
@@ -202,8 +195,7 @@ class GraphMerger:
         for one, key in zip(entities, keys, strict=True):
             self._add_entity(one, key, created[one.chunk])
         # In damaged data an end may have no mention; such a relation gets no row.
-        known = {key: self._by_key[key] for key in chain(*ends) if key in self._by_key}
-        ids = {key: row.id for key, row in known.items() if row.mentions}
+        ids = {key: row.id for key, row in self._by_key.items() if row.mentions}
         joined = {
             other.id: (ids[source], ids[target])
             for other, (source, target) in zip(relations, ends, strict=True)
@@ -218,22 +210,17 @@ class GraphMerger:
 
     def finish(self, displays: Mapping[str, str]) -> GraphChange:
         """The whole change; `displays` holds names that a person chose, by key."""
-        keys = {row.id: row.key for row in self.change.entities.values()}
-        ends = {end for row in self.change.relations.values() for end in (row.low, row.high)}
-        if self._edits:
-            keys |= {row.id: row.key for row in self._reader.entity_rows(ids=ends).values()}
+        ends = self._reader.entity_rows(
+            keys={end for key in self._edits for end in key.split("\0")}
+        )
+        ids = {row.key: row.id for row in (*ends.values(), *self.change.entities.values())}
+        pairs = {frozenset(map(ids.get, key.split("\0"))): one for key, one in self._edits.items()}
         for row in self.change.entities.values():
             row.edited = dict(self._edits.get(row.key, {}))
-            row.name = displays.get(row.key) or winner(row.names)
-            known = {**row.types}
-            known.pop(UNKNOWN_TYPE, None)
-            row.type = row.edited.get("type") or winner(known) or UNKNOWN_TYPE
-        for one in self.change.relations.values():
-            one.edited = {}
-            if self._edits:
-                one.edited = dict(self._edits.get(edit_key((keys[one.low], keys[one.high])), {}))
-            low, high = winner(one.low_names), winner(one.high_names)
-            one.reversed = (one.forward, high) < (one.backward, low)
+            row.decide(displays.get(row.key, ""))
+        for edge in self.change.relations.values():
+            edge.edited = dict(pairs.get(frozenset((edge.low, edge.high)), {}))
+            edge.decide()
         return self.change
 
     def _counted(self, rows: Sequence[Row]) -> Sequence[Row]:
@@ -251,7 +238,7 @@ class GraphMerger:
             self._ids.entities += 1
         one.entity = row.id
         self._touch("entity", row, one, at)
-        count_entity(row, one, 1)
+        row.count(one, 1)
         self.change.entities[row.id] = row
 
     def _add_relation(self, one: RelationMentionRow, source: int, target: int, at: float) -> None:
@@ -265,7 +252,7 @@ class GraphMerger:
             self._ids.relations += 1
         one.relation = row.id
         self._touch("relation", row, one, at)
-        count_relation(row, one, 1)
+        row.count(one, 1)
         self.change.relations[row.id] = row
 
     def _touch(
@@ -342,54 +329,3 @@ def mention_rows(
     ids.entity_mentions += len(entities)
     ids.relation_mentions += len(relations)
     return entities, relations
-
-
-# ── sums and votes ──────────────────────────────────────────────────────────────
-
-
-def count_entity(row: EntityRow, one: EntityMentionRow, times: int) -> None:
-    """Add a mention to an entity (`times` 1) or remove it (-1)."""
-    _count(row, one.id, times)
-    _vote(row.names, one.mention.name, times)
-    _vote(row.types, one.mention.type, times)
-    for name, value in one.mention.attributes:
-        _vote(row.attributes, f"{name}\0{value}", times)
-    for alias in one.mention.aliases:
-        _vote(row.aliases, alias, times)
-
-
-def count_relation(row: RelationRow, one: RelationMentionRow, times: int) -> None:
-    """Add a mention to a relation (`times` 1) or remove it (-1)."""
-    mention = one.mention
-    _count(row, one.id, times)
-    row.weight += times * round(mention.strength * MILLIONTHS)
-    for keyword in mention.keywords:
-        _vote(row.keywords, keyword if one.forward else f"\0{keyword}", times)
-    if one.forward:
-        row.forward += times
-        low, high = mention.source, mention.target
-    else:
-        row.backward += times
-        high, low = mention.source, mention.target
-    _vote(row.low_names, low, times)
-    _vote(row.high_names, high, times)
-
-
-def winner(votes: Mapping[str, int]) -> str:
-    """The choice with the most votes; ties go to the one that sorts first; "" if there is none."""
-    if len(votes) == 1:  # nearly always
-        return next(iter(votes))
-    return min(votes, key=lambda choice: (-votes[choice], choice), default="")
-
-
-def _vote(votes: dict[str, int], choice: str, times: int) -> None:
-    votes[choice] = votes.get(choice, 0) + times
-    if not votes[choice]:
-        del votes[choice]
-
-
-def _count(row: GraphRow, mention: int, times: int) -> None:
-    """Count a mention; a summary that was written from one that is removed goes, too."""
-    row.mentions += times
-    if times < 0 and mention <= row.summarized_to:
-        row.summary, row.summarized_to, row.summarized_mentions = None, 0, 0

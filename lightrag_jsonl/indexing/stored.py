@@ -4,20 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lightrag_jsonl.core.protocols import Vectors
-from lightrag_jsonl.core.types import Chunk, Extraction, ExtractionReport, Kind
+from lightrag_jsonl.core.types import Chunk, Extraction, Kind
 from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
 from lightrag_jsonl.storage.store import Reader
-
-
-@dataclass(frozen=True, slots=True)
-class StoredExtraction(Extraction):
-    """An extraction as it was stored: of its numbers, only the report is known."""
-
-    kept: ExtractionReport = ExtractionReport()
-
-    @property
-    def report(self) -> ExtractionReport:
-        return self.kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +14,7 @@ class StoredChunks:
     """The chunks of one document by row, what was extracted from each, and all their mentions."""
 
     chunks: Mapping[int, Chunk]
-    extractions: Mapping[int, StoredExtraction]
+    extractions: Mapping[int, Extraction]
     entities: list[EntityMentionRow]
     relations: list[RelationMentionRow]
 
@@ -37,14 +26,18 @@ def stored_chunks(reader: Reader, document_id: str) -> StoredChunks:
     relations = reader.relation_mentions(chunks=chunks)
     refused = reader.rejections([document_id])
     extractions = {
-        one.row: StoredExtraction(
+        one.row: Extraction(
             entities=tuple(each.mention for each in entities if each.chunk == one.row),
             relations=tuple(each.mention for each in relations if each.chunk == one.row),
             rejections=tuple(line for _, id, line in refused if id == one.chunk_id),
             state=one.state,
             error=one.error,
             extractor=one.extractor,
-            kept=one.report,
+            records=one.report.records,
+            truncated=one.report.truncated,
+            resumed=one.report.resumed,
+            gleaned=one.report.gleaned,
+            usage=one.report.usage,
         )
         for one in reader.chunk_reports([document_id])
     }

@@ -9,17 +9,10 @@ from lightrag_jsonl.core.aio import finish_all
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.options import LANGUAGE_NAMES, IndexOptions
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.indexing.merging import (
-    GRAPH_KINDS,
-    GraphChange,
-    GraphKey,
-    GraphRow,
-    StepCallback,
-    winner,
-)
+from lightrag_jsonl.indexing.merging import GRAPH_KINDS, GraphChange, GraphKey, StepCallback
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.scheduler import SUMMARY
-from lightrag_jsonl.storage.rows import EntityRow
+from lightrag_jsonl.storage.rows import EntityRow, GraphRow, winner
 from lightrag_jsonl.storage.store import Reader
 
 READ_FOR_EACH = 4  # descriptions read for each one shown, since many may be the same

@@ -192,8 +192,6 @@ def read_prompt(path: Path) -> Prompt:
 
 
 def _render(source: str, values: Mapping[str, object], origin: str) -> str:
-    if "{" not in source:
-        return source
     template = _compile(source, origin)
     try:
         return template.render(values)

@@ -2,14 +2,17 @@
 
 import asyncio
 import contextlib
+import heapq
 import itertools
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Final, TypeAlias
 
 QUESTION: Final = 0  # somebody waits for the answer
 SUMMARY: Final = 1  # a document that has been read waits for it to become visible
 FIRST_CHUNK: Final = 2  # the first of the priorities of chunks: see `next_priority`
 OTHERS_TURN: Final = 5  # every so many calls, the next is no question's: no insert waits forever
+
+Queue: TypeAlias = list[tuple[int, int, asyncio.Future[None]]]  # a heap
 
 
 class CallScheduler:
@@ -20,8 +23,9 @@ class CallScheduler:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.in_use = 0
-        self._passed = 0
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._begun = 0
+        self._questions: Queue = []
+        self._others: Queue = []
         self._order = itertools.count()
         self._chunks = itertools.count(FIRST_CHUNK)
 
@@ -32,30 +36,25 @@ class CallScheduler:
     @contextlib.asynccontextmanager
     async def slot(self, priority: int) -> AsyncIterator[None]:
         """Hold one of the calls, waiting for it if necessary."""
-        if self.in_use < self.limit:
-            self.in_use += 1
-        else:
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append((priority, next(self._order), turn))
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled():  # it was cancelled when its turn had come
-                    self._pass_on()
-                raise
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        queue = self._questions if priority == QUESTION else self._others
+        heapq.heappush(queue, (priority, next(self._order), turn))
+        self._begin()
         try:
+            await turn
             yield
         finally:
-            self._pass_on()
+            if not turn.cancelled():
+                self.in_use -= 1
+                self._begin()
 
-    def _pass_on(self) -> None:
-        """Let the next call that still waits begin."""
-        waiting = [one for one in self._waiting if not one[2].done()]
-        if not waiting:
-            self.in_use -= 1
-            return
-        self._passed += 1
-        others = [one for one in waiting if one[0] != QUESTION]
-        chosen = min(others if others and self._passed % OTHERS_TURN == 0 else waiting)
-        chosen[2].set_result(None)
-        self._waiting = [one for one in waiting if one is not chosen]
+    def _begin(self) -> None:
+        """Let calls begin that wait, as many as may."""
+        while self.in_use < self.limit and (queue := self._questions or self._others):
+            if self._others and self._begun % OTHERS_TURN == 0:
+                queue = self._others
+            *_, turn = heapq.heappop(queue)
+            if not turn.cancelled():
+                self._begun += 1
+                self.in_use += 1
+                turn.set_result(None)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from lightrag_jsonl.core.errors import LLMError
 from lightrag_jsonl.core.options import QueryParam, Selection
 from lightrag_jsonl.core.text import clipped
-from lightrag_jsonl.core.types import Context, Json, JsonlResult, Rejection, Relation
+from lightrag_jsonl.core.types import Context, JsonlResult, Rejection, Relation
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 
 ID_LENGTH = 8
@@ -122,7 +122,8 @@ def resolve_selection(
     chosen: dict[str, str] = {}
     refused = list(result.rejections)
     for line, record in zip(result.line_numbers, result.records, strict=True):
-        id, reason = _plain_id(record.get("id")), record.get("reasoning")
+        id = str(record.get("id")).strip().strip("[]#").lower()  # also a number, or in brackets
+        reason = record.get("reasoning")
         if id in known and id not in chosen:
             chosen[id] = reason.strip() if isinstance(reason, str) else ""
             continue
@@ -131,11 +132,6 @@ def resolve_selection(
         fault = Rejection(line, text, "duplicate_id" if known_before else "unknown_id", detail)
         refused.append(fault)
     return chosen, tuple(sorted(refused, key=lambda one: one.line))
-
-
-def _plain_id(value: Json) -> str:
-    """The id a model meant, written as a number, in brackets or in capitals."""
-    return str(value).strip().strip("[]#").lower() if isinstance(value, str | int) else ""
 
 
 # ── ids ─────────────────────────────────────────────────────────────────────────

@@ -12,7 +12,14 @@ from lightrag_jsonl.core.text import name_key
 from lightrag_jsonl.core.types import Chunk, Entity, Relation
 from lightrag_jsonl.retrieval.fusion import NO_HITS, SearchTask, column, distinct
 from lightrag_jsonl.storage.filters import parse_where
-from lightrag_jsonl.storage.rows import EntityMentionRow, RelationMentionRow
+from lightrag_jsonl.storage.rows import (
+    EntityMentionRow,
+    EntityRow,
+    GraphRow,
+    RelationMentionRow,
+    RelationRow,
+    stored_at,
+)
 from lightrag_jsonl.storage.store import Snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
@@ -75,8 +82,6 @@ def also_called(task: SearchTask, rows: Ids) -> tuple[Ids, Floats]:
     how surely they are one: 1 over the number of entities that state it.
     """
     claims = _visible(task, task.snapshot.alias_claims(entities=rows.tolist()))
-    if not claims:
-        return np.zeros((0, 2), np.int64), np.zeros(0)
     ends = task.snapshot.entity_ids({key for _, key in claims})
     shared = Counter(key for _, key in task.snapshot.alias_claims(keys=ends))
     found = [(*sorted((one, ends[key])), 1 / shared[key]) for one, key in claims if key in ends]
@@ -112,12 +117,17 @@ def _filtered_facts(
     read = {row.chunk for rows in by_entity.values() for row in rows}
     read |= {row.chunk for rows in by_relation.values() for row in rows}
     chunks = snapshot.chunks(read)
-    merged = {id: _entity(rows, chunks) for id, rows in by_entity.items()}
+    merged: dict[int, Entity] = {}
+    for id, mentions in by_entity.items():
+        entity = EntityRow(id, "")
+        merged[id] = entity.entity(_count(entity, mentions, chunks))
+    names = {id: one.name for id, one in merged.items()}
     pairs = dict(zip(relations.tolist(), ends.tolist(), strict=True))
-    return merged, {
-        id: _relation(rows, [merged[end].name for end in pairs[id]], chunks)
-        for id, rows in by_relation.items()
-    }
+    joined: dict[int, Relation] = {}
+    for id, others in by_relation.items():
+        relation = RelationRow(id, *pairs[id])
+        joined[id] = relation.relation(names, _count(relation, others, chunks))
+    return merged, joined
 
 
 def _grouped(rows: Iterable[Row], field: str, allowed: Collection[int]) -> dict[int, list[Row]]:
@@ -129,42 +139,13 @@ def _grouped(rows: Iterable[Row], field: str, allowed: Collection[int]) -> dict[
     return {id: mentions[:SOURCES] for id, mentions in groups.items()}
 
 
-def _entity(rows: Sequence[EntityMentionRow], chunks: Mapping[int, Chunk]) -> Entity:
-    mentions, sources = [row.mention for row in rows], [chunks[row.chunk] for row in rows]
-    return Entity(
-        name=_most_frequent([mention.name for mention in mentions]),
-        type=_most_frequent([mention.type for mention in mentions]),
-        description=_joined([mention.description for mention in mentions]),
-        chunk_ids=tuple(dict.fromkeys([chunk.id for chunk in sources])),
-        created_at=min([one.created_at for one in sources if one.created_at], default=None),
-        attributes=tuple(sorted({pair for mention in mentions for pair in mention.attributes})),
-        aliases=tuple(sorted({name for mention in mentions for name in mention.aliases})),
-    )
-
-
-def _relation(
-    rows: Sequence[RelationMentionRow], ends: Sequence[str], chunks: Mapping[int, Chunk]
-) -> Relation:
-    mentions, sources = [row.mention for row in rows], [chunks[row.chunk] for row in rows]
-    backward = 2 * sum([row.forward for row in rows]) < len(rows)
-    words = {word for row in rows if row.forward != backward for word in row.mention.keywords}
-    others = {word for row in rows if row.forward == backward for word in row.mention.keywords}
-    return Relation(
-        source=ends[backward],
-        target=ends[not backward],
-        keywords=tuple(sorted(words)),
-        description=_joined([mention.description for mention in mentions]),
-        weight=sum([mention.strength for mention in mentions]),
-        chunk_ids=tuple(dict.fromkeys([chunk.id for chunk in sources])),
-        created_at=min([one.created_at for one in sources if one.created_at], default=None),
-        reverse_keywords=tuple(sorted(others - words)),
-    )
-
-
-def _most_frequent(values: Sequence[str]) -> str:
-    votes = Counter(values)
-    return min(votes, key=lambda value: (-votes[value], value))
-
-
-def _joined(descriptions: Iterable[str]) -> str:
-    return "\n".join(dict.fromkeys([text for text in descriptions if text]))
+def _count(row: GraphRow, mentions: Sequence[Row], chunks: Mapping[int, Chunk]) -> tuple[str, ...]:
+    """Make a row of these mentions alone; returns the ids of their chunks."""
+    for one in mentions:
+        row.count(one, 1)  # type: ignore[arg-type]  # they are mentions of what the row is
+    row.decide()
+    sources = [chunks[one.chunk] for one in mentions]
+    texts = dict.fromkeys([one.mention.description for one in mentions])
+    row.description = "\n".join(filter(None, texts))
+    row.created_at = min(map(stored_at, sources))
+    return tuple(dict.fromkeys([chunk.id for chunk in sources]))

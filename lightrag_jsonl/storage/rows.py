@@ -6,12 +6,15 @@ Row ids are positive integers, unique for each kind; ids and names that users se
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from lightrag_jsonl.core import types as t
 
 RowIds: TypeAlias = Collection[int] | None  # None: of all rows
 Names: TypeAlias = Collection[str] | None  # ids or keys; None: all
+
+MILLION = 1_000_000  # weights are summed as integers, so that subtracting is exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,32 @@ class EntityRow:
     type: str = ""
     edited: dict[str, Any] = field(default_factory=dict)
 
+    def count(self, one: EntityMentionRow, times: int) -> None:
+        """Add a mention (`times` 1) or remove it (-1)."""
+        _count(self, one.id, times)
+        _vote(self.names, one.mention.name, times)
+        _vote(self.types, one.mention.type, times)
+        for name, value in one.mention.attributes:
+            _vote(self.attributes, f"{name}\0{value}", times)
+        for alias in one.mention.aliases:
+            _vote(self.aliases, alias, times)
+
+    def decide(self, display: str = "") -> None:
+        """Choose name and type by the votes, unless a person gave them."""
+        self.name = display or winner(self.names)
+        known = {type: votes for type, votes in self.types.items() if type != t.UNKNOWN_TYPE}
+        self.type = self.edited.get("type") or winner(known) or t.UNKNOWN_TYPE
+
+    def entity(self, chunk_ids: tuple[str, ...]) -> t.Entity:
+        """The entity for readers; degree not set."""
+        pairs = (vote.partition("\0") for vote in self.attributes)
+        return t.Entity(
+            *(self.name, self.type, self.description, chunk_ids),
+            created_at=datetime.fromtimestamp(self.created_at, UTC),
+            attributes=tuple(sorted((name, value) for name, _, value in pairs)),
+            aliases=tuple(sorted(self.aliases)),
+        )
+
 
 @dataclass(slots=True)
 class RelationRow:
@@ -165,6 +194,42 @@ class RelationRow:
         by_votes = sorted(votes, key=lambda word: (-votes[word], word))
         return list(self.edited.get("keywords", by_votes))
 
+    def count(self, one: RelationMentionRow, times: int) -> None:
+        """Add a mention (`times` 1) or remove it (-1)."""
+        mention = one.mention
+        _count(self, one.id, times)
+        self.weight += times * round(mention.strength * MILLION)
+        for keyword in mention.keywords:
+            _vote(self.keywords, keyword if one.forward else f"\0{keyword}", times)
+        if one.forward:
+            self.forward += times
+            low, high = mention.source, mention.target
+        else:
+            self.backward += times
+            high, low = mention.source, mention.target
+        _vote(self.low_names, low, times)
+        _vote(self.high_names, high, times)
+
+    def decide(self) -> None:
+        """Choose the direction by the votes."""
+        low, high = winner(self.low_names), winner(self.high_names)
+        self.reversed = (self.forward, high) < (self.backward, low)
+
+    def relation(self, names: Mapping[int, str], chunk_ids: tuple[str, ...]) -> t.Relation:
+        """The relation for readers, given the names of its ends."""
+        source, target = (self.high, self.low) if self.reversed else (self.low, self.high)
+        words, back = self.directed_keywords
+        return t.Relation(
+            names[source],
+            names[target],
+            words,
+            self.description,
+            self.edited.get("weight", self.weight) / MILLION,
+            chunk_ids,
+            datetime.fromtimestamp(self.created_at, UTC),
+            reverse_keywords=back,
+        )
+
     @property
     def directed_keywords(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Those that lead from source to target, and those that only lead back; those that a person
@@ -177,10 +242,31 @@ class RelationRow:
         words, others = (back, there) if self.reversed else (there, back)
         return tuple(sorted(words)), tuple(sorted(others - words))
 
-    @property
-    def shown_weight(self) -> int:
-        """The weight that a person gave, or else the sum."""
-        return int(self.edited.get("weight", self.weight))
+
+GraphRow: TypeAlias = EntityRow | RelationRow
+
+
+def winner(votes: Mapping[str, int]) -> str:
+    """The choice with the most votes; ties go to the one that sorts first; "" if there is none."""
+    return min(votes, key=lambda choice: (-votes[choice], choice), default="")
+
+
+def _vote(votes: dict[str, int], choice: str, times: int) -> None:
+    votes[choice] = votes.get(choice, 0) + times
+    if not votes[choice]:
+        del votes[choice]
+
+
+def _count(row: GraphRow, mention: int, times: int) -> None:
+    """Count a mention; a summary that was written from one that is removed goes, too."""
+    row.mentions += times
+    if times < 0 and mention <= row.summarized_to:
+        row.summary, row.summarized_to, row.summarized_mentions = None, 0, 0
+
+
+def stored_at(chunk: t.Chunk) -> float:
+    """When a chunk was stored, in seconds, exact to the microsecond."""
+    return round(chunk.created_at.timestamp(), 6) if chunk.created_at else 0.0
 
 
 @dataclass(slots=True)

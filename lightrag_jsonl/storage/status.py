@@ -53,8 +53,7 @@ def document_statuses(
     """A page of the documents, first the visible, then the waiting ones."""
     chunks: defaultdict[str, list[ChunkReport]] = defaultdict(list)
     visible = reader.documents(limit=limit, offset=offset)
-    is_all = limit is None and offset == 0
-    for report in reader.chunk_reports(None if is_all else [one.id for one in visible]):
+    for report in reader.chunk_reports([one.id for one in visible]):
         chunks[report.document_id].append(report)
     named = titles(reader, visible)
     found = [_visible(replace(one, title=named[one.id]), chunks[one.id]) for one in visible]

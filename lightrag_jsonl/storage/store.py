@@ -86,7 +86,7 @@ class Reader(Protocol):
         """The mentions in these chunks, or of these relations, or all; by row id."""
 
     def mentioned_relations(self, chunks: Sequence[int]) -> list[int]:
-        """Row ids of the relations that these chunks mention, each once, in the order of `chunks`."""
+        """Row ids of the relations that these chunks mention, each once, in the order of the text."""
 
     def descriptions(
         self,

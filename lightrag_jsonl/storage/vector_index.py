@@ -81,9 +81,10 @@ class VectorIndex:
     def scores(self, queries: Vectors, ids: Ids) -> Floats:
         """Inner products, shape (queries, ids); NaN where an id has no vector."""
         slots = self._slots_of(ids)
-        scores = np.full((len(queries), len(slots)), np.nan)
-        rows = self._matrix[slots[slots >= 0]]
-        scores[:, slots >= 0] = np.einsum("ij,kj->ik", np.asarray(queries, np.float32), rows)
+        scores, known = np.full((len(queries), len(slots)), np.nan), slots >= 0
+        if known.any():  # without vectors, `dim` is not that of the queries
+            rows = self._matrix[slots[known]]
+            scores[:, known] = np.einsum("ij,kj->ik", np.asarray(queries, np.float32), rows)
         return scores
 
     def matrix(self, ids: Ids) -> Vectors:

@@ -27,9 +27,9 @@ from lightrag_jsonl.storage.postgres.views import (
     PostgresView,
 )
 from lightrag_jsonl.storage.postgres.waking import Alarm
-from lightrag_jsonl.storage.sqlite.database import FORMAT, SAMPLE, schema_text
+from lightrag_jsonl.storage.sqlite.database import FORMAT, schema_text
 from lightrag_jsonl.storage.sqlite.documents import PARTS
-from lightrag_jsonl.storage.sqlite.views import SQLiteSnapshot, ViewStore
+from lightrag_jsonl.storage.sqlite.views import SQLiteSnapshot, SQLiteView, ViewStore
 
 CONNECTIONS = 16
 WAIT_SECONDS = 30.0
@@ -89,7 +89,6 @@ class PostgresStore(ViewStore):
     def __init__(self, address: DatabaseURL, *, create: bool = True) -> None:
         super().__init__(str(address), GraphMemory())
         self._address = address
-        self._writer: psycopg.Connection[Any] | None = None
         self._holder: int | None = None  # the server process that holds the writer lock
         self._alarm: Alarm | None = None
         self._alarm_lock = threading.Lock()
@@ -196,18 +195,10 @@ class PostgresStore(ViewStore):
             total = "coalesce(sum(pg_total_relation_size(oid)), 0)::bigint"
             return int(reader.connection.execute(OWNED.format(total)).fetchall()[0][0])
 
-    def check(self, *, full: bool = False) -> list[str]:
-        """What is wrong with the stored data, in words; empty if all is well.
-
-        PostgreSQL itself sees to references and checksums.
-        """
-        try:
-            with self.reader() as reader:
-                (wrong,) = reader.connection.execute(UNEQUAL).fetchall()[0]
-                found = [f"{wrong} chunks have a wrong full text"] if wrong else []
-                return found or reader.wrong_terms(None if full else SAMPLE)
-        except CorruptError as error:
-            return [str(error)]
+    def _problems(self, reader: SQLiteView) -> list[str]:
+        """PostgreSQL itself sees to references and checksums."""
+        (wrong,) = reader.connection.execute(UNEQUAL).fetchall()[0]
+        return [f"{wrong} chunks have a wrong full text"] if wrong else []
 
     def vacuum(self) -> None:
         """Give unused space back; each table in turn can be neither read nor written meanwhile."""
@@ -218,11 +209,7 @@ class PostgresStore(ViewStore):
 
     def close(self) -> None:
         """Release everything; further calls raise `StorageError`."""
-        with self._write_lock:
-            self._closed = True
-            if self._writer is not None:
-                self._writer.close()
-                self._writer = None
+        super().close()
         if self._alarm is not None:
             self._alarm.close()
         self._pool.close()

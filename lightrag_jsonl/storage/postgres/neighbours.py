@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lightrag_jsonl.storage.graph_index import GraphIndex
-from lightrag_jsonl.storage.sqlite.graph import MILLION, RELATIONS
+from lightrag_jsonl.storage.rows import MILLION
+from lightrag_jsonl.storage.sqlite.graph import RELATIONS
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
 if TYPE_CHECKING:

@@ -216,7 +216,8 @@ class PostgresSnapshot(PostgresView, SQLiteSnapshot):
         count, dim = queries.shape
         limits = (max(limit, 0) + TIES, max(limit, 0))
         query = NEAREST.format(rows=rows, dim=dim)
-        found = self._rows(query, _vectors(queries), *limits, *values) if count and dim else []
+        wanted = list(map(Vector, queries))
+        found = self._rows(query, wanted, *limits, *values) if count and dim else []
         lists = [[row[1:] for row in group] for _, group in groupby(found, itemgetter(0))]
         least = min(map(len, lists), default=0)  # an approximate search may find fewer
         best = np.array([one[:least] for one in lists]).reshape(count, least, 2)
@@ -224,7 +225,7 @@ class PostgresSnapshot(PostgresView, SQLiteSnapshot):
 
     def vector_scores(self, kind: Kind, queries: Vectors, rows: Ids) -> Floats:
         scores, order = np.full((len(queries), len(rows)), np.nan), np.argsort(rows)
-        values = (_vectors(queries), rows.tolist(), queries.shape[1])
+        values = (list(map(Vector, queries)), rows.tolist(), queries.shape[1])
         if found := self._rows(SCORES.format(kind), *values):
             places, ids, products = np.array(found, np.float64).T
             columns = order[np.searchsorted(rows, ids, sorter=order)]
@@ -255,10 +256,6 @@ class DatabaseSnapshot(PostgresSnapshot):
     @cached_property
     def graph(self) -> DatabaseGraph:
         return DatabaseGraph(self)
-
-
-def _vectors(queries: Vectors) -> list[Vector]:
-    return [Vector(vector) for vector in queries]
 
 
 def _ranges(terms: Sequence[str]) -> tuple[list[str], list[str]]:

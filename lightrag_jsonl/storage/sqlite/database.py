@@ -22,7 +22,6 @@ FILE_NAME = "index.sqlite"
 LOCK_NAME = "writer.lock"
 PAGE_BYTES = 2048
 BUSY_SECONDS = 30.0
-SAMPLE = 100  # chunks whose full text is checked
 PRAGMAS = (
     "foreign_keys = ON",
     "cache_size = -32000",
@@ -32,6 +31,8 @@ PRAGMAS = (
 SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}  # made by ANALYZE
 OURS = "SELECT count(*) FROM sqlite_schema WHERE name IN ('settings', 'documents', 'chunks')"
+UNSEARCHABLE = f"""SELECT count(*) FROM chunks
+    WHERE id * {PARTS} NOT IN (SELECT id FROM chunk_terms_docsize)"""
 
 BUSY = "is being written to by another process; try again when it is done"
 IN_USE = (
@@ -73,7 +74,6 @@ class SQLiteStore(ViewStore):
             os.access(self._folder, os.W_OK) and os.access(self._path, os.W_OK)
         )
         self._free: deque[sqlite3.Connection] = deque()  # for reading; thread-safe at both ends
-        self._writer: sqlite3.Connection | None = None
         self._open()
 
     @contextlib.contextmanager
@@ -137,14 +137,6 @@ class SQLiteStore(ViewStore):
         """The bytes that the index takes on the disk."""
         return sum(path.stat().st_size for path in self._folder.glob(f"{FILE_NAME}*"))
 
-    def check(self, *, full: bool = False) -> list[str]:
-        """What is wrong with the stored data, in words; empty if all is well."""
-        try:
-            with self.reader() as reader:
-                return _problems(reader.connection) or reader.wrong_terms(None if full else SAMPLE)
-        except CorruptError as error:
-            return [str(error)]
-
     def vacuum(self) -> None:
         """Give unused space back, so that nothing deleted is left in any file."""
         self._check_writable()
@@ -159,12 +151,19 @@ class SQLiteStore(ViewStore):
 
     def close(self) -> None:
         """Release everything; further calls raise `StorageError`."""
-        with self._write_lock:
-            self._closed = True
-            if self._writer is not None:
-                self._writer.close()
-                self._writer = None
+        super().close()
         self._close_free()
+
+    def _problems(self, reader: SQLiteView) -> list[str]:
+        lines = [line for (line,) in reader.connection.execute("PRAGMA integrity_check(20)")]
+        found = [f"SQLite: {line}" for line in lines if line != "ok"]
+        references = reader.connection.execute("PRAGMA foreign_key_check")
+        missing = Counter((table, parent) for table, _, parent, _ in references)
+        for (table, parent), rows in sorted(missing.items()):
+            found.append(f"{rows} rows of {table} refer to rows of {parent} that are missing")
+        (unsearchable,) = reader.connection.execute(UNSEARCHABLE).fetchone()
+        missed = [f"{unsearchable} chunks are not in the full text"] if unsearchable else []
+        return [*found, *missed]
 
     def _connect(self, *, query_only: bool = False) -> sqlite3.Connection:
         address = self._path.as_uri()
@@ -225,7 +224,8 @@ class SQLiteStore(ViewStore):
                 f"{newer}, or insert the documents into a new folder",
                 path=self._path,
             )
-        for kind, name in _foreign(connection):
+        foreign = {(kind, name) for kind, name, *_ in _expected() ^ {*connection.execute(SCHEMA)}}
+        for kind, name in sorted(foreign - STATISTICS):
             raise CorruptError(
                 f"{self._path}: the {kind} {name!r} is foreign, changed or missing; a prepared file "
                 "may run code of its author, so it is not opened",
@@ -254,25 +254,6 @@ def _expected() -> frozenset[tuple[str, ...]]:
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(schema_text())
         return frozenset(connection.execute(SCHEMA))
-
-
-def _foreign(connection: sqlite3.Connection) -> list[tuple[str, str]]:
-    """The kind and name of all that is not as the format has it: triggers, views, tables, indexes."""
-    found = _expected() ^ set(connection.execute(SCHEMA))
-    return sorted({(kind, name) for kind, name, *_ in found} - STATISTICS)
-
-
-def _problems(connection: sqlite3.Connection) -> list[str]:
-    lines = [line for (line,) in connection.execute("PRAGMA integrity_check(20)")]
-    found = [f"SQLite: {line}" for line in lines if line != "ok"]
-    references = connection.execute("PRAGMA foreign_key_check")
-    missing = Counter((table, parent) for table, _, parent, _ in references)
-    for (table, parent), rows in sorted(missing.items()):
-        found.append(f"{rows} rows of {table} refer to rows of {parent} that are missing")
-    (unsearchable,) = connection.execute(
-        f"SELECT count(*) FROM chunks WHERE id * {PARTS} NOT IN (SELECT id FROM chunk_terms_docsize)"
-    ).fetchone()
-    return [*found, f"{unsearchable} chunks are not in the full text"] if unsearchable else found
 
 
 def _resolved(folder: Path, *, create: bool) -> Path:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
-from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
@@ -55,7 +54,6 @@ LISTED: dict[Kind, str] = {
 NEXT_IDS = ", ".join(
     f"(SELECT coalesce(max(id), 0) + 1 FROM {one.name})" for one in fields(r.NextIds)
 )
-MILLION = 1e6
 HALF = "<f2"  # float16, little endian
 
 
@@ -93,11 +91,9 @@ class GraphTables(Tables):
         return found
 
     def mentioned_relations(self, chunks: Sequence[int]) -> list[int]:
-        place, first = {chunk: n for n, chunk in enumerate(chunks)}, dict[int | None, int]()
-        table, order = "relation_mentions", "position, relation"
-        for chunk, row in self._select("chunk, relation", table, "chunk", chunks, order):
-            first[row] = min(place[chunk], first.get(row, place[chunk]))
-        return [row for row in sorted(first, key=first.__getitem__) if row is not None]
+        order = "position, relation"
+        rows = self._select("relation", "relation_mentions", "chunk", chunks, order)
+        return [row for row in dict.fromkeys(row for (row,) in rows) if row is not None]
 
     def descriptions(
         self,
@@ -179,16 +175,7 @@ class GraphTables(Tables):
     def entities(self, rows: Collection[int], *, chunk_limit: int = 20) -> dict[int, Entity]:
         stored = self.entity_rows(ids=rows)
         chunks = self._first_chunks("entity", rows, chunk_limit)
-        found = {}
-        for id in filter(stored.__contains__, rows):
-            one = stored[id]
-            pairs = (vote.partition("\0") for vote in one.attributes)  # of `name NUL value`
-            attributes = tuple(sorted((name, value) for name, _, value in pairs))
-            at = datetime.fromtimestamp(one.created_at, UTC)
-            shown = (one.name, one.type, one.description, chunks[id])
-            aliases = tuple(sorted(one.aliases))
-            found[id] = Entity(*shown, created_at=at, attributes=attributes, aliases=aliases)
-        return found
+        return {id: stored[id].entity(chunks[id]) for id in rows if id in stored}
 
     def entity_names(self, rows: Collection[int]) -> dict[int, str]:
         return dict(self._select("id, name", "entities", "id", rows))
@@ -198,24 +185,7 @@ class GraphTables(Tables):
         ends = {end for one in stored.values() for end in (one.low, one.high)}
         names = self.entity_names(ends)
         chunks = self._first_chunks("relation", rows, chunk_limit)
-        found = {}
-        for id in filter(stored.__contains__, rows):
-            one = stored[id]
-            low, high = names[one.low], names[one.high]
-            source, target = (high, low) if one.reversed else (low, high)
-            words, back = one.directed_keywords
-            at, weight = datetime.fromtimestamp(one.created_at, UTC), one.shown_weight / MILLION
-            found[id] = Relation(
-                source,
-                target,
-                words,
-                one.description,
-                weight,
-                chunks[id],
-                at,
-                reverse_keywords=back,
-            )
-        return found
+        return {id: stored[id].relation(names, chunks[id]) for id in rows if id in stored}
 
     def _first_chunks(
         self, kind: Kind, rows: Collection[int], limit: int

@@ -5,22 +5,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import Condition, RLock
+from typing import Any
 
 import numpy as np
 from msgspec.json import decode as parse
 
-from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl.core.errors import CorruptError, StorageError
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
 from lightrag_jsonl.storage.graph_index import GraphIndex, GraphRows
+from lightrag_jsonl.storage.rows import MILLION
 from lightrag_jsonl.storage.sqlite.documents import DocumentTables
-from lightrag_jsonl.storage.sqlite.graph import MILLION, RELATIONS, GraphTables
+from lightrag_jsonl.storage.sqlite.graph import RELATIONS, GraphTables
 from lightrag_jsonl.storage.sqlite.tables import TABLES, json_text
 from lightrag_jsonl.storage.store import Transaction
 from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorIndex
 
 MENTIONS = "(SELECT * FROM entity_mentions WHERE entity IS NOT NULL) m"
 COMMITS_KEPT = 1_000  # an index in memory that is further behind is loaded anew
+SAMPLE = 100  # chunks whose full text is checked
 TOUCHED_LIMIT = 10_000  # rows of one commit; if it touched more, all is loaded anew, too
 
 
@@ -67,10 +70,7 @@ class SQLiteSnapshot(SQLiteView):
         return self._memory.vectors[kind].search(queries, limit, allowed)
 
     def vector_scores(self, kind: Kind, queries: Vectors, rows: Ids) -> Floats:
-        index = self._memory.vectors[kind]
-        if not len(index):
-            return np.full((len(queries), len(rows)), np.nan)
-        return index.scores(queries, rows)
+        return self._memory.vectors[kind].scores(queries, rows)
 
     def vector_matrix(self, kind: Kind, rows: Ids) -> Vectors:
         return self._memory.vectors[kind].matrix(rows)
@@ -102,10 +102,8 @@ class Memory:
     """
 
     def __init__(self) -> None:
-        none = np.zeros(0, np.int64)
-        rows = GraphRows(none, none, none.reshape(0, 3), np.zeros(0), none.reshape(0, 2))
-        self.graph = GraphIndex(rows)
-        self.vectors: dict[Kind, VectorIndex] = {kind: VectorIndex(0) for kind in TABLES}
+        self.graph: GraphIndex  # both are loaded by the first search
+        self.vectors: dict[Kind, VectorIndex] = {}
         self._generation = -1
         self._searches = 0
         self._free = Condition()
@@ -166,6 +164,7 @@ class ViewStore(ABC):
         self.location = location  # for messages
         self._memory = memory
         self._write_lock = RLock()  # so that a transaction inside another is an error
+        self._writer: Any = None  # the connection that writes, once there was a transaction
         self._closed = False
 
     @abstractmethod
@@ -189,6 +188,26 @@ class ViewStore(ABC):
         """Whether there is no chunk; quick."""
         with self.reader() as reader:
             return not reader.connection.execute("SELECT 1 FROM chunks LIMIT 1").fetchall()
+
+    def check(self, *, full: bool = False) -> list[str]:
+        """What is wrong with the stored data, in words; empty if all is well."""
+        try:
+            with self.reader() as reader:
+                return self._problems(reader) or reader.wrong_terms(None if full else SAMPLE)
+        except CorruptError as error:
+            return [str(error)]
+
+    def close(self) -> None:
+        """Release everything; further calls raise `StorageError`."""
+        with self._write_lock:
+            self._closed = True
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+
+    @abstractmethod
+    def _problems(self, reader: SQLiteView) -> list[str]:
+        """What statements find wrong that look at all rows."""
 
     def _check_open(self) -> None:
         if self._closed:
