@@ -61,9 +61,9 @@ async def test_without_a_model_rules_make_a_follow_up_searchable(
     assert alone.chunks[0].document_id != "partner" and not alone.keywords.question
 
 
-@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("in_chunks", [True, False])
 async def test_a_chinese_follow_up_finds_the_passage_first(
-    tmp_path: Path, shared_data: Path, whole: bool
+    tmp_path: Path, shared_data: Path, in_chunks: bool
 ) -> None:
     """他 is 曹操, whose father's name was another; no other paragraph of the chapter is nearer, and
     no chunk of it, though each has a father and a 曹操 somewhere.
@@ -72,12 +72,12 @@ async def test_a_chinese_follow_up_finds_the_passage_first(
     async with index(tmp_path, language="zh", embedder=HashEmbedder()) as rag:
         paragraphs = sanguo(shared_data)
         text = "\n\n".join([paragraph.text for paragraph in paragraphs])
-        await rag.insert([text] if whole else paragraphs)
+        await rag.insert([text] if in_chunks else paragraphs)
         for mode in SEARCHING:
             context = await rag.retrieve(THEN_ZH, mode=mode, conversation_history=talk)
             assert "本姓夏侯氏" in context.chunks[0].text, mode
             alone = await rag.retrieve(THEN_ZH, mode=mode)
-            assert whole or not alone.chunks or "本姓夏侯氏" not in alone.chunks[0].text, mode
+            assert in_chunks or not alone.chunks or "本姓夏侯氏" not in alone.chunks[0].text, mode
 
 
 def found(request: Request, question: object = "Who was Scrooge's partner?") -> str:
