@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 def sanitize(text: str) -> str:
     """Replace what UTF-8 or SQLite cannot hold (lone surrogates, NUL) by U+FFFD; keeps the length."""
-    return _UNSTORABLE.sub("\ufffd", text)
+    try:
+        text.encode()  # much faster than looking at each character
+    except UnicodeEncodeError:
+        return _UNSTORABLE.sub("\ufffd", text)
+    return text.replace("\0", "\ufffd")
 
 
 def digest(*parts: str) -> str:
@@ -94,7 +98,7 @@ def is_cjk(char: str) -> bool:
 
 def has_cjk(text: str) -> bool:
     """Whether any character of the text is Han, kana or Hangul."""
-    return _CJK.search(text) is not None
+    return not text.isascii() and _CJK.search(text) is not None
 
 
 def is_lone(term: str) -> bool:
