@@ -167,7 +167,6 @@ class Extraction:
 
     entities: tuple[EntityMention, ...] = ()
     relations: tuple[RelationMention, ...] = ()
-    keywords: tuple[str, ...] = ()
     state: ChunkState = "ok"
     records: int = 0
     rejections: tuple[Rejection, ...] = ()

@@ -26,7 +26,6 @@ _RELATIONS_PER_ENTITY = 3
 _DESCRIPTION = 320  # characters
 _STRONGEST = 10
 _KEYWORDS = 3
-_THEMES = 8
 _TURNS = 8  # of a conversation that a question may lean on
 _TURN = 1000  # characters of a turn that are read
 _TURN_NAMES = 4  # taken from one turn
@@ -46,26 +45,23 @@ class OfflineExtractor:
         self.name = f"offline-{language}-{VERSION}"
 
     async def extract(self, chunk: t.Chunk) -> t.Extraction:
-        """The entities, relations and themes of a chunk."""
+        """The entities and relations of a chunk."""
         return await to_thread.run_sync(
             extract_text, chunk.text, self._language, limiter=self._threads
         )
 
 
 def extract_text(text: str, language: t.Language) -> t.Extraction:
-    """The entities, relations and themes of a text."""
+    """The entities and relations of a text."""
     sentences = rules.find_sentences(text, language)
-    words = Counter(word for sentence in sentences for _, word in sentence.words)
-    themes = tuple(word for word, _ in words.most_common(_THEMES))  # of equals the first
     names = _names(sentences)
     if not names:
-        return t.Extraction(state="empty", keywords=themes)
+        return t.Extraction(state="empty")
     entities = {key: _entity(text, sentences, found, language) for key, found in names.items()}
     relations = tuple(_relations(text, sentences, entities))
     return t.Extraction(
         entities=tuple(entities.values()),
         relations=relations,
-        keywords=themes,
         records=len(entities) + len(relations),
     )
 
