@@ -192,10 +192,27 @@ def lexical_hits(task: SearchTask, limit: int) -> Hits:
 
 
 def distinctive_terms(snapshot: Snapshot, question: str) -> list[str]:
-    """The terms to search for: the rarest, as far as `POSTINGS` allows, at least one.
+    """The terms to search for: the rarest, as far as `POSTINGS` allows, at least one."""
+    total, counts = snapshot.term_counts(terms := _terms(question))
 
-    Each Chinese character that means something is a beginning, too ("父*"): older and shorter
-    wordings share characters with the question, not bigrams.
+    def is_rare(term: str) -> bool:
+        share = COMMON_FUNCTION_WORD if term in FUNCTION_WORDS else COMMON
+        return counts[term] <= share * total
+
+    # Terms with accents may be counted under another spelling.
+    known = [term for term in terms if counts[term] or not (term.isascii() or is_cjk(term[0]))]
+    ordered = sorted(known, key=lambda term: (counts[term], term))
+    rare = [*filter(is_rare, ordered)] or ordered[:1]
+    used = itertools.accumulate([counts[term] for term in rare])
+    kept = [term for term, parts in zip(rare, used, strict=True) if parts <= POSTINGS]
+    return kept or rare[:1]
+
+
+def _terms(question: str) -> list[str]:
+    """The words and bigrams of a question, and beginnings ("父*").
+
+    Each Chinese character that means something is a beginning: older and shorter wordings share
+    characters with the question, not bigrams.
     """
     words = list(dict.fromkeys(search_terms(question)))
     chinese = [char for char in "".join(words) if unicodedata.name(char, "").startswith("CJK ")]
@@ -203,17 +220,7 @@ def distinctive_terms(snapshot: Snapshot, question: str) -> list[str]:
         char for char in (*filter(is_lone, words), *chinese) if char not in FUNCTION_CHARACTERS
     ]
     begun = dict.fromkeys([f"{char}{ANY_END}" for char in single])
-    terms = [*(word for word in words if f"{word}{ANY_END}" not in begun), *begun][:TERM_LIMIT]
-    total, counts = snapshot.term_counts(terms)
-    # Terms with accents may be counted under another spelling.
-    known = [term for term in terms if counts[term] or not (term.isascii() or is_cjk(term[0]))]
-    ordered = sorted(known, key=lambda term: (counts[term], term))
-    limits = [COMMON_FUNCTION_WORD if term in FUNCTION_WORDS else COMMON for term in ordered]
-    rare = [one for one, limit in zip(ordered, limits, strict=True) if counts[one] <= limit * total]
-    rare = rare or ordered[:1]
-    used = itertools.accumulate([counts[term] for term in rare])
-    kept = [term for term, parts in zip(rare, used, strict=True) if parts <= POSTINGS]
-    return kept or rare[:1]
+    return [*(word for word in words if f"{word}{ANY_END}" not in begun), *begun][:TERM_LIMIT]
 
 
 def question_words(question: str) -> list[str]:

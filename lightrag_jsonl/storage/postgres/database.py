@@ -51,7 +51,8 @@ HELD = """SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a USIN
     AND l.objid::int4 = hashtext(?)"""
 UNEQUAL = f"""SELECT count(DISTINCT part / {PARTS}) FROM (SELECT part, sum(occurrences) terms,
     min(length) shortest, max(length) longest FROM postings GROUP BY part) p
-    LEFT JOIN chunks c ON c.id = part / {PARTS} WHERE c.id IS NULL OR p.terms <> p.shortest OR p.terms <> p.longest"""
+    LEFT JOIN chunks c ON c.id = part / {PARTS}
+    WHERE c.id IS NULL OR p.terms <> p.shortest OR p.terms <> p.longest"""
 
 HASHED = "EXCLUDE USING hash (key WITH =)"  # a text may be too long for a unique index
 TRANSLATIONS = (  # of SQLite's schema: a pattern, and what replaces it
