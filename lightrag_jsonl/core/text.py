@@ -35,8 +35,6 @@ def name_key(name: str) -> str:
     """The key that all spellings of a name share: NFKC, casefolded, simplified, without outer
     punctuation (unless there is nothing else). It is empty only without any visible character.
     """
-    if _PLAIN_NAME.fullmatch(name):
-        return name.lower()
     folded = _fold(name)
     if len(folded) > _LONGEST_NAME:
         return folded
@@ -203,7 +201,10 @@ def _simple_characters() -> dict[int, str]:
 
 def _fold(name: str) -> str:
     """A name key, before punctuation is stripped from its ends."""
-    text = _nfkc_casefold(sanitize(name)).translate(_KEY_FORMS)
+    text = sanitize(name)
+    if text.isascii():  # as below, in a tenth of the time
+        return " ".join(_CONTROL.sub(" ", text.lower().replace("`", "'")).split())
+    text = _nfkc_casefold(text).translate(_KEY_FORMS)
     text = " ".join(_INVISIBLE.sub("", _CONTROL.sub(" ", text)).split())
     return text if text == name else _fold(text)
 

@@ -122,18 +122,13 @@ class Describer:
             row.description = row.edited["description"]
             return False
         few, room = self._options.summarize_fragments, self._options.summarize_tokens
-        most = room // few  # a text that has as many bytes, or fewer, need not be counted
-        shown = [row.summary] if row.summary else []
-        for text in texts[:few]:
-            size = len(text.encode())
-            room -= size if size <= min(most, room) else self._count(text)
-            if room < 0 and shown:
-                break
-            shown.append(text)
-        row.description = "\n".join(shown)
+        summary, shown = [row.summary] if row.summary else [], list(texts[:few])
+        while len(summary) + len(shown) > 1 and not _fit(shown, room, self._count):
+            shown.pop()
+        row.description = "\n".join([*summary, *shown])
         if row.summary is not None:
             return row.mentions - row.summarized_mentions >= max(few, row.mentions / 4)
-        return len(texts) >= few or (len(texts) > 1 and room < 0)
+        return len(texts) >= few or len(shown) < len(texts)
 
 
 def _title(row: GraphRow) -> str:
@@ -154,7 +149,7 @@ def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> 
     A group has `limit` bytes on average, about a quarter of what fits. So hardly any group has to
     be cut for its length, and two levels are enough for thousands of descriptions.
     """
-    if sum(map(count, texts)) <= limit:
+    if _fit(texts, limit, count):
         return [list(texts)]
     found: list[list[str]] = [[]]
     tokens = 0
@@ -166,6 +161,11 @@ def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> 
         found[-1].append(text)
         tokens += size
     return found
+
+
+def _fit(texts: Sequence[str], limit: int, count: Callable[[str], int]) -> bool:
+    """Whether texts have at most so many tokens; each token has a byte or more."""
+    return sum(len(text.encode()) for text in texts) <= limit or sum(map(count, texts)) <= limit
 
 
 def _is_border(text: str, every: int) -> bool:

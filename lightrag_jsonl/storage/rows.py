@@ -248,12 +248,15 @@ GraphRow: TypeAlias = EntityRow | RelationRow
 
 def winner(votes: Mapping[str, int]) -> str:
     """The choice with the most votes; ties go to the one that sorts first; "" if there is none."""
+    if len(votes) == 1:  # most often
+        return next(iter(votes))
     return min(votes, key=lambda choice: (-votes[choice], choice), default="")
 
 
 def _vote(votes: dict[str, int], choice: str, times: int) -> None:
-    votes[choice] = votes.get(choice, 0) + times
-    if not votes[choice]:
+    if count := votes.get(choice, 0) + times:
+        votes[choice] = count
+    else:
         del votes[choice]
 
 
