@@ -1,6 +1,8 @@
 """LightRAG with JSONL extraction: texts to a knowledge graph, questions to answers with sources."""
 
 from lightrag_jsonl.core.address import Address as Address
+from lightrag_jsonl.core.edges import Edge as Edge
+from lightrag_jsonl.core.edges import SelectedEdge as SelectedEdge
 from lightrag_jsonl.core.errors import (
     BudgetError,
     ConfigError,
@@ -101,8 +103,6 @@ from lightrag_jsonl.rag.export import GraphFormat as GraphFormat
 from lightrag_jsonl.rag.namespaces import CacheStats as CacheStats
 from lightrag_jsonl.rag.streams import AsyncAnswerStream
 from lightrag_jsonl.readers import Readers as Readers
-from lightrag_jsonl.retrieval.edge_selection import Edge as Edge
-from lightrag_jsonl.retrieval.edge_selection import SelectedEdge as SelectedEdge
 from lightrag_jsonl.tracing.events import Event as Event
 from lightrag_jsonl.tracing.events import Shown as Shown
 from lightrag_jsonl.tracing.events import Stage as Stage

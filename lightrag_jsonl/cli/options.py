@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 import click
 
 from lightrag_jsonl.core.address import Address, as_address
-from lightrag_jsonl.core.options import MODES, IndexOptions
+from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.options import IndexOptions
 from lightrag_jsonl.providers.configured import EMBEDDERS, Setup, chosen
 
 Option: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -58,7 +59,7 @@ mode = option(
     "-m --mode",
     "Where to search: naive (chunks), local (entities), global (relations), hybrid (local and "
     "global), mix (all three), walk (along the graph), bypass (no search: the model alone).",
-    click.Choice(MODES),
+    click.Choice([*MODES]),
     default="mix",
     show_default=True,
 )

@@ -26,8 +26,6 @@ Positive: TypeAlias = Annotated[int, Meta(ge=1, le=MOST)]
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Cosine: TypeAlias = Annotated[float, Meta(ge=-1, le=1)]
 
-MODES: tuple[Mode, ...] = get_args(Mode)
-
 LANGUAGE_NAMES = {  # in prompts; other languages are named there as they are given
     "en": "English", "zh": "中文", "ar": "Arabic", "de": "German", "es": "Spanish", "fr": "French",
     "it": "Italian", "ja": "Japanese", "ko": "Korean", "pt": "Portuguese", "ru": "Russian",

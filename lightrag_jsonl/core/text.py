@@ -67,6 +67,11 @@ def clipped(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[:limit].rstrip() + "…"
 
 
+def on_one_line(text: str) -> str:
+    """A text without line breaks."""
+    return text if text.isprintable() else " ".join(text.split())
+
+
 def first_words(text: str, limit: int) -> str:
     """The first sentence of a text, without a mark of Markdown; a long one is cut between words."""
     text = text.lstrip("#> \n")[: 9 * limit]

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from lightrag_jsonl.core.display import html_table, short_repr
-from lightrag_jsonl.core.text import clipped
+from lightrag_jsonl.core.text import clipped, digest
 from lightrag_jsonl.core.usage import Usage
 from lightrag_jsonl.core.validation import check_fields
 
@@ -126,6 +126,11 @@ class Chunk:
     def background(self) -> str:
         """What a reader of the text should know: the document's title and the headings."""
         return HEADING_SEPARATOR.join(filter(None, (self.title, self.heading)))
+
+
+def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
+    """The id of a chunk, derived from its position and text."""
+    return "chunk-" + digest(document_id, str(page), str(start), text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +364,10 @@ class Citation:
     heading: str = ""
     date: str | None = None
     paged: bool = False
+
+
+# The citations of an answer, and the cited numbers that the model was never shown.
+Cited: TypeAlias = tuple[tuple[Citation, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ from dataclasses import fields
 import numpy as np
 
 from lightrag_jsonl.core.text import name_key
-from lightrag_jsonl.core.types import Chunk, Kind
+from lightrag_jsonl.core.types import Chunk, Kind, chunk_id
 from lightrag_jsonl.indexing import merging
-from lightrag_jsonl.indexing.chunking import chunk_id
 from lightrag_jsonl.indexing.commits import index_texts
 from lightrag_jsonl.indexing.embedding import PassageEmbedder
 from lightrag_jsonl.indexing.merging import GraphChange, IndexChange

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.core.text import digest, is_cjk, sanitize, sentence_spans
+from lightrag_jsonl.core.text import is_cjk, sanitize, sentence_spans
 from lightrag_jsonl.core.tokens import character_boundary
-from lightrag_jsonl.core.types import HEADING_SEPARATOR, Chunk, Document, Page
+from lightrag_jsonl.core.types import HEADING_SEPARATOR, Chunk, Document, Page, chunk_id
 
 
 class Span(NamedTuple):
@@ -86,11 +86,6 @@ def provided_chunks(
             raise ConfigError(f"chunks[{number}] does not occur in the document, in this order")
         spans.append((pages[index], Span(start, start + len(piece), tokenizer.count(piece))))
     return _chunks(spans, pages)
-
-
-def chunk_id(document_id: str, page: int, start: int, text: str) -> str:
-    """The id of a chunk, derived from its position and text."""
-    return "chunk-" + digest(document_id, str(page), str(start), text)
 
 
 def _chunks(spans: Iterable[tuple[Page, Span]], pages: Iterable[Page]) -> tuple[Chunk, ...]:

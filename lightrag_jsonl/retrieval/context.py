@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from lightrag_jsonl.core import types
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Tokenizer
-from lightrag_jsonl.core.text import sentence_spans
+from lightrag_jsonl.core.text import on_one_line, sentence_spans
 from lightrag_jsonl.core.types import Chunk, Context, Entity, Relation
 
 CLIP_SHARE = 0.25  # of its section's budget: the most that one description may take
@@ -319,11 +319,6 @@ class Writer(NamedTuple):
     def _described(self, description: str) -> str:
         text = _line(description)
         return f"{self.words.colon}{text}" if text else ""
-
-
-def on_one_line(text: str) -> str:
-    """A text without line breaks."""
-    return text if text.isprintable() else " ".join(text.split())
 
 
 def _line(text: str) -> str:

@@ -5,66 +5,19 @@ The model is shown each relation with a short id, and answers with ids.
 
 import json
 import logging
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from hashlib import sha256
-from typing import TypeAlias
+from collections.abc import Collection
+from dataclasses import replace
 
+from lightrag_jsonl.core.edges import Edge, EdgeSelection, candidate_edges
 from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.options import QueryParam, Selection
+from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.text import clipped
-from lightrag_jsonl.core.types import Context, JsonlResult, Rejection, Relation
+from lightrag_jsonl.core.types import Context, JsonlResult, Rejection
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 
-ID_LENGTH = 8
 DESCRIPTION_LENGTH = 160  # characters of a description that the model chooses by
 
-Labels: TypeAlias = tuple[str, str, str]  # subject, predicate and object
-
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A relation to choose from: its labels, the score of its rank, and the chunks it came from."""
-
-    id: str
-    source: str
-    predicate: str
-    target: str
-    chunk_ids: tuple[str, ...] = ()
-    score: float = 0.0
-
-    @property
-    def labels(self) -> Labels:
-        """Subject, predicate and object."""
-        return self.source, self.predicate, self.target
-
-
-@dataclass(frozen=True, slots=True)
-class SelectedEdge:
-    """A chosen edge, with the model's reason or the score by which it was chosen."""
-
-    edge: Edge
-    reasoning: str | None = None
-    score: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class EdgeSelection:
-    """The chosen relations, best first, and the reasons that the model gave, by their two ends.
-
-    `method` is how they were to be chosen. With `fallback` rank decided, since the model chose
-    nothing that could be used; `error` says why the model could not be asked.
-    """
-
-    method: Selection
-    relations: tuple[Relation, ...] = ()
-    reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    rejections: tuple[Rejection, ...] = ()
-    fallback: bool = False
-    error: str | None = None
 
 
 async def select_edges(
@@ -132,30 +85,3 @@ def resolve_selection(
         fault = Rejection(line, text, "duplicate_id" if known_before else "unknown_id", detail)
         refused.append(fault)
     return chosen, tuple(sorted(refused, key=lambda one: one.line))
-
-
-# ── ids ─────────────────────────────────────────────────────────────────────────
-
-
-def candidate_edges(relations: Sequence[Relation]) -> tuple[Edge, ...]:
-    """The relations as edges, each with an id of its own."""
-    labels = [(one.source, one.predicate, one.target) for one in relations]
-    found = zip(edge_ids(labels), labels, relations, strict=True)
-    return tuple([Edge(id, *names, one.chunk_ids, one.score) for id, names, one in found])
-
-
-def edge_id(source: str, predicate: str, target: str, *, length: int = ID_LENGTH) -> str:
-    """The first `length` digits of SHA-256 of `source|predicate|target`."""
-    text = "|".join((source, predicate, target))
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]
-
-
-def edge_ids(triples: Iterable[Labels]) -> tuple[str, ...]:
-    """An id for each triple: eight digits, more only where these collide."""
-    # Numbered, since the labels "a|b" and "c" join like "a" and "b|c".
-    whole = [f"{edge_id(*triple, length=64)}{n}" for n, triple in enumerate(triples)]
-    length, ids = ID_LENGTH, [digits[:ID_LENGTH] for digits in whole]
-    while repeated := {id for id, count in Counter(ids).items() if count > 1}:
-        length += 1
-        ids = [long[:length] if id in repeated else id for id, long in zip(ids, whole, strict=True)]
-    return tuple(ids)

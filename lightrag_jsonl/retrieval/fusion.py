@@ -7,10 +7,10 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.options import Fusion, QueryParam
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.types import Kind
-from lightrag_jsonl.retrieval.modes import Mode
 from lightrag_jsonl.storage import graph_index
 from lightrag_jsonl.storage.store import Snapshot
 from lightrag_jsonl.storage.vector_index import Floats, Ids

@@ -10,17 +10,19 @@ from typing import TypeAlias
 import numpy as np
 
 from lightrag_jsonl.core.errors import ConfigError
+from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.numbering import CitationNumbering
+from lightrag_jsonl.core.observer import QueryObserver
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Answerer, Embedder, KeywordExtractor, Reranker, Tokenizer
 from lightrag_jsonl.core.text import sanitize
-from lightrag_jsonl.core.types import Answer, Chunk, Citation, Context, Keywords, Message, Relation
+from lightrag_jsonl.core.types import Answer, Cited, Context, Message
 from lightrag_jsonl.core.user_code import embed_texts, rerank_scores, write_answer
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.retrieval.context import MARK_SECRET, fit_context
-from lightrag_jsonl.retrieval.edge_selection import EdgeSelection, select_edges
+from lightrag_jsonl.retrieval.edge_selection import select_edges
 from lightrag_jsonl.retrieval.fusion import Hits, SearchQuery, SearchTask, fuse, joined
-from lightrag_jsonl.retrieval.modes import MODES, find_keywords, search_texts
-from lightrag_jsonl.retrieval.numbering import CitationNumbering
+from lightrag_jsonl.retrieval.keywords import find_keywords, search_texts
 from lightrag_jsonl.retrieval.search import search, with_sources
 from lightrag_jsonl.storage.store import Reader, Store, read
 from lightrag_jsonl.storage.store import search as in_snapshot
@@ -32,30 +34,10 @@ SEARCH_TOKENS = 500  # the part of a question used for search; embedders read ab
 RERANKED = 2  # times `chunk_top_k`: the number of chunks a reranker chooses from
 FORM = "Multiple Paragraphs"  # of an answer, where a user's prompt asks for it and names none
 
-Cited: TypeAlias = tuple[tuple[Citation, ...], tuple[int, ...]]
 Cite: TypeAlias = Callable[[Reader, str, Context, Sequence[int]], Cited]
 PutPiece: TypeAlias = Callable[[str], None]
 
 log = logging.getLogger(__name__)
-
-
-class QueryObserver:
-    """Is called after each step of a query. This one does nothing."""
-
-    async def keywords_found(self, keywords: Keywords) -> None:
-        """The question's keywords."""
-
-    async def retrieved(self, relations: Sequence[Relation], chunks: Sequence[Chunk]) -> None:
-        """Everything that was found, best first."""
-
-    async def selected(self, selection: EdgeSelection, context: Context) -> None:
-        """What was chosen, and the context that the model reads."""
-
-    async def piece(self, text: str) -> None:
-        """A piece of the answer."""
-
-    async def answered(self, answer: Answer, *, reused: bool = False) -> None:
-        """The complete answer."""
 
 
 NOBODY = QueryObserver()

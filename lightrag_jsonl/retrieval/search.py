@@ -25,7 +25,7 @@ from lightrag_jsonl.retrieval.seeds import (
     names_an_entity,
     question_words,
 )
-from lightrag_jsonl.storage.status import titles
+from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.storage.vector_index import Floats, Ids
 
@@ -135,7 +135,7 @@ def with_sources(
     missing = reader.chunks(ids=chosen.keys() - {chunk.id for chunk in kept})
     others = {chunk.id: chunk for chunk in missing.values()}
     chunks = (*kept, *(others[id] for id in chosen if id in others))[:limit]
-    return described(reader, replace(found, entities=(), chunks=chunks))
+    return with_documents(reader, replace(found, entities=(), chunks=chunks))
 
 
 def _loaded(
@@ -157,21 +157,7 @@ def _loaded(
         ),
         chunks=tuple([replace(stored[r], score=s, why=why) for r, s, why in hits.rows()]),
     )
-    return described(task.snapshot, context), direct
-
-
-def described(reader: Reader, found: Context) -> Context:
-    """The context with what readers know the documents of its chunks by: title or the like;
-    their dates; and which of them have pages.
-    """
-    documents = reader.documents({chunk.document_id for chunk in found.chunks})
-    named, second = titles(reader, documents), reader.pages([one.id for one in documents], 2)
-    return replace(
-        found,
-        documents={one.id: named[one.id] or one.source or one.id for one in documents},
-        dates={one.id: one.date for one in documents if one.date},
-        paged=frozenset([page.document_id for page in second]),
-    )
+    return with_documents(task.snapshot, context), direct
 
 
 # ── from seeds to a subgraph ────────────────────────────────────────────────────

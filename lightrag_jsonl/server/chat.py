@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from lightrag_jsonl.core.errors import ConfigError, LightRAGError, NotFoundError
-from lightrag_jsonl.core.options import MODES, QueryParam
+from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Answer, Context, Message, Mode, source_lines
 from lightrag_jsonl.llm.client import UsageMeter
 from lightrag_jsonl.server.indexes import Index, Indexes

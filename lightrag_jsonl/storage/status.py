@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from lightrag_jsonl.core.text import first_words
-from lightrag_jsonl.core.types import DocumentStatus, ExtractionReport, Failure, Status
+from lightrag_jsonl.core.types import Context, DocumentStatus, ExtractionReport, Failure, Status
 from lightrag_jsonl.storage.rows import ChunkReport, PendingDocument, StoredDocument
 from lightrag_jsonl.storage.store import Reader
 
@@ -24,6 +24,20 @@ def titles(reader: Reader, documents: Collection[StoredDocument]) -> dict[str, s
     pages = reader.pages(untitled, 1)
     first = {page.document_id: first_words(page.text, TITLE_LENGTH) for page in pages}
     return {one.id: first.get(one.id, one.title) for one in documents}
+
+
+def with_documents(reader: Reader, found: Context) -> Context:
+    """The context with what readers know the documents of its chunks by: title or the like;
+    their dates; and which of them have pages.
+    """
+    documents = reader.documents({chunk.document_id for chunk in found.chunks})
+    named, second = titles(reader, documents), reader.pages([one.id for one in documents], 2)
+    return replace(
+        found,
+        documents={one.id: named[one.id] or one.source or one.id for one in documents},
+        dates={one.id: one.date for one in documents if one.date},
+        paged=frozenset([page.document_id for page in second]),
+    )
 
 
 def index_status(reader: Reader) -> Status:

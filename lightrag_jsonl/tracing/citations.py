@@ -8,11 +8,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from lightrag_jsonl.core.numbering import marked_numbers
 from lightrag_jsonl.core.text import CITATION_MARKER, search_terms, sentence_spans, split_citations
-from lightrag_jsonl.core.types import Chunk, Citation, Context
-from lightrag_jsonl.retrieval.numbering import marked_numbers
-from lightrag_jsonl.retrieval.pipeline import Cited
-from lightrag_jsonl.retrieval.search import described
+from lightrag_jsonl.core.types import Chunk, Citation, Cited, Context
+from lightrag_jsonl.storage.status import with_documents
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing.events import Shown
 from lightrag_jsonl.tracing.recorder import numbered_items
@@ -49,7 +48,7 @@ def resolve_citations(
     ids = {id for item in facts for id in item.chunk_ids[:CITED_CHUNKS]}
     stored = {chunk.id: chunk for chunk in reader.chunks(ids=ids).values()}
     if stored:
-        other = described(reader, replace(context, chunks=tuple(stored.values())))
+        other = with_documents(reader, replace(context, chunks=tuple(stored.values())))
         context = replace(
             context,
             documents={**other.documents, **context.documents},

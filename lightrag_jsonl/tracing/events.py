@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias, cast
 import msgspec
 
 from lightrag_jsonl.core import types as t
+from lightrag_jsonl.core.edges import Edge, SelectedEdge
+from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.options import Selection as Method
 from lightrag_jsonl.core.text import sanitize
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.retrieval.edge_selection import Edge, SelectedEdge
-from lightrag_jsonl.retrieval.modes import MODES
 from lightrag_jsonl.tracing import rdf
 from lightrag_jsonl.tracing.rdf import Triple, iri, literal, triples_of
 

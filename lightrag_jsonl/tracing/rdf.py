@@ -8,10 +8,10 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
+from lightrag_jsonl.core.edges import Edge
 from lightrag_jsonl.core.errors import ConfigError
 from lightrag_jsonl.core.text import digest, name_key, sanitize
 from lightrag_jsonl.core.types import Page
-from lightrag_jsonl.retrieval.edge_selection import Edge
 
 Format = Literal["nquads", "turtle", "trig", "jsonld"]
 Version = Literal["1.2", "star", "1.1"]

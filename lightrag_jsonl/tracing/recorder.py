@@ -7,14 +7,13 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
+from lightrag_jsonl.core.edges import Edge, EdgeSelection, SelectedEdge, candidate_edges
 from lightrag_jsonl.core.errors import StorageError
+from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.observer import QueryObserver
+from lightrag_jsonl.core.text import on_one_line
 from lightrag_jsonl.core.types import Answer, Chunk, Context, Keywords, Relation, TraceSummary
 from lightrag_jsonl.llm.client import UsageMeter
-from lightrag_jsonl.retrieval import edge_selection
-from lightrag_jsonl.retrieval.context import on_one_line
-from lightrag_jsonl.retrieval.edge_selection import Edge, EdgeSelection
-from lightrag_jsonl.retrieval.modes import MODES
-from lightrag_jsonl.retrieval.pipeline import QueryObserver
 from lightrag_jsonl.storage.store import Store, Transaction, write
 from lightrag_jsonl.tracing import events
 from lightrag_jsonl.tracing.events import Event, Shown
@@ -58,18 +57,18 @@ class Recorder(QueryObserver):
 
     async def retrieved(self, relations: Sequence[Relation], chunks: Sequence[Chunk]) -> None:
         """Record everything that was found, best first."""
-        edges, mode = edge_selection.candidate_edges(relations), self.session.mode
+        edges, mode = candidate_edges(relations), self.session.mode
         self._edges = {(edge.source, edge.target): edge for edge in edges}
         self._retrieved = tuple([chunk.id for chunk in chunks])
         await self._record(events.Retrieval(self.session.trace_id, mode, edges, self._retrieved))
 
     async def selected(self, selection: EdgeSelection, context: Context) -> None:
         """Record what was chosen, and what the model reads."""
-        chosen: list[edge_selection.SelectedEdge] = []
+        chosen: list[SelectedEdge] = []
         for one in context.relations:
             edge = self._edges[one.source, one.target]
             reason = selection.reasons.get((one.source, one.target))
-            chosen.append(edge_selection.SelectedEdge(edge, reason, None if reason else edge.score))
+            chosen.append(SelectedEdge(edge, reason, None if reason else edge.score))
         shown = tuple(numbered_items(context, self._edges))
         direct = self._retrieved if MODES[context.mode].chunks else ()
         chunks = [item.id for item in shown if item.kind == "chunk" and item.id in direct]

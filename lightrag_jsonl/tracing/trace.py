@@ -10,12 +10,11 @@ from msgspec.structs import asdict
 
 from lightrag_jsonl.core import types as t
 from lightrag_jsonl.core.display import html_table, short_repr
+from lightrag_jsonl.core.edges import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.core.errors import CorruptError, NotFoundError
 from lightrag_jsonl.core.options import Selection as Method
 from lightrag_jsonl.core.text import name_key, sanitize
 from lightrag_jsonl.core.usage import Usage
-from lightrag_jsonl.indexing.chunking import chunk_id
-from lightrag_jsonl.retrieval.edge_selection import Edge, SelectedEdge, candidate_edges
 from lightrag_jsonl.storage.status import titles
 from lightrag_jsonl.storage.store import Reader
 from lightrag_jsonl.tracing import events as e
@@ -322,7 +321,7 @@ def _offsets(chunk: t.Chunk, page: t.Page | None) -> Iterator[str]:
         yield f"chunk {chunk.id} is on page {chunk.page}, which is not stored"
     elif page.text[chunk.start : chunk.end] != chunk.text or not chunk.text:
         yield f"chunk {chunk.id} is not characters {chunk.start}–{chunk.end} of its page"
-    elif chunk.id != chunk_id(chunk.document_id, chunk.page, chunk.start, chunk.text):
+    elif chunk.id != t.chunk_id(chunk.document_id, chunk.page, chunk.start, chunk.text):
         yield f"chunk {chunk.id} does not match its id"
 
 

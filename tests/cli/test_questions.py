@@ -7,7 +7,7 @@ import pytest
 
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.cli.samples import sample_documents
-from lightrag_jsonl.core.options import MODES
+from lightrag_jsonl.core.modes import MODES
 from tests.cli.conftest import run, run_json
 from tests.servers import ScriptedServer, chat_reply, error_reply, stream_reply
 

@@ -13,7 +13,7 @@ import pytest
 
 from lightrag_jsonl import IndexOptions, QueryParam
 from lightrag_jsonl.core.errors import LLMError
-from lightrag_jsonl.core.options import MODES
+from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Completion, Document, Message, ResponseType
 from lightrag_jsonl.testing import Request

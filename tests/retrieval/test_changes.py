@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lightrag_jsonl import AsyncLightRAG, Document, Keywords, QueryParam, StorageError
-from lightrag_jsonl.core.options import MODES
+from lightrag_jsonl.core.modes import MODES
 from tests.kit import index
 
 QUESTIONS = ("Who knew Scrooge in London?", "Where did Jacob Marley visit Bob Cratchit?")

@@ -8,16 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightrag_jsonl.core.edges import EdgeSelection, edge_id, edge_ids
+from lightrag_jsonl.core.observer import QueryObserver
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Context, JsonlResult, Record, Relation
-from lightrag_jsonl.retrieval import edge_selection
-from lightrag_jsonl.retrieval.edge_selection import (
-    DESCRIPTION_LENGTH,
-    EdgeSelection,
-    edge_id,
-    edge_ids,
-)
-from lightrag_jsonl.retrieval.pipeline import QueryObserver
+from lightrag_jsonl.retrieval.edge_selection import DESCRIPTION_LENGTH, resolve_selection
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.retrieval.conftest import Pipelines
 
@@ -49,7 +44,7 @@ def test_a_selection_keeps_the_models_order() -> None:
     """What is refused of it is on record with its line and text."""
     one, other = ids = edge_ids([("Marie Curie", "discovered", "radium"), ("a", "b", "c")])
     records: list[Record] = [{"id": id} for id in (other, one, "00000000")]
-    chosen, (refused,) = edge_selection.resolve_selection(answer(*records), ids)
+    chosen, (refused,) = resolve_selection(answer(*records), ids)
     assert [*chosen] == [other, one] and refused.line == 3
     assert json.loads(refused.text)["id"] == "00000000"
 
@@ -59,7 +54,7 @@ def test_a_colliding_pair_is_told_apart() -> None:
     _, second, third = ids = edge_ids([*COLLIDING, ("居里夫人", "发现", "镭")])
     assert len(set(ids)) == 3 and third == "17f268d1"
     records: list[Record] = [{"id": second, "reasoning": "this"}, {"id": "37a1a68d"}]
-    chosen, refused = edge_selection.resolve_selection(answer(*records), ids)
+    chosen, refused = resolve_selection(answer(*records), ids)
     assert chosen == {second: "this"} and [r.reason for r in refused] == ["unknown_id"]
 
 
@@ -71,7 +66,7 @@ def test_small_liberties_with_an_id_are_understood(written: object) -> None:
     is no id is a rejection, never an error.
     """
     record: Record = {"id": written, "reasoning": "  "}  # type: ignore[dict-item]
-    chosen, refused = edge_selection.resolve_selection(answer(record), ["66bd5bed"])
+    chosen, refused = resolve_selection(answer(record), ["66bd5bed"])
     assert chosen == ({"66bd5bed": ""} if written and isinstance(written, str) else {})
     assert [r.reason for r in refused] == ([] if chosen else ["unknown_id"])
 

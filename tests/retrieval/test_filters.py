@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lightrag_jsonl.core.options import MODES, QueryParam
+from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Json, Mode
 from tests.retrieval.conftest import Pipelines
 

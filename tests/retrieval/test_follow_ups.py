@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lightrag_jsonl import AsyncLightRAG, Document, QueryParam
-from lightrag_jsonl.core.options import MODES
+from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.protocols import LLM
 from lightrag_jsonl.core.types import Message, Mode
 from lightrag_jsonl.providers.offline import HashEmbedder, OfflineKeywords

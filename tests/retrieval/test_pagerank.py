@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.types import Document
 from lightrag_jsonl.retrieval import pagerank
 from lightrag_jsonl.retrieval.fusion import Hits, SearchQuery, SearchTask, Seeds, Subgraph
-from lightrag_jsonl.retrieval.modes import MODES
 from lightrag_jsonl.retrieval.pagerank import WalkGraph
 from lightrag_jsonl.storage.vector_index import Floats, Ids, VectorIndex
 from lightrag_jsonl.testing import HashEmbedder

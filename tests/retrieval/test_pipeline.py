@@ -11,7 +11,8 @@ import pytest
 
 from lightrag_jsonl import LightRAG
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.core.options import MODES, QueryParam
+from lightrag_jsonl.core.modes import MODES
+from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import Vectors
 from lightrag_jsonl.core.text import digest
 from lightrag_jsonl.core.types import Document, Keywords, Message, Mode

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="needs the extra: pip install 'lightrag-jsonl[server]'")
 
 from lightrag_jsonl import LLMError
-from lightrag_jsonl.core.options import MODES
+from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.server.security import Access
 from lightrag_jsonl.testing import ScriptedLLM
 from tests.server.running import PacedLLM, Running, serving, serving_model

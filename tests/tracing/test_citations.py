@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightrag_jsonl.core.numbering import CitationNumbering, marked_numbers
 from lightrag_jsonl.core.text import CITATION_MARKER
-from lightrag_jsonl.core.types import Chunk, Citation, Context, Relation
-from lightrag_jsonl.retrieval.numbering import CitationNumbering, marked_numbers
-from lightrag_jsonl.retrieval.pipeline import Cited
+from lightrag_jsonl.core.types import Chunk, Citation, Cited, Context, Relation
 from lightrag_jsonl.tracing.citations import resolve_citations
 
 from .conftest import stored

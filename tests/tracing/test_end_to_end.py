@@ -11,7 +11,7 @@ import pytest
 
 from lightrag_jsonl import AsyncLightRAG, LightRAG, QueryParam
 from lightrag_jsonl.core.errors import LLMError, NotFoundError
-from lightrag_jsonl.core.options import MODES
+from lightrag_jsonl.core.modes import MODES
 from lightrag_jsonl.core.types import Mode
 from lightrag_jsonl.testing import ScriptedLLM
 from lightrag_jsonl.tracing.events import AnswerChunk, Answered, End, Event, Selection
@@ -341,7 +341,7 @@ async def test_twenty_queries_at_once_leave_twenty_whole_traces(tmp_path: Path) 
         await rag.insert_records(ENGLISH.document(), ENGLISH.records)
 
         async def ask(number: int) -> None:
-            question, mode = f"What did Marie Curie discover? ({number})", MODES[number % 6]
+            question, mode = f"What did Marie Curie discover? ({number})", [*MODES][number % 6]
             own = heard[question] = list[Event]()
             await rag.query(question, mode=mode, explain=True, listener=own.append)
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lightrag_jsonl.core.edges import Edge, SelectedEdge
 from lightrag_jsonl.core.errors import ConfigError
-from lightrag_jsonl.retrieval.edge_selection import Edge, SelectedEdge
 from lightrag_jsonl.tracing.export import export
 from lightrag_jsonl.tracing.rdf import fact, literal, serialize, triple_term, triples_of
 from lightrag_jsonl.tracing.trace import Trace

@@ -1,17 +1,16 @@
-"""What each query mode searches, and the texts it searches with: a question's keywords."""
+"""The texts that a mode searches with: a question's keywords."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from lightrag_jsonl.core import user_code
 from lightrag_jsonl.core.errors import ResponseError
+from lightrag_jsonl.core.modes import Mode
 from lightrag_jsonl.core.options import QueryParam
 from lightrag_jsonl.core.protocols import KeywordExtractor
 from lightrag_jsonl.core.text import name_key, sanitize
 from lightrag_jsonl.core.types import Json, Keywords, Message
-from lightrag_jsonl.core.types import Mode as ModeName
 from lightrag_jsonl.llm.client import ModelClient, UsageMeter
 from lightrag_jsonl.llm.field_aliases import normalize_keywords
 
@@ -21,44 +20,6 @@ KEYWORD_LENGTH = 200  # characters
 Texts: TypeAlias = tuple[str, ...]
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Mode:
-    """What one mode searches.
-
-    `entities`: low-level keywords → entities → their relations. `relations`: high-level keywords
-    and the whole question → relations → the entities at their ends. `chunks`: the question →
-    chunks. With `ranked_by_walk`, the walk that ranks the chunks ranks the entities, too. A mode
-    that searches nothing asks the model alone.
-    """
-
-    entities: bool = False
-    relations: bool = False
-    chunks: bool = False
-    ranked_by_walk: bool = False
-    prompt: str = "answer"
-
-    @property
-    def graph(self) -> bool:
-        """Whether the graph is searched."""
-        return self.entities or self.relations
-
-    @property
-    def searches(self) -> bool:
-        """Whether anything is searched."""
-        return self.graph or self.chunks
-
-
-MODES: Mapping[ModeName, Mode] = {
-    "naive": Mode(chunks=True, prompt="answer-naive"),
-    "local": Mode(entities=True),
-    "global": Mode(relations=True),
-    "hybrid": Mode(entities=True, relations=True),
-    "mix": Mode(entities=True, relations=True, chunks=True, prompt="answer-mix"),
-    "walk": Mode(True, True, True, ranked_by_walk=True, prompt="answer-mix"),
-    "bypass": Mode(),
-}
 
 
 async def find_keywords(
