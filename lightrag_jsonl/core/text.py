@@ -35,6 +35,8 @@ def name_key(name: str) -> str:
     """The key that all spellings of a name share: NFKC, casefolded, simplified, without outer
     punctuation (unless there is nothing else). It is empty only without any visible character.
     """
+    if _PLAIN_NAME.fullmatch(name):
+        return name.lower()
     folded = _fold(name)
     if len(folded) > _LONGEST_NAME:
         return folded
