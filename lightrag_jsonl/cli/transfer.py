@@ -149,7 +149,7 @@ def export(rag: LightRAG, file: str, format_: GraphFormat | None) -> Reply:
     if file == "-":
         text = rag.admin.export_text(format_ or "graphml")
         return Reply(json.loads(rag.admin.export_text("json")), text.encode())
-    return Reply({"file": file, "format": rag.admin.export(file, format=format_)}, "")
+    return Reply({"file": file, "format": rag.admin.export(file, format=format_)})
 
 
 @command(
