@@ -123,8 +123,10 @@ class Describer:
             return False
         few, room = self._options.summarize_fragments, self._options.summarize_tokens
         summary, shown = [row.summary] if row.summary else [], list(texts[:few])
-        while len(summary) + len(shown) > 1 and not _fit(shown, room, self._count):
-            shown.pop()
+        if _bytes(shown) > room:
+            sums = itertools.accumulate(map(self._count, shown))
+            fitting = [text for text, used in zip(shown, sums, strict=True) if used <= room]
+            shown = fitting or ([] if summary else shown[:1])
         row.description = "\n".join([*summary, *shown])
         if row.summary is not None:
             return row.mentions - row.summarized_mentions >= max(few, row.mentions / 4)
@@ -149,7 +151,7 @@ def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> 
     A group has `limit` bytes on average, about a quarter of what fits. So hardly any group has to
     be cut for its length, and two levels are enough for thousands of descriptions.
     """
-    if _fit(texts, limit, count):
+    if _bytes(texts) <= limit or sum(map(count, texts)) <= limit:
         return [list(texts)]
     found: list[list[str]] = [[]]
     tokens = 0
@@ -163,9 +165,9 @@ def groups(texts: Sequence[str], *, limit: int, count: Callable[[str], int]) -> 
     return found
 
 
-def _fit(texts: Sequence[str], limit: int, count: Callable[[str], int]) -> bool:
-    """Whether texts have at most so many tokens; each token has a byte or more."""
-    return sum(len(text.encode()) for text in texts) <= limit or sum(map(count, texts)) <= limit
+def _bytes(texts: Iterable[str]) -> int:
+    """The bytes of texts; they have as many tokens, or fewer."""
+    return sum(len(text.encode()) for text in texts)
 
 
 def _is_border(text: str, every: int) -> bool:
